@@ -1,0 +1,34 @@
+/** Instants: whole milliseconds since 1970 inside and in rows, ISO 8601 UTC with milliseconds on the wire. */
+import { ParseResult, Schema } from "effect"
+
+// RFC 3339: a date, a time with seconds and an offset. A bare date is read as its first instant in UTC.
+const pattern = /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?([Zz]|[+-]\d{2}:\d{2}))?$/
+
+/** The instant that an RFC 3339 text names, `undefined` when it names none (the 30th of February does not). */
+export const parse = (text: string): number | undefined => {
+  const match = pattern.exec(text)
+  if (match === null) return undefined
+  const [, year, month, day, hour = "0", minute = "0", second = "0"] = match
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return undefined
+  const days = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
+  if (Number(month) < 1 || Number(month) > 12 || Number(day) < 1 || Number(day) > days) return undefined
+  const millis = Date.parse(text.replace(" ", "T").toUpperCase())
+  return Number.isNaN(millis) ? undefined : millis
+}
+
+export const toIso = (millis: number): string => new Date(millis).toISOString()
+
+/** An instant on the wire. */
+export const Moment: Schema.Schema<number, string> = Schema.transformOrFail(Schema.String, Schema.Int, {
+  strict: true,
+  decode: (text, _, ast) => {
+    const millis = parse(text)
+    return millis === undefined
+      ? ParseResult.fail(new ParseResult.Type(ast, text, "not an RFC 3339 date and time"))
+      : ParseResult.succeed(millis)
+  },
+  encode: (millis) => ParseResult.succeed(toIso(millis))
+}).annotations({ identifier: "Moment", jsonSchema: { type: "string", format: "date-time" } })
+
+export const day = 86_400_000
+export const hour = 3_600_000

@@ -1,0 +1,66 @@
+/**
+ * Money: exact integers of nano-USD (10^-9 USD; 1 credit = 1 USD), and the two edges where it stops being one:
+ * decimal literals on the wire, text in database rows. A `bigint` in this code base is always money.
+ */
+import { ParseResult, Schema } from "effect"
+
+/** An amount in nano-USD. */
+export type Nano = bigint
+
+export const usd: Nano = 1_000_000_000n
+
+/** The largest amount the books hold exactly: 10^9 USD. */
+export const amountMax: Nano = 1_000_000_000n * usd
+
+const literal = /^([+-]?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?$/
+
+/**
+ * The decimal literal as an integer of 10^-`places`, rounded half-up (away from zero) where it is finer.
+ * `undefined` when the text is no decimal literal.
+ */
+export const fromDecimal = (text: string, places: number): bigint | undefined => {
+  const match = literal.exec(text)
+  if (match === null) return undefined
+  const [, sign, whole = "0", fraction = "", exponent = "0"] = match
+  const digits = BigInt(whole + fraction)
+  const shift = places - fraction.length + Number(exponent)
+  // A literal finer than half a unit by a hundred digits is zero, whatever its digits are.
+  if (shift < -400) return 0n
+  if (shift > 400) return digits === 0n ? 0n : undefined
+  const magnitude = shift >= 0 ? digits * 10n ** BigInt(shift) : divideHalfUp(digits, 10n ** BigInt(-shift))
+  return sign === "-" ? -magnitude : magnitude
+}
+
+/** `dividend / divisor` of two non-negative integers, rounded half-up. */
+export const divideHalfUp = (dividend: bigint, divisor: bigint): bigint => (dividend + divisor / 2n) / divisor
+
+/** The exact decimal text of an amount in USD: `-0.000000042`, `12`, `0.3`. */
+export const toDecimal = (amount: Nano): string => {
+  const magnitude = amount < 0n ? -amount : amount
+  const fraction = (magnitude % usd).toString().padStart(9, "0").replace(/0+$/, "")
+  return `${amount < 0n ? "-" : ""}${magnitude / usd}${fraction === "" ? "" : `.${fraction}`}`
+}
+
+/**
+ * The amount as a JSON number of USD. It is read from the exact decimal text, so 0.1 + 0.2 shows as 0.3. Up to 9 million
+ * USD every nano-USD has a number of its own; above that the nearest double is shown while the books stay exact.
+ */
+export const toNumber = (amount: Nano): number =>
+  amount > -9_007_199_254_740_991n && amount < 9_007_199_254_740_991n
+    ? Number(amount) / 1e9
+    : Number(toDecimal(amount))
+
+/** Money on the wire: a JSON number of USD, read by its decimal literal and finer digits rounded half-up to nano-USD. */
+export const Usd: Schema.Schema<Nano, number> = Schema.transformOrFail(Schema.JsonNumber, Schema.BigIntFromSelf, {
+  strict: true,
+  decode: (number, _, ast) => {
+    const amount = fromDecimal(String(number), 9)
+    return amount === undefined
+      ? ParseResult.fail(new ParseResult.Type(ast, number, "not an amount of USD"))
+      : ParseResult.succeed(amount)
+  },
+  encode: (amount) => ParseResult.succeed(toNumber(amount))
+}).annotations({ identifier: "Usd", jsonSchema: { type: "number", description: "USD; 1 credit = 1 USD" } })
+
+/** Money in a row: selected as `CAST(column AS TEXT)`, since a driver's number would lose digits past 2^53. */
+export const fromRow = (text: string): Nano => BigInt(text)

@@ -1,0 +1,54 @@
+/**
+ * Unit prices, which may be finer than money: 37.5 nano-USD a token exists. Kept as exact integers of 10^-18 USD;
+ * a charge is summed exactly and rounded half-up once, to nano-USD.
+ */
+import { ParseResult, Schema } from "effect"
+import { divideHalfUp, fromDecimal } from "./Money.ts"
+import type { Nano } from "./Money.ts"
+
+/** USD a unit, in 10^-18 USD. A `bigint`, but of a scale of its own: only `charge` turns it into money. */
+export type UnitPrice = bigint & { readonly UnitPrice: unique symbol }
+
+const attoInNano = 1_000_000_000n
+
+/** A number of units at a price. `units` is a whole number: tokens, characters, images, milliseconds. */
+export interface Line {
+  readonly units: number
+  readonly price: UnitPrice
+}
+
+/** What the lines cost together. */
+export const charge = (lines: ReadonlyArray<Line>): Nano => {
+  let atto = 0n
+  for (const { price, units } of lines) atto += BigInt(units) * price
+  return divideHalfUp(atto, attoInNano)
+}
+
+/** The most whole units that `amount` affords at the price; `Infinity` when they are free. */
+export const affordable = (amount: Nano, price: UnitPrice): number =>
+  price === 0n ? Number.POSITIVE_INFINITY : Number((amount * attoInNano) / price)
+
+/** The price of one unit as a decimal text in USD: `0.00000015`. */
+export const toDecimal = (price: UnitPrice): string => {
+  const fraction = (price % 10n ** 18n).toString().padStart(18, "0").replace(/0+$/, "")
+  return `${price / 10n ** 18n}${fraction === "" ? "" : `.${fraction}`}`
+}
+
+/** A price in the configuration: a decimal, as text or number, in USD per `units` units, at most 10^-18 USD a unit fine. */
+export const UsdPer = (units: 1 | 1_000 | 1_000_000): Schema.Schema<UnitPrice, string | number> => {
+  const places = 18 - String(units).length + 1
+  return Schema.transformOrFail(
+    Schema.Union(Schema.String, Schema.JsonNumber),
+    Schema.declare((value): value is UnitPrice => typeof value === "bigint"),
+    {
+      strict: true,
+      decode: (literal, _, ast) => {
+        const price = fromDecimal(String(literal), places)
+        return price === undefined || price < 0n
+          ? ParseResult.fail(new ParseResult.Type(ast, literal, "a price is a decimal number of USD, zero or more"))
+          : ParseResult.succeed(price as UnitPrice)
+      },
+      encode: (price) => ParseResult.succeed(toDecimal((price * BigInt(units)) as UnitPrice))
+    }
+  )
+}

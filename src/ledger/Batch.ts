@@ -1,0 +1,478 @@
+/**
+ * A batch of transactions as one database transaction: load what they touch, decide each in order, write what changed.
+ * It is a generator that asks for SQL and is handed rows, so that the same lines run synchronously on the writer's thread and
+ * over any `SqlClient`.
+ */
+import { Either } from "effect"
+import { day, hour } from "../kernel/Moment.ts"
+import * as Books from "./Books.ts"
+import type {
+  Account,
+  AccountStatus,
+  CallFacts,
+  Entry,
+  Outcome,
+  Reservation,
+  Source,
+  Transaction,
+  UsageRecord
+} from "./Transaction.ts"
+
+/** Asks for rows. */
+export interface Query {
+  readonly _tag: "Query"
+  readonly text: string
+  readonly params: ReadonlyArray<unknown>
+}
+
+/** Asks for rows to be put into a table; `conflict` is what stands behind `ON CONFLICT`. */
+export interface Insert {
+  readonly _tag: "Insert"
+  readonly table: string
+  readonly columns: ReadonlyArray<string>
+  readonly rows: ReadonlyArray<ReadonlyArray<unknown>>
+  readonly conflict?: string
+}
+
+export type Ask = Query | Insert
+// oxlint-disable-next-line typescript/no-explicit-any -- rows are typed where they are read, by the select that names them
+export type Rows = ReadonlyArray<any>
+type Asking<A> = Generator<Ask, A, Rows>
+
+/** Rows of usage and ledger are found by `seq >> bucketShift` first: an insert then touches only the newest pages of an index. */
+export const bucketShift = 16
+
+/** The text of an insert of `count` rows. */
+export const insertText = ({ columns, conflict, table }: Insert, count: number): string => {
+  const tuple = `(${columns.map(() => "?").join(", ")})`
+  const tail = conflict === undefined ? "" : ` ON CONFLICT ${conflict}`
+  return `INSERT INTO ${table} (${columns.join(", ")}) VALUES ${Array(count).fill(tuple).join(", ")}${tail}`
+}
+
+/** Runs the transactions at the instant `now`, inside a database transaction that the caller has begun. */
+export function* run(transactions: ReadonlyArray<Transaction>, now: number): Asking<ReadonlyArray<Outcome>> {
+  const { books, last } = yield* load(transactions, now)
+  const written: Written = { entries: [], usage: [], reserved: new Map(), released: [], accounts: new Map() }
+  const outcomes: Array<Outcome> = []
+  for (const transaction of transactions) outcomes.push(yield* commit(books, transaction, written))
+  yield* write(books, written, last)
+  return outcomes
+}
+
+interface Written {
+  readonly entries: Array<Entry>
+  readonly usage: Array<UsageRecord>
+  readonly reserved: Map<string, Reservation>
+  readonly released: Array<string>
+  readonly accounts: Map<string, Account>
+}
+
+/** Decides one transaction; its statements run in a savepoint of their own, so that a refusal leaves no trace of them. */
+function* commit(books: Books.Books, { postings, statements }: Transaction, written: Written): Asking<Outcome> {
+  const decided = Books.decide(books, postings)
+  if (Either.isLeft(decided)) return { _tag: "Refused", refusal: decided.left }
+
+  if (statements.length > 0) {
+    yield* query("SAVEPOINT beside")
+    for (const [place, { params, rows, text }] of statements.entries()) {
+      const found = yield* query(text, params)
+      if (rows === undefined || found.length === rows) continue
+      yield* query("ROLLBACK TO beside")
+      yield* query("RELEASE beside")
+      return { _tag: "Refused", refusal: { _tag: "Conflict", statement: place } }
+    }
+    yield* query("RELEASE beside")
+  }
+
+  const decision = decided.right
+  Books.apply(books, decision)
+  for (const account of decision.accounts.values()) written.accounts.set(account.id, account)
+  for (const entry of decision.entries) written.entries.push(entry)
+  for (const record of decision.usage) written.usage.push(record)
+  for (const reservation of decision.reserved) written.reserved.set(reservation.id, reservation)
+  for (const call of decision.released) {
+    // Reserved and released within one batch: it never reaches the disk.
+    if (!written.reserved.delete(call)) written.released.push(call)
+  }
+  return { _tag: "Committed", results: decision.results }
+}
+
+const query = function* (text: string, params: ReadonlyArray<unknown> = []): Asking<Rows> {
+  return yield { _tag: "Query", text, params }
+}
+
+interface Last {
+  readonly entry: number
+  readonly usage: number
+}
+
+function* load(
+  transactions: ReadonlyArray<Transaction>,
+  now: number
+): Asking<{ readonly books: Books.Books; readonly last: Last }> {
+  const accounts = new Set<string>()
+  const calls: Array<string> = []
+  for (const { postings } of transactions) {
+    for (const posting of postings) {
+      for (const account of Books.accountsOf(posting)) accounts.add(account)
+      if (posting._tag === "Settle") calls.push(posting.call)
+    }
+  }
+  const reservations = new Map<string, Reservation>()
+  const tenants = new Set<string>()
+  for (const { postings } of transactions) {
+    for (const posting of postings) if (posting._tag === "Reserve") tenants.add(posting.facts.tenant_id)
+  }
+  if (calls.length > 0) {
+    for (const row of yield* query(selectReservations, [JSON.stringify(calls)])) {
+      const reservation = reservationOf(row)
+      reservations.set(reservation.id, reservation)
+      accounts.add(reservation.source.billing_account_id)
+      tenants.add(reservation.facts.tenant_id)
+    }
+  }
+  const books: Books.Books = { accounts: new Map(), reservations, records: new Map(), at: now }
+  if (accounts.size === 0) return { books, last: { entry: 0, usage: 0 } }
+
+  for (const row of yield* query(selectAccounts, [JSON.stringify([...accounts])])) {
+    const account = accountOf(row)
+    books.accounts.set(account.id, account)
+  }
+  for (const row of yield* query(selectCounters, [JSON.stringify([...tenants])])) {
+    books.records.set(row.tenant_id, row.records)
+  }
+  const [tail] = yield* query(selectTail)
+  const last = { entry: tail?.entry ?? 0, usage: tail?.usage ?? 0 }
+  // Pages and windows rely on it: in each table time never runs against the order of the rows, whatever a clock does.
+  return { books: { ...books, at: Math.max(now, tail?.entry_at ?? 0, tail?.usage_at ?? 0) }, last }
+}
+
+function* write(books: Books.Books, written: Written, last: Last): Asking<void> {
+  const insert = function* (
+    table: string,
+    columns: ReadonlyArray<string>,
+    rows: ReadonlyArray<ReadonlyArray<unknown>>,
+    conflict?: string
+  ): Asking<void> {
+    if (rows.length === 0) return
+    yield { _tag: "Insert", table, columns, rows, ...(conflict !== undefined && { conflict }) }
+  }
+
+  if (written.released.length > 0) {
+    yield* query("DELETE FROM ledger_reservations WHERE id IN (SELECT value FROM json_each(?))", [
+      JSON.stringify(written.released)
+    ])
+  }
+  yield* insert("ledger_accounts", accountColumns, [...written.accounts.values()].map(accountRow), accountConflict)
+  yield* insert("ledger_reservations", reservationColumns, [...written.reserved.values()].map(reservationRow))
+
+  yield* insert(
+    "ledger_entries",
+    entryColumns,
+    written.entries.map((entry, i) => entryRow(last.entry + 1 + i, entry))
+  )
+  yield* insert(
+    "ledger_buckets",
+    ["billing_account_id", "bucket", "first_number", "last_number"],
+    buckets(last.entry, written.entries, (entry) => entry.billing_account_id).map((b) => [b.key, b.bucket, b.first.number, b.last.number]),
+    "(billing_account_id, bucket) DO UPDATE SET last_number = excluded.last_number"
+  )
+
+  if (written.usage.length === 0) return
+  yield* insert(
+    "usage_records",
+    usageColumns,
+    written.usage.map((record, i) => usageRow(last.usage + 1 + i, record))
+  )
+  yield* insert(
+    "usage_buckets",
+    ["tenant_id", "bucket", "first_number", "last_number", "first_at", "last_at"],
+    buckets(last.usage, written.usage, (record) => record.tenant_id).map((b) => [
+      b.key,
+      b.bucket,
+      b.first.number,
+      b.last.number,
+      b.first.at,
+      b.last.at
+    ]),
+    "(tenant_id, bucket) DO UPDATE SET last_number = excluded.last_number, last_at = excluded.last_at"
+  )
+  const counted = [...new Set(written.usage.map((record) => record.tenant_id))]
+  yield* insert(
+    "usage_counters",
+    ["tenant_id", "records"],
+    counted.map((tenant) => [tenant, books.records.get(tenant)]),
+    "(tenant_id) DO UPDATE SET records = excluded.records"
+  )
+  for (const { columns, keyOf, table } of rollups) {
+    yield* insert(table, [...columns, ...sumColumns], summed(written.usage, keyOf), sumConflict(table, columns))
+  }
+}
+
+/** The first and last of the rows that fall into each (key, bucket), in the order of the rows. */
+const buckets = <Row>(last: number, rows: ReadonlyArray<Row>, keyOf: (row: Row) => string) => {
+  const found = new Map<string, { readonly key: string; readonly bucket: number; readonly first: Row; last: Row }>()
+  for (const [i, row] of rows.entries()) {
+    const bucket = Math.floor((last + 1 + i) / 2 ** bucketShift)
+    const key = keyOf(row)
+    const known = found.get(`${bucket}/${key}`)
+    if (known === undefined) found.set(`${bucket}/${key}`, { key, bucket, first: row, last: row })
+    else known.last = row
+  }
+  return [...found.values()]
+}
+
+// ---- rollups ----------------------------------------------------------------------------------------------------------
+
+/**
+ * The sums that the usage views read, kept up in the settling transaction: one table for each question that is asked.
+ * `grain` is the width of a period in milliseconds, `start` its first one.
+ */
+const rollups: ReadonlyArray<{
+  readonly table: string
+  readonly columns: ReadonlyArray<string>
+  readonly keyOf: (record: UsageRecord) => ReadonlyArray<ReadonlyArray<string | number>>
+}> = [
+  {
+    table: "usage_by_tenant",
+    columns: ["tenant_id", "start", "application_id", "usage_type", "provider"],
+    keyOf: (r) => [[r.tenant_id, startOf(r.at, day), r.application_id ?? "", r.usage_type, r.provider]]
+  },
+  {
+    table: "usage_by_caller",
+    columns: ["tenant_id", "account_id", "grain", "start", "model", "endpoint"],
+    keyOf: (r) =>
+      [day, hour].map((grain) => [r.tenant_id, r.account_id, grain, startOf(r.at, grain), r.model, r.endpoint])
+  },
+  {
+    table: "usage_by_payer",
+    columns: ["billing_account_id", "start", "account_id", "billing_source_kind"],
+    keyOf: (r) => [[r.billing_account_id, startOf(r.at, day), r.account_id, r.billing_source_kind]]
+  }
+]
+
+const startOf = (at: number, grain: number): number => at - (at % grain)
+
+
+
+const sumColumns = [
+  "requests",
+  "successes",
+  "prompt_tokens",
+  "completion_tokens",
+  "units",
+  "cost",
+  "latency_ms"
+] as const
+
+const sumConflict = (table: string, key: ReadonlyArray<string>): string =>
+  `(${key.join(", ")}) DO UPDATE SET ${sumColumns
+    .map((column) => `${column} = ${table}.${column} + excluded.${column}`)
+    .join(", ")}`
+
+/** One row for each key among the records, so that a busy key is written once a batch. */
+const summed = (
+  records: ReadonlyArray<UsageRecord>,
+  keyOf: (record: UsageRecord) => ReadonlyArray<ReadonlyArray<string | number>>
+): ReadonlyArray<ReadonlyArray<unknown>> => {
+  const sums = new Map<string, { readonly key: ReadonlyArray<string | number>; readonly of: Array<UsageRecord> }>()
+  for (const record of records) {
+    for (const key of keyOf(record)) {
+      const name = key.join("\n")
+      const known = sums.get(name)
+      if (known === undefined) sums.set(name, { key, of: [record] })
+      else known.of.push(record)
+    }
+  }
+  return [...sums.values()].map(({ key, of }) => {
+    let successes = 0
+    let prompt = 0
+    let completion = 0
+    let units = 0
+    let latency = 0
+    let cost = 0n
+    for (const record of of) {
+      if (record.success) successes++
+      prompt += record.prompt_tokens
+      completion += record.completion_tokens
+      units += record.units
+      latency += record.latency_ms
+      cost += record.cost
+    }
+    return [...key, of.length, successes, prompt, completion, units, cost, latency]
+  })
+}
+
+// ---- rows -------------------------------------------------------------------------------------------------------------
+
+const accountColumns = [
+  "id",
+  "tenant_id",
+  "status",
+  "giftable",
+  "granted",
+  "held",
+  "reserved",
+  "funded",
+  "entries"
+] as const
+
+const accountConflict = `(id) DO UPDATE SET ${["status", "giftable", "granted", "held", "reserved", "funded", "entries"]
+  .map((column) => `${column} = excluded.${column}`)
+  .join(", ")}`
+
+/** The columns of an account, money as text, for `accountOf`. */
+export const accountSelection = `id, tenant_id, status, CAST(giftable AS TEXT) AS giftable, CAST(granted AS TEXT) AS granted,
+  CAST(held AS TEXT) AS held, CAST(reserved AS TEXT) AS reserved, funded, entries`
+
+const selectAccounts = `SELECT ${accountSelection} FROM ledger_accounts WHERE id IN (SELECT value FROM json_each(?))`
+
+export interface AccountRow {
+  readonly id: string
+  readonly tenant_id: string
+  readonly status: AccountStatus
+  readonly giftable: string
+  readonly granted: string
+  readonly held: string
+  readonly reserved: string
+  readonly funded: number
+  readonly entries: number
+}
+
+export const accountOf = (row: AccountRow): Account => ({
+  ...row,
+  giftable: BigInt(row.giftable),
+  granted: BigInt(row.granted),
+  held: BigInt(row.held),
+  reserved: BigInt(row.reserved),
+  funded: row.funded === 1
+})
+
+const accountRow = (a: Account): ReadonlyArray<unknown> => [
+  a.id,
+  a.tenant_id,
+  a.status,
+  a.giftable,
+  a.granted,
+  a.held,
+  a.reserved,
+  a.funded ? 1 : 0,
+  a.entries
+]
+
+const reservationColumns = ["id", "billing_account_id", "amount", "at", "run", "source", "facts"] as const
+
+const selectReservations = `SELECT id, CAST(amount AS TEXT) AS amount, at, run, source, facts
+  FROM ledger_reservations WHERE id IN (SELECT value FROM json_each(?))`
+
+const reservationOf = (row: {
+  readonly id: string
+  readonly amount: string
+  readonly at: number
+  readonly run: string
+  readonly source: string
+  readonly facts: string
+}): Reservation => ({
+  ...row,
+  amount: BigInt(row.amount),
+  source: JSON.parse(row.source) as Source,
+  facts: JSON.parse(row.facts) as CallFacts
+})
+
+const reservationRow = (r: Reservation): ReadonlyArray<unknown> => [
+  r.id,
+  r.source.billing_account_id,
+  r.amount,
+  r.at,
+  r.run,
+  JSON.stringify(r.source),
+  JSON.stringify(r.facts)
+]
+
+const selectCounters = "SELECT tenant_id, records FROM usage_counters WHERE tenant_id IN (SELECT value FROM json_each(?))"
+
+const selectTail = `SELECT e.seq AS entry, e.at AS entry_at, u.seq AS usage, u.at AS usage_at
+  FROM (SELECT 1) LEFT JOIN (SELECT seq, at FROM ledger_entries ORDER BY seq DESC LIMIT 1) e ON true
+  LEFT JOIN (SELECT seq, at FROM usage_records ORDER BY seq DESC LIMIT 1) u ON true`
+
+const entryColumns = [
+  "seq",
+  "billing_account_id",
+  "number",
+  "type",
+  "amount",
+  "balance",
+  "giftable",
+  "source",
+  "reference_id",
+  "description",
+  "at"
+] as const
+
+const entryRow = (seq: number, e: Entry): ReadonlyArray<unknown> => [
+  seq,
+  e.billing_account_id,
+  e.number,
+  e.type,
+  e.amount,
+  e.balance,
+  e.giftable,
+  e.source,
+  e.reference_id,
+  e.description,
+  e.at
+]
+
+const usageColumns = [
+  "seq",
+  "id",
+  "tenant_id",
+  "number",
+  "at",
+  "account_id",
+  "application_id",
+  "usage_type",
+  "endpoint",
+  "model",
+  "provider",
+  "prompt_tokens",
+  "completion_tokens",
+  "units",
+  "cost",
+  "uncollected",
+  "reserved",
+  "usage_source",
+  "latency_ms",
+  "success",
+  "error_type",
+  "billing_account_id",
+  "billing_source_tenant_id",
+  "billing_source_kind"
+] as const
+
+const usageRow = (seq: number, r: UsageRecord): ReadonlyArray<unknown> => [
+  seq,
+  r.id,
+  r.tenant_id,
+  r.number,
+  r.at,
+  r.account_id,
+  r.application_id,
+  r.usage_type,
+  r.endpoint,
+  r.model,
+  r.provider,
+  r.prompt_tokens,
+  r.completion_tokens,
+  r.units,
+  r.cost,
+  r.uncollected,
+  r.reserved,
+  r.usage_source,
+  r.latency_ms,
+  r.success ? 1 : 0,
+  r.error_type,
+  r.billing_account_id,
+  r.billing_source_tenant_id,
+  r.billing_source_kind
+]

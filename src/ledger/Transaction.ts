@@ -1,0 +1,196 @@
+/**
+ * What can be asked of the books: postings that move or set aside credit, and statements of other rooms that must stand or
+ * fall with them. A transaction is plain data, so that it can cross a thread, and is committed whole or not at all.
+ */
+import type { Statement as SqlStatement } from "@effect/sql/Statement"
+import type { Nano } from "../kernel/Money.ts"
+
+/** Where credit came from or went; the `source` of a ledger entry. A charge has none. */
+export type CreditSource =
+  | "purchase"
+  | "registration_bonus"
+  | "signup_grant"
+  | "admin"
+  | "transfer_escrow"
+  | "transfer_release"
+  | "transfer_return"
+
+/** Credit of these sources may be sent on in a transfer; credit of any other was granted and may only be spent. */
+export const giftableSources: ReadonlySet<CreditSource> = new Set(["purchase", "transfer_release", "transfer_return"])
+
+export type AccountStatus = "active" | "suspended" | "closed"
+
+/** A billing account as the books hold it. `balance` is giftable + granted; what calls may still take is `availableOf`. */
+export interface Account {
+  readonly id: string
+  readonly tenant_id: string
+  readonly status: AccountStatus
+  /** Purchased or received credit. */
+  readonly giftable: Nano
+  /** Promotional and admin credit; spent first. */
+  readonly granted: Nano
+  /** In escrow of the transfers it sent: no part of the balance any more. */
+  readonly held: Nano
+  /** Set aside by calls in flight: still part of the balance. */
+  readonly reserved: Nano
+  /** Whether credit was ever purchased or received. */
+  readonly funded: boolean
+  /** How many ledger entries it has; they are numbered from 1 without a gap. */
+  readonly entries: number
+}
+
+export const balanceOf = (account: Account): Nano => account.giftable + account.granted
+
+/** What is neither spent nor set aside. */
+export const availableOf = (account: Account): Nano => balanceOf(account) - account.reserved
+
+/** What is known of a call when it is admitted, and ends up in its usage record. */
+export interface CallFacts {
+  readonly account_id: string
+  /** The tenant of the credential that called. */
+  readonly tenant_id: string
+  readonly application_id: string | null
+  readonly usage_type: "inference" | "tool"
+  readonly endpoint: string
+  readonly model: string
+  readonly provider: string
+}
+
+/** A billing account that may pay a call, in the order of charging. */
+export interface Source {
+  readonly billing_account_id: string
+  readonly tenant_id: string
+  readonly kind: "own" | "team"
+}
+
+/** Credit set aside for one call: the most that it may cost. `id` is the call's. */
+export interface Reservation {
+  readonly id: string
+  readonly source: Source
+  readonly amount: Nano
+  /** When the call was admitted. */
+  readonly at: number
+  /** The run of the process that admitted it; a later run releases what an earlier one left. */
+  readonly run: string
+  readonly facts: CallFacts
+}
+
+/** Where the numbers of a charge come from: the provider's own count, ours of what came, a guess of it, or nowhere. */
+export type UsageSource = "provider" | "counted" | "estimated" | "none"
+
+/** How a call ended. */
+export interface CallOutcome {
+  readonly cost: Nano
+  readonly prompt_tokens: number
+  readonly completion_tokens: number
+  readonly units: number
+  /** The upstream that served it, where that differs from the one expected at admission. */
+  readonly provider?: string
+  readonly success: boolean
+  readonly error_type: string | null
+  readonly usage_source: UsageSource
+  readonly latency_ms: number
+}
+
+export type Posting =
+  /** A new billing account with nothing on it. */
+  | { readonly _tag: "Open"; readonly account: string; readonly tenant: string }
+  | { readonly _tag: "SetStatus"; readonly account: string; readonly status: AccountStatus }
+  | {
+      readonly _tag: "Credit"
+      readonly account: string
+      readonly amount: Nano
+      readonly source: CreditSource
+      readonly reference: string
+      readonly description: string
+    }
+  /**
+   * Sets aside between `least` and `most` on the first source that has `least` available. A source of kind `own` that is
+   * missing or not active refuses outright; a team's is passed over.
+   */
+  | {
+      readonly _tag: "Reserve"
+      readonly call: string
+      readonly sources: ReadonlyArray<Source>
+      readonly least: Nano
+      readonly most: Nano
+      readonly run: string
+      readonly facts: CallFacts
+    }
+  /**
+   * Ends a call: gives the reservation back, charges the cost as far as the payer has it, and leaves the usage record.
+   * A call that is already settled stays as it is.
+   */
+  | { readonly _tag: "Settle"; readonly call: string; readonly outcome: CallOutcome }
+
+/** A statement of another room. `rows`: how many rows its `RETURNING` must give, else the whole transaction is refused. */
+export interface Statement {
+  readonly text: string
+  readonly params: ReadonlyArray<unknown>
+  readonly rows?: number
+}
+
+export interface Transaction {
+  readonly postings: ReadonlyArray<Posting>
+  readonly statements: ReadonlyArray<Statement>
+}
+
+/** The statement that a `sql` template stands for. */
+export const statement = <A>(template: SqlStatement<A>, rows?: number): Statement => {
+  const [text, params] = template.compile()
+  return rows === undefined ? { text, params } : { text, params, rows }
+}
+
+/** What a posting answers, in the order of the postings. */
+export type Result =
+  | { readonly _tag: "Opened" }
+  | { readonly _tag: "Changed" }
+  | { readonly _tag: "Credited"; readonly balance: Nano }
+  | { readonly _tag: "Reserved"; readonly source: Source; readonly amount: Nano }
+  | { readonly _tag: "Settled"; readonly usage_id: string; readonly collected: Nano; readonly balance: Nano }
+  | { readonly _tag: "AlreadySettled" }
+
+/** Why a transaction was refused; nothing of it was done. */
+export type Refusal =
+  | { readonly _tag: "InsufficientCredits"; readonly available: Nano }
+  | { readonly _tag: "AccountMissing"; readonly account: string }
+  | { readonly _tag: "AccountInactive"; readonly account: string }
+  | { readonly _tag: "AccountExists"; readonly account: string }
+  | { readonly _tag: "BalanceTooLarge"; readonly account: string }
+  /** A statement did not find the rows that it wanted. `statement` is its place in the transaction. */
+  | { readonly _tag: "Conflict"; readonly statement: number }
+
+export type Outcome =
+  | { readonly _tag: "Committed"; readonly results: ReadonlyArray<Result> }
+  | { readonly _tag: "Refused"; readonly refusal: Refusal }
+
+/** A line of a billing account's ledger. */
+export interface Entry {
+  readonly billing_account_id: string
+  /** Its place in the account's ledger, from 1. */
+  readonly number: number
+  readonly type: "credit" | "debit"
+  /** Positive; `type` gives the direction. */
+  readonly amount: Nano
+  /** The account's balance after the entry, and the giftable part of it. */
+  readonly balance: Nano
+  readonly giftable: Nano
+  readonly source: CreditSource | null
+  readonly reference_id: string
+  readonly description: string
+  readonly at: number
+}
+
+/** The record that every admitted call leaves once. */
+export interface UsageRecord extends CallFacts, Omit<CallOutcome, "provider"> {
+  readonly id: string
+  /** Its place among the records of `tenant_id`, from 1. */
+  readonly number: number
+  readonly at: number
+  /** What the balance could not pay of the cost; `cost` is what it did. */
+  readonly uncollected: Nano
+  readonly reserved: Nano
+  readonly billing_account_id: string
+  readonly billing_source_tenant_id: string
+  readonly billing_source_kind: "own" | "team"
+}

@@ -1,0 +1,186 @@
+/**
+ * The one writer. Everything that changes the database is a transaction handed in here; those that wait are committed
+ * together, and each caller is answered only after the commit. There is no second connection that writes.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
+import { Clock, Context, Deferred, Effect, Exit, Layer, Queue, Runtime } from "effect"
+import { MessageChannel, Worker } from "node:worker_threads"
+import * as Batch from "./Batch.ts"
+import type { Outcome, Refusal, Result, Transaction } from "./Transaction.ts"
+
+interface Contract {
+  /**
+   * Commits the transaction, durably, or refuses it whole. A caller that is interrupted while it waits may find it committed
+   * all the same: whoever acquires something by it must wait uninterruptibly.
+   */
+  readonly submit: (transaction: Transaction) => Effect.Effect<ReadonlyArray<Result>, Refusal>
+}
+
+/** The most transactions in one commit: enough to pay for an fsync many times over, little enough to keep it short. */
+export const batchMax = 512
+
+export class Writer extends Context.Tag("tollgate/ledger/Writer")<Writer, Contract>() {
+  /** Over any `SqlClient`, in this thread: for embedding, tests, and databases that are not SQLite files. */
+  static readonly layer = Layer.suspend(() => Layer.scoped(Writer, make))
+
+  /** On a thread of its own over a SQLite file: an fsync then never holds up the thread that serves. */
+  static readonly layerThread = (file: string) => Layer.scoped(Writer, makeThread(file))
+}
+
+// ---- over a SqlClient ---------------------------------------------------------------------------------------------------
+
+interface Waiting {
+  readonly transaction: Transaction
+  readonly answer: Deferred.Deferred<Outcome>
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const queue = yield* Queue.unbounded<Waiting>()
+
+  const ask = (asked: Batch.Ask): Effect.Effect<Batch.Rows, SqlError> =>
+    asked._tag === "Query"
+      ? sql.unsafe(asked.text, asked.params as Array<string>)
+      : // In pieces: a statement takes only so many parameters.
+        Effect.forEach(
+          chunksOf(asked.rows, Math.floor(10_000 / asked.columns.length)),
+          (rows) => sql.unsafe(Batch.insertText(asked, rows.length), rows.flat() as Array<string>),
+          { discard: true }
+        ).pipe(Effect.as([]))
+
+  const run = Effect.fnUntraced(
+    function* (transactions: ReadonlyArray<Transaction>) {
+      const body = Batch.run(transactions, yield* Clock.currentTimeMillis)
+      let step = body.next([])
+      while (step.done !== true) step = body.next(yield* ask(step.value))
+      return step.value
+    },
+    (effect) => sql.withTransaction(effect),
+    Effect.orDie
+  )
+
+  const answer = (waiting: ReadonlyArray<Waiting>): Effect.Effect<void> =>
+    Effect.exit(run(waiting.map(({ transaction }) => transaction))).pipe(
+      Effect.flatMap((exit) => {
+        if (Exit.isSuccess(exit)) {
+          return Effect.forEach(waiting, (one, i) => Deferred.succeed(one.answer, exit.value[i]!), { discard: true })
+        }
+        // One that breaks the database's own rules must not take the others with it: each is tried by itself.
+        return waiting.length > 1
+          ? Effect.forEach(waiting, (one) => answer([one]), { discard: true })
+          : Effect.forEach(waiting, (one) => Deferred.failCause(one.answer, exit.cause), { discard: true })
+      })
+    )
+
+  yield* Queue.takeBetween(queue, 1, batchMax).pipe(
+    Effect.flatMap((chunk) => Effect.uninterruptible(answer([...chunk]))),
+    Effect.forever,
+    Effect.withTracerEnabled(false),
+    Effect.forkScoped
+  )
+
+  const submit = Effect.fnUntraced(function* (transaction: Transaction) {
+    const answer = yield* Deferred.make<Outcome>()
+    yield* Queue.offer(queue, { transaction, answer })
+    return yield* resolve(yield* Deferred.await(answer))
+  })
+
+  return { submit } satisfies Contract
+})
+
+const chunksOf = <A>(items: ReadonlyArray<A>, size: number): ReadonlyArray<ReadonlyArray<A>> =>
+  Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size))
+
+const resolve = (outcome: Outcome): Effect.Effect<ReadonlyArray<Result>, Refusal> =>
+  outcome._tag === "Committed" ? Effect.succeed(outcome.results) : Effect.fail(outcome.refusal)
+
+// ---- on a thread --------------------------------------------------------------------------------------------------------
+
+/** What goes over to the thread: transactions that came in during one turn of the loop, and the time it was then. */
+export interface Submission {
+  readonly first: number
+  readonly now: number
+  readonly transactions: ReadonlyArray<Transaction>
+}
+
+/** What comes back: the outcomes of the transactions numbered `first` and on; `broken` where the database itself refused. */
+export interface Answer {
+  readonly first: number
+  readonly outcomes: ReadonlyArray<Outcome | { readonly _tag: "Broken"; readonly reason: string }>
+}
+
+const makeThread = Effect.fnUntraced(function* (file: string) {
+  // Who provides the client has migrated the file; the thread opens it only then.
+  yield* SqlClient
+  const clock = yield* Effect.clock
+  const runtime = yield* Effect.runtime<never>()
+  const { port1: port, port2 } = new MessageChannel()
+  const worker = yield* Effect.sync(
+    () =>
+      new Worker(new URL(threadModule, import.meta.url), {
+        workerData: { file, port: port2, batchMax },
+        transferList: [port2]
+      })
+  )
+
+  type Resume = (effect: Effect.Effect<ReadonlyArray<Result>, Refusal>) => void
+  const waiting = new Map<number, Resume>()
+  let sent = 0
+  let outbox: Array<Transaction> = []
+  let lost: string | undefined
+
+  const flush = () => {
+    const transactions = outbox
+    outbox = []
+    const first = sent - transactions.length
+    port.postMessage({ first, now: clock.unsafeCurrentTimeMillis(), transactions } satisfies Submission)
+  }
+
+  const lose = (reason: string) => {
+    lost ??= reason
+    for (const resume of waiting.values()) resume(Effect.dieMessage(`the writer stopped: ${reason}`))
+    waiting.clear()
+  }
+
+  port.on("message", ({ first, outcomes }: Answer) => {
+    for (const [i, outcome] of outcomes.entries()) {
+      const resume = waiting.get(first + i)
+      waiting.delete(first + i)
+      resume?.(outcome._tag === "Broken" ? Effect.dieMessage(outcome.reason) : resolve(outcome))
+    }
+  })
+  worker.on("error", (error: Error) => {
+    Runtime.runFork(runtime)(Effect.logFatal("the writer's thread failed", error.message))
+    lose(error.message)
+  })
+  worker.on("exit", () => lose("its thread ended"))
+
+  const submit = (transaction: Transaction): Effect.Effect<ReadonlyArray<Result>, Refusal> =>
+    Effect.async((resume) => {
+      if (lost !== undefined) return resume(Effect.dieMessage(`the writer stopped: ${lost}`))
+      waiting.set(sent++, resume)
+      // Everything that this turn of the loop brings goes over in one message.
+      if (outbox.push(transaction) === 1) setImmediate(flush)
+    })
+
+  yield* Effect.async<void>((resume) => {
+    const settle = () => resume(Effect.void)
+    port.once("message", settle)
+    worker.once("error", settle)
+  })
+  if (lost !== undefined) return yield* Effect.dieMessage(`the writer could not open ${file}: ${lost}`)
+  yield* Effect.addFinalizer(() =>
+    Effect.promise(async () => {
+      // What was handed in before is committed and answered before the thread ends.
+      const ended = new Promise((resolve) => worker.once("exit", resolve))
+      if (outbox.length > 0) flush()
+      port.postMessage(null)
+      await ended
+    })
+  )
+  return { submit } satisfies Contract
+})
+
+// Node 20 runs no TypeScript on a thread: from the source, the built file is taken.
+const threadModule = import.meta.url.endsWith(".ts") ? "../../dist/ledger/WriterThread.js" : "./WriterThread.js"

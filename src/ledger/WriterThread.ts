@@ -1,0 +1,99 @@
+/**
+ * The writer's thread: takes what has come in, runs it as one batch on a connection of its own, answers after the commit.
+ * Plain synchronous code: between BEGIN and COMMIT nothing else can happen here.
+ */
+import Sqlite from "better-sqlite3"
+import { receiveMessageOnPort, workerData } from "node:worker_threads"
+import type { MessagePort } from "node:worker_threads"
+import * as Batch from "./Batch.ts"
+import type { Outcome, Transaction } from "./Transaction.ts"
+import type { Answer, Submission } from "./Writer.ts"
+
+const { batchMax, file, port } = workerData as {
+  readonly file: string
+  readonly port: MessagePort
+  readonly batchMax: number
+}
+
+const db = new Sqlite(file, { timeout: 5_000 })
+db.pragma("journal_mode = WAL")
+// FULL, since in WAL mode the default of NORMAL may lose the last commits with the power.
+db.pragma("synchronous = FULL")
+if (db.pragma("synchronous", { simple: true }) !== 2) throw new Error("SQLite did not take synchronous = FULL")
+// The WAL is folded back when it reaches 16 MB: often enough to stay small, seldom enough not to cost.
+db.pragma("wal_autocheckpoint = 4000")
+
+const prepared = new Map<string, Sqlite.Statement>()
+
+const prepare = (text: string): Sqlite.Statement => {
+  let statement = prepared.get(text)
+  if (statement === undefined) prepared.set(text, (statement = db.prepare(text)))
+  return statement
+}
+
+const ask = (asked: Batch.Ask): Batch.Rows => {
+  if (asked._tag === "Query") {
+    const statement = prepare(asked.text)
+    if (statement.reader) return statement.all(...asked.params)
+    statement.run(...asked.params)
+    return []
+  }
+  // Row by row through one prepared statement: half the cost of unfolding a JSON parameter in SQL.
+  const statement = prepare(Batch.insertText(asked, 1))
+  for (const row of asked.rows) statement.run(...row)
+  return []
+}
+
+const commit = (transactions: ReadonlyArray<Transaction>, now: number): ReadonlyArray<Outcome> => {
+  // IMMEDIATE: the write lock comes with the first statement, so what is read cannot change before it is written, by an
+  // operator's command in another process either.
+  prepare("BEGIN IMMEDIATE").run()
+  try {
+    const body = Batch.run(transactions, now)
+    let step = body.next([])
+    while (step.done !== true) step = body.next(ask(step.value))
+    prepare("COMMIT").run()
+    return step.value
+  } catch (error) {
+    if (db.inTransaction) prepare("ROLLBACK").run()
+    throw error
+  }
+}
+
+/** One that breaks the database's own rules must not take the others with it: each is then tried by itself. */
+const answer = (transactions: ReadonlyArray<Transaction>, now: number): Answer["outcomes"] => {
+  try {
+    return commit(transactions, now)
+  } catch (error) {
+    return transactions.length > 1
+      ? transactions.flatMap((transaction) => answer([transaction], now))
+      : [{ _tag: "Broken", reason: error instanceof Error ? error.message : String(error) }]
+  }
+}
+
+const serve = (submission: Submission | null): void => {
+  if (submission === null) {
+    db.close()
+    port.close()
+    return
+  }
+  const taken = [submission]
+  let count = submission.transactions.length
+  let last = false
+  while (count < batchMax && !last) {
+    const more = receiveMessageOnPort(port) as { readonly message: Submission | null } | undefined
+    if (more === undefined) break
+    if (more.message === null) last = true
+    else {
+      taken.push(more.message)
+      count += more.message.transactions.length
+    }
+  }
+  const transactions = taken.flatMap((one) => one.transactions)
+  const outcomes = answer(transactions, Math.max(...taken.map((one) => one.now)))
+  port.postMessage({ first: submission.first, outcomes } satisfies Answer)
+  if (last) serve(null)
+}
+
+port.on("message", serve)
+port.postMessage({ first: -1, outcomes: [] } satisfies Answer)

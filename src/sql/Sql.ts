@@ -1,0 +1,38 @@
+/**
+ * The database: the connection that reads, and the migrations that run before anything else does. Everything that changes
+ * the database afterwards goes through the ledger's `Writer`.
+ */
+import * as Migrator from "@effect/sql/Migrator"
+import { SqlClient } from "@effect/sql/SqlClient"
+import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
+import { Effect, Layer } from "effect"
+import ledger from "./migrations/0001_ledger.ts"
+
+/** Append only: a database that has applied one never looks at it again. The table is ours, so a host's migrations stay its own. */
+export const migrations = {
+  "0001_ledger": ledger
+}
+
+const table = "tollgate_migrations"
+
+/** Applies what is missing; answers the names of what it applied. */
+export const migrate = Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
+
+const migrated = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const sql = yield* SqlClient
+    // In WAL mode the default of NORMAL may lose the last commits with the power.
+    yield* sql`PRAGMA synchronous = FULL`
+    yield* migrate
+  })
+)
+
+/** A migrated SQLite file, for reading. */
+export const layer = (file: string) => {
+  const client = SqliteClient.layer({ filename: file })
+  const readOnly = Layer.effectDiscard(Effect.flatMap(SqlClient, (sql) => sql`PRAGMA query_only = ON`))
+  return readOnly.pipe(Layer.provide(migrated), Layer.provideMerge(client))
+}
+
+/** A fresh, migrated database in memory. It is for reading and writing: the writer shares the connection. */
+export const layerMemory = Layer.provideMerge(migrated, SqliteClient.layer({ filename: ":memory:" }))

@@ -1,0 +1,137 @@
+/**
+ * The books: billing accounts, their entries, reservations of calls in flight, usage records and the sums of them. Money is
+ * INTEGER nano-USD. Entries and records are only ever appended; `seq` is their order.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Effect } from "effect"
+
+const sums = `
+  requests INTEGER NOT NULL,
+  successes INTEGER NOT NULL,
+  prompt_tokens INTEGER NOT NULL,
+  completion_tokens INTEGER NOT NULL,
+  units REAL NOT NULL,
+  cost INTEGER NOT NULL CHECK (cost >= 0),
+  latency_ms INTEGER NOT NULL`
+
+const tables = [
+  `CREATE TABLE ledger_accounts (
+    id TEXT PRIMARY KEY,
+    tenant_id TEXT NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('active', 'suspended', 'closed')),
+    giftable INTEGER NOT NULL CHECK (giftable >= 0),
+    granted INTEGER NOT NULL CHECK (granted >= 0),
+    held INTEGER NOT NULL CHECK (held >= 0),
+    reserved INTEGER NOT NULL CHECK (reserved >= 0 AND reserved <= giftable + granted),
+    funded INTEGER NOT NULL CHECK (funded IN (0, 1)),
+    entries INTEGER NOT NULL CHECK (entries >= 0)
+  ) STRICT, WITHOUT ROWID`,
+  `CREATE UNIQUE INDEX ledger_accounts_tenant ON ledger_accounts (tenant_id)`,
+
+  `CREATE TABLE ledger_reservations (
+    id TEXT PRIMARY KEY,
+    billing_account_id TEXT NOT NULL,
+    amount INTEGER NOT NULL CHECK (amount >= 0),
+    at INTEGER NOT NULL,
+    run TEXT NOT NULL,
+    source TEXT NOT NULL,
+    facts TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID`,
+
+  `CREATE TABLE ledger_entries (
+    seq INTEGER PRIMARY KEY,
+    billing_account_id TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    type TEXT NOT NULL CHECK (type IN ('credit', 'debit')),
+    amount INTEGER NOT NULL CHECK (amount > 0),
+    balance INTEGER NOT NULL CHECK (balance >= 0),
+    giftable INTEGER NOT NULL CHECK (giftable >= 0 AND giftable <= balance),
+    source TEXT,
+    reference_id TEXT NOT NULL,
+    description TEXT NOT NULL,
+    at INTEGER NOT NULL
+  ) STRICT`,
+  // The bucket first: whatever the account, an insert lands among the newest pages, and its cost does not grow with the table.
+  `CREATE UNIQUE INDEX ledger_entries_account ON ledger_entries (seq >> 16, billing_account_id, number)`,
+  // Where in that index an account's entries are.
+  `CREATE TABLE ledger_buckets (
+    billing_account_id TEXT NOT NULL,
+    bucket INTEGER NOT NULL,
+    first_number INTEGER NOT NULL,
+    last_number INTEGER NOT NULL,
+    PRIMARY KEY (billing_account_id, bucket)
+  ) STRICT, WITHOUT ROWID`,
+
+  `CREATE TABLE usage_records (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    tenant_id TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    account_id TEXT NOT NULL,
+    application_id TEXT,
+    usage_type TEXT NOT NULL CHECK (usage_type IN ('inference', 'tool')),
+    endpoint TEXT NOT NULL,
+    model TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    units REAL NOT NULL,
+    cost INTEGER NOT NULL CHECK (cost >= 0),
+    uncollected INTEGER NOT NULL CHECK (uncollected >= 0),
+    reserved INTEGER NOT NULL,
+    usage_source TEXT NOT NULL,
+    latency_ms INTEGER NOT NULL,
+    success INTEGER NOT NULL CHECK (success IN (0, 1)),
+    error_type TEXT,
+    billing_account_id TEXT NOT NULL,
+    billing_source_tenant_id TEXT NOT NULL,
+    billing_source_kind TEXT NOT NULL CHECK (billing_source_kind IN ('own', 'team'))
+  ) STRICT`,
+  // The last line of defence against charging a call twice. Ids begin with their time, so this index too grows at its end.
+  `CREATE UNIQUE INDEX usage_records_id ON usage_records (id)`,
+  `CREATE UNIQUE INDEX usage_records_tenant ON usage_records (seq >> 16, tenant_id, number, at)`,
+  `CREATE TABLE usage_buckets (
+    tenant_id TEXT NOT NULL,
+    bucket INTEGER NOT NULL,
+    first_number INTEGER NOT NULL,
+    last_number INTEGER NOT NULL,
+    first_at INTEGER NOT NULL,
+    last_at INTEGER NOT NULL,
+    PRIMARY KEY (tenant_id, bucket)
+  ) STRICT, WITHOUT ROWID`,
+  `CREATE TABLE usage_counters (
+    tenant_id TEXT PRIMARY KEY,
+    records INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID`,
+
+  `CREATE TABLE usage_by_tenant (
+    tenant_id TEXT NOT NULL,
+    start INTEGER NOT NULL,
+    application_id TEXT NOT NULL,
+    usage_type TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    ${sums},
+    PRIMARY KEY (tenant_id, start, application_id, usage_type, provider)
+  ) STRICT, WITHOUT ROWID`,
+  `CREATE TABLE usage_by_caller (
+    tenant_id TEXT NOT NULL,
+    account_id TEXT NOT NULL,
+    grain INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    model TEXT NOT NULL,
+    endpoint TEXT NOT NULL,
+    ${sums},
+    PRIMARY KEY (tenant_id, account_id, grain, start, model, endpoint)
+  ) STRICT, WITHOUT ROWID`,
+  `CREATE TABLE usage_by_payer (
+    billing_account_id TEXT NOT NULL,
+    start INTEGER NOT NULL,
+    account_id TEXT NOT NULL,
+    billing_source_kind TEXT NOT NULL,
+    ${sums},
+    PRIMARY KEY (billing_account_id, start, account_id, billing_source_kind)
+  ) STRICT, WITHOUT ROWID`
+]
+
+export default Effect.flatMap(SqlClient, (sql) => Effect.forEach(tables, (table) => sql.unsafe(table), { discard: true }))
