@@ -1,0 +1,84 @@
+/** The refusals that any route may answer, whatever its domain. Those of a domain stand in its own `Problems.ts`. */
+import { Problem } from "../kernel/Problem.ts"
+
+export class InvalidRequest extends Problem<InvalidRequest>()("InvalidRequest", {
+  status: 400,
+  error: "the request is not valid",
+  code: "invalid_request"
+}) {}
+
+export class RouteNotFound extends Problem<RouteNotFound>()("RouteNotFound", {
+  status: 404,
+  error: "no such route",
+  code: "not_found"
+}) {}
+
+export class MethodNotAllowed extends Problem<MethodNotAllowed>()("MethodNotAllowed", {
+  status: 405,
+  error: "Method Not Allowed"
+}) {}
+
+export class PayloadTooLarge extends Problem<PayloadTooLarge>()("PayloadTooLarge", {
+  status: 413,
+  error: "the request body is too large",
+  code: "payload_too_large"
+}) {}
+
+export class RateLimited extends Problem<RateLimited>()("RateLimited", {
+  status: 429,
+  error: "too many requests, try again later",
+  code: "rate_limited"
+}) {}
+
+export class InternalError extends Problem<InternalError>()("InternalError", {
+  status: 500,
+  error: "internal error",
+  code: "internal_error"
+}) {}
+
+export class Unavailable extends Problem<Unavailable>()("Unavailable", {
+  status: 503,
+  error: "the service is shutting down, try again shortly",
+  code: "unavailable"
+}) {}
+
+// ---- authentication: one class for each text of the specification ------------------------------------------------------
+
+export class MissingAuthorization extends Problem<MissingAuthorization>()("MissingAuthorization", {
+  status: 401,
+  error: "missing Authorization header"
+}) {}
+
+/** User-token-only routes: anything but a live user token. */
+export class InvalidToken extends Problem<InvalidToken>()("InvalidToken", {
+  status: 401,
+  error: "invalid or expired token"
+}) {}
+
+/** Neither a user token nor three dash-separated segments with the service's prefix; an expired user token too. */
+export class InvalidKeyFormat extends Problem<InvalidKeyFormat>()("InvalidKeyFormat", {
+  status: 401,
+  error: "invalid API key format"
+}) {}
+
+export class InvalidKey extends Problem<InvalidKey>()("InvalidKey", { status: 401, error: "invalid API key" }) {}
+
+/** Key-shaped, with another prefix. Its text names the service: `API key is not a Tollgate key`. */
+export class ForeignKey extends Problem<ForeignKey>()("ForeignKey", {
+  status: 401,
+  error: "API key is not a key of this service"
+}) {}
+
+// ---- the path's tenant ---------------------------------------------------------------------------------------------------
+
+/** `usage` and `usage/rollup`. */
+export class TenantMismatchUsage extends Problem<TenantMismatchUsage>()("TenantMismatchUsage", {
+  status: 403,
+  error: "Tenant ID in path does not match JWT"
+}) {}
+
+/** Every other money route. */
+export class TenantMismatch extends Problem<TenantMismatch>()("TenantMismatch", {
+  status: 403,
+  error: "tenant ID in path does not match authenticated tenant"
+}) {}

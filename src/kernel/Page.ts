@@ -1,0 +1,52 @@
+/** Pages: `page` from 1, `per_page` up to a maximum, and the paginated result. */
+import { ParseResult, Schema } from "effect"
+
+/** The most rows that one page gives, and how many it gives unasked. */
+export const perPageMax = 200
+export const perPageDefault = 50
+
+const Positive = Schema.transformOrFail(Schema.String, Schema.Int, {
+  strict: true,
+  decode: (text, _, ast) =>
+    /^0*[1-9]\d{0,14}$/.test(text)
+      ? ParseResult.succeed(Number(text))
+      : ParseResult.fail(new ParseResult.Type(ast, text, "a positive whole number")),
+  encode: (number) => ParseResult.succeed(String(number))
+})
+
+/** The query of a paginated route. `per_page` above the maximum is the maximum. */
+export const PageQuery = {
+  page: Schema.optionalWith(Positive, { default: () => 1 }),
+  per_page: Schema.optionalWith(
+    Schema.transform(Positive, Schema.Int, {
+      strict: true,
+      decode: (count) => Math.min(count, perPageMax),
+      encode: (count) => count
+    }),
+    { default: () => perPageDefault }
+  )
+} as const
+
+/** Which page is asked for. */
+export interface PageOf {
+  readonly page: number
+  readonly per_page: number
+}
+
+/** A page of records. */
+export const Paginated = <A, I, R>(record: Schema.Schema<A, I, R>) =>
+  Schema.Struct({
+    page: Schema.Int,
+    per_page: Schema.Int,
+    total_pages: Schema.Int,
+    total_records: Schema.Int,
+    records: Schema.Array(record)
+  })
+
+export const paginated = <A>({ page, per_page }: PageOf, total_records: number, records: ReadonlyArray<A>) => ({
+  page,
+  per_page,
+  total_pages: Math.ceil(total_records / per_page),
+  total_records,
+  records
+})
