@@ -56,3 +56,7 @@ export const CallId = Schema.String.pipe(Schema.brand("CallId"))
 
 /** The id of the usage record that a call leaves. */
 export const usageOf = (call: string): string => `use_${call.slice(call.indexOf("_") + 1)}`
+
+/** The billing account of a tenant: each has exactly one, so it is named after it. */
+export const billingAccountOf = (tenant: string): BillingAccountId =>
+  `bil_${tenant.slice(tenant.indexOf("_") + 1)}` as BillingAccountId

@@ -52,49 +52,36 @@ export const insertText = ({ columns, conflict, table }: Insert, count: number):
 /** Runs the transactions at the instant `now`, inside a database transaction that the caller has begun. */
 export function* run(transactions: ReadonlyArray<Transaction>, now: number): Asking<ReadonlyArray<Outcome>> {
   const { books, last } = yield* load(transactions, now)
-  const written: Written = { entries: [], usage: [], reserved: new Map(), released: [], accounts: new Map() }
+  const draft = new Books.Draft(books)
   const outcomes: Array<Outcome> = []
-  for (const transaction of transactions) outcomes.push(yield* commit(books, transaction, written))
-  yield* write(books, written, last)
+  for (const transaction of transactions) {
+    outcomes.push(
+      transaction.statements.length === 0
+        ? Books.commit(draft, transaction.postings)
+        : yield* commitBeside(draft, transaction)
+    )
+  }
+  yield* write(draft, last)
   return outcomes
 }
 
-interface Written {
-  readonly entries: Array<Entry>
-  readonly usage: Array<UsageRecord>
-  readonly reserved: Map<string, Reservation>
-  readonly released: Array<string>
-  readonly accounts: Map<string, Account>
-}
+/** A transaction with statements: they run in a savepoint of their own, so that a refusal leaves no trace of them. */
+function* commitBeside(draft: Books.Draft, { postings, statements }: Transaction): Asking<Outcome> {
+  const attempted = Books.attempt(draft, postings)
+  if (Either.isLeft(attempted)) return Books.refused(attempted.left)
 
-/** Decides one transaction; its statements run in a savepoint of their own, so that a refusal leaves no trace of them. */
-function* commit(books: Books.Books, { postings, statements }: Transaction, written: Written): Asking<Outcome> {
-  const decided = Books.decide(books, postings)
-  if (Either.isLeft(decided)) return { _tag: "Refused", refusal: decided.left }
-
-  if (statements.length > 0) {
-    yield* query("SAVEPOINT beside")
-    for (const [place, { params, rows, text }] of statements.entries()) {
-      const found = yield* query(text, params)
-      if (rows === undefined || found.length === rows) continue
-      yield* query("ROLLBACK TO beside")
-      yield* query("RELEASE beside")
-      return { _tag: "Refused", refusal: { _tag: "Conflict", statement: place } }
-    }
+  yield* query("SAVEPOINT beside")
+  for (const [place, { params, rows, text }] of statements.entries()) {
+    const found = yield* query(text, params)
+    if (rows === undefined || found.length === rows) continue
+    yield* query("ROLLBACK TO beside")
     yield* query("RELEASE beside")
+    return Books.refused({ _tag: "Conflict", statement: place })
   }
+  yield* query("RELEASE beside")
 
-  const decision = decided.right
-  Books.apply(books, decision)
-  for (const account of decision.accounts.values()) written.accounts.set(account.id, account)
-  for (const entry of decision.entries) written.entries.push(entry)
-  for (const record of decision.usage) written.usage.push(record)
-  for (const reservation of decision.reserved) written.reserved.set(reservation.id, reservation)
-  for (const call of decision.released) {
-    // Reserved and released within one batch: it never reaches the disk.
-    if (!written.reserved.delete(call)) written.released.push(call)
-  }
-  return { _tag: "Committed", results: decision.results }
+  attempted.right.draft.adopt()
+  return { _tag: "Committed", results: attempted.right.results }
 }
 
 const query = function* (text: string, params: ReadonlyArray<unknown> = []): Asking<Rows> {
@@ -147,7 +134,7 @@ function* load(
   return { books: { ...books, at: Math.max(now, tail?.entry_at ?? 0, tail?.usage_at ?? 0) }, last }
 }
 
-function* write(books: Books.Books, written: Written, last: Last): Asking<void> {
+function* write(written: Books.Draft, last: Last): Asking<void> {
   const insert = function* (
     table: string,
     columns: ReadonlyArray<string>,
@@ -158,9 +145,9 @@ function* write(books: Books.Books, written: Written, last: Last): Asking<void> 
     yield { _tag: "Insert", table, columns, rows, ...(conflict !== undefined && { conflict }) }
   }
 
-  if (written.released.length > 0) {
+  if (written.released.size > 0) {
     yield* query("DELETE FROM ledger_reservations WHERE id IN (SELECT value FROM json_each(?))", [
-      JSON.stringify(written.released)
+      JSON.stringify([...written.released])
     ])
   }
   yield* insert("ledger_accounts", accountColumns, [...written.accounts.values()].map(accountRow), accountConflict)
@@ -197,11 +184,10 @@ function* write(books: Books.Books, written: Written, last: Last): Asking<void> 
     ]),
     "(tenant_id, bucket) DO UPDATE SET last_number = excluded.last_number, last_at = excluded.last_at"
   )
-  const counted = [...new Set(written.usage.map((record) => record.tenant_id))]
   yield* insert(
     "usage_counters",
     ["tenant_id", "records"],
-    counted.map((tenant) => [tenant, books.records.get(tenant)]),
+    [...written.records],
     "(tenant_id) DO UPDATE SET records = excluded.records"
   )
   for (const { columns, keyOf, table } of rollups) {

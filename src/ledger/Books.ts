@@ -31,45 +31,37 @@ export interface Books {
   readonly at: number
 }
 
-/** What a transaction changes. */
-export interface Decision {
-  readonly results: ReadonlyArray<Result>
-  readonly accounts: ReadonlyMap<string, Account>
-  readonly entries: ReadonlyArray<Entry>
-  readonly usage: ReadonlyArray<UsageRecord>
-  readonly reserved: ReadonlyArray<Reservation>
-  readonly released: ReadonlyArray<string>
+/** Decides a transaction on the draft, each posting seeing what those before it did. Refused, the draft stays as it was. */
+export const commit = (draft: Draft, postings: ReadonlyArray<Posting>): Outcome => {
+  // A single posting either changes the draft or refuses, and needs no draft of its own.
+  if (postings.length === 1) {
+    const result = post(draft, postings[0]!)
+    return Either.isLeft(result) ? refused(result.left) : committed([result.right])
+  }
+  const tried = attempt(draft, postings)
+  if (Either.isLeft(tried)) return refused(tried.left)
+  tried.right.draft.adopt()
+  return committed(tried.right.results)
 }
 
-/** Decides the postings of one transaction, in order, each seeing what those before it did. The books stay as they are. */
-export const decide = (books: Books, postings: ReadonlyArray<Posting>): Either.Either<Decision, Refusal> => {
-  const draft = new Draft(books)
+/** Decides a transaction on a draft of its own, laid over `draft`, which changes only when that one is adopted. */
+export const attempt = (
+  draft: Draft,
+  postings: ReadonlyArray<Posting>
+): Either.Either<{ readonly draft: Draft; readonly results: ReadonlyArray<Result> }, Refusal> => {
+  const own = new Draft(draft.books, draft)
   const results: Array<Result> = []
   for (const posting of postings) {
-    const result = post(draft, posting)
+    const result = post(own, posting)
     if (Either.isLeft(result)) return Either.left(result.left)
     results.push(result.right)
   }
-  return Either.right({ ...draft, results })
+  return Either.right({ draft: own, results })
 }
 
-/** Takes a decision over into the books in hand. */
-export const apply = (books: Books, decision: Decision): void => {
-  for (const account of decision.accounts.values()) books.accounts.set(account.id, account)
-  for (const reservation of decision.reserved) books.reservations.set(reservation.id, reservation)
-  for (const call of decision.released) books.reservations.delete(call)
-  for (const record of decision.usage) books.records.set(record.tenant_id, record.number)
-}
+const committed = (results: ReadonlyArray<Result>): Outcome => ({ _tag: "Committed", results })
 
-/** One transaction on the books in hand: decided and, unless refused, applied. */
-export const commit = (books: Books, postings: ReadonlyArray<Posting>): Outcome =>
-  Either.match(decide(books, postings), {
-    onLeft: (refusal) => ({ _tag: "Refused", refusal }),
-    onRight: (decision) => {
-      apply(books, decision)
-      return { _tag: "Committed", results: decision.results }
-    }
-  })
+export const refused = (refusal: Refusal): Outcome => ({ _tag: "Refused", refusal })
 
 const post = (draft: Draft, posting: Posting): Either.Either<Result, Refusal> => {
   switch (posting._tag) {
@@ -148,7 +140,7 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
     }
     const amount = free < most ? free : most
     draft.accounts.set(account.id, { ...account, reserved: account.reserved + amount })
-    draft.reserved.push({ id: call, source, amount, at: draft.books.at, run, facts })
+    draft.reserved.set(call, { id: call, source, amount, at: draft.books.at, run, facts })
     return Either.right({ _tag: "Reserved", source, amount })
   }
   return Either.left({ _tag: "InsufficientCredits", available })
@@ -175,16 +167,29 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   const usage_id = usageOf(call)
   if (collected > 0n) draft.enter(after, "debit", collected, null, usage_id, describe(facts))
   else draft.accounts.set(after.id, after)
-  draft.released.push(call)
-  draft.usage.push({
-    ...facts,
-    ...outcome,
+  draft.release(call)
+  // Written out, not spread: this is made once for every call there is, and a literal is made at once.
+  draft.record({
     id: usage_id,
-    number: draft.countRecord(facts.tenant_id),
+    number: draft.recordsOf(facts.tenant_id) + 1,
     at: draft.books.at,
+    account_id: facts.account_id,
+    tenant_id: facts.tenant_id,
+    application_id: facts.application_id,
+    usage_type: facts.usage_type,
+    endpoint: facts.endpoint,
+    model: facts.model,
+    provider: outcome.provider ?? facts.provider,
+    prompt_tokens: outcome.prompt_tokens,
+    completion_tokens: outcome.completion_tokens,
+    units: outcome.units,
     cost: collected,
     uncollected: cost - collected,
     reserved: amount,
+    usage_source: outcome.usage_source,
+    latency_ms: outcome.latency_ms,
+    success: outcome.success,
+    error_type: outcome.error_type,
     billing_account_id: source.billing_account_id,
     billing_source_tenant_id: source.tenant_id,
     billing_source_kind: source.kind
@@ -195,32 +200,51 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
 const describe = ({ endpoint, model }: { readonly endpoint: string; readonly model: string }): string =>
   `${endpoint} ${model}`
 
-/** The changes of a transaction in the making, laid over the books. */
-class Draft {
+/** What changes, laid over the books, or over another draft that it may be adopted into. */
+export class Draft {
   readonly accounts = new Map<string, Account>()
   readonly entries: Array<Entry> = []
   readonly usage: Array<UsageRecord> = []
-  readonly reserved: Array<Reservation> = []
-  readonly released: Array<string> = []
+  readonly reserved = new Map<string, Reservation>()
+  /** Calls whose reservation stood in the books, or the draft below, and stands no more. */
+  readonly released = new Set<string>()
+  readonly records = new Map<string, number>()
   readonly books: Books
+  readonly below: Draft | undefined
 
-  constructor(books: Books) {
+  constructor(books: Books, below?: Draft) {
     this.books = books
+    this.below = below
   }
 
   account(id: string): Account | undefined {
-    return this.accounts.get(id) ?? this.books.accounts.get(id)
+    return this.accounts.get(id) ?? (this.below === undefined ? this.books.accounts.get(id) : this.below.account(id))
   }
 
   reservation(call: string): Reservation | undefined {
-    if (this.released.includes(call)) return undefined
-    return this.reserved.find((reservation) => reservation.id === call) ?? this.books.reservations.get(call)
+    if (this.released.has(call)) return undefined
+    return (
+      this.reserved.get(call) ??
+      (this.below === undefined ? this.books.reservations.get(call) : this.below.reservation(call))
+    )
   }
 
-  /** The number of the tenant's next usage record. */
-  countRecord(tenant: string): number {
-    const own = this.usage.reduce((count, record) => (record.tenant_id === tenant ? count + 1 : count), 0)
-    return (this.books.records.get(tenant) ?? 0) + own + 1
+  /** How many usage records the tenant has. */
+  recordsOf(tenant: string): number {
+    return (
+      this.records.get(tenant) ??
+      (this.below === undefined ? (this.books.records.get(tenant) ?? 0) : this.below.recordsOf(tenant))
+    )
+  }
+
+  release(call: string): void {
+    // Reserved and released within one draft: it never reaches what is below.
+    if (!this.reserved.delete(call)) this.released.add(call)
+  }
+
+  record(record: UsageRecord): void {
+    this.records.set(record.tenant_id, record.number)
+    this.usage.push(record)
   }
 
   /** Writes the account's next entry; `after` is the account with the amount moved. */
@@ -246,6 +270,17 @@ class Draft {
       description,
       at: this.books.at
     })
+  }
+
+  /** Makes everything in it part of the draft below. */
+  adopt(): void {
+    const { below } = this
+    if (below === undefined) return
+    for (const account of this.accounts.values()) below.accounts.set(account.id, account)
+    for (const call of this.released) below.release(call)
+    for (const reservation of this.reserved.values()) below.reserved.set(reservation.id, reservation)
+    for (const entry of this.entries) below.entries.push(entry)
+    for (const record of this.usage) below.record(record)
   }
 }
 

@@ -84,8 +84,8 @@ export interface CallOutcome {
   readonly prompt_tokens: number
   readonly completion_tokens: number
   readonly units: number
-  /** The upstream that served it, where that differs from the one expected at admission. */
-  readonly provider?: string
+  /** The upstream that served it, where that is known better than at admission. */
+  readonly provider?: string | null
   readonly success: boolean
   readonly error_type: string | null
   readonly usage_source: UsageSource

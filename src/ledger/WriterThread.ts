@@ -24,6 +24,8 @@ if (db.pragma("synchronous", { simple: true }) !== 2) throw new Error("SQLite di
 db.pragma("wal_autocheckpoint = 4000")
 
 const prepared = new Map<string, Sqlite.Statement>()
+/** By table: a batch puts rows into each in one way only. */
+const inserts = new Map<string, Sqlite.Statement>()
 
 const prepare = (text: string): Sqlite.Statement => {
   let statement = prepared.get(text)
@@ -39,7 +41,8 @@ const ask = (asked: Batch.Ask): Batch.Rows => {
     return []
   }
   // Row by row through one prepared statement: half the cost of unfolding a JSON parameter in SQL.
-  const statement = prepare(Batch.insertText(asked, 1))
+  let statement = inserts.get(asked.table)
+  if (statement === undefined) inserts.set(asked.table, (statement = db.prepare(Batch.insertText(asked, 1))))
   for (const row of asked.rows) statement.run(...row)
   return []
 }

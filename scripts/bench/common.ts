@@ -1,0 +1,177 @@
+// What the parts of the benchmark share: the call that is driven, its price, child processes on their core, and what the kernel knows of them.
+import { spawn, spawnSync } from "node:child_process"
+import type { ChildProcess } from "node:child_process"
+import { readFileSync } from "node:fs"
+import { createServer } from "node:net"
+import type { AddressInfo } from "node:net"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+export const root = join(fileURLToPath(new URL(".", import.meta.url)), "..", "..")
+
+export const model = "bench-model"
+
+/** Nano-USD a token: 0.15 and 0.60 USD per million. */
+export const price = { prompt: 150, completion: 600 }
+
+/** What the upstream reports for every call. */
+export const usage = { prompt_tokens: 12, completion_tokens: 34, total_tokens: 46 }
+
+/** What every call must cost, in nano-USD: a figure taken with another charge in the books is worthless. */
+export const callPrice = usage.prompt_tokens * price.prompt + usage.completion_tokens * price.completion
+
+/** Credit that the driven tenant starts with, in USD. */
+export const credit = 100_000
+
+/** The last word of a prompt that makes the upstream pause within a stream, so that a held-back first byte shows. */
+export const paced = "at your own pace"
+export const pause = 250
+
+const prompt = "Say in one sentence why a ledger keeps two sides of every entry."
+
+/** The request as clients send it. A stream asks for its usage, so that every contender passes the same bytes on. */
+export const body = (stream: boolean, ending = ""): string =>
+  JSON.stringify({
+    model,
+    messages: [
+      { role: "system", content: "You are a terse assistant." },
+      { role: "user", content: `${prompt}${ending}` }
+    ],
+    temperature: 0.2,
+    max_tokens: 64,
+    ...(stream && { stream: true, stream_options: { include_usage: true } })
+  })
+
+/** What is known when a call is driven at a port. */
+export interface Target {
+  readonly name: string
+  readonly port: number
+  readonly headers: Readonly<Record<string, string>>
+  /** The process whose CPU time and memory are read. */
+  readonly pid: number
+}
+
+// ---- processes ----------------------------------------------------------------------------------------------------------
+
+export interface Cores {
+  readonly served: string | undefined
+  readonly driving: string | undefined
+}
+
+/** One core for the process under test, another for what drives it; none where there is no `taskset` or only one core. */
+export const findCores = (): Cores => {
+  const asked = spawnSync("taskset", ["-cp", String(process.pid)], { encoding: "utf8" })
+  const list = asked.status === 0 ? expand(asked.stdout.split(":").pop()!.trim()) : []
+  return list.length > 1 ? { served: list[0], driving: list[1] } : { served: undefined, driving: undefined }
+}
+
+const expand = (list: string): ReadonlyArray<string> =>
+  list.split(",").flatMap((part) => {
+    const [from, to = from] = part.split("-").map(Number) as [number, number?]
+    return Array.from({ length: to - from + 1 }, (_, i) => String(from + i))
+  })
+
+const started = new Set<ChildProcess>()
+
+/** Starts a process on a core. It ends with ours: what is left is killed by its own pid. */
+export const start = (
+  core: string | undefined,
+  args: ReadonlyArray<string>,
+  options: { readonly env?: NodeJS.ProcessEnv; readonly cwd?: string; readonly ipc?: boolean } = {}
+): ChildProcess => {
+  // `taskset` replaces itself by the command, so the pid is that of node.
+  const [command, ...rest] =
+    core === undefined ? [process.execPath, ...args] : ["taskset", "-c", core, process.execPath, ...args]
+  const child = spawn(command!, rest, {
+    cwd: options.cwd ?? root,
+    env: { ...process.env, ...options.env },
+    stdio: options.ipc === false ? ["ignore", "pipe", "pipe"] : ["ignore", "inherit", "inherit", "ipc"]
+  })
+  started.add(child)
+  child.once("exit", () => started.delete(child))
+  return child
+}
+
+/** One of the benchmark's own files as a process. */
+export const startPart = (core: string | undefined, file: string, ...args: ReadonlyArray<string>): ChildProcess =>
+  start(core, ["--import", "tsx", join(root, "scripts", "bench", file), ...args])
+
+export const stop = async (child: ChildProcess, signal: NodeJS.Signals = "SIGTERM"): Promise<void> => {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = new Promise((resolve) => child.once("exit", resolve))
+  child.kill(signal)
+  const timer = setTimeout(() => child.kill("SIGKILL"), 10_000)
+  await ended
+  clearTimeout(timer)
+}
+
+export const stopAll = (): Promise<unknown> => Promise.all([...started].map((child) => stop(child)))
+
+process.once("exit", () => {
+  for (const child of started) child.kill("SIGKILL")
+})
+
+/** Sends a message to one of our parts and waits for its next one. */
+export const ask = <A>(child: ChildProcess, message?: object): Promise<A> =>
+  new Promise((resolve, reject) => {
+    const gone = () => reject(new Error(`${child.spawnargs.join(" ")} ended`))
+    child.once("exit", gone)
+    child.once("error", reject)
+    child.once("message", (answer) => {
+      child.off("exit", gone)
+      child.off("error", reject)
+      resolve(answer as A)
+    })
+    if (message !== undefined) child.send(message)
+  })
+
+/** In a part: says what it has to say, and ends with the process that started it. */
+export const report = (message: object): void => {
+  process.send?.(message)
+}
+
+export const endWithParent = (): void => {
+  process.once("disconnect", () => process.exit(0))
+}
+
+export const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once("error", reject)
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+
+export const sleep = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
+
+// ---- what the kernel knows ----------------------------------------------------------------------------------------------
+
+/** CPU time of a process and its threads so far, in µs; the kernel counts in ticks of 10 ms. */
+export const cpu = (pid: number): number => {
+  const fields = known(pid, "stat")
+    .replace(/^.*\) /s, "")
+    .split(" ")
+  return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * 10_000
+}
+
+/** Resident memory of a process in MB. */
+export const memory = (pid: number): number => Number(/VmRSS:\s+(\d+)/.exec(known(pid, "status"))?.[1] ?? 0) / 1024
+
+// A process that has died is no matter here: its calls fail, and that is what is reported.
+const known = (pid: number, what: string): string => {
+  try {
+    return readFileSync(`/proc/${pid}/${what}`, "utf8")
+  } catch {
+    return ""
+  }
+}
+
+// ---- numbers ------------------------------------------------------------------------------------------------------------
+
+export const median = (values: ReadonlyArray<number>): number => {
+  const sorted = [...values].sort((a, b) => a - b)
+  const middle = sorted.length >> 1
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
+}

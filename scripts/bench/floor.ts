@@ -1,0 +1,222 @@
+// The floor, in a process of its own: what a metered gateway costs at least on Node, one thread, `node:http` and better-sqlite3 without
+// anything between. As `floor plain` it meters nothing and only passes requests on.
+import { createHmac, randomBytes } from "node:crypto"
+import { Agent, createServer, request as httpRequest } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { credit, endWithParent, model, price, report } from "./common.ts"
+import { openStore } from "./store.ts"
+
+const [mode, upstream, directory] = process.argv.slice(2) as [string, string, string]
+
+const agent = new Agent({ keepAlive: true, maxSockets: 256 })
+
+/** Sends a body to the upstream and hands its answer on. */
+const call = (body: Buffer, answered: (answer: IncomingMessage) => void, failed: () => void): void => {
+  const outgoing = httpRequest(
+    {
+      host: "127.0.0.1",
+      port: Number(upstream),
+      path: "/v1/chat/completions",
+      method: "POST",
+      agent,
+      headers: {
+        "content-type": "application/json",
+        "content-length": body.length,
+        authorization: "Bearer upstream-key"
+      }
+    },
+    answered
+  )
+  outgoing.on("error", failed)
+  outgoing.end(body)
+}
+
+/** The whole of a message. */
+const read = (message: IncomingMessage, done: (body: Buffer) => void): void => {
+  let first: Buffer | undefined
+  let rest: Array<Buffer> | undefined
+  message.on("data", (data: Buffer) => {
+    if (first === undefined) first = data
+    else (rest ??= [first]).push(data)
+  })
+  message.on("end", () => done(rest === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(rest)))
+}
+
+const say = (response: ServerResponse, status: number, body: string | Buffer): void => {
+  response.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(body) })
+  response.end(body)
+}
+
+const refuse = (response: ServerResponse, status: number, error: string): void =>
+  say(response, status, JSON.stringify({ error }))
+
+// ---- without metering ---------------------------------------------------------------------------------------------------
+
+const proxy = (request: IncomingMessage, response: ServerResponse): void =>
+  read(request, (body) =>
+    call(
+      body,
+      (answer) => {
+        response.writeHead(answer.statusCode!, answer.headers)
+        answer.pipe(response)
+      },
+      () => refuse(response, 500, "upstream error")
+    )
+  )
+
+// ---- with it ------------------------------------------------------------------------------------------------------------
+
+interface Asked {
+  readonly model?: unknown
+  readonly messages?: unknown
+  readonly max_tokens?: number
+  readonly stream?: boolean
+  stream_options?: { readonly include_usage?: boolean }
+}
+
+interface Usage {
+  readonly prompt_tokens: number
+  readonly completion_tokens: number
+}
+
+const metered = () => {
+  const store = openStore(directory)
+  const account = "bil_06bench0000000000000"
+  store.open(account, credit * 1e9)
+
+  const secret = randomBytes(32)
+  const hash = (key: string) => createHmac("sha256", secret).update(key).digest("base64")
+  const key = `svc-prod-${randomBytes(32).toString("hex")}`
+  const keys = new Map([
+    [hash(key), { account, tenant: "ten_06bench0000000000000", application: "app_06bench0000000000000" }]
+  ])
+  const models = new Map([[model, { ...price, maximum: 4096 }]])
+
+  let calls = 0
+  const begun = Date.now().toString(36)
+
+  const chat = (request: IncomingMessage, response: ServerResponse): void => {
+    const caller = keys.get(hash((request.headers.authorization ?? "").slice(7)))
+    if (caller === undefined) return refuse(response, 401, "invalid API key")
+    read(request, (body) => {
+      let asked: Asked
+      try {
+        asked = JSON.parse(body.toString()) as Asked
+      } catch {
+        return refuse(response, 400, "invalid request")
+      }
+      const priced = models.get(asked.model as string)
+      if (priced === undefined || !Array.isArray(asked.messages)) return refuse(response, 400, "invalid request")
+      // No prompt has more tokens than bytes.
+      const bound = body.length * priced.prompt + (asked.max_tokens ?? priced.maximum) * priced.completion
+      const id = `call_${begun}${(calls++).toString(36).padStart(12, "0")}`
+      const started = performance.now()
+      const charge = (usage: Usage, done: () => void): void => {
+        const charged = {
+          ...caller,
+          call: id,
+          endpoint: "/v1/chat/completions",
+          model,
+          provider: "bench",
+          prompt: usage.prompt_tokens,
+          completion: usage.completion_tokens,
+          cost: usage.prompt_tokens * priced.prompt + usage.completion_tokens * priced.completion,
+          latency: Math.round(performance.now() - started)
+        }
+        store.enqueue(() => store.settle(charged), done)
+      }
+      // The bytes of the request pass as they are, unless the usage that we need was not asked for.
+      const shown = asked.stream_options?.include_usage === true
+      if (asked.stream === true && !shown) {
+        asked.stream_options = { ...asked.stream_options, include_usage: true }
+        body = Buffer.from(JSON.stringify(asked))
+      }
+      store.enqueue(
+        () => store.reserve(id, caller.account, bound),
+        (reserved) => {
+          if (reserved !== true) return refuse(response, 402, "insufficient credits")
+          const fail = () =>
+            charge({ prompt_tokens: 0, completion_tokens: 0 }, () => refuse(response, 500, "upstream error"))
+          call(
+            body,
+            (answer) => {
+              if (answer.statusCode !== 200) {
+                answer.resume()
+                fail()
+              } else if (asked.stream === true) stream(answer, response, shown, charge)
+              else
+                read(answer, (given) => {
+                  const { usage } = JSON.parse(given.toString()) as { readonly usage: Usage }
+                  charge(usage, () => say(response, 200, given))
+                })
+            },
+            fail
+          )
+        }
+      )
+    })
+  }
+
+  return {
+    chat,
+    hello: { key },
+    look: () => ({ ...store.look(account), calls }),
+    close: store.close
+  }
+}
+
+const usageMark = Buffer.from('"usage":{')
+const doneMark = Buffer.from("data: [DONE]")
+const eventEnd = Buffer.from("\n\n")
+
+/** Where the event begins that the byte at `before` belongs to. */
+const eventStart = (bytes: Buffer, before: number): number => {
+  const end = bytes.lastIndexOf(eventEnd, before)
+  return end < 0 ? 0 : end + 2
+}
+
+/** Passes whole events on as they come, all but the last one: that goes out when the call is charged. */
+const stream = (
+  answer: IncomingMessage,
+  response: ServerResponse,
+  shown: boolean,
+  charge: (usage: Usage, done: () => void) => void
+): void => {
+  let pending: Buffer | undefined
+  let usage: Usage | undefined
+  response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" })
+  answer.on("data", (data: Buffer) => {
+    const bytes = pending === undefined ? data : Buffer.concat([pending, data])
+    const done = bytes.indexOf(doneMark)
+    const end = done >= 0 ? done : eventStart(bytes, bytes.length)
+    pending = end < bytes.length ? bytes.subarray(end) : undefined
+    if (end === 0) return
+    const events = bytes.subarray(0, end)
+    const mark = events.indexOf(usageMark)
+    if (mark < 0) return void response.write(events)
+    const from = eventStart(events, mark)
+    const to = events.indexOf(eventEnd, mark) + 2
+    usage = (JSON.parse(events.toString("utf8", from + 6, to)) as { readonly usage: Usage }).usage
+    if (shown) return void response.write(events)
+    if (from > 0) response.write(events.subarray(0, from))
+    if (to < end) response.write(events.subarray(to))
+  })
+  answer.on("end", () => {
+    charge(usage ?? { prompt_tokens: 0, completion_tokens: 0 }, () => response.end(pending))
+  })
+}
+
+// ---- the process --------------------------------------------------------------------------------------------------------
+
+const books = mode === "metered" ? metered() : undefined
+const answer = books?.chat ?? proxy
+
+const server = createServer((request, response) => {
+  if (request.method === "POST" && request.url === "/v1/chat/completions") answer(request, response)
+  else refuse(response, 404, "not found")
+})
+
+endWithParent()
+process.on("message", () => report(books?.look() ?? {}))
+server.listen(0, "127.0.0.1", () => report({ port: (server.address() as AddressInfo).port, ...books?.hello }))

@@ -1,0 +1,263 @@
+// The load generator, in a process of its own: keep-alive connections on bare sockets, so that it costs less than what it measures.
+// Closed loop: each connection sends its next call when the last is answered. Open loop: calls arrive at a given rate, answered or not.
+import { connect } from "node:net"
+import type { Socket } from "node:net"
+import { endWithParent, report } from "./common.ts"
+
+/** What to drive, and how. */
+export interface Order {
+  readonly port: number
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  readonly stream: boolean
+  readonly connections: number
+  readonly seconds: number
+  /** Calls a second, for the open loop. */
+  readonly rate?: number
+  /** For a single call: as soon as it is answered, that is all. */
+  readonly calls?: number
+}
+
+/** What came of it. Times are in milliseconds. */
+export interface Outcome {
+  /** Calls answered well within the measured time, a second. */
+  readonly rate: number
+  /** Calls answered well in all, those that were under way at the end included: what the books must show. */
+  readonly calls: number
+  readonly failures: number
+  /** Some of what went wrong. */
+  readonly wrong: ReadonlyArray<string>
+  readonly p50: number
+  readonly p99: number
+  /** Median time to the first byte of a body. */
+  readonly first: number
+  /** A body, for a look at what was measured. */
+  readonly sample: string
+}
+
+/** A call under way on a connection. */
+interface Call {
+  readonly arrived: number
+  first: number
+}
+
+const now = (): number => performance.now()
+
+const run = (order: Order): Promise<Outcome> =>
+  new Promise((resolve) => {
+    const head = Object.entries({ "content-type": "application/json", ...order.headers }).map(
+      ([k, v]) => `${k}: ${v}\r\n`
+    )
+    const request = Buffer.from(
+      `POST ${order.path} HTTP/1.1\r\nhost: 127.0.0.1:${order.port}\r\n${head.join("")}` +
+        `content-length: ${Buffer.byteLength(order.body)}\r\n\r\n${order.body}`
+    )
+    const begun = now()
+    const deadline = begun + order.seconds * 1000
+    const latencies: Array<number> = []
+    const firsts: Array<number> = []
+    const wrong: Array<string> = []
+    // Calls that have arrived while every connection was busy, and the connections that wait for one.
+    const queue: Array<number> = []
+    let queued = 0
+    const idle: Array<(arrived: number) => void> = []
+    let issued = 0
+    let open = 0
+    let within = 0
+    let calls = 0
+    let failures = 0
+    let sample = ""
+    let ended = false
+    const sockets = new Set<Socket>()
+
+    const fail = (reason: string) => {
+      failures++
+      if (wrong.length < 3) wrong.push(reason)
+    }
+
+    const finish = () => {
+      if (ended) return
+      ended = true
+      clearInterval(watch)
+      for (const socket of sockets) socket.destroy()
+      latencies.sort((a, b) => a - b)
+      firsts.sort((a, b) => a - b)
+      const at = (sorted: ReadonlyArray<number>, part: number) =>
+        sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
+      resolve({
+        rate: within / order.seconds,
+        calls,
+        failures,
+        wrong,
+        p50: at(latencies, 0.5),
+        p99: at(latencies, 0.99),
+        first: at(firsts, 0.5),
+        sample
+      })
+    }
+
+    const over = () => now() >= deadline || (order.calls !== undefined && issued >= order.calls)
+    const settled = () => {
+      if (open === 0 && queue.length === queued && over()) finish()
+    }
+    // Calls under way at the end are waited for, but not for ever.
+    const watch = setInterval(() => {
+      if (now() > deadline + 10_000) {
+        failures += open + queue.length - queued
+        wrong.push(`${open} calls without an answer`)
+        finish()
+      } else settled()
+    }, 20)
+
+    const answered = (call: Call, status: number, body: string) => {
+      open--
+      const at = now()
+      if (status >= 200 && status < 300 && (!order.stream || body.endsWith("data: [DONE]\n\n"))) {
+        calls++
+        if (at <= deadline) within++
+        latencies.push(at - call.arrived)
+        firsts.push(call.first - call.arrived)
+      } else fail(`${status} ${body.slice(0, 300)}`)
+      if (sample === "") sample = body
+    }
+
+    const connection = () => {
+      let call: Call | undefined
+      const send = (arrived: number) => {
+        issued++
+        open++
+        call = { arrived, first: 0 }
+        socket.write(request)
+      }
+      /** The next call for this connection, if there is one. */
+      const next = () => {
+        if (order.rate !== undefined) {
+          if (queued < queue.length) send(queue[queued++]!)
+          else idle.push(send)
+        } else if (!over()) send(now())
+        if (over()) settled()
+      }
+      const reader = reading(
+        // The whole of a body is kept only once; of the others the end is enough to see that nothing is missing.
+        () => sample === "",
+        () => {
+          if (call !== undefined && call.first === 0) call.first = now()
+        },
+        (status, body) => {
+          const done = call!
+          call = undefined
+          answered(done, status, body)
+          if (!ended) next()
+        }
+      )
+      const socket = connect({ port: order.port, host: "127.0.0.1", noDelay: true })
+      sockets.add(socket)
+      socket.on("connect", next)
+      socket.on("data", reader)
+      socket.on("error", () => undefined)
+      socket.on("close", () => {
+        sockets.delete(socket)
+        const at = idle.indexOf(send)
+        if (at >= 0) idle.splice(at, 1)
+        if (ended) return
+        if (call !== undefined) {
+          open--
+          fail("the connection was closed on a call")
+        } else if (calls === 0) fail("the connection was refused")
+        if (failures > 1000) finish()
+        else if (now() < deadline) setTimeout(connection, 10)
+      })
+    }
+    for (let i = 0; i < order.connections; i++) connection()
+
+    if (order.rate !== undefined) {
+      const { rate } = order
+      let arrivals = 0
+      const tick = () => {
+        const at = now()
+        if (at >= deadline || ended) return
+        for (const due = ((at - begun) / 1000) * rate; arrivals < due; arrivals++) {
+          const send = idle.pop()
+          // A call that finds no connection waits, and its time runs: a slow server does not slow the arrivals down.
+          if (send === undefined) queue.push(at)
+          else send(at)
+        }
+        setTimeout(tick, 1)
+      }
+      tick()
+    }
+  })
+
+/** Reads answers off a connection. Of a body, its last bytes are handed on, or all of it when `whole` says so. */
+const reading = (whole: () => boolean, first: () => void, done: (status: number, body: string) => void) => {
+  let pending: Buffer | undefined
+  let state: "head" | "length" | "size" | "data" | "trailer" = "head"
+  let status = 0
+  let left = 0
+  let keep = false
+  let body = ""
+
+  const take = (piece: Buffer) => {
+    first()
+    const text = keep || status >= 300 ? piece.toString() : piece.toString("latin1", Math.max(0, piece.length - 20))
+    body = keep || status >= 300 ? body + text : (body + text).slice(-20)
+  }
+  const end = () => {
+    state = "head"
+    done(status, body)
+  }
+
+  return (data: Buffer) => {
+    const buffer = pending === undefined ? data : Buffer.concat([pending, data])
+    pending = undefined
+    let at = 0
+    while (at < buffer.length) {
+      if (state === "head") {
+        const close = buffer.indexOf("\r\n\r\n", at)
+        if (close < 0) break
+        const text = buffer.toString("latin1", at, close).toLowerCase()
+        at = close + 4
+        status = Number(text.slice(9, 12))
+        body = ""
+        keep = whole()
+        const length = text.indexOf("\r\ncontent-length:")
+        if (length >= 0) {
+          left = parseInt(text.slice(length + 17), 10)
+          state = "length"
+          if (left === 0) end()
+        } else state = "size"
+      } else if (state === "length") {
+        const piece = buffer.subarray(at, at + left)
+        at += piece.length
+        left -= piece.length
+        take(piece)
+        if (left === 0) end()
+      } else if (state === "size") {
+        const line = buffer.indexOf("\r\n", at)
+        if (line < 0) break
+        left = parseInt(buffer.toString("latin1", at, line), 16)
+        at = line + 2
+        state = left === 0 ? "trailer" : "data"
+      } else if (state === "data") {
+        const piece = buffer.subarray(at, at + left)
+        if (piece.length > 0) take(piece)
+        at += piece.length
+        left -= piece.length
+        if (left > 0) continue
+        if (buffer.length < at + 2) break
+        at += 2
+        state = "size"
+      } else {
+        if (buffer.length < at + 2) break
+        at += 2
+        end()
+      }
+    }
+    if (at < buffer.length) pending = buffer.subarray(at)
+  }
+}
+
+endWithParent()
+process.on("message", (order: Order) => void run(order).then(report))
+report({ ready: true })

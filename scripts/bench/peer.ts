@@ -1,0 +1,63 @@
+// The peer: `@portkey-ai/gateway`, which relays and meters nothing. Installed on demand into a folder of its own, never a dependency.
+import { execFile } from "node:child_process"
+import { existsSync } from "node:fs"
+import { mkdir, readFile, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { freePort, root, sleep, start, stop } from "./common.ts"
+import type { Cores, Target } from "./common.ts"
+import { tail } from "./gateway.ts"
+
+const name = "@portkey-ai/gateway"
+const range = "~1.15.2"
+const folder = join(root, ".bench", "peer")
+const installed = join(folder, "node_modules", "@portkey-ai", "gateway")
+
+/** Its version, once it is there; throws where it cannot be had. */
+const install = async (): Promise<string> => {
+  const main = join(installed, "build", "start-server.js")
+  if (!existsSync(main)) {
+    await mkdir(folder, { recursive: true })
+    await writeFile(join(folder, "package.json"), JSON.stringify({ private: true }))
+    await promisify(execFile)(
+      "npm",
+      ["install", "--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund", `${name}@${range}`],
+      { cwd: folder, timeout: 120_000 }
+    )
+  }
+  return (JSON.parse(await readFile(join(installed, "package.json"), "utf8")) as { readonly version: string }).version
+}
+
+export interface Peer extends Target {
+  readonly version: string
+  readonly stop: () => Promise<void>
+}
+
+export const startPeer = async (cores: Cores, upstream: number): Promise<Peer> => {
+  const version = await install()
+  const port = await freePort()
+  const child = start(cores.served, [join(installed, "build", "start-server.js"), `--port=${port}`, "--headless"], {
+    // As a deployment runs it.
+    env: { NODE_ENV: "production" },
+    ipc: false
+  })
+  const said = tail(child)
+  const ready = async () => (await fetch(`http://127.0.0.1:${port}/`).catch(() => undefined))?.ok === true
+  for (const deadline = Date.now() + 15_000; !(await ready()); await sleep(100)) {
+    if (child.exitCode === null && Date.now() < deadline) continue
+    await stop(child)
+    throw new Error(`it did not come up: ${said()}`)
+  }
+  return {
+    name: "peer",
+    version,
+    port,
+    pid: child.pid!,
+    headers: {
+      authorization: "Bearer upstream-key",
+      "x-portkey-provider": "openai",
+      "x-portkey-custom-host": `http://127.0.0.1:${upstream}/v1`
+    },
+    stop: () => stop(child)
+  }
+}

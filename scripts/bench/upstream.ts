@@ -1,0 +1,184 @@
+// The world outside the gateway, in a process of its own: a model that answers at once, and the issuer that people sign in with.
+// Chat is spoken on a bare socket, so that the upstream costs next to nothing and what is measured is the gateway.
+import { exportJWK, generateKeyPair, SignJWT } from "jose"
+import { createServer as createHttpServer } from "node:http"
+import { createServer } from "node:net"
+import type { AddressInfo, Server, Socket } from "node:net"
+import { endWithParent, model, paced, pause, report, usage } from "./common.ts"
+
+/** A chat chunk or answer around its choices. */
+const answer = (object: string, rest: object): string =>
+  JSON.stringify({ id: "chatcmpl-bench0001", object, created: 1_760_000_000, model, ...rest })
+
+const words =
+  "Because what one account gives another must receive, so that a slip on either side shows at once in the sum."
+    .split(" ")
+    .map((word, i) => (i === 0 ? word : ` ${word}`))
+
+const plain = (() => {
+  const message = { role: "assistant", content: words.join("") }
+  const body = answer("chat.completion", { choices: [{ index: 0, message, finish_reason: "stop" }], usage })
+  return Buffer.from(
+    `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+  )
+})()
+
+const chunked = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
+
+// The stream in a few writes of some events each, as a model's tokens arrive: one segment a turn of the event loop.
+const streamed = (withUsage: boolean): ReadonlyArray<Buffer> => {
+  const chunk = (delta: object, finish_reason: string | null) =>
+    answer("chat.completion.chunk", {
+      choices: [{ index: 0, delta, finish_reason }],
+      ...(withUsage && { usage: null })
+    })
+  const events = [
+    chunk({ role: "assistant", content: "" }, null),
+    ...words.map((content) => chunk({ content }, null)),
+    chunk({}, "stop"),
+    ...(withUsage ? [answer("chat.completion.chunk", { choices: [], usage })] : []),
+    "[DONE]"
+  ].map((event) => `data: ${event}\n\n`)
+  const head =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n"
+  const writes: Array<string> = []
+  for (let i = 0; i < events.length; i += 5) writes.push(chunked(events.slice(i, i + 5).join("")))
+  writes[0] = head + writes[0]!
+  writes[writes.length - 1] += "0\r\n\r\n"
+  return writes.map((text) => Buffer.from(text))
+}
+
+const streamWithUsage = streamed(true)
+const streamWithout = streamed(false)
+const notFound = Buffer.from("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
+
+const write = (
+  socket: Socket,
+  parts: ReadonlyArray<Buffer>,
+  pauseAfterFirst: boolean,
+  done: () => void,
+  i = 0
+): void => {
+  if (socket.destroyed) return
+  socket.write(parts[i]!)
+  if (i + 1 === parts.length) return done()
+  if (i === 0 && pauseAfterFirst) setTimeout(write, pause, socket, parts, false, done, 1)
+  else setImmediate(write, socket, parts, false, done, i + 1)
+}
+
+interface Asked {
+  readonly stream?: boolean
+  readonly stream_options?: { readonly include_usage?: boolean }
+}
+
+/** The length of the message at the front of the buffer and where its body is; `undefined` while it is incomplete. */
+const message = (
+  buffer: Buffer
+): { readonly path: string; readonly body: string; readonly end: number } | undefined => {
+  const headEnd = buffer.indexOf("\r\n\r\n")
+  if (headEnd < 0) return undefined
+  const head = buffer.toString("latin1", 0, headEnd)
+  const path = head.slice(0, head.indexOf("\r\n")).split(" ")[1]!
+  const start = headEnd + 4
+  const length = /\r\ncontent-length: *(\d+)/i.exec(head)
+  if (length !== null || !/\r\ntransfer-encoding: *chunked/i.test(head)) {
+    const end = start + Number(length?.[1] ?? 0)
+    return buffer.length < end ? undefined : { path, body: buffer.toString("utf8", start, end), end }
+  }
+  let body = ""
+  for (let at = start; ;) {
+    const line = buffer.indexOf("\r\n", at)
+    if (line < 0) return undefined
+    const size = parseInt(buffer.toString("latin1", at, line), 16)
+    at = line + 2
+    if (buffer.length < at + size + 2) return undefined
+    if (size === 0) return { path, body, end: at + 2 }
+    body += buffer.toString("utf8", at, at + size)
+    at += size + 2
+  }
+}
+
+const chat = createServer({ noDelay: true }, (socket) => {
+  let buffer: Buffer = Buffer.alloc(0)
+  let busy = false
+  const next = () => {
+    if (busy || buffer.length === 0) return
+    const found = message(buffer)
+    if (found === undefined) return
+    buffer = buffer.subarray(found.end)
+    if (found.path !== "/v1/chat/completions") {
+      socket.write(notFound)
+      return next()
+    }
+    const asked = JSON.parse(found.body) as Asked
+    if (asked.stream !== true) {
+      socket.write(plain)
+      return next()
+    }
+    busy = true
+    const parts = asked.stream_options?.include_usage === true ? streamWithUsage : streamWithout
+    write(socket, parts, found.body.includes(paced), () => {
+      busy = false
+      next()
+    })
+  }
+  socket.on("data", (data) => {
+    buffer = buffer.length === 0 ? data : Buffer.concat([buffer, data])
+    next()
+  })
+  socket.on("error", () => socket.destroy())
+})
+
+const listen = (server: Server): Promise<number> =>
+  new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port)))
+
+// ---- the issuer ---------------------------------------------------------------------------------------------------------
+
+const { privateKey, publicKey } = await generateKeyPair("RS256")
+const jwk = { ...(await exportJWK(publicKey)), kid: "bench", alg: "RS256", use: "sig" }
+let issuer = ""
+
+const idToken = (email: string): Promise<string> =>
+  new SignJWT({ email, email_verified: true, name: email.split("@")[0] })
+    .setProtectedHeader({ alg: "RS256", kid: "bench" })
+    .setIssuer(issuer)
+    .setAudience("bench")
+    .setSubject(`subject-of-${email}`)
+    .setIssuedAt()
+    .setExpirationTime("1h")
+    .sign(privateKey)
+
+const documents: Readonly<Record<string, () => object>> = {
+  "/.well-known/openid-configuration": () => ({
+    issuer,
+    jwks_uri: `${issuer}/jwks.json`,
+    token_endpoint: `${issuer}/token`,
+    userinfo_endpoint: `${issuer}/userinfo`,
+    authorization_endpoint: `${issuer}/authorize`,
+    response_types_supported: ["id_token"],
+    subject_types_supported: ["public"],
+    id_token_signing_alg_values_supported: ["RS256"]
+  }),
+  "/jwks.json": () => ({ keys: [jwk] })
+}
+
+const identity = createHttpServer((request, response) => {
+  const say = (status: number, document: object) => {
+    response.writeHead(status, { "content-type": "application/json" })
+    response.end(JSON.stringify(document))
+  }
+  const path = request.url ?? "/"
+  if (request.method === "GET" && path in documents) return say(200, documents[path]!())
+  if (request.method !== "POST" || path !== "/token") return say(404, { error: "not_found" })
+  let body = ""
+  request.on("data", (data) => (body += data))
+  request.on("end", () => {
+    const { email } = JSON.parse(body) as { readonly email: string }
+    void idToken(email).then((id_token) => say(200, { id_token }))
+  })
+})
+
+endWithParent()
+const issuerPort = await listen(identity)
+issuer = `http://127.0.0.1:${issuerPort}`
+report({ port: await listen(chat), issuer })

@@ -1,0 +1,198 @@
+/**
+ * Everything that a deployment may set: a few values in the environment, and one file for models, upstreams, identity providers
+ * and prices. The only place that reads the environment. What is wrong is said in one message that names the entry.
+ */
+import { Config, ConfigError, Context, Effect, Either, LogLevel, ParseResult, Redacted, Schema } from "effect"
+import { readFileSync } from "node:fs"
+import { UsdPer } from "./kernel/Price.ts"
+import { Usd } from "./kernel/Money.ts"
+
+// ---- the file -------------------------------------------------------------------------------------------------------------
+
+const NonEmpty = Schema.NonEmptyString.annotations({ message: () => ({ message: "a text that is not empty", override: true }) })
+
+const Address = Schema.String.pipe(
+  Schema.filter((text) => /^https?:\/\/[^/]+/.test(text) && URL.canParse(text), {
+    message: () => "an address that begins with http:// or https://"
+  })
+)
+
+const Count = Schema.Int.pipe(Schema.positive({ message: () => "a positive whole number" }))
+
+const IdentityProvider = Schema.Struct({
+  /** The OpenID Connect issuer; its discovery document says where its keys are. */
+  issuer: Address,
+  /** The client ids for which its tokens may have been made. */
+  audiences: Schema.NonEmptyArray(NonEmpty),
+  jwks_uri: Schema.optional(Address),
+  /** Its addresses are verified even where its tokens do not say so (Microsoft's do not). */
+  trust_email: Schema.optional(Schema.Boolean)
+})
+
+const Upstream = Schema.Struct({
+  base_url: Address,
+  /** The environment variable that holds its key. */
+  api_key_env: Schema.optional(NonEmpty),
+  /** The key itself; for addresses that need no secret, like a local server. */
+  api_key: Schema.optional(Schema.String),
+  timeout_seconds: Schema.optionalWith(Count, { default: () => 300 })
+})
+
+const ModelEntry = Schema.Struct({
+  id: NonEmpty,
+  name: Schema.optional(NonEmpty),
+  description: Schema.optionalWith(Schema.String, { default: () => "" }),
+  context_length: Count,
+  max_output_tokens: Count,
+  /** What an image or file in a prompt counts at the most. */
+  max_attachment_tokens: Schema.optionalWith(Count, { default: () => 4_096 }),
+  price: Schema.Struct({
+    prompt_usd_per_million: UsdPer(1_000_000),
+    completion_usd_per_million: UsdPer(1_000_000)
+  }),
+  upstreams: Schema.NonEmptyArray(Schema.Struct({ upstream: NonEmpty, model: Schema.optional(NonEmpty) }))
+})
+
+export const ConfigFile = Schema.Struct({
+  service_name: Schema.optional(NonEmpty),
+  /** The applications that may sign people in. */
+  clients: Schema.optionalWith(Schema.Array(Schema.Struct({ client_id: NonEmpty, name: NonEmpty })), {
+    default: () => []
+  }),
+  identity: Schema.optionalWith(
+    Schema.Struct({ google: Schema.optional(IdentityProvider), microsoft: Schema.optional(IdentityProvider) }),
+    { default: () => ({}) }
+  ),
+  upstreams: Schema.optionalWith(Schema.Record({ key: NonEmpty, value: Upstream }), { default: () => ({}) }),
+  models: Schema.optionalWith(Schema.Array(ModelEntry), { default: () => [] }),
+  /** The model behind `auto`. */
+  auto: Schema.optional(NonEmpty),
+  prices: Schema.optionalWith(
+    Schema.Struct({ default_new_credits: Usd, default_registration_credits: Usd }),
+    { default: () => ({ default_new_credits: 0n, default_registration_credits: 0n }) }
+  )
+})
+  .annotations({ parseOptions: { onExcessProperty: "error" } })
+  .pipe(
+    Schema.filter((file) => {
+      const issues: Array<Schema.FilterIssue> = []
+      const models = new Set<string>()
+      for (const [i, model] of file.models.entries()) {
+        if (models.has(model.id) || model.id === "auto") {
+          issues.push({ path: ["models", i, "id"], message: `${model.id} is taken` })
+        }
+        models.add(model.id)
+        for (const [j, { upstream }] of model.upstreams.entries()) {
+          if (!Object.hasOwn(file.upstreams, upstream)) {
+            issues.push({ path: ["models", i, "upstreams", j, "upstream"], message: `there is no upstream ${upstream}` })
+          }
+        }
+      }
+      if (file.auto !== undefined && !models.has(file.auto)) {
+        issues.push({ path: ["auto"], message: `there is no model ${file.auto}` })
+      }
+      return issues
+    })
+  )
+export interface ConfigFile extends Schema.Schema.Type<typeof ConfigFile> {}
+
+/** What is wrong with the configuration, in words for whoever starts the service. */
+export class ConfigProblem extends Schema.TaggedError<ConfigProblem>()("ConfigProblem", { message: Schema.String }) {}
+
+/** Reads a configuration document; `where` is how messages call it. */
+export const decodeFile = (document: unknown, where: string): Either.Either<ConfigFile, ConfigProblem> =>
+  Either.mapLeft(Schema.decodeUnknownEither(ConfigFile, { errors: "all" })(document), (error) => {
+    const issues = ParseResult.ArrayFormatter.formatErrorSync(error)
+    const lines = issues.map(({ message, path }) => `  ${path.map(String).join(".") || "(the document)"}: ${message}`)
+    return new ConfigProblem({ message: `${where} does not fit:\n${[...new Set(lines)].join("\n")}` })
+  })
+
+export const readFile = (path: string): Either.Either<ConfigFile, ConfigProblem> => {
+  let document: unknown
+  try {
+    document = JSON.parse(readFileSync(path, "utf8"))
+  } catch (error) {
+    return Either.left(
+      new ConfigProblem({ message: `--config ${path} could not be read: ${error instanceof Error ? error.message : error}` })
+    )
+  }
+  return decodeFile(document, `--config ${path}`)
+}
+
+// ---- the environment ------------------------------------------------------------------------------------------------------
+
+export interface EnvironmentFacts {
+  readonly host: string
+  readonly port: number
+  readonly data_dir: string
+  /** The SQLite file. */
+  readonly database: string
+  readonly service_name: string | undefined
+  readonly key_prefix: string
+  readonly log_level: LogLevel.LogLevel
+  /** The secret by which keys and tokens are hashed and sealed; a file in `data_dir` holds one if this does not. */
+  readonly secret: Redacted.Redacted | undefined
+}
+
+export class Environment extends Context.Tag("tollgate/Environment")<Environment, EnvironmentFacts>() {}
+
+const optional = <A>(config: Config.Config<A>) => Config.map(Config.option(config), (value) =>
+  value._tag === "Some" ? value.value : undefined
+)
+
+const databaseFile = (url: string | undefined, data_dir: string): Either.Either<string, ConfigError.ConfigError> => {
+  if (url === undefined || url === "") return Either.right(`${data_dir}/tollgate.db`)
+  const path = /^(?:sqlite|file):(?:\/\/)?(.+)$/.exec(url)?.[1] ?? (/^[a-z]+:\/\//.test(url) ? undefined : url)
+  return path === undefined
+    ? Either.left(
+        ConfigError.InvalidData(["DATABASE_URL"], "only SQLite is served yet: sqlite:<path of the file>, or nothing")
+      )
+    : Either.right(path)
+}
+
+export const environment: Config.Config<EnvironmentFacts> = Config.all({
+  host: Config.string("HOST").pipe(Config.withDefault("127.0.0.1")),
+  port: Config.integer("PORT").pipe(
+    Config.withDefault(8787),
+    Config.validate({ message: "a port from 0 to 65535", validation: (port) => port >= 0 && port <= 65_535 })
+  ),
+  data_dir: Config.nonEmptyString("DATA_DIR").pipe(Config.withDefault("./data")),
+  url: optional(Config.string("DATABASE_URL")),
+  service_name: optional(Config.nonEmptyString("SERVICE_NAME")),
+  key_prefix: Config.nonEmptyString("KEY_PREFIX").pipe(
+    Config.withDefault("svc"),
+    Config.validate({ message: "letters and digits", validation: (prefix) => /^[A-Za-z0-9]+$/.test(prefix) })
+  ),
+  log_level: Config.logLevel("LOG_LEVEL").pipe(Config.withDefault(LogLevel.Info)),
+  secret: optional(Config.redacted("TOLLGATE_SECRET"))
+}).pipe(
+  Config.mapOrFail(({ url, ...rest }) =>
+    Either.map(databaseFile(url, rest.data_dir), (database) => ({ ...rest, database }))
+  )
+)
+
+/** The key of an upstream: from the variable that its entry names, or from the entry. */
+export const upstreamKey = (
+  name: string,
+  { api_key, api_key_env }: ConfigFile["upstreams"][string]
+): Effect.Effect<Redacted.Redacted, ConfigProblem> =>
+  api_key_env === undefined
+    ? Effect.succeed(Redacted.make(api_key ?? ""))
+    : Effect.mapError(
+        Config.redacted(api_key_env),
+        () =>
+          new ConfigProblem({
+            message: `upstreams.${name}.api_key_env: the environment variable ${api_key_env} is not set`
+          })
+      )
+
+/** The words of a configuration error, entry by entry. */
+export const describe = (error: ConfigError.ConfigError): string => {
+  switch (error._op) {
+    case "And":
+    case "Or":
+      return `${describe(error.left)}\n${describe(error.right)}`
+    default:
+      return `  ${error.path.join(".")}: ${error.message}`
+  }
+}

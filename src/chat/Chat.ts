@@ -1,0 +1,251 @@
+/** Chat and text completions: a relay over OpenAI-compatible upstreams, admitted and charged by the gate. */
+import { Context, Effect, Either, Layer } from "effect"
+import { Gate } from "../gate/Gate.ts"
+import type { Admission, Measured, Metered } from "../gate/Gate.ts"
+import type { InsufficientCredits } from "../gate/Problems.ts"
+import type { CallerFacts } from "../http/Caller.ts"
+import type { Inbound } from "../http/Inbound.ts"
+import { InvalidRequest } from "../http/Problems.ts"
+import type { PayloadTooLarge } from "../http/Problems.ts"
+import type { Reply } from "../http/Reply.ts"
+import { toDecimal } from "../kernel/Money.ts"
+import { UpstreamBusy, UpstreamFailed, UpstreamRejected } from "../upstream/Problems.ts"
+import { Upstreams } from "../upstream/Upstreams.ts"
+import type { Upstream } from "../upstream/Upstreams.ts"
+import * as Wire from "../upstream/Wire.ts"
+import { findModel, Models } from "./Model.ts"
+import type { Model } from "./Model.ts"
+import { answerTokensWithin, boundOf, readChat, readCompletion } from "./Prompt.ts"
+import type { Prompt } from "./Prompt.ts"
+import * as Relay from "./Relay.ts"
+import { costOf, estimated, ofProvider } from "./Tokens.ts"
+import type { Tokens } from "./Tokens.ts"
+
+type UpstreamProblem = UpstreamRejected | UpstreamBusy | UpstreamFailed
+export type ChatProblem = InvalidRequest | PayloadTooLarge | InsufficientCredits | UpstreamProblem
+
+interface Contract {
+  /** `POST /v1/chat/completions`. */
+  readonly chat: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply, ChatProblem>
+  /** `POST /v1/completions`. */
+  readonly completion: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply, ChatProblem>
+}
+
+/** The longest request body: pictures travel in it. */
+export const requestBytesMax = 32 * 1024 * 1024
+/** The longest whole answer. */
+const answerBytesMax = 64 * 1024 * 1024
+
+export class Chat extends Context.Tag("tollgate/chat/Chat")<Chat, Contract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Chat, make))
+}
+
+interface Endpoint {
+  readonly name: "chat/completions" | "completions"
+  readonly read: (bytes: Buffer) => Either.Either<Prompt, InvalidRequest>
+}
+
+const make = Effect.gen(function* () {
+  const gate = yield* Gate
+  const catalogue = yield* Models
+  const upstreams = yield* Upstreams
+
+  const serve = (endpoint: Endpoint) =>
+    Effect.fnUntraced(function* (caller: CallerFacts, inbound: Inbound) {
+      const bytes = yield* inbound.read(requestBytesMax)
+      const prompt = yield* endpoint.read(bytes)
+      const model = findModel(catalogue, prompt.model)
+      if (model === undefined) return yield* unknownModel(prompt.model)
+
+      const claim = {
+        caller,
+        usage_type: "inference",
+        endpoint: endpoint.name,
+        model: model.id,
+        provider: model.routes[0]!.upstream,
+        ...boundOf(model, prompt)
+      } as const
+      return yield* gate.meter(claim, (admission) => relay(endpoint, admission, model, prompt, inbound))
+    })
+
+  const relay = (
+    endpoint: Endpoint,
+    admission: Admission,
+    model: Model,
+    prompt: Prompt,
+    inbound: Inbound
+  ): Effect.Effect<Metered<Reply>, UpstreamProblem> => {
+    const body = {
+      ...prompt.body,
+      ...(prompt.answer_tokens_max === undefined && {
+        max_tokens: answerTokensWithin(model, prompt, admission.reserved)
+      }),
+      // Always asked for: the charge is by it. The client sees it only if it asked too.
+      ...(prompt.stream && { stream_options: { include_usage: true } })
+    }
+    const answer = prompt.stream ? stream : complete
+    return firstOf(model.routes, (route) => {
+      const upstream = upstreams.get(route.upstream)!
+      const request = {
+        method: "POST",
+        path: `/${endpoint.name}`,
+        headers: upstream.headers,
+        body: JSON.stringify({ ...body, model: route.model })
+      } as const
+      return answer(upstream, request, admission, model, prompt, inbound)
+    })
+  }
+
+  return {
+    chat: serve({ name: "chat/completions", read: readChat }),
+    completion: serve({ name: "completions", read: readCompletion })
+  } satisfies Contract
+})
+
+/** Tries the routes in order. Only what the next one might do better goes on to it; nothing does once an answer has begun. */
+const firstOf = <A>(
+  routes: Model["routes"],
+  attempt: (route: Model["routes"][number]) => Effect.Effect<A, UpstreamProblem>
+): Effect.Effect<A, UpstreamProblem> => {
+  const [first, ...others] = routes
+  const tried = attempt(first!)
+  return others.length === 0
+    ? tried
+    : Effect.catchAll(tried, (problem) =>
+        problem._tag === "UpstreamRejected" ? Effect.fail(problem) : firstOf(others, attempt)
+      )
+}
+
+type Answer = (
+  upstream: Upstream,
+  request: Wire.WireRequest,
+  admission: Admission,
+  model: Model,
+  prompt: Prompt,
+  inbound: Inbound
+) => Effect.Effect<Metered<Reply>, UpstreamProblem>
+
+const complete: Answer = Effect.fnUntraced(function* (upstream, request, admission, model, prompt, inbound) {
+  const abort: Wire.Abort = {}
+  inbound.onGone(() => setTimeout(() => abort.abort?.(), Relay.readOnFor).unref())
+  const answer = yield* Effect.catchAll(upstream.wire(admission).exchange(request, answerBytesMax, abort), ({ reason }) =>
+    failed(upstream, reason)
+  )
+  if (answer.status < 200 || answer.status > 299) return yield* refused(upstream, answer)
+  const parsed = parse(answer.body)
+  if (parsed === undefined) return yield* failed(upstream, "its answer is not a JSON object")
+
+  const tokens = ofProvider(parsed.usage) ?? estimated(prompt.prompt_tokens_max, answerTokens(parsed.choices))
+  return yield* admission.answer(measured(model, tokens, upstream), ({ collected }) => ({
+    status: 200,
+    headers: { "content-type": "application/json", "x-charge-usd": toDecimal(collected) },
+    body: answer.body
+  }))
+})
+
+const stream: Answer = Effect.fnUntraced(function* (upstream, request, admission, model, prompt) {
+  const answer = yield* Effect.catchAll(upstream.wire(admission).open(request), ({ reason }) => failed(upstream, reason))
+  if (answer.status < 200 || answer.status > 299) {
+    const whole = yield* Effect.catchAll(Wire.collect(answer, refusalBytesMax), ({ reason }) => failed(upstream, reason))
+    return yield* refused(upstream, whole)
+  }
+  const relay = Relay.make(answer, prompt)
+  const settled = Effect.flatMap(relay.ended, (ending) =>
+    Effect.andThen(admission.settle(measuredOf(ending, model, prompt, upstream)), () => relay.finish(ending))
+  )
+  return yield* admission.goOn(
+    { status: 200, headers: { "content-type": "text/event-stream", "cache-control": "no-cache" }, body: relay.body },
+    settled
+  )
+})
+
+// ---- what is charged ------------------------------------------------------------------------------------------------------
+
+/** A call that ran to its end. Written out rather than spread, being made for every call. */
+const measured = (model: Model, tokens: Tokens, upstream: Upstream, error_type: string | null = null): Measured => ({
+  cost: costOf(model, tokens),
+  prompt_tokens: tokens.prompt_tokens,
+  completion_tokens: tokens.completion_tokens,
+  units: tokens.prompt_tokens + tokens.completion_tokens,
+  provider: upstream.name,
+  success: error_type !== "upstream_error",
+  error_type,
+  usage_source: tokens.usage_source
+})
+
+const nothing: Tokens = { prompt_tokens: 0, completion_tokens: 0, usage_source: "none" }
+
+const measuredOf = (ending: Relay.Ending, model: Model, prompt: Prompt, upstream: Upstream): Measured => {
+  const told = ofProvider(ending.usage)
+  const seen = () => estimated(prompt.prompt_tokens_max, ending.tokens_seen)
+  switch (ending.how) {
+    case "complete":
+      return measured(model, told ?? seen(), upstream)
+    case "left":
+      return measured(model, told ?? seen(), upstream, "client_disconnected")
+    case "broken":
+      // What the upstream reported before it broke is charged, and nothing else.
+      return measured(model, told ?? nothing, upstream, "upstream_error")
+  }
+}
+
+/** Tokens of a whole answer that came without usage. */
+const answerTokens = (choices: unknown): number =>
+  Array.isArray(choices)
+    ? choices.reduce<number>((sum, choice) => sum + Math.ceil(JSON.stringify(choice?.message ?? choice ?? "").length / 4), 0)
+    : 0
+
+// ---- what can go wrong ------------------------------------------------------------------------------------------------------
+
+const refusalBytesMax = 1024 * 1024
+
+const unknownModel = (name: string) =>
+  new InvalidRequest({
+    error: `model: there is no model ${JSON.stringify(name.slice(0, 100))}; GET /v1/models lists them`,
+    details: { field: "model", rule: "a model of GET /v1/models" }
+  })
+
+/** The operator reads why; the caller only that. */
+const failed = (upstream: Upstream, reason: string): Effect.Effect<never, UpstreamFailed> =>
+  Effect.logWarning("an upstream failed").pipe(
+    Effect.annotateLogs({ upstream: upstream.name, reason }),
+    Effect.andThen(new UpstreamFailed())
+  )
+
+/** An upstream's own refusal. Its words are passed on only where they speak of the request. */
+const refused = (
+  upstream: Upstream,
+  { body, headers, status }: Wire.Whole
+): Effect.Effect<never, UpstreamProblem> => {
+  if (status === 400 || status === 404 || status === 413 || status === 422) {
+    const message = messageOf(parse(body))
+    return new UpstreamRejected(message === undefined ? {} : { error: message })
+  }
+  if (status === 429) {
+    const after = Number(Wire.header(headers, "retry-after"))
+    return new UpstreamBusy(Number.isFinite(after) && after >= 0 ? { retry_after: Math.ceil(after) } : {})
+  }
+  return failed(upstream, `status ${status}`)
+}
+
+const parse = (bytes: Buffer): Record<string, unknown> | undefined => {
+  try {
+    const value: unknown = JSON.parse(bytes.toString("utf8"))
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The message in the error bodies that are common: `{ error: { message } }`, `{ error }`, `{ message }`, `{ detail }`. */
+const messageOf = (body: Record<string, unknown> | undefined): string | undefined => {
+  const error = body?.error
+  const message =
+    typeof error === "object" && error !== null
+      ? (error as Record<string, unknown>).message
+      : (error ?? body?.message ?? body?.detail)
+  return typeof message === "string" ? message.slice(0, 2_000) : undefined
+}
+

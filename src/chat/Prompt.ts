@@ -1,0 +1,201 @@
+/**
+ * What a chat or completion request asks for: validated where the specification sets limits, otherwise passed on as it came.
+ * And the most that it can cost.
+ */
+import { Either, ParseResult, Schema } from "effect"
+import { InvalidRequest } from "../http/Problems.ts"
+import type { Nano } from "../kernel/Money.ts"
+import { affordable, charge } from "../kernel/Price.ts"
+import type { Model } from "./Model.ts"
+
+const between = (least: number, most: number) =>
+  Schema.JsonNumber.pipe(Schema.between(least, most, { message: () => `a number from ${least} to ${most}` }))
+
+const whole = (least: number, most: number) =>
+  Schema.Int.pipe(
+    Schema.between(least, most, { message: () => `a whole number from ${least} to ${most}` })
+  ).annotations({ message: () => ({ message: `a whole number from ${least} to ${most}`, override: true }) })
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optional(Schema.NullOr(schema))
+
+const Stop = Schema.Union(Schema.String, Schema.Array(Schema.String).pipe(Schema.maxItems(4))).annotations({
+  message: () => ({ message: "a string or up to 4 strings", override: true })
+})
+
+const common = {
+  model: Schema.NonEmptyString,
+  frequency_penalty: optional(between(-2, 2)),
+  presence_penalty: optional(between(-2, 2)),
+  logit_bias: optional(Schema.Record({ key: Schema.String, value: Schema.JsonNumber })),
+  max_tokens: optional(whole(1, 1_000_000_000)),
+  n: optional(whole(1, 128)),
+  seed: optional(Schema.Int),
+  stop: optional(Stop),
+  stream: optional(Schema.Boolean),
+  stream_options: optional(Schema.Struct({ include_usage: optional(Schema.Boolean) })),
+  temperature: optional(between(0, 2)),
+  top_p: optional(between(0, 1)),
+  user: optional(Schema.String)
+} as const
+
+export const ChatRequest = Schema.Struct({
+  ...common,
+  messages: Schema.Array(Schema.Struct({ role: Schema.String, content: Schema.optional(Schema.Unknown) })).pipe(
+    Schema.minItems(1, { message: () => "at least one message" })
+  ),
+  logprobs: optional(Schema.Boolean),
+  top_logprobs: optional(whole(0, 20)),
+  /** The newer name of `max_tokens`. */
+  max_completion_tokens: optional(whole(1, 1_000_000_000)),
+  response_format: optional(Schema.Struct({ type: Schema.String })),
+  tools: optional(Schema.Array(Schema.Struct({ type: Schema.String }))),
+  tool_choice: optional(Schema.Union(Schema.String, Schema.Struct({ type: Schema.String }))),
+  parallel_tool_calls: optional(Schema.Boolean)
+}).annotations({ identifier: "ChatRequest" })
+export interface ChatRequest extends Schema.Schema.Type<typeof ChatRequest> {}
+
+export const CompletionRequest = Schema.Struct({
+  ...common,
+  prompt: Schema.Union(
+    Schema.String,
+    Schema.Array(Schema.String),
+    Schema.Array(Schema.Int),
+    Schema.Array(Schema.Array(Schema.Int))
+  ).annotations({ message: () => ({ message: "a string, or an array of strings or tokens", override: true }) }),
+  best_of: optional(whole(1, 128)),
+  echo: optional(Schema.Boolean),
+  logprobs: optional(whole(0, 5)),
+  suffix: optional(Schema.String)
+}).annotations({ identifier: "CompletionRequest" })
+export interface CompletionRequest extends Schema.Schema.Type<typeof CompletionRequest> {}
+
+/** A validated request: what the gate and the relay need of it, and the body to pass on. */
+export interface Prompt {
+  readonly model: string
+  readonly stream: boolean
+  /** Whether the client wants the usage chunk at the end of its stream. */
+  readonly show_usage: boolean
+  /** An upper bound of the prompt's tokens, attachments aside. A token is at least a byte of the request. */
+  readonly prompt_tokens_max: number
+  readonly attachments: number
+  /** How many answers are generated. */
+  readonly answers: number
+  /** What the client allows each answer, `undefined` where it sets no limit. */
+  readonly answer_tokens_max: number | undefined
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+const decodeChat = Schema.decodeUnknownEither(ChatRequest)
+const decodeCompletion = Schema.decodeUnknownEither(CompletionRequest)
+
+/** Reads the body of `POST /v1/chat/completions`. */
+export const readChat = (bytes: Buffer): Either.Either<Prompt, InvalidRequest> =>
+  read(bytes, decodeChat, (request, body) => {
+    const attached = attachmentsOf(request.messages)
+    return {
+      ...base(request, body),
+      prompt_tokens_max: bytes.length - attached.bytes,
+      attachments: attached.count,
+      answers: request.n ?? 1,
+      answer_tokens_max: request.max_completion_tokens ?? request.max_tokens ?? undefined
+    }
+  })
+
+/** Reads the body of `POST /v1/completions`. */
+export const readCompletion = (bytes: Buffer): Either.Either<Prompt, InvalidRequest> =>
+  read(bytes, decodeCompletion, (request, body) => {
+    const { prompt } = request
+    const prompts = typeof prompt === "string" || typeof prompt[0] === "number" ? 1 : Math.max(1, prompt.length)
+    return {
+      ...base(request, body),
+      prompt_tokens_max: bytes.length,
+      attachments: 0,
+      answers: prompts * Math.max(request.n ?? 1, request.best_of ?? 1),
+      answer_tokens_max: request.max_tokens ?? 16
+    }
+  })
+
+const base = (
+  request: Pick<ChatRequest, "model" | "stream" | "stream_options">,
+  body: Readonly<Record<string, unknown>>
+) => ({
+  model: request.model,
+  stream: request.stream === true,
+  show_usage: request.stream_options?.include_usage === true,
+  body
+})
+
+const read = <A>(
+  bytes: Buffer,
+  decode: (input: unknown) => Either.Either<A, ParseResult.ParseError>,
+  prompt: (request: A, body: Readonly<Record<string, unknown>>) => Prompt
+): Either.Either<Prompt, InvalidRequest> => {
+  let body: unknown
+  try {
+    body = JSON.parse(bytes.toString("utf8"))
+  } catch {
+    return Either.left(new InvalidRequest({ error: "the request body is not JSON", details: { field: "", rule: "JSON" } }))
+  }
+  return Either.mapBoth(decode(body), {
+    onLeft: invalid,
+    onRight: (request) => prompt(request, body as Readonly<Record<string, unknown>>)
+  })
+}
+
+const invalid = (error: ParseResult.ParseError): InvalidRequest => {
+  const [issue] = ParseResult.ArrayFormatter.formatErrorSync(error)
+  const field = issue?.path.map(String).join(".") ?? ""
+  const rule = issue?.message ?? "the documented shape"
+  return new InvalidRequest({ error: `${field === "" ? "the request body" : field}: ${rule}`, details: { field, rule } })
+}
+
+/** Parts whose bytes say nothing of their tokens: data URIs of images, audio, files. */
+const attachmentsOf = (messages: ChatRequest["messages"]): { readonly count: number; readonly bytes: number } => {
+  let count = 0
+  let bytes = 0
+  for (const { content } of messages) {
+    if (!Array.isArray(content)) continue
+    for (const part of content) {
+      if (typeof part !== "object" || part === null || part.type === "text") continue
+      count++
+      const data: unknown = part.image_url?.url ?? part.input_audio?.data ?? part.file?.file_data
+      if (typeof data === "string") bytes += data.length
+    }
+  }
+  return { count, bytes }
+}
+
+/** The fewest tokens of an answer for which a call without a limit of its own is worth admitting. */
+export const answerTokensLeast = 16
+
+export interface Bound {
+  readonly least: Nano
+  readonly most: Nano
+}
+
+const promptCharge = (model: Model, prompt: Prompt) => ({
+  // An upstream refuses a prompt that is longer than the model's context, so it never costs more than that.
+  units: Math.min(prompt.prompt_tokens_max + prompt.attachments * model.attachment_tokens_max, model.context_length),
+  price: model.prompt_price
+})
+
+/** The most that the call can cost. Without a limit on the answer the model's own applies, or what the balance affords of it. */
+export const boundOf = (model: Model, prompt: Prompt): Bound => {
+  const withAnswer = (tokens: number) =>
+    charge([promptCharge(model, prompt), { units: tokens * prompt.answers, price: model.completion_price }])
+  if (prompt.answer_tokens_max !== undefined) {
+    const exact = withAnswer(prompt.answer_tokens_max)
+    return { least: exact, most: exact }
+  }
+  return {
+    least: withAnswer(Math.min(answerTokensLeast, model.output_tokens_max)),
+    most: withAnswer(model.output_tokens_max)
+  }
+}
+
+/** How long each answer may become within what was set aside. */
+export const answerTokensWithin = (model: Model, prompt: Prompt, reserved: Nano): number => {
+  const left = reserved - charge([promptCharge(model, prompt)])
+  const tokens = affordable(left > 0n ? left : 0n, model.completion_price) / prompt.answers
+  return Math.floor(Math.min(tokens, model.output_tokens_max))
+}

@@ -1,0 +1,192 @@
+/**
+ * A stream of server-sent events on its way from an upstream to a client. Bytes pass through as they come; only the usage and
+ * the end are looked for. The last event, `[DONE]`, waits until the charge is in the books.
+ */
+import { Effect } from "effect"
+import { Readable } from "node:stream"
+import type { Streaming } from "../upstream/Wire.ts"
+
+/** How a stream ended, and what was seen of it. */
+export interface Ending {
+  /** `complete`: the upstream finished. `broken`: it broke off or sent an error. `left`: the client went, and so did we. */
+  readonly how: "complete" | "broken" | "left"
+  /** The last usage object that the upstream sent. */
+  readonly usage: unknown
+  /** Tokens of the answer, as far as the pieces tell: at least one for each. */
+  readonly tokens_seen: number
+}
+
+export interface Relay {
+  /** What the client reads. */
+  readonly body: Readable
+  /** Ends once, whatever the client does. */
+  readonly ended: Effect.Effect<Ending>
+  /** Lets the client have the end, after the books have it. */
+  readonly finish: (ending: Ending) => void
+}
+
+/** How long an upstream is read on after its client has left, to learn what it will charge. */
+export const readOnFor = 10_000
+
+/** An event longer than this is passed on without a look. */
+const eventMax = 8 * 1024 * 1024
+
+const blankLine = Buffer.from("\n\n")
+const usageKey = Buffer.from('"usage"')
+const errorKey = Buffer.from('"error"')
+const doneData = Buffer.from("[DONE]")
+const dataField = Buffer.from("data:")
+const contentKey = Buffer.from('"content":"')
+const textKey = Buffer.from('"text":"')
+const argumentsKey = Buffer.from('"arguments":"')
+
+const done = "data: [DONE]\n\n"
+const broken = `data: ${JSON.stringify({
+  error: { message: "the model broke off", type: "upstream_error", code: "upstream_error" }
+})}\n\n`
+
+export const make = (upstream: Streaming, options: { readonly show_usage: boolean }): Relay => {
+  let rest: Buffer | undefined
+  let usage: unknown
+  let tokens_seen = 0
+  let failed = false
+  let clientGone = false
+  let readOn: NodeJS.Timeout | undefined
+  let ending: Ending | undefined
+  let onEnded: ((ending: Ending) => void) | undefined
+
+  const end = (how: Ending["how"]) => {
+    if (ending !== undefined) return
+    clearTimeout(readOn)
+    ending = { how, usage, tokens_seen }
+    onEnded?.(ending)
+  }
+
+  const body = new Readable({
+    highWaterMark: 64 * 1024,
+    read: () => upstream.resume(),
+    destroy: (_, callback) => {
+      // The client has gone, or has everything. What the upstream still says is read for its usage, but not for long.
+      clientGone = true
+      if (ending === undefined) {
+        upstream.resume()
+        readOn = setTimeout(() => {
+          end("left")
+          upstream.abort()
+        }, readOnFor)
+      }
+      callback(null)
+    }
+  })
+
+  const pass = (bytes: Buffer) => {
+    if (!clientGone && bytes.length > 0 && !body.push(bytes)) upstream.pause()
+  }
+
+  /** Looks at one event; says whether the client is to have it. */
+  const look = (event: Buffer): boolean => {
+    if (event.includes(doneData) && event.subarray(event.indexOf(dataField) + 5).toString().trim() === "[DONE]") return false
+    if (hasUsage(event)) {
+      const data = parse(event)
+      if (typeof data?.usage === "object" && data.usage !== null) {
+        usage = data.usage
+        if (Array.isArray(data.choices) && data.choices.length === 0) return options.show_usage
+      }
+    } else if (event.includes(errorKey) && parse(event)?.error !== undefined) {
+      failed = true
+    }
+    tokens_seen += tokensIn(event)
+    return true
+  }
+
+  /** Looks at whole events; passes on, in as few pieces as they came, those that the client is to have. */
+  const take = (events: Buffer) => {
+    let from = 0
+    for (let at = 0; at < events.length; ) {
+      const blank = events.indexOf(blankLine, at)
+      const next = blank === -1 ? events.length : blank + 2
+      if (!look(events.subarray(at, next))) {
+        pass(events.subarray(from, at))
+        from = next
+      }
+      at = next
+    }
+    pass(events.subarray(from))
+  }
+
+  upstream.flow({
+    data: (chunk) => {
+      const bytes = rest === undefined ? chunk : Buffer.concat([rest, chunk])
+      const whole = endOfEvents(bytes)
+      rest = whole === bytes.length ? undefined : bytes.subarray(whole)
+      if (whole > 0) take(bytes.subarray(0, whole))
+      if (rest !== undefined && rest.length > eventMax) {
+        pass(rest)
+        rest = undefined
+      }
+    },
+    end: () => {
+      if (rest !== undefined) take(Buffer.concat([rest, blankLine]))
+      end(failed ? "broken" : "complete")
+    },
+    cut: () => end("broken")
+  })
+
+  return {
+    body,
+    ended: Effect.async((resume) => {
+      onEnded = (ending) => resume(Effect.succeed(ending))
+      if (ending !== undefined) onEnded(ending)
+    }),
+    finish: ({ how }) => {
+      if (clientGone) return
+      if (how === "broken" && !failed) body.push(broken)
+      body.push(done)
+      body.push(null)
+    }
+  }
+}
+
+/** Whether an event carries a usage object; most carry `"usage":null`, and are not worth parsing. */
+const hasUsage = (event: Buffer): boolean => {
+  let at = event.indexOf(usageKey)
+  if (at === -1) return false
+  for (at += usageKey.length; event[at] === 0x20 || event[at] === 0x3a; at++);
+  return event[at] === 0x7b
+}
+
+/** Where the last whole event ends. Carriage returns count as part of the line they end. */
+const endOfEvents = (bytes: Buffer): number => {
+  const lf = bytes.lastIndexOf(blankLine)
+  const crlf = bytes.lastIndexOf("\r\n\r\n")
+  return Math.max(lf === -1 ? 0 : lf + 2, crlf === -1 ? 0 : crlf + 4)
+}
+
+const parse = (event: Buffer): Record<string, unknown> | undefined => {
+  const data = event
+    .toString("utf8")
+    .split(/\r?\n/)
+    .filter((line) => line.startsWith("data:"))
+    .map((line) => line.slice(5))
+    .join("\n")
+  try {
+    const value: unknown = JSON.parse(data)
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Tokens in an event, by its text: upstreams send about one at a time, so each piece of text counts for one at least. */
+const tokensIn = (event: Buffer): number => {
+  let tokens = 0
+  for (const key of [contentKey, textKey, argumentsKey]) {
+    for (let at = event.indexOf(key); at !== -1; at = event.indexOf(key, at)) {
+      at += key.length
+      const start = at
+      while (at < event.length && event[at] !== 0x22) at += event[at] === 0x5c ? 2 : 1
+      if (at > start) tokens += Math.max(1, Math.round((at - start) / 4))
+    }
+  }
+  return tokens
+}

@@ -1,0 +1,155 @@
+/**
+ * What all routes of the `HttpApi` share, as one middleware: a request id and cross-origin headers on every response, preflight
+ * answers, bodies read up to a limit, and every failure as `{ error, code? }`: an unknown path, a wrong method, an unreadable
+ * body, a value that does not fit, and faults of our own.
+ */
+import { HttpApi, HttpApiBuilder, HttpApiError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import type { HttpApp } from "@effect/platform"
+import { RouteNotFound as PlatformRouteNotFound } from "@effect/platform/HttpServerError"
+import { Cause, Context, Effect } from "effect"
+import { isProblem } from "../kernel/Problem.ts"
+import type { ProblemInstance } from "../kernel/Problem.ts"
+import { crossOrigin, preflight } from "./CrossOrigin.ts"
+import * as Inbound from "./Inbound.ts"
+import { InternalError, InvalidRequest, MethodNotAllowed, RouteNotFound } from "./Problems.ts"
+import * as Reply from "./Reply.ts"
+import * as RequestId from "./RequestId.ts"
+
+/** An endpoint's annotation: its handler reads the body itself, with a limit of its own. */
+export class ReadsOwnBody extends Context.Reference<ReadsOwnBody>()("tollgate/http/ReadsOwnBody", {
+  defaultValue: () => false
+}) {}
+
+/** The longest body of a route that does not read its own. */
+export const bodyBytesMax = 1024 * 1024
+
+/** Told of every request that is over: the path as the contract writes it, the status, how long it took. */
+export class Observer extends Context.Reference<Observer>()("tollgate/http/Observer", {
+  defaultValue: () => (_route: string, _status: number, _seconds: number) => {}
+}) {}
+
+interface Route {
+  readonly method: string
+  readonly path: string
+  readonly pattern: RegExp
+  readonly readsOwnBody: boolean
+}
+
+const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> => {
+  const routes: Array<Route> = []
+  HttpApi.reflect(api, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint, mergedAnnotations }) => {
+      routes.push({
+        method: endpoint.method,
+        path: endpoint.path,
+        pattern: new RegExp(`^${endpoint.path.replace(/[.\\]/g, "\\$&").replace(/:[A-Za-z_]+/g, "[^/]+")}$`),
+        readsOwnBody: Context.get(mergedAnnotations, ReadsOwnBody)
+      })
+    }
+  })
+  return routes
+}
+
+export const Frame = HttpApiBuilder.middleware(
+  Effect.gen(function* () {
+    const { api } = yield* HttpApi.Api
+    const observe = yield* Observer
+    const routes = routesOf(api as unknown as HttpApi.HttpApi.AnyWithProps)
+
+    return (app: HttpApp.Default) =>
+      Effect.gen(function* () {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const path = request.url.split("?", 1)[0]!
+        const here = routes.filter(({ pattern }) => pattern.test(path))
+        const route = here.find(({ method }) => method === request.method)
+        const request_id = RequestId.next()
+        const began = performance.now()
+
+        const answer =
+          request.method === "OPTIONS"
+            ? Effect.succeed(HttpServerResponse.empty({ status: 204, headers: preflight }))
+            : withBody(request, route).pipe(
+                Effect.flatMap((readable) => Effect.provideService(app, HttpServerRequest.HttpServerRequest, readable)),
+                Effect.catchAllCause((cause) =>
+                  Effect.map(
+                    problemOf(cause, here.length > 0 && route === undefined),
+                    (problem) => allow(Reply.toResponse(Reply.ofProblem(problem)), problem, here)
+                  )
+                )
+              )
+        const response = yield* Effect.annotateLogs(answer, "request_id", request_id)
+        observe(route === undefined ? "unmatched" : `${route.method} ${route.path}`, response.status, (performance.now() - began) / 1000)
+        return HttpServerResponse.setHeaders(response, { ...crossOrigin, "x-request-id": request_id })
+      })
+  })
+)
+
+const allow = (
+  response: HttpServerResponse.HttpServerResponse,
+  problem: ProblemInstance<string>,
+  here: ReadonlyArray<Route>
+): HttpServerResponse.HttpServerResponse =>
+  problem.status === 405
+    ? HttpServerResponse.setHeader(response, "allow", [...new Set(here.map(({ method }) => method))].join(", "))
+    : response
+
+const problemOf = (cause: Cause.Cause<unknown>, wrongMethod: boolean): Effect.Effect<ProblemInstance<string>> => {
+  const error = Cause.squash(cause)
+  if (isProblem(error)) return Effect.succeed(error)
+  if (error instanceof PlatformRouteNotFound) {
+    return Effect.succeed(wrongMethod ? new MethodNotAllowed() : new RouteNotFound())
+  }
+  if (error instanceof HttpApiError.HttpApiDecodeError) {
+    const [issue] = error.issues
+    const field = issue?.path.map(String).join(".") ?? ""
+    const rule = issue?.message ?? "the documented shape"
+    return Effect.succeed(
+      new InvalidRequest({ error: field === "" ? `the request: ${rule}` : `${field}: ${rule}`, details: { field, rule } })
+    )
+  }
+  return Effect.as(Effect.logError("a request failed unexpectedly", cause), new InternalError())
+}
+
+/**
+ * The request with its body already read, so that one that is too large or unreadable is refused in words. (The platform cuts
+ * the connection of the one, and calls the other a defect.) Forms with files stream, and are left to their route.
+ */
+const withBody = (
+  request: HttpServerRequest.HttpServerRequest,
+  route: Route | undefined
+): Effect.Effect<HttpServerRequest.HttpServerRequest, ProblemInstance<string>> => {
+  if (route === undefined || route.readsOwnBody || request.method === "GET" || request.method === "HEAD") {
+    return Effect.succeed(request)
+  }
+  if (request.headers["content-type"]?.startsWith("multipart/")) return Effect.succeed(request)
+  return Effect.map(Inbound.ofRequest(request).read(bodyBytesMax), (bytes) => {
+    const text = bytes.toString("utf8")
+    return new Proxy(request, {
+      get: (target, key) => {
+        switch (key) {
+          case "text":
+            return Effect.succeed(text)
+          case "json":
+            return Effect.suspend(() => parse(text))
+          case "urlParamsBody":
+            return Effect.succeed([...new URLSearchParams(text)])
+          case "arrayBuffer":
+            return Effect.succeed(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength))
+          default:
+            return Reflect.get(target, key, target)
+        }
+      }
+    })
+  })
+}
+
+const parse = (text: string): Effect.Effect<unknown> => {
+  try {
+    return Effect.succeed(JSON.parse(text))
+  } catch {
+    return Effect.die(
+      new InvalidRequest({ error: "the request body is not JSON", details: { field: "", rule: "a JSON document" } })
+    )
+  }
+}

@@ -1,0 +1,89 @@
+/** A request as raw routes read it: headers, the whole body up to a limit, and word when the client has gone. */
+import type { HttpServerRequest } from "@effect/platform"
+import { Effect } from "effect"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { InvalidRequest, PayloadTooLarge } from "./Problems.ts"
+
+export interface Inbound {
+  readonly header: (name: string) => string | undefined
+  /** The body, refused above `limit` bytes, whether its length was declared or not. */
+  readonly read: (limit: number) => Effect.Effect<Buffer, PayloadTooLarge | InvalidRequest>
+  /** Calls back once, if the client leaves before its answer is complete. */
+  readonly onGone: (listener: () => void) => void
+}
+
+/** What is read and thrown away of a body that is too large, so that the refusal reaches a client that is still sending. */
+const drainMax = 64 * 1024 * 1024
+
+export const ofNode = (request: IncomingMessage, response: ServerResponse): Inbound => ({
+  header: (name) => {
+    const value = request.headers[name]
+    return typeof value === "string" ? value : value?.[0]
+  },
+  read: (limit) => readNode(request, limit),
+  onGone: (listener) => {
+    response.once("close", () => {
+      if (!response.writableFinished) listener()
+    })
+  }
+})
+
+/** The same for a request of the platform, whichever server it came through. */
+export const ofRequest = (request: HttpServerRequest.HttpServerRequest): Inbound => {
+  const node = nodeOf(request)
+  if (node !== undefined) return ofNode(node.request, node.response)
+  const web = request.source as Request
+  return {
+    header: (name) => request.headers[name],
+    read: (limit) =>
+      Effect.flatMap(
+        Effect.mapError(request.arrayBuffer, () => unreadable()),
+        (body) => (body.byteLength > limit ? new PayloadTooLarge() : Effect.succeed(Buffer.from(body)))
+      ),
+    onGone: (listener) => web.signal?.addEventListener("abort", listener, { once: true })
+  }
+}
+
+const nodeOf = (request: HttpServerRequest.HttpServerRequest) => {
+  const source = request.source as Partial<IncomingMessage>
+  if (typeof source.on !== "function") return undefined
+  const { resolvedResponse } = request as unknown as { readonly resolvedResponse: ServerResponse }
+  return { request: source as IncomingMessage, response: resolvedResponse }
+}
+
+const unreadable = () => new InvalidRequest({ error: "the request body could not be read" })
+
+const readNode = (
+  request: IncomingMessage,
+  limit: number
+): Effect.Effect<Buffer, PayloadTooLarge | InvalidRequest> =>
+  Effect.async((resume) => {
+    let chunks: Array<Buffer> = []
+    let size = 0
+    const tooLarge = () => {
+      chunks = []
+      request.off("data", onData).off("end", onEnd)
+      // Closing at once would reset the connection before the client has read why.
+      let drained = 0
+      request.on("data", (chunk: Buffer) => {
+        drained += chunk.length
+        if (drained > drainMax) request.destroy()
+      })
+      resume(new PayloadTooLarge())
+    }
+    const onData = (chunk: Buffer) => {
+      size += chunk.length
+      if (size > limit) tooLarge()
+      else chunks.push(chunk)
+    }
+    const onEnd = () => {
+      request.off("close", onLost)
+      resume(Effect.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)))
+    }
+    const onLost = () => resume(unreadable())
+
+    if (request.errored !== null || request.destroyed) return onLost()
+    request.once("error", onLost)
+    if (Number(request.headers["content-length"] ?? 0) > limit) return tooLarge()
+    request.on("data", onData).once("end", onEnd).once("close", onLost)
+  })

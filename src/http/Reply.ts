@@ -1,0 +1,50 @@
+/** An answer of a raw route: a status, headers, and a body that is whole or streams. */
+import { HttpServerResponse } from "@effect/platform"
+import type { ServerResponse } from "node:http"
+import type { Readable } from "node:stream"
+import type { ProblemInstance } from "../kernel/Problem.ts"
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Buffer | Readable
+}
+
+export const json = (status: number, body: unknown, headers: Record<string, string> = {}): Reply => ({
+  status,
+  headers: { "content-type": "application/json", ...headers },
+  body: JSON.stringify(body)
+})
+
+export const ofProblem = ({ body, retry_after, status }: ProblemInstance<string>): Reply =>
+  json(status, body, retry_after === undefined ? {} : { "retry-after": String(retry_after) })
+
+const isStream = (body: Reply["body"]): body is Readable => typeof body !== "string" && !Buffer.isBuffer(body)
+
+/** The same answer for the platform's server. */
+export const toResponse = ({ body, headers, status }: Reply): HttpServerResponse.HttpServerResponse =>
+  isStream(body)
+    ? HttpServerResponse.raw(body, { status, headers })
+    : HttpServerResponse.uint8Array(typeof body === "string" ? Buffer.from(body) : body, {
+        status,
+        headers,
+        contentType: headers["content-type"]
+      })
+
+/** Sends it over node's own response. */
+export const send = (response: ServerResponse, { body, headers, status }: Reply): void => {
+  if (response.destroyed || response.headersSent) {
+    if (isStream(body)) body.destroy()
+    return
+  }
+  if (!isStream(body)) {
+    const bytes = typeof body === "string" ? Buffer.from(body) : body
+    response.writeHead(status, { ...headers, "content-length": bytes.length })
+    response.end(bytes)
+    return
+  }
+  response.writeHead(status, headers)
+  response.once("close", () => body.destroy())
+  body.once("error", () => response.destroy())
+  body.pipe(response)
+}

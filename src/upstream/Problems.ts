@@ -1,0 +1,21 @@
+/** What callers see of an upstream's failures: never its address, its credentials or its stack. */
+import { Problem } from "../kernel/Problem.ts"
+
+/** The upstream found fault with the request itself; the text is its own. */
+export class UpstreamRejected extends Problem<UpstreamRejected>()("UpstreamRejected", {
+  status: 400,
+  error: "the model refused the request",
+  code: "upstream_rejected"
+}) {}
+
+export class UpstreamBusy extends Problem<UpstreamBusy>()("UpstreamBusy", {
+  status: 429,
+  error: "the model is busy, try again shortly",
+  code: "upstream_rate_limited"
+}) {}
+
+export class UpstreamFailed extends Problem<UpstreamFailed>()("UpstreamFailed", {
+  status: 500,
+  error: "the model could not answer",
+  code: "upstream_error"
+}) {}

@@ -1,0 +1,39 @@
+/** The addresses of the outside world that serve models, by the names that the configuration gives them. */
+import { Context, Effect, Layer, Redacted } from "effect"
+import type { Admission } from "../gate/Gate.ts"
+import * as Wire from "./Wire.ts"
+
+export interface UpstreamSettings {
+  /** Up to and without the route: `https://api.example.com/v1`. */
+  readonly base_url: string
+  readonly api_key: Redacted.Redacted
+  /** How long it may stay silent before it counts as unreachable. */
+  readonly silence_ms_max: number
+}
+
+export interface Upstream {
+  readonly name: string
+  /** Only who has been admitted gets at the wire. */
+  readonly wire: (admission: Admission) => Wire.Wire
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export class Upstreams extends Context.Tag("tollgate/upstream/Upstreams")<Upstreams, ReadonlyMap<string, Upstream>>() {
+  static readonly layer = (settings: Readonly<Record<string, UpstreamSettings>>) =>
+    Layer.scoped(
+      Upstreams,
+      Effect.map(
+        Effect.forEach(Object.entries(settings), ([name, { api_key, base_url, silence_ms_max }]) =>
+          Effect.map(
+            Wire.make({ base_url, silence_ms_max }),
+            (wire): Upstream => ({
+              name,
+              wire: () => wire,
+              headers: { "content-type": "application/json", authorization: `Bearer ${Redacted.value(api_key)}` }
+            })
+          )
+        ),
+        (upstreams) => new Map(upstreams.map((upstream) => [upstream.name, upstream]))
+      )
+    )
+}
