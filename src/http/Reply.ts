@@ -31,19 +31,22 @@ export const toResponse = ({ body, headers, status }: Reply): HttpServerResponse
         contentType: headers["content-type"]
       })
 
-/** Sends it over node's own response. */
-export const send = (response: ServerResponse, { body, headers, status }: Reply): void => {
+/** Sends it over node's own response, with headers that every response has. */
+export const send = (
+  response: ServerResponse,
+  { body, headers, status }: Reply,
+  common: Readonly<Record<string, string>>
+): void => {
   if (response.destroyed || response.headersSent) {
     if (isStream(body)) body.destroy()
     return
   }
   if (!isStream(body)) {
-    const bytes = typeof body === "string" ? Buffer.from(body) : body
-    response.writeHead(status, { ...headers, "content-length": bytes.length })
-    response.end(bytes)
+    response.writeHead(status, { ...common, ...headers, "content-length": Buffer.byteLength(body) })
+    response.end(body)
     return
   }
-  response.writeHead(status, headers)
+  response.writeHead(status, { ...common, ...headers })
   response.once("close", () => body.destroy())
   body.once("error", () => response.destroy())
   body.pipe(response)

@@ -85,7 +85,7 @@ export interface CallOutcome {
   readonly completion_tokens: number
   readonly units: number
   /** The upstream that served it, where that is known better than at admission. */
-  readonly provider?: string | null
+  readonly provider?: string | null | undefined
   readonly success: boolean
   readonly error_type: string | null
   readonly usage_source: UsageSource

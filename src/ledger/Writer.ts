@@ -7,6 +7,7 @@ import type { SqlError } from "@effect/sql/SqlError"
 import { Clock, Context, Deferred, Effect, Exit, Layer, Queue, Runtime } from "effect"
 import { MessageChannel, Worker } from "node:worker_threads"
 import * as Batch from "./Batch.ts"
+import { decodeOutcomes, encodeTransactions } from "./Codec.ts"
 import type { Outcome, Refusal, Result, Transaction } from "./Transaction.ts"
 
 interface Contract {
@@ -99,16 +100,14 @@ const resolve = (outcome: Outcome): Effect.Effect<ReadonlyArray<Result>, Refusal
 
 /** What goes over to the thread: transactions that came in during one turn of the loop, and the time it was then. */
 export interface Submission {
-  readonly first: number
+  readonly count: number
   readonly now: number
-  readonly transactions: ReadonlyArray<Transaction>
+  /** By `Codec.encodeTransactions`. */
+  readonly transactions: string
 }
 
-/** What comes back: the outcomes of the transactions numbered `first` and on; `broken` where the database itself refused. */
-export interface Answer {
-  readonly first: number
-  readonly outcomes: ReadonlyArray<Outcome | { readonly _tag: "Broken"; readonly reason: string }>
-}
+/** What comes back: the outcomes of the next transactions in line, by `Codec.encodeOutcomes`. */
+export type Answer = string
 
 const makeThread = Effect.fnUntraced(function* (file: string) {
   // Who provides the client has migrated the file; the thread opens it only then.
@@ -125,29 +124,39 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
   )
 
   type Resume = (effect: Effect.Effect<ReadonlyArray<Result>, Refusal>) => void
-  const waiting = new Map<number, Resume>()
-  let sent = 0
+  // Answers come in the order of the questions, so those who wait stand in a line. (A `Map` would do, but what a busy one
+  // leaves behind keeps whole calls alive until the next full collection.)
+  let waiting: Array<Resume | undefined> = []
+  let answered = 0
   let outbox: Array<Transaction> = []
   let lost: string | undefined
 
   const flush = () => {
     const transactions = outbox
     outbox = []
-    const first = sent - transactions.length
-    port.postMessage({ first, now: clock.unsafeCurrentTimeMillis(), transactions } satisfies Submission)
+    const submission: Submission = {
+      count: transactions.length,
+      now: clock.unsafeCurrentTimeMillis(),
+      transactions: encodeTransactions(transactions)
+    }
+    port.postMessage(submission)
   }
 
   const lose = (reason: string) => {
     lost ??= reason
-    for (const resume of waiting.values()) resume(Effect.dieMessage(`the writer stopped: ${reason}`))
-    waiting.clear()
+    for (const resume of waiting.splice(0)) resume?.(Effect.dieMessage(`the writer stopped: ${reason}`))
+    answered = 0
   }
 
-  port.on("message", ({ first, outcomes }: Answer) => {
-    for (const [i, outcome] of outcomes.entries()) {
-      const resume = waiting.get(first + i)
-      waiting.delete(first + i)
+  port.on("message", (outcomes: Answer) => {
+    for (const outcome of decodeOutcomes(outcomes)) {
+      const resume = waiting[answered]
+      waiting[answered++] = undefined
       resume?.(outcome._tag === "Broken" ? Effect.dieMessage(outcome.reason) : resolve(outcome))
+    }
+    if (answered === waiting.length || answered > 10_000) {
+      waiting = waiting.slice(answered)
+      answered = 0
     }
   })
   worker.on("error", (error: Error) => {
@@ -159,7 +168,7 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
   const submit = (transaction: Transaction): Effect.Effect<ReadonlyArray<Result>, Refusal> =>
     Effect.async((resume) => {
       if (lost !== undefined) return resume(Effect.dieMessage(`the writer stopped: ${lost}`))
-      waiting.set(sent++, resume)
+      waiting.push(resume)
       // Everything that this turn of the loop brings goes over in one message.
       if (outbox.push(transaction) === 1) setImmediate(flush)
     })

@@ -6,6 +6,8 @@ import Sqlite from "better-sqlite3"
 import { receiveMessageOnPort, workerData } from "node:worker_threads"
 import type { MessagePort } from "node:worker_threads"
 import * as Batch from "./Batch.ts"
+import { decodeTransactions, encodeOutcomes } from "./Codec.ts"
+import type { Answered } from "./Codec.ts"
 import type { Outcome, Transaction } from "./Transaction.ts"
 import type { Answer, Submission } from "./Writer.ts"
 
@@ -64,7 +66,7 @@ const commit = (transactions: ReadonlyArray<Transaction>, now: number): Readonly
 }
 
 /** One that breaks the database's own rules must not take the others with it: each is then tried by itself. */
-const answer = (transactions: ReadonlyArray<Transaction>, now: number): Answer["outcomes"] => {
+const answer = (transactions: ReadonlyArray<Transaction>, now: number): ReadonlyArray<Answered> => {
   try {
     return commit(transactions, now)
   } catch (error) {
@@ -81,7 +83,7 @@ const serve = (submission: Submission | null): void => {
     return
   }
   const taken = [submission]
-  let count = submission.transactions.length
+  let count = submission.count
   let last = false
   while (count < batchMax && !last) {
     const more = receiveMessageOnPort(port) as { readonly message: Submission | null } | undefined
@@ -89,14 +91,14 @@ const serve = (submission: Submission | null): void => {
     if (more.message === null) last = true
     else {
       taken.push(more.message)
-      count += more.message.transactions.length
+      count += more.message.count
     }
   }
-  const transactions = taken.flatMap((one) => one.transactions)
+  const transactions = taken.flatMap((one) => decodeTransactions(one.transactions))
   const outcomes = answer(transactions, Math.max(...taken.map((one) => one.now)))
-  port.postMessage({ first: submission.first, outcomes } satisfies Answer)
+  port.postMessage(encodeOutcomes(outcomes) satisfies Answer)
   if (last) serve(null)
 }
 
 port.on("message", serve)
-port.postMessage({ first: -1, outcomes: [] } satisfies Answer)
+port.postMessage("[]" satisfies Answer)

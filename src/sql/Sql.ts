@@ -36,3 +36,6 @@ export const layer = (file: string) => {
 
 /** A fresh, migrated database in memory. It is for reading and writing: the writer shares the connection. */
 export const layerMemory = Layer.provideMerge(migrated, SqliteClient.layer({ filename: ":memory:" }))
+
+/** Migrates a file and lets go of it; answers what was applied. */
+export const migrateFile = (file: string) => Effect.provide(migrate, SqliteClient.layer({ filename: file }))

@@ -1,0 +1,58 @@
+/**
+ * The service as layers. `domains` is everything but HTTP; it needs a database with its writer, and the settings. `http` is its
+ * face, to be mounted in any server of the platform. `express` is the short way to the same handlers on node's own server.
+ */
+import { HttpApiBuilder, HttpApiSwagger } from "@effect/platform"
+import { Effect, Layer } from "effect"
+import { Api } from "./Api.ts"
+import { Credentials } from "./auth/Credentials.ts"
+import { AuthHttp } from "./auth/Http.ts"
+import { SecurityHttp } from "./auth/SecurityHttp.ts"
+import { Sessions } from "./auth/Sessions.ts"
+import { SigningKeys } from "./auth/SigningKeys.ts"
+import { Tokens } from "./auth/Tokens.ts"
+import { BillingAccounts } from "./billing/BillingAccounts.ts"
+import { BillingHttp } from "./billing/Http.ts"
+import { Chat } from "./chat/Chat.ts"
+import { ChatHttp } from "./chat/Http.ts"
+import { Gate } from "./gate/Gate.ts"
+import { Express } from "./http/Express.ts"
+import { Frame } from "./http/Frame.ts"
+import type { Inbound } from "./http/Inbound.ts"
+import { Ledger } from "./ledger/Ledger.ts"
+import { OpsHttp } from "./ops/Http.ts"
+import { PricesHttp } from "./prices/Http.ts"
+import { SandboxHttp } from "./sandbox/Http.ts"
+import { Applications } from "./tenants/Applications.ts"
+import { TenantsHttp } from "./tenants/Http.ts"
+import { Tenants } from "./tenants/Tenants.ts"
+import { Identity } from "./upstream/Identity.ts"
+import { Records } from "./usage/Records.ts"
+import { Sums } from "./usage/Sums.ts"
+import { UsageHttp } from "./usage/Http.ts"
+
+/** Every room's service. What each keeps to itself is provided to it here. */
+export const domains = Layer.mergeAll(Chat.layer, Records.layer, Sums.layer, BillingAccounts.layer).pipe(
+  Layer.provideMerge(Gate.layer)
+)
+
+export const http = HttpApiBuilder.api(Api).pipe(
+  Layer.provide([AuthHttp, BillingHttp, ChatHttp, OpsHttp, PricesHttp, SandboxHttp, TenantsHttp, UsageHttp]),
+  Layer.provide(SecurityHttp),
+  Layer.merge(Frame)
+)
+
+/** Each is the route of the same name in the contract: authenticated, then handled. */
+export const express = Layer.effect(
+  Express,
+  Effect.gen(function* () {
+    const credentials = yield* Credentials
+    const chat = yield* Chat
+    const either = (inbound: Inbound) => credentials.either(inbound.header("authorization"))
+    return {
+      "POST /v1/chat/completions": (inbound) =>
+        Effect.flatMap(either(inbound), (caller) => chat.chat(caller, inbound)),
+      "POST /v1/completions": (inbound) => Effect.flatMap(either(inbound), (caller) => chat.completion(caller, inbound))
+    }
+  })
+)

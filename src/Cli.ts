@@ -1,0 +1,139 @@
+/** The commands of an operator: serve, and what is done beside it. */
+import { Command, Options } from "@effect/cli"
+import * as ValidationError from "@effect/cli/ValidationError"
+import { Cause, Console, Effect, Layer, Logger, Option } from "effect"
+import type { Either } from "effect"
+import { billingAccountOf } from "./kernel/Ids.ts"
+import * as Ids from "./kernel/Ids.ts"
+import { fromDecimal, toDecimal } from "./kernel/Money.ts"
+import { verify } from "./ledger/Invariants.ts"
+import { Writer } from "./ledger/Writer.ts"
+import { ConfigProblem, describe, environment, readFile } from "./Config.ts"
+import type { EnvironmentFacts } from "./Config.ts"
+import * as Deployment from "./Deployment.ts"
+import { serve } from "./Serve.ts"
+import * as Sql from "./sql/Sql.ts"
+import { version } from "./Version.ts"
+
+/** Something that the operator can mend; its message says how. */
+const refuse = (message: string) => new ConfigProblem({ message })
+
+const fromEnvironment: Effect.Effect<EnvironmentFacts, ConfigProblem> = Effect.mapError(environment, (error) =>
+  refuse(`the environment does not fit:\n${describe(error)}`)
+)
+
+const logging = ({ log_level }: EnvironmentFacts) =>
+  Layer.merge(
+    Logger.replace(
+      Logger.defaultLogger,
+      Logger.withConsoleError(process.stderr.isTTY ? Logger.logfmtLogger : Logger.jsonLogger)
+    ),
+    Logger.minimumLogLevel(log_level)
+  )
+
+// ---- serve ----------------------------------------------------------------------------------------------------------------
+
+const config = Options.file("config", { exists: "yes" }).pipe(
+  Options.withDescription("models, upstreams, identity providers and prices; without it, a sandbox is served"),
+  Options.optional
+)
+
+const serveCommand = Command.make("serve", { config }, ({ config }) =>
+  Effect.gen(function* () {
+    const facts = yield* fromEnvironment
+    const file = Option.isNone(config) ? undefined : yield* either(readFile(config.value))
+    yield* Effect.provide(serve(facts, file), logging(facts))
+  })
+).pipe(Command.withDescription("Run the service until it is told to stop (SIGTERM lets what is under way finish)"))
+
+const either = <A>(value: Either.Either<A, ConfigProblem>): Effect.Effect<A, ConfigProblem> => value
+
+// ---- beside a running service ---------------------------------------------------------------------------------------------
+
+const grant = Command.make(
+  "grant",
+  {
+    tenant: Options.text("tenant").pipe(Options.withDescription("the tenant's id (ten_…)")),
+    amount: Options.text("amount").pipe(Options.withDescription("in credits: 1 credit is 1 USD; down to 0.000000001")),
+    note: Options.text("note").pipe(Options.withDescription("shown in the ledger"), Options.withDefault("granted by the operator"))
+  },
+  ({ amount, note, tenant }) =>
+    Effect.gen(function* () {
+      const facts = yield* fromEnvironment
+      const nano = fromDecimal(amount, 9)
+      if (nano === undefined || nano <= 0n) return yield* refuse(`--amount ${amount}: a decimal number above zero`)
+      const granted = Effect.gen(function* () {
+        const writer = yield* Writer
+        const reference = yield* Ids.make("pay")
+        const posting = {
+          _tag: "Credit",
+          account: billingAccountOf(tenant),
+          amount: nano,
+          source: "admin",
+          reference,
+          description: note
+        } as const
+        return yield* writer.submit({ postings: [posting], statements: [] })
+      })
+      const [result] = yield* granted.pipe(
+        Effect.provide(Deployment.database(facts)),
+        Effect.mapError((refusal) =>
+          refuse(
+            refusal._tag === "AccountMissing"
+              ? `--tenant ${tenant}: there is no such tenant`
+              : `--amount ${amount}: the balance would exceed what the books hold`
+          )
+        )
+      )
+      if (result?._tag === "Credited") {
+        yield* Console.log(`granted ${toDecimal(nano)} credits to ${tenant}; its balance is ${toDecimal(result.balance)}`)
+      }
+    })
+).pipe(Command.withDescription("Give a tenant credit that it can spend but not send on (source: admin)"))
+
+const verifyCommand = Command.make("verify", {}, () =>
+  Effect.gen(function* () {
+    const facts = yield* fromEnvironment
+    const findings = yield* Effect.provide(verify, Sql.layer(facts.database))
+    if (findings.length === 0) return yield* Console.log(`${facts.database}: every invariant of the books holds`)
+    yield* Effect.forEach(findings, ({ check, message }) => Console.log(`${check}: ${message}`), { discard: true })
+    return yield* refuse(`${findings.length} findings: the books of ${facts.database} are not right`)
+  })
+).pipe(Command.withDescription("Check every invariant of the books on the live database, and name what is off"))
+
+const migrate = Command.make("migrate", {}, () =>
+  Effect.gen(function* () {
+    const facts = yield* fromEnvironment
+    const applied = yield* Sql.migrateFile(facts.database)
+    yield* Console.log(
+      applied.length === 0
+        ? `${facts.database} is up to date`
+        : `${facts.database}: applied ${applied.map(([id, name]) => `${String(id).padStart(4, "0")}_${name}`).join(", ")}`
+    )
+  })
+).pipe(Command.withDescription("Bring the database up to date without serving it; serve does so by itself"))
+
+const tollgate = Command.make("tollgate").pipe(
+  Command.withDescription("Metered access to AI models: who is calling, whether they can pay, what the call cost"),
+  Command.withSubcommands([serveCommand, grant, verifyCommand, migrate])
+)
+
+const cli = Command.run(tollgate, { name: "Tollgate", version })
+
+/** Runs the command line. What the operator can mend is said in a line or two on stderr, and the exit code is 1. */
+export const run = (argv: ReadonlyArray<string>) =>
+  cli(argv).pipe(
+    Effect.catchAllCause((cause) => {
+      const failure = Option.getOrUndefined(Cause.failureOption(cause))
+      if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
+      // The command line has said itself what is wrong with it.
+      const said = ValidationError.isValidationError(failure) ? Effect.void : Console.error(wordsOf(failure, cause))
+      return Effect.andThen(said, Effect.fail("refused"))
+    })
+  )
+
+const wordsOf = (failure: unknown, cause: Cause.Cause<unknown>): string =>
+  typeof failure === "object" && failure !== null && "message" in failure && "_tag" in failure
+    ? `tollgate: ${String(failure.message)}`
+    : Cause.pretty(cause, { renderErrorCause: true })
+

@@ -1,0 +1,106 @@
+/**
+ * A deployment: the configuration as the settings that the rooms ask for, and the service over its database. Nothing below knows
+ * where a setting came from.
+ */
+import { Effect, Layer, Redacted } from "effect"
+import { randomBytes } from "node:crypto"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { Clients } from "./auth/Clients.ts"
+import * as DeploymentSecret from "./auth/DeploymentSecret.ts"
+import { Brand } from "./Brand.ts"
+import { Models } from "./chat/Model.ts"
+import { ConfigProblem, upstreamKey } from "./Config.ts"
+import type { ConfigFile, EnvironmentFacts } from "./Config.ts"
+import { Writer } from "./ledger/Writer.ts"
+import { PriceList } from "./prices/PriceList.ts"
+import * as Sql from "./sql/Sql.ts"
+import { IdentityProviders } from "./upstream/Identity.ts"
+import { Upstreams } from "./upstream/Upstreams.ts"
+
+/** Makes the folders that data is kept in. */
+export const folder = ({ data_dir, database }: EnvironmentFacts): Effect.Effect<void, ConfigProblem> =>
+  Effect.try({
+    try: () => {
+      mkdirSync(data_dir, { recursive: true })
+      mkdirSync(dirname(database), { recursive: true })
+    },
+    catch: (error) => new ConfigProblem({ message: `DATA_DIR, DATABASE_URL: ${messageOf(error)}` })
+  })
+
+/** The database of the deployment, migrated, with its one writer. */
+export const database = ({ database }: EnvironmentFacts) =>
+  Writer.layerThread(database).pipe(Layer.provideMerge(Sql.layer(database)))
+
+/** What the rooms want to know, from the environment and the configuration file. */
+export const settings = (environment: EnvironmentFacts, file: ConfigFile) =>
+  Layer.mergeAll(
+    Layer.succeed(Brand, {
+      service_name: environment.service_name ?? file.service_name ?? "Tollgate",
+      key_prefix: environment.key_prefix
+    }),
+    Layer.succeed(PriceList, file.prices),
+    Layer.succeed(Models, { models: file.models.map(modelOf), auto: file.auto }),
+    Layer.succeed(IdentityProviders, file.identity),
+    Layer.succeed(Clients, file.clients),
+    upstreams(file),
+    secret(environment)
+  )
+
+const modelOf = (entry: ConfigFile["models"][number]): typeof Models.Service["models"][number] => ({
+  id: entry.id,
+  name: entry.name ?? entry.id,
+  description: entry.description,
+  context_length: entry.context_length,
+  output_tokens_max: entry.max_output_tokens,
+  attachment_tokens_max: entry.max_attachment_tokens,
+  prompt_price: entry.price.prompt_usd_per_million,
+  completion_price: entry.price.completion_usd_per_million,
+  routes: entry.upstreams.map(({ model, upstream }) => ({ upstream, model: model ?? entry.id }))
+})
+
+const upstreams = (file: ConfigFile) =>
+  Layer.unwrapEffect(
+    Effect.map(
+      Effect.forEach(Object.entries(file.upstreams), ([name, entry]) =>
+        Effect.map(upstreamKey(name, entry), (api_key) => [
+          name,
+          { base_url: entry.base_url, api_key, silence_ms_max: entry.timeout_seconds * 1000 }
+        ] as const)
+      ),
+      (entries) => Upstreams.layer(Object.fromEntries(entries))
+    )
+  )
+
+/** From the environment, or from a file in the data folder that the first start makes. */
+const secret = (environment: EnvironmentFacts) =>
+  Layer.unwrapEffect(
+    Effect.map(
+      environment.secret === undefined ? keptSecret(environment.data_dir) : givenSecret(environment.secret),
+      DeploymentSecret.layer
+    )
+  )
+
+const givenSecret = (given: Redacted.Redacted): Effect.Effect<Uint8Array, ConfigProblem> => {
+  const bytes = Buffer.from(Redacted.value(given), "utf8")
+  return bytes.length >= 32
+    ? Effect.succeed(bytes)
+    : new ConfigProblem({ message: "TOLLGATE_SECRET: at least 32 characters, or nothing to have one made and kept" })
+}
+
+const keptSecret = (data_dir: string): Effect.Effect<Uint8Array, ConfigProblem> =>
+  Effect.try({
+    try: () => {
+      const path = join(data_dir, "secret")
+      try {
+        // `wx`: of two that start at once, one makes it and both read the same.
+        writeFileSync(path, randomBytes(32).toString("hex"), { flag: "wx", mode: 0o600 })
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error
+      }
+      return Buffer.from(readFileSync(path, "utf8").trim(), "hex")
+    },
+    catch: (error) => new ConfigProblem({ message: `DATA_DIR: ${messageOf(error)}` })
+  })
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

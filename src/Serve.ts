@@ -1,0 +1,83 @@
+/**
+ * Serving: database, rooms and port, in the order in which they start; they stop in the reverse of it. Without a configuration
+ * file it is a sandbox: the outside world is started first, and its addresses are the configuration.
+ */
+import { Console, Effect, Layer } from "effect"
+import { domains, express, http } from "./App.ts"
+import { ConfigProblem, decodeFile } from "./Config.ts"
+import type { ConfigFile, EnvironmentFacts } from "./Config.ts"
+import * as Deployment from "./Deployment.ts"
+import { Gate } from "./gate/Gate.ts"
+import { Observer } from "./http/Frame.ts"
+import { Metrics } from "./ops/Metrics.ts"
+import { greet } from "./sandbox/Greeting.ts"
+import * as Levers from "./sandbox/Levers.ts"
+import * as Sandbox from "./sandbox/Sandbox.ts"
+import { CurrentSandbox } from "./sandbox/SandboxInfo.ts"
+import * as Server from "./Server.ts"
+import * as Serving from "./sql/Serving.ts"
+
+/** Serves until it is interrupted. */
+export const serve = (facts: EnvironmentFacts, file: ConfigFile | undefined) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      yield* Deployment.folder(facts)
+      yield* Serving.lock(facts.database)
+      yield* file === undefined ? serveSandbox(facts) : serveDeployment(facts, file)
+    })
+  )
+
+/** What an earlier run left reserved is released before the first request is let in. */
+const recovered = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const released = yield* Effect.flatMap(Gate, (gate) => gate.recover)
+    if (released > 0) yield* Effect.logWarning(`released ${released} reservations that an earlier run left`)
+  })
+)
+
+/** The service on its port, over its database. */
+const service = (facts: EnvironmentFacts, file: ConfigFile) => {
+  const observer = Layer.effect(Observer, Effect.map(Metrics, (metrics) => metrics.observe))
+  return Server.layer(facts).pipe(
+    Layer.provide([http, express]),
+    Layer.provide(recovered),
+    Layer.provide(observer),
+    Layer.provide(Metrics.layer),
+    Layer.provideMerge(domains),
+    Layer.provide(Deployment.settings(facts, file)),
+    Layer.provideMerge(Deployment.database(facts))
+  )
+}
+
+const serveDeployment = (facts: EnvironmentFacts, file: ConfigFile) =>
+  Effect.gen(function* () {
+    const { url } = yield* Server.Listening
+    yield* Effect.logInfo(`serving at ${url}`)
+    return yield* Effect.never
+  }).pipe(Effect.provide(service(facts, file)))
+
+const serveSandbox = (facts: EnvironmentFacts) =>
+  Effect.gen(function* () {
+    if (!isLoopback(facts.host)) {
+      return yield* new ConfigProblem({
+        message:
+          `HOST: a sandbox listens on loopback only, not on ${facts.host}, since anyone can sign in to it. ` +
+          "Serve the world with a configuration file (--config)."
+      })
+    }
+    const sandbox = yield* Sandbox.make({ data_dir: facts.data_dir })
+    const file = yield* decodeFile(sandbox.configuration, "the sandbox's configuration")
+    const { client_id, control, issuer, oauth_client, service_client_id } = sandbox
+    const info = { issuer, control, client_id, service_client_id, oauth_client }
+    return yield* Effect.gen(function* () {
+      const { url } = yield* Server.Listening
+      sandbox.connect(yield* Levers.make)
+      yield* Effect.flatMap(greet({ url, data_dir: facts.data_dir, ...info }), Console.log)
+      return yield* Effect.never
+    }).pipe(
+      Effect.provide(service(facts, file).pipe(Layer.provide(Layer.succeed(CurrentSandbox, info)))),
+      Effect.withClock(sandbox.clock)
+    )
+  })
+
+const isLoopback = (host: string): boolean => host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host)

@@ -1,0 +1,37 @@
+/** A tenant's balance, ledger and billing account. */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { InvalidRequest, TenantMismatch } from "../http/Problems.ts"
+import { UserToken } from "../http/Security.ts"
+import { Envelope } from "../kernel/Envelope.ts"
+import { TenantId } from "../kernel/Ids.ts"
+import { PageQuery } from "../kernel/Page.ts"
+import { BillingAccount, Credits, LedgerPage } from "./Billing.ts"
+import { BillingAccountNotFound } from "./Problems.ts"
+
+const path = Schema.Struct({ tenant_id: TenantId })
+
+export class BillingApi extends HttpApiGroup.make("billing")
+  .add(
+    HttpApiEndpoint.get("credits", "/v1/tenants/:tenant_id/billing/credits")
+      .setPath(path)
+      .addSuccess(Envelope(Credits))
+      .annotate(OpenApi.Summary, "The balance")
+  )
+  .add(
+    HttpApiEndpoint.get("ledger", "/v1/tenants/:tenant_id/billing/ledger")
+      .setPath(path)
+      .setUrlParams(Schema.Struct(PageQuery))
+      .addSuccess(Envelope(LedgerPage))
+      .addError(InvalidRequest)
+      .annotate(OpenApi.Summary, "The ledger, newest entry first")
+  )
+  .add(
+    HttpApiEndpoint.get("account", "/v1/tenants/:tenant_id/billing")
+      .setPath(path)
+      .addSuccess(Envelope(BillingAccount))
+      .annotate(OpenApi.Summary, "The billing account")
+  )
+  .addError(TenantMismatch)
+  .addError(BillingAccountNotFound)
+  .middleware(UserToken) {}

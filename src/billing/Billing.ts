@@ -1,0 +1,70 @@
+/** What a tenant sees of its money: the balance, the ledger, the billing account. */
+import { Schema } from "effect"
+import { Moment } from "../kernel/Moment.ts"
+import { Usd } from "../kernel/Money.ts"
+import { Paginated } from "../kernel/Page.ts"
+
+export interface Credits extends Schema.Schema.Type<typeof Credits> {}
+export const Credits = Schema.Struct({ balance: Usd }).annotations({ identifier: "Credits" })
+
+export interface LedgerEntry extends Schema.Schema.Type<typeof LedgerEntry> {}
+export const LedgerEntry = Schema.Struct({
+  id: Schema.String,
+  billing_account_id: Schema.String,
+  type: Schema.Literal("credit", "debit"),
+  /** Positive; `type` gives the direction. */
+  amount: Usd,
+  /** After the entry. */
+  balance: Usd,
+  description: Schema.String,
+  reference_id: Schema.String,
+  created_at: Moment,
+  /** A charge has none. */
+  source: Schema.optionalWith(
+    Schema.Literal(
+      "purchase",
+      "registration_bonus",
+      "signup_grant",
+      "admin",
+      "transfer_escrow",
+      "transfer_release",
+      "transfer_return"
+    ),
+    { exact: true }
+  )
+}).annotations({ identifier: "LedgerEntry" })
+
+export interface LedgerPage extends Schema.Schema.Type<typeof LedgerPage> {}
+export const LedgerPage = Paginated(LedgerEntry).annotations({ identifier: "LedgerPage" })
+
+/** What a tenant may set about its billing account, and what holds until it does. */
+export interface Settings {
+  readonly billing_emails: ReadonlyArray<string>
+  /** Whether members may spend the tenant's credit, as it was set. */
+  readonly member_spend_enabled: boolean
+  /** The same as it holds, and whether it was set or follows from the plan. */
+  readonly member_spend_effective: boolean
+  readonly member_spend_source: "explicit" | "default"
+}
+
+export const settingsUnset: Settings = {
+  billing_emails: [],
+  member_spend_enabled: false,
+  member_spend_effective: false,
+  member_spend_source: "default"
+}
+
+export interface BillingAccount extends Schema.Schema.Type<typeof BillingAccount> {}
+export const BillingAccount = Schema.Struct({
+  status: Schema.Literal("active", "suspended", "closed"),
+  credits: Usd,
+  /** The part of `credits` that may be sent on. */
+  giftable_credits: Usd,
+  /** In escrow of pending transfers; no part of `credits`. */
+  held_credits: Usd,
+  has_been_funded: Schema.Boolean,
+  member_spend_effective: Schema.Boolean,
+  member_spend_source: Schema.Literal("explicit", "default"),
+  billing_emails: Schema.Array(Schema.String),
+  member_spend_enabled: Schema.Boolean
+}).annotations({ identifier: "BillingAccount" })

@@ -1,0 +1,72 @@
+/** The billing accounts of tenants, as their people see them. */
+import { Context, Effect, Layer, Option } from "effect"
+import { billingAccountOf } from "../kernel/Ids.ts"
+import type { TenantId } from "../kernel/Ids.ts"
+import type { PageOf } from "../kernel/Page.ts"
+import { entryId, Ledger } from "../ledger/Ledger.ts"
+import { balanceOf } from "../ledger/Transaction.ts"
+import type { Account, Entry } from "../ledger/Transaction.ts"
+import { settingsUnset } from "./Billing.ts"
+import type { BillingAccount, Credits, LedgerEntry, LedgerPage, Settings } from "./Billing.ts"
+import { BillingAccountNotFound } from "./Problems.ts"
+
+interface Contract {
+  readonly credits: (tenant: TenantId) => Effect.Effect<Credits, BillingAccountNotFound>
+  /** Newest first. */
+  readonly ledger: (tenant: TenantId, page: PageOf) => Effect.Effect<LedgerPage, BillingAccountNotFound>
+  readonly find: (tenant: TenantId) => Effect.Effect<BillingAccount, BillingAccountNotFound>
+}
+
+export class BillingAccounts extends Context.Tag("tollgate/billing/BillingAccounts")<BillingAccounts, Contract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(BillingAccounts, make))
+}
+
+const make = Effect.gen(function* () {
+  const books = yield* Ledger
+
+  const account = (tenant: TenantId): Effect.Effect<Account, BillingAccountNotFound> =>
+    Effect.flatMap(
+      books.accountOfTenant(tenant),
+      Option.match({ onNone: () => new BillingAccountNotFound(), onSome: Effect.succeed })
+    )
+
+  // Nobody can set anything yet.
+  const settings: (tenant: TenantId) => Effect.Effect<Settings> = () => Effect.succeed(settingsUnset)
+
+  const credits = Effect.fn("BillingAccounts.credits")(function* (tenant: TenantId) {
+    return { balance: balanceOf(yield* account(tenant)) }
+  })
+
+  const ledger = Effect.fn("BillingAccounts.ledger")(function* (tenant: TenantId, page: PageOf) {
+    yield* account(tenant)
+    const found = yield* books.entries(billingAccountOf(tenant), page)
+    return { ...found, records: found.records.map(entryShown) }
+  })
+
+  const find = Effect.fn("BillingAccounts.find")(function* (tenant: TenantId) {
+    return accountShown(yield* account(tenant), yield* settings(tenant))
+  })
+
+  return { credits, ledger, find } satisfies Contract
+})
+
+const accountShown = (account: Account, settings: Settings): BillingAccount => ({
+  status: account.status,
+  credits: balanceOf(account),
+  giftable_credits: account.giftable,
+  held_credits: account.held,
+  has_been_funded: account.funded,
+  ...settings
+})
+
+const entryShown = (entry: Entry): LedgerEntry => ({
+  id: entryId(entry),
+  billing_account_id: entry.billing_account_id,
+  type: entry.type,
+  amount: entry.amount,
+  balance: entry.balance,
+  description: entry.description,
+  reference_id: entry.reference_id,
+  created_at: entry.at,
+  ...(entry.source !== null && { source: entry.source })
+})

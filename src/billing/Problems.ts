@@ -1,0 +1,8 @@
+/** What the billing routes refuse. */
+import { Problem } from "../kernel/Problem.ts"
+
+export class BillingAccountNotFound extends Problem<BillingAccountNotFound>()("BillingAccountNotFound", {
+  status: 404,
+  error: "the tenant has no billing account",
+  code: "billing_account_not_found"
+}) {}

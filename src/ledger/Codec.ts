@@ -1,0 +1,110 @@
+/**
+ * Transactions and outcomes as text, to cross to the writer's thread and back. One string costs a fraction of a structured clone
+ * of the same objects, and this is done twice for every call. What a call does is written by position; the rest is rare and
+ * written as it is, with money as `{ nano: "…" }`.
+ */
+import type { Outcome, Posting, Result, Source, Transaction, UsageSource } from "./Transaction.ts"
+
+type Coded = ReadonlyArray<unknown> | object
+
+export const encodeTransactions = (transactions: ReadonlyArray<Transaction>): string =>
+  JSON.stringify(transactions.map(codeTransaction))
+
+export const decodeTransactions = (text: string): ReadonlyArray<Transaction> =>
+  (JSON.parse(text) as ReadonlyArray<Coded>).map(readTransaction)
+
+export type Answered = Outcome | { readonly _tag: "Broken"; readonly reason: string }
+
+export const encodeOutcomes = (outcomes: ReadonlyArray<Answered>): string => JSON.stringify(outcomes.map(codeOutcome))
+
+export const decodeOutcomes = (text: string): ReadonlyArray<Answered> =>
+  (JSON.parse(text) as ReadonlyArray<Coded>).map(readOutcome)
+
+const codeTransaction = (transaction: Transaction): Coded => {
+  const { postings, statements } = transaction
+  const [posting] = postings
+  if (postings.length !== 1 || statements.length !== 0 || posting === undefined) return spelled(transaction)
+  switch (posting._tag) {
+    case "Reserve":
+      return ["R", posting.call, posting.sources, `${posting.least}`, `${posting.most}`, posting.run, posting.facts]
+    case "Settle": {
+      const { outcome } = posting
+      return [
+        "S",
+        posting.call,
+        `${outcome.cost}`,
+        outcome.prompt_tokens,
+        outcome.completion_tokens,
+        outcome.units,
+        outcome.provider ?? null,
+        outcome.success,
+        outcome.error_type,
+        outcome.usage_source,
+        outcome.latency_ms
+      ]
+    }
+    default:
+      return spelled(transaction)
+  }
+}
+
+const readTransaction = (coded: Coded): Transaction => {
+  if (!Array.isArray(coded)) return read(coded) as Transaction
+  const posting: Posting =
+    coded[0] === "R"
+      ? {
+          _tag: "Reserve",
+          call: coded[1],
+          sources: coded[2],
+          least: BigInt(coded[3]),
+          most: BigInt(coded[4]),
+          run: coded[5],
+          facts: coded[6]
+        }
+      : {
+          _tag: "Settle",
+          call: coded[1],
+          outcome: {
+            cost: BigInt(coded[2]),
+            prompt_tokens: coded[3],
+            completion_tokens: coded[4],
+            units: coded[5],
+            provider: coded[6],
+            success: coded[7],
+            error_type: coded[8],
+            usage_source: coded[9] as UsageSource,
+            latency_ms: coded[10]
+          }
+        }
+  return { postings: [posting], statements: [] }
+}
+
+const codeOutcome = (outcome: Answered): Coded => {
+  if (outcome._tag === "Committed" && outcome.results.length === 1) {
+    const result = outcome.results[0]!
+    if (result._tag === "Reserved") return ["R", result.source, `${result.amount}`]
+    if (result._tag === "Settled") return ["S", result.usage_id, `${result.collected}`, `${result.balance}`]
+  }
+  return spelled(outcome)
+}
+
+const readOutcome = (coded: Coded): Answered => {
+  if (!Array.isArray(coded)) return read(coded) as Answered
+  const result: Result =
+    coded[0] === "R"
+      ? { _tag: "Reserved", source: coded[1] as Source, amount: BigInt(coded[2]) }
+      : { _tag: "Settled", usage_id: coded[1], collected: BigInt(coded[2]), balance: BigInt(coded[3]) }
+  return { _tag: "Committed", results: [result] }
+}
+
+/** The value with each bigint spelled out. */
+const spelled = (value: unknown): object =>
+  JSON.parse(JSON.stringify(value, (_, part) => (typeof part === "bigint" ? { nano: `${part}` } : part))) as object
+
+const read = (value: unknown): unknown => {
+  if (typeof value !== "object" || value === null) return value
+  if (Array.isArray(value)) return value.map(read)
+  const entries = Object.entries(value)
+  if (entries.length === 1 && entries[0]![0] === "nano") return BigInt(entries[0]![1] as string)
+  return Object.fromEntries(entries.map(([key, part]) => [key, read(part)]))
+}

@@ -1,0 +1,412 @@
+/**
+ * What must hold of the books at every moment, as questions to the database. Each check is one query that answers what is
+ * off, with the figure that is kept and the one that it should be; all of them look at the same moment.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Effect } from "effect"
+import { day, hour } from "../kernel/Moment.ts"
+import { toDecimal } from "../kernel/Money.ts"
+import { bucketShift } from "./Batch.ts"
+
+/** Something that is off. */
+export interface Finding {
+  /** The name of the check that found it. */
+  readonly check: string
+  /** What it is about: an account, an entry, a record, a key of a rollup. */
+  readonly id: string
+  readonly expected: string
+  readonly found: string
+  /** The same as a sentence. */
+  readonly message: string
+}
+
+interface Row {
+  readonly id: string
+  readonly expected: string
+  readonly found: string
+}
+
+interface Check {
+  readonly name: string
+  /** Answers rows of `id`, `expected` and `found`, all of them text. */
+  readonly query: string
+  readonly sentence: (row: Row) => string
+}
+
+/** The most findings that one check reports: a broken rule may be broken a million times. */
+export const findingsMax = 100
+
+/**
+ * Credit that a sandbox was told to book may be of any source, and belongs to no transfer. Its reference begins with this, and
+ * it counts as credit from outside.
+ */
+export const sandboxReference = "sandbox_"
+
+/**
+ * Looks at everything, in one read transaction: right on a live database. It reads the tables whole and holds its connection
+ * meanwhile, so a server's own is not the place for it.
+ */
+export const verify: Effect.Effect<ReadonlyArray<Finding>, never, SqlClient> = Effect.flatMap(SqlClient, (sql) =>
+  Effect.forEach(checks, ({ name, query, sentence }) =>
+    Effect.map(sql.unsafe<Row>(`SELECT * FROM (${query}) LIMIT ${findingsMax}`), (rows) =>
+      rows.map((row): Finding => ({ check: name, ...row, message: sentence(row) }))
+    )
+  ).pipe(
+    sql.withTransaction,
+    Effect.map((found) => found.flat()),
+    Effect.orDie
+  )
+)
+
+/** An amount of nano-USD in a sentence. */
+const usd = (nano: string): string => (/^-?\d+$/.test(nano) ? `${toDecimal(BigInt(nano))} USD` : nano)
+
+const text = (expression: string) => `CAST(${expression} AS TEXT)`
+
+const granted = "('purchase', 'registration_bonus', 'signup_grant', 'admin')"
+const paidOut = "('transfer_release', 'transfer_return')"
+const fromSandbox = `(source IN ${paidOut} AND substr(reference_id, 1, ${sandboxReference.length}) = '${sandboxReference}')`
+
+// ---- accounts -------------------------------------------------------------------------------------------------------------
+
+/** Each entry beside the one before it in its account. */
+const followed = `SELECT *, LAG(number, 1, 0) OVER account AS last_number, LAG(balance, 1, 0) OVER account AS last_balance,
+    LAG(giftable, 1, 0) OVER account AS last_giftable
+  FROM ledger_entries WINDOW account AS (PARTITION BY billing_account_id ORDER BY seq)`
+
+const accounts: ReadonlyArray<Check> = [
+  {
+    name: "balance is the sum of its entries",
+    query: `SELECT COALESCE(a.id, e.account) AS id, ${text("COALESCE(e.net, 0)")} AS expected,
+        ${text("COALESCE(a.giftable + a.granted, 'no account')")} AS found
+      FROM ledger_accounts a FULL JOIN (
+        SELECT billing_account_id AS account, SUM(CASE type WHEN 'credit' THEN amount ELSE -amount END) AS net
+        FROM ledger_entries GROUP BY billing_account_id
+      ) e ON e.account = a.id
+      WHERE a.id IS NULL OR a.giftable + a.granted <> COALESCE(e.net, 0)`,
+    sentence: ({ expected, found, id }) =>
+      `${id} has a balance of ${usd(found)}, but its entries sum to ${usd(expected)}`
+  },
+  {
+    name: "balance is that of the last entry",
+    query: `SELECT a.id AS id, ${text("COALESCE(e.balance, 0)")} AS expected, ${text("a.giftable + a.granted")} AS found
+      FROM ledger_accounts a LEFT JOIN (
+        SELECT billing_account_id AS account, balance, MAX(seq) FROM ledger_entries GROUP BY billing_account_id
+      ) e ON e.account = a.id
+      WHERE a.giftable + a.granted <> COALESCE(e.balance, 0)`,
+    sentence: ({ expected, found, id }) =>
+      `${id} has a balance of ${usd(found)}, but its last entry says ${usd(expected)}`
+  },
+  {
+    name: "giftable credit is that of the last entry",
+    query: `SELECT a.id AS id, ${text("COALESCE(e.giftable, 0)")} AS expected, ${text("a.giftable")} AS found
+      FROM ledger_accounts a LEFT JOIN (
+        SELECT billing_account_id AS account, giftable, MAX(seq) FROM ledger_entries GROUP BY billing_account_id
+      ) e ON e.account = a.id
+      WHERE a.giftable <> COALESCE(e.giftable, 0)`,
+    sentence: ({ expected, found, id }) => `${id} may give away ${usd(found)}, but its last entry says ${usd(expected)}`
+  },
+  {
+    name: "nothing is below zero",
+    query: `SELECT id, '0 or more' AS expected,
+        printf('giftable %d, granted %d, held %d, reserved %d', giftable, granted, held, reserved) AS found
+      FROM ledger_accounts WHERE MIN(giftable, granted, held, reserved) < 0`,
+    sentence: ({ found, id }) => `${id} is below zero: ${found} nano-USD`
+  },
+  {
+    name: "reserved is the sum of open reservations",
+    query: `SELECT COALESCE(a.id, r.account) AS id, ${text("COALESCE(r.amount, 0)")} AS expected,
+        ${text("COALESCE(a.reserved, 'no account')")} AS found
+      FROM ledger_accounts a FULL JOIN (
+        SELECT billing_account_id AS account, SUM(amount) AS amount FROM ledger_reservations GROUP BY billing_account_id
+      ) r ON r.account = a.id
+      WHERE a.id IS NULL OR a.reserved <> COALESCE(r.amount, 0)`,
+    sentence: ({ expected, found, id }) => `${id} has ${usd(found)} set aside, but its open calls hold ${usd(expected)}`
+  },
+  {
+    name: "reserved is within the balance",
+    query: `SELECT id, ${text("giftable + granted")} AS expected, ${text("reserved")} AS found
+      FROM ledger_accounts WHERE reserved > giftable + granted`,
+    sentence: ({ expected, found, id }) => `${id} has ${usd(found)} set aside of a balance of ${usd(expected)}`
+  },
+  {
+    name: "funded is whether credit was bought or received",
+    query: `SELECT a.id AS id, ${text("e.account IS NOT NULL")} AS expected, ${text("a.funded")} AS found
+      FROM ledger_accounts a LEFT JOIN (
+        SELECT DISTINCT billing_account_id AS account FROM ledger_entries WHERE source IN ('purchase', 'transfer_release')
+      ) e ON e.account = a.id
+      WHERE a.funded <> (e.account IS NOT NULL)`,
+    sentence: ({ expected, id }) =>
+      expected === "1"
+        ? `${id} bought or received credit, but is not marked as funded`
+        : `${id} is marked as funded, but never bought or received credit`
+  },
+  {
+    name: "held is what waits in escrow",
+    query: `WITH paid AS MATERIALIZED (
+        SELECT reference_id, SUM(amount) AS amount FROM ledger_entries WHERE source IN ${paidOut} GROUP BY reference_id
+      ), escrow AS MATERIALIZED (
+        SELECT e.billing_account_id AS account, SUM(e.amount - COALESCE(p.amount, 0)) AS amount
+        FROM ledger_entries e LEFT JOIN paid p ON p.reference_id = e.reference_id
+        WHERE e.source = 'transfer_escrow' GROUP BY e.billing_account_id
+      )
+      SELECT a.id AS id, ${text("COALESCE(e.amount, 0)")} AS expected, ${text("a.held")} AS found
+      FROM ledger_accounts a LEFT JOIN escrow e ON e.account = a.id WHERE a.held <> COALESCE(e.amount, 0)`,
+    sentence: ({ expected, found, id }) =>
+      `${id} holds ${usd(found)} in escrow, but its open transfers come to ${usd(expected)}`
+  },
+  {
+    name: "credit is neither made nor lost",
+    query: `SELECT 'all accounts' AS id, ${text("made")} AS expected, ${text("kept")} AS found
+      FROM (
+        SELECT (SELECT COALESCE(SUM(CASE WHEN source IN ${granted} OR ${fromSandbox} THEN amount
+            WHEN type = 'debit' AND source IS NULL THEN -amount ELSE 0 END), 0) FROM ledger_entries) AS made,
+          (SELECT COALESCE(SUM(giftable + granted + held), 0) FROM ledger_accounts) AS kept
+      ) WHERE made <> kept`,
+    sentence: ({ expected, found }) =>
+      `purchases and grants less charges come to ${usd(expected)}, but balances and escrow to ${usd(found)}`
+  }
+]
+
+// ---- entries --------------------------------------------------------------------------------------------------------------
+
+const entryName = "billing_account_id || ' #' || number"
+
+const entries: ReadonlyArray<Check> = [
+  {
+    name: "entries are numbered without a gap",
+    query: `SELECT ${entryName} AS id, ${text("last_number + 1")} AS expected, ${text("number")} AS found
+      FROM (${followed}) WHERE number <> last_number + 1`,
+    sentence: ({ expected, found, id }) => `entry ${id} has number ${found} where ${expected} should come`
+  },
+  {
+    name: "entries are counted",
+    query: `SELECT a.id AS id, ${text("COALESCE(e.count, 0)")} AS expected, ${text("a.entries")} AS found
+      FROM ledger_accounts a LEFT JOIN (
+        SELECT billing_account_id AS account, COUNT(*) AS count FROM ledger_entries GROUP BY billing_account_id
+      ) e ON e.account = a.id
+      WHERE a.entries <> COALESCE(e.count, 0)`,
+    sentence: ({ expected, found, id }) => `${id} counts ${found} entries, but has ${expected}`
+  },
+  {
+    name: "each balance follows from the one before",
+    query: `SELECT ${entryName} AS id,
+        ${text("last_balance + CASE type WHEN 'credit' THEN amount ELSE -amount END")} AS expected, ${text("balance")} AS found
+      FROM (${followed}) WHERE balance <> last_balance + CASE type WHEN 'credit' THEN amount ELSE -amount END`,
+    sentence: ({ expected, found, id }) =>
+      `entry ${id} leaves a balance of ${usd(found)}, but the one before it and its amount make ${usd(expected)}`
+  },
+  {
+    // A charge spends granted credit first; a transfer takes giftable credit only.
+    name: "each giftable part follows from the one before",
+    query: `SELECT ${entryName} AS id, ${text("due")} AS expected, ${text("giftable")} AS found
+      FROM (
+        SELECT *, CASE
+          WHEN type = 'credit' AND (source = 'purchase' OR source IN ${paidOut}) THEN last_giftable + amount
+          WHEN type = 'credit' THEN last_giftable
+          WHEN source = 'transfer_escrow' THEN last_giftable - amount
+          ELSE MIN(last_giftable, last_balance - amount) END AS due
+        FROM (${followed})
+      ) WHERE giftable <> due`,
+    sentence: ({ expected, found, id }) =>
+      `entry ${id} leaves ${usd(found)} to give away, but the one before it and its source make ${usd(expected)}`
+  },
+  {
+    name: "giftable credit is part of the balance",
+    query: `SELECT ${entryName} AS id, ${text("balance")} AS expected, ${text("giftable")} AS found
+      FROM ledger_entries WHERE giftable < 0 OR giftable > balance`,
+    sentence: ({ expected, found, id }) => `entry ${id} says that ${usd(found)} of ${usd(expected)} may be given away`
+  },
+  {
+    name: "a source fits its direction",
+    query: `SELECT ${entryName} AS id, CASE WHEN type = 'credit' THEN 'a source of credit' ELSE 'escrow or none' END AS expected,
+        COALESCE(source, 'none') AS found
+      FROM ledger_entries
+      WHERE CASE type WHEN 'credit' THEN COALESCE(source NOT IN ${granted} AND source NOT IN ${paidOut}, 1)
+        ELSE COALESCE(source <> 'transfer_escrow', 0) END`,
+    sentence: ({ expected, found, id }) => `entry ${id} has the source ${found}, where ${expected} is due`
+  },
+  {
+    name: "a transfer pays out once",
+    query: `SELECT reference_id AS id, printf('%d in escrow once, paid out at most once', escrow) AS expected,
+        printf('%d escrows, %d payments of %d', escrows, payments, paid) AS found
+      FROM (
+        SELECT reference_id, COALESCE(SUM(amount) FILTER (WHERE source = 'transfer_escrow'), 0) AS escrow,
+          COUNT(*) FILTER (WHERE source = 'transfer_escrow') AS escrows,
+          COALESCE(SUM(amount) FILTER (WHERE source IN ${paidOut}), 0) AS paid,
+          COUNT(*) FILTER (WHERE source IN ${paidOut}) AS payments
+        FROM ledger_entries WHERE (source = 'transfer_escrow' OR source IN ${paidOut}) AND NOT ${fromSandbox}
+        GROUP BY reference_id
+      ) WHERE escrows <> 1 OR payments > 1 OR (payments = 1 AND paid <> escrow)`,
+    sentence: ({ expected, found, id }) => `transfer ${id} shows ${found} nano-USD, but ${expected} is right`
+  },
+  {
+    name: "entries are in the order of time",
+    query: `SELECT ${entryName} AS id, ${text("last_at")} AS expected, ${text("at")} AS found
+      FROM (SELECT *, LAG(at, 1, at) OVER (ORDER BY seq) AS last_at FROM ledger_entries) WHERE at < last_at`,
+    sentence: ({ expected, found, id }) =>
+      `entry ${id} was made at ${found}, before the one that precedes it (${expected})`
+  },
+  {
+    name: "ledger_buckets says where entries are",
+    query: bucketsQuery("ledger_buckets", "billing_account_id", "ledger_entries", ["number"]),
+    sentence: ({ expected, found, id }) =>
+      `ledger_buckets says ${found} for ${id}, but the entries there are ${expected}`
+  }
+]
+
+// ---- usage ----------------------------------------------------------------------------------------------------------------
+
+const usage: ReadonlyArray<Check> = [
+  {
+    name: "a call is recorded once",
+    query: `SELECT id, '1' AS expected, ${text("COUNT(*)")} AS found FROM usage_records GROUP BY id HAVING COUNT(*) > 1`,
+    sentence: ({ found, id }) => `usage record ${id} is there ${found} times`
+  },
+  {
+    name: "a call is either open or recorded",
+    query: `SELECT r.id AS id, 'no reservation' AS expected, 'a reservation and the record ' || u.id AS found
+      FROM ledger_reservations r JOIN usage_records u ON u.id = 'use_' || substr(r.id, instr(r.id, '_') + 1)`,
+    sentence: ({ found, id }) => `call ${id} is settled, but still open: it has ${found}`
+  },
+  {
+    name: "a cost has one debit",
+    query: `WITH debits AS MATERIALIZED (
+        SELECT reference_id, COUNT(*) AS count, SUM(amount) AS amount, MIN(billing_account_id) AS account
+        FROM ledger_entries WHERE type = 'debit' AND source IS NULL GROUP BY reference_id
+      )
+      SELECT u.id AS id, CASE u.cost WHEN 0 THEN 'no debit' ELSE printf('1 debit of %d on %s', u.cost, u.billing_account_id) END
+          AS expected,
+        CASE WHEN d.count IS NULL THEN 'no debit' ELSE printf('%d debits of %d on %s', d.count, d.amount, d.account) END AS found
+      FROM usage_records u LEFT JOIN debits d ON d.reference_id = u.id
+      WHERE CASE WHEN u.cost = 0 THEN d.count IS NOT NULL
+        ELSE d.count IS NOT 1 OR d.amount <> u.cost OR d.account <> u.billing_account_id END`,
+    sentence: ({ expected, found, id }) => `usage record ${id} calls for ${expected} (nano-USD), but there is ${found}`
+  },
+  {
+    name: "a debit has one cost",
+    query: `SELECT e.billing_account_id || ' #' || e.number AS id, 'usage record ' || e.reference_id AS expected, 'none' AS found
+      FROM ledger_entries e LEFT JOIN usage_records u ON u.id = e.reference_id
+      WHERE e.type = 'debit' AND e.source IS NULL AND u.id IS NULL`,
+    sentence: ({ expected, id }) => `entry ${id} charges for ${expected}, which does not exist`
+  },
+  {
+    name: "the payer is an account of its tenant",
+    query: `SELECT u.id AS id, COALESCE(a.tenant_id, 'an account') AS expected, u.billing_source_tenant_id AS found
+      FROM usage_records u LEFT JOIN ledger_accounts a ON a.id = u.billing_account_id
+      WHERE a.tenant_id IS NOT u.billing_source_tenant_id`,
+    sentence: ({ expected, found, id }) =>
+      `usage record ${id} was paid by tenant ${found}, but its account says ${expected}`
+  },
+  {
+    name: "records are numbered without a gap",
+    query: `SELECT id, ${text("last_number + 1")} AS expected, ${text("number")} AS found
+      FROM (SELECT *, LAG(number, 1, 0) OVER (PARTITION BY tenant_id ORDER BY seq) AS last_number FROM usage_records)
+      WHERE number <> last_number + 1`,
+    sentence: ({ expected, found, id }) => `usage record ${id} has number ${found} where ${expected} should come`
+  },
+  {
+    name: "records are in the order of time",
+    query: `SELECT id, ${text("last_at")} AS expected, ${text("at")} AS found
+      FROM (SELECT *, LAG(at, 1, at) OVER (ORDER BY seq) AS last_at FROM usage_records) WHERE at < last_at`,
+    sentence: ({ expected, found, id }) =>
+      `usage record ${id} was made at ${found}, before the one that precedes it (${expected})`
+  },
+  {
+    name: "usage_counters counts records",
+    query: `SELECT COALESCE(c.tenant_id, u.tenant_id) AS id, ${text("COALESCE(u.count, 0)")} AS expected,
+        ${text("COALESCE(c.records, 0)")} AS found
+      FROM usage_counters c FULL JOIN (
+        SELECT tenant_id, COUNT(*) AS count FROM usage_records GROUP BY tenant_id
+      ) u ON u.tenant_id = c.tenant_id
+      WHERE c.records IS NOT u.count`,
+    sentence: ({ expected, found, id }) => `usage_counters says ${found} records for ${id}, but there are ${expected}`
+  },
+  {
+    name: "usage_buckets says where records are",
+    query: bucketsQuery("usage_buckets", "tenant_id", "usage_records", ["number", "at"]),
+    sentence: ({ expected, found, id }) =>
+      `usage_buckets says ${found} for ${id}, but the records there are ${expected}`
+  },
+  rollup("usage_by_tenant", "usage_records r", {
+    tenant_id: "r.tenant_id",
+    start: `r.at - r.at % ${day}`,
+    application_id: "COALESCE(r.application_id, '')",
+    usage_type: "r.usage_type",
+    provider: "r.provider"
+  }),
+  rollup("usage_by_caller", `usage_records r CROSS JOIN (SELECT ${day} AS grain UNION ALL SELECT ${hour}) g`, {
+    tenant_id: "r.tenant_id",
+    account_id: "r.account_id",
+    grain: "g.grain",
+    start: "r.at - r.at % g.grain",
+    model: "r.model",
+    endpoint: "r.endpoint"
+  }),
+  rollup("usage_by_payer", "usage_records r", {
+    billing_account_id: "r.billing_account_id",
+    start: `r.at - r.at % ${day}`,
+    account_id: "r.account_id",
+    billing_source_kind: "r.billing_source_kind"
+  })
+]
+
+const checks: ReadonlyArray<Check> = [...accounts, ...entries, ...usage]
+
+/** The names of all checks, in the order in which they run. */
+export const checkNames: ReadonlyArray<string> = checks.map(({ name }) => name)
+
+// ---- what is kept twice ---------------------------------------------------------------------------------------------------
+
+/** Compares a table of buckets with the rows that it points to. */
+function bucketsQuery(table: string, owner: string, rows: string, columns: ReadonlyArray<string>): string {
+  const shown = (alias: string) =>
+    `printf('${columns.map((column) => `${column} %d to %d`).join(", ")}', ${columns
+      .map((column) => `${alias}.first_${column}, ${alias}.last_${column}`)
+      .join(", ")})`
+  return `SELECT COALESCE(b.${owner} || ' in bucket ' || b.bucket, r.owner || ' in bucket ' || r.bucket) AS id,
+      CASE WHEN r.owner IS NULL THEN 'none' ELSE ${shown("r")} END AS expected,
+      CASE WHEN b.${owner} IS NULL THEN 'nothing' ELSE ${shown("b")} END AS found
+    FROM ${table} b FULL JOIN (
+      SELECT ${owner} AS owner, seq >> ${bucketShift} AS bucket,
+        ${columns.map((column) => `MIN(${column}) AS first_${column}, MAX(${column}) AS last_${column}`).join(", ")}
+      FROM ${rows} GROUP BY 1, 2
+    ) r ON r.owner = b.${owner} AND r.bucket = b.bucket
+    WHERE ${columns
+      .flatMap((column) => [`first_${column}`, `last_${column}`])
+      .map((column) => `b.${column} IS NOT r.${column}`)
+      .join(" OR ")}`
+}
+
+/** Compares a rollup with the records that it sums. `keys`: what each column of its key is of a record. */
+function rollup(table: string, from: string, keys: { readonly [column: string]: string }): Check {
+  const columns = Object.keys(keys)
+  const sums = {
+    requests: "COUNT(*)",
+    successes: "SUM(r.success)",
+    prompt_tokens: "SUM(r.prompt_tokens)",
+    completion_tokens: "SUM(r.completion_tokens)",
+    units: "SUM(r.units)",
+    cost: "SUM(r.cost)",
+    latency_ms: "SUM(r.latency_ms)"
+  }
+  const exact = Object.keys(sums).filter((column) => column !== "units")
+  const shown = (alias: string) =>
+    `CASE WHEN ${alias}.requests IS NULL THEN 'nothing' ELSE printf(
+      '%d calls, %d good, %d and %d tokens, %.12g units, %d nano-USD, %d ms', ${Object.keys(sums)
+        .map((column) => `${alias}.${column}`)
+        .join(", ")}) END`
+  return {
+    name: `${table} sums the records`,
+    query: `SELECT ${columns.map((column) => `COALESCE(kept.${column}, made.${column})`).join(" || '/' || ")} AS id,
+        ${shown("made")} AS expected, ${shown("kept")} AS found
+      FROM ${table} kept FULL JOIN (
+        SELECT ${[...Object.entries(keys), ...Object.entries(sums)].map(([column, sum]) => `${sum} AS ${column}`).join(", ")}
+        FROM ${from} GROUP BY ${columns.map((_, i) => i + 1).join(", ")}
+      ) made ON ${columns.map((column) => `made.${column} = kept.${column}`).join(" AND ")}
+      WHERE ${exact.map((column) => `kept.${column} IS NOT made.${column}`).join(" OR ")}
+        -- Units may be fractions, and a sum of those depends on its order.
+        OR ABS(kept.units - made.units) > 1e-9 * (1 + ABS(made.units))`,
+    sentence: ({ expected, found, id }) => `${table} says ${found} for ${id}, but the records sum to ${expected}`
+  }
+}

@@ -1,0 +1,11 @@
+/** The one route that only a sandbox has. */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { RouteNotFound } from "../http/Problems.ts"
+import { SandboxInfo } from "./SandboxInfo.ts"
+
+export class SandboxApi extends HttpApiGroup.make("sandbox").add(
+  HttpApiEndpoint.get("info", "/v1/sandbox")
+    .addSuccess(SandboxInfo)
+    .addError(RouteNotFound)
+    .annotate(OpenApi.Summary, "Where the sandbox's issuer and levers are; 404 in every other deployment")
+) {}

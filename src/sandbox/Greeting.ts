@@ -1,0 +1,87 @@
+/**
+ * What a sandbox says when it is up: where it is, and a first call that works as pasted. The person, tenant and key are made the
+ * way any user would make them, over HTTP; the key is kept in the data folder, since the service itself forgets it.
+ */
+import { Effect } from "effect"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+
+export interface Greeted {
+  readonly url: string
+  readonly issuer: string
+  readonly control: string
+  readonly client_id: string
+  readonly data_dir: string
+}
+
+const email = "demo@example.com"
+
+interface Demo {
+  readonly tenant_id: string
+  readonly api_key: string
+}
+
+const ask = async (url: string, token: string | undefined, body: object | undefined): Promise<Record<string, never>> => {
+  const response = await fetch(url, {
+    method: body === undefined ? "GET" : "POST",
+    headers: {
+      "content-type": "application/json",
+      ...(token !== undefined && { authorization: `Bearer ${token}` })
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) })
+  })
+  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${await response.text()}`)
+  return (await response.json()) as Record<string, never>
+}
+
+/** The text of the greeting. */
+export const greet = ({ client_id, control, data_dir, issuer, url }: Greeted): Effect.Effect<string> =>
+  Effect.promise(async () => {
+    const { id_token } = await ask(`${issuer}/token`, undefined, { email, name: "Demo" })
+    const signedIn: { result: { token_response: { access_token: string } } } = await ask(`${url}/v1/auth/google`, undefined, {
+      id_token,
+      client_id
+    })
+    const token = signedIn.result.token_response.access_token
+    const { tenant_id, api_key } = await demoOf(url, token, join(data_dir, "demo.json"))
+    const credits: { result: { balance: number } } = await ask(
+      `${url}/v1/tenants/${tenant_id}/billing/credits`,
+      token,
+      undefined
+    )
+    return `
+  Tollgate sandbox: everything outside is simulated, every call is metered for real.
+
+  base URL     ${url}
+  documents    ${url}/docs
+  levers       ${control}
+  tenant       ${tenant_id} (${credits.result.balance} credits)
+  user token   ${token}
+  API key      ${api_key}
+
+  A first call:
+
+  curl ${url}/v1/chat/completions -H "Authorization: Bearer ${api_key}" -H "Content-Type: application/json" -d '{"model":"auto","messages":[{"role":"user","content":"Hello, Tollgate"}]}'
+
+  and what it cost:
+
+  curl ${url}/v1/usage -H "Authorization: Bearer ${api_key}"
+`
+  })
+
+/** The demo tenant and its key, made at the first start and remembered. */
+const demoOf = async (url: string, token: string, path: string): Promise<Demo> => {
+  const me: { result: { account: { tenant_id: string } } } = await ask(`${url}/v1/me`, token, undefined)
+  const { tenant_id } = me.result.account
+  if (existsSync(path)) {
+    const kept = JSON.parse(readFileSync(path, "utf8")) as Demo
+    if (kept.tenant_id === tenant_id) return kept
+  }
+  const made: { result: { api_key: string } } = await ask(`${url}/v1/tenants/${tenant_id}/applications`, token, {
+    name: "demo",
+    description: "made by the sandbox's first start"
+  })
+  const demo = { tenant_id, api_key: made.result.api_key }
+  writeFileSync(path, JSON.stringify(demo), { mode: 0o600 })
+  return demo
+}

@@ -1,0 +1,34 @@
+/** What a sandbox's control interface may do to the service itself, by the same transactions as everybody else. */
+import { Effect } from "effect"
+import { billingAccountOf } from "../kernel/Ids.ts"
+import * as Ids from "../kernel/Ids.ts"
+import type { Nano } from "../kernel/Money.ts"
+import { sandboxReference } from "../ledger/Invariants.ts"
+import type { AccountStatus, CreditSource, Posting } from "../ledger/Transaction.ts"
+import { Writer } from "../ledger/Writer.ts"
+
+export interface LeversContract {
+  /** Books a credit of any source; answers whether there is such a tenant. */
+  readonly credit: (tenant_id: string, amount: Nano, source: CreditSource) => Effect.Effect<boolean>
+  readonly setBillingStatus: (tenant_id: string, status: AccountStatus) => Effect.Effect<boolean>
+}
+
+export const make: Effect.Effect<LeversContract, never, Writer> = Effect.map(Writer, (writer) => {
+  const post = (posting: Posting): Effect.Effect<boolean> =>
+    Effect.match(writer.submit({ postings: [posting], statements: [] }), { onFailure: () => false, onSuccess: () => true })
+  return {
+    credit: (tenant_id, amount, source) =>
+      Effect.flatMap(Ids.make("pay"), (id) =>
+        post({
+          _tag: "Credit",
+          account: billingAccountOf(tenant_id),
+          amount,
+          source,
+          reference: sandboxReference + id,
+          description: "booked by the sandbox"
+        })
+      ),
+    setBillingStatus: (tenant_id, status) =>
+      post({ _tag: "SetStatus", account: billingAccountOf(tenant_id), status })
+  }
+})

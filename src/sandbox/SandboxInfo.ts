@@ -1,0 +1,17 @@
+/** Where the sandbox's outside world is, for whoever steers it. Absent in every other deployment. */
+import { Context, Schema } from "effect"
+
+export const SandboxInfo = Schema.Struct({
+  /** The OpenID Connect issuer; `POST {issuer}/token` signs any address in. */
+  issuer: Schema.String,
+  /** The levers: faults, clock, calls, credit. */
+  control: Schema.String,
+  client_id: Schema.String,
+  service_client_id: Schema.String,
+  oauth_client: Schema.Struct({ client_id: Schema.String, redirect_uri: Schema.String })
+}).annotations({ identifier: "SandboxInfo" })
+export interface SandboxInfo extends Schema.Schema.Type<typeof SandboxInfo> {}
+
+export class CurrentSandbox extends Context.Reference<CurrentSandbox>()("tollgate/sandbox/CurrentSandbox", {
+  defaultValue: (): SandboxInfo | undefined => undefined
+}) {}

@@ -1,0 +1,44 @@
+/** What was used: one account's sums, a tenant's records, a tenant's sums by day, month or year. */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { InvalidRequest, TenantMismatchUsage } from "../http/Problems.ts"
+import { Either, UserToken } from "../http/Security.ts"
+import { Envelope } from "../kernel/Envelope.ts"
+import { TenantId } from "../kernel/Ids.ts"
+import { InvalidEndTime, InvalidRollup, InvalidStartTime } from "./Problems.ts"
+import { RecordPage, RecordsQuery, Rollup, RollupQuery, Summary, SummaryQuery } from "./Usage.ts"
+
+const path = Schema.Struct({ tenant_id: TenantId })
+
+export class UsageApi extends HttpApiGroup.make("usage")
+  .add(
+    HttpApiEndpoint.get("summary", "/v1/usage")
+      .setUrlParams(SummaryQuery)
+      .addSuccess(Summary)
+      .addError(InvalidStartTime)
+      .addError(InvalidEndTime)
+      .addError(InvalidRequest)
+      .middleware(Either)
+      .annotate(OpenApi.Summary, "What the caller's account used in the credential's tenant")
+  )
+  .add(
+    HttpApiEndpoint.get("records", "/v1/tenants/:tenant_id/usage")
+      .setPath(path)
+      .setUrlParams(RecordsQuery)
+      .addSuccess(Envelope(RecordPage))
+      .addError(InvalidRequest)
+      .addError(TenantMismatchUsage)
+      .middleware(UserToken)
+      .annotate(OpenApi.Summary, "A record of each call made with the tenant's credentials, whoever paid")
+  )
+  .add(
+    HttpApiEndpoint.get("rollup", "/v1/tenants/:tenant_id/usage/rollup")
+      .setPath(path)
+      .setUrlParams(RollupQuery)
+      .addSuccess(Envelope(Rollup))
+      .addError(InvalidRollup)
+      .addError(InvalidRequest)
+      .addError(TenantMismatchUsage)
+      .middleware(UserToken)
+      .annotate(OpenApi.Summary, "The tenant's usage by day, month or year, in UTC; periods without calls are absent")
+  ) {}

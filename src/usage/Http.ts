@@ -1,0 +1,32 @@
+import { HttpApiBuilder } from "@effect/platform"
+import { Effect } from "effect"
+import { Api } from "../Api.ts"
+import { Caller } from "../http/Caller.ts"
+import { TenantMismatchUsage } from "../http/Problems.ts"
+import { envelope } from "../kernel/Envelope.ts"
+import type { TenantId } from "../kernel/Ids.ts"
+import { Records } from "./Records.ts"
+import { Sums } from "./Sums.ts"
+
+export const UsageHttp = HttpApiBuilder.group(
+  Api,
+  "usage",
+  Effect.fnUntraced(function* (handlers) {
+    const records = yield* Records
+    const sums = yield* Sums
+    return handlers
+      .handle("summary", ({ urlParams }) => Effect.flatMap(Caller, (caller) => sums.summary(caller, urlParams)))
+      .handle("records", ({ path, urlParams }) => answer(path, (tenant) => records.page(tenant, urlParams)))
+      .handle("rollup", ({ path, urlParams }) => answer(path, (tenant) => sums.rollup(tenant, urlParams)))
+  })
+)
+
+/** What is found for the path's tenant, which must be the token's. */
+const answer = Effect.fnUntraced(function* <A, E>(
+  { tenant_id }: { readonly tenant_id: TenantId },
+  find: (tenant: TenantId) => Effect.Effect<A, E>
+) {
+  const caller = yield* Caller
+  if (caller.tenant_id !== tenant_id) return yield* new TenantMismatchUsage()
+  return envelope(yield* find(tenant_id))
+})

@@ -1,0 +1,17 @@
+/** What the usage routes refuse. */
+import { Problem } from "../kernel/Problem.ts"
+
+export class InvalidStartTime extends Problem<InvalidStartTime>()("InvalidStartTime", {
+  status: 400,
+  error: "Invalid start_time format"
+}) {}
+
+export class InvalidEndTime extends Problem<InvalidEndTime>()("InvalidEndTime", {
+  status: 400,
+  error: "Invalid end_time format"
+}) {}
+
+export class InvalidRollup extends Problem<InvalidRollup>()("InvalidRollup", {
+  status: 400,
+  error: "Invalid rollup value (must be 'daily', 'monthly', or 'annual')"
+}) {}

@@ -1,0 +1,198 @@
+/** The usage records of a tenant, page by page. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
+import { Context, Effect, Layer } from "effect"
+import type { InvalidRequest } from "../http/Problems.ts"
+import type { TenantId } from "../kernel/Ids.ts"
+import { fromRow } from "../kernel/Money.ts"
+import { paginated } from "../kernel/Page.ts"
+import type { UsageSource } from "../ledger/Transaction.ts"
+import * as Numbers from "./Numbers.ts"
+import type { Range } from "./Numbers.ts"
+import type { Direction, RecordPage, RecordsQuery, Sort, UsageRecord } from "./Usage.ts"
+import { cursorOf, walkOf } from "./Walk.ts"
+import type { Walk } from "./Walk.ts"
+
+interface Contract {
+  /**
+   * A page of the calls made with the tenant's credentials, whoever paid. By time it costs the same at any depth; in any
+   * other order it reads the whole window, in pieces.
+   */
+  readonly page: (tenant: TenantId, query: RecordsQuery) => Effect.Effect<RecordPage, InvalidRequest>
+}
+
+export class Records extends Context.Tag("tollgate/usage/Records")<Records, Contract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Records, make))
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const numbers = Numbers.make(sql)
+  // A window may be long, and what a deep page in another order than that of time holds on to grows with it: one at a time.
+  const sorting = yield* Effect.makeSemaphore(1)
+
+  const page = Effect.fn("Records.page")(function* (tenant: TenantId, query: RecordsQuery) {
+    const walk = yield* walkOf(query)
+    const { per_page } = query
+    const window = yield* Effect.orDie(numbers.range(tenant, walk))
+    const read = walk.sort === "timestamp" ? byTime : byValue
+    const { more, rows } = yield* Effect.orDie(read(tenant, walk, window, per_page))
+    const last = rows.at(-1)
+    return {
+      ...paginated({ page: walk.page, per_page }, window.to - window.from, rows.map(recordOf)),
+      next_cursor:
+        more && last !== undefined
+          ? cursorOf({ ...walk, page: walk.page + 1, after: { number: last.number, value: last.value ?? "0" } })
+          : null
+    }
+  })
+
+  const byTime: Read = Effect.fnUntraced(function* (tenant, { after, direction, page }, window, per_page) {
+    const newestFirst = direction === "desc"
+    const left = after === null ? window : beyond(window, after.number, direction)
+    const skipped = after === null ? (page - 1) * per_page : 0
+    const from = newestFirst ? Math.max(left.from, left.to - skipped - per_page) : left.from + skipped
+    const to = newestFirst ? left.to - skipped : Math.min(left.to, from + per_page)
+    if (from >= to) return { rows: [], more: false }
+    const rows = yield* sql<RecordRow>`SELECT ${sql.literal(recordSelection)}
+      FROM ${numbers.among(tenant, { from, to })} ORDER BY r.number ${sql.literal(direction)}`
+    return { rows, more: newestFirst ? from > left.from : to < left.to }
+  })
+
+  const byValue: Read = Effect.fnUntraced(
+    function* (tenant, { after, direction, page, sort }, window, per_page) {
+      const skipped = after === null ? (page - 1) * per_page : 0
+      if (skipped >= window.to - window.from) return { rows: [], more: false }
+      const wanted = skipped + per_page + 1
+      const value = sql.literal(valueOf[sort])
+      const left =
+        after === null
+          ? sql.literal("")
+          : sql`AND (${value}, r.number) ${sql.literal(direction === "desc" ? "<" : ">")}
+              (CAST(${after.value} AS INTEGER), ${after.number})`
+      let best: ReadonlyArray<Place> = []
+      yield* Numbers.inPieces(window, (piece) =>
+        Effect.map(
+          // In text of one length, so that it compares as the number does, exactly.
+          sql<Place>`SELECT printf('%019d', ${value}) AS value, r.seq AS seq FROM ${numbers.among(tenant, piece)} ${left}
+            ORDER BY ${value} ${sql.literal(direction)}, r.seq ${sql.literal(direction)} LIMIT ${wanted}`,
+          (places) => {
+            best = merge(best, places, direction, wanted)
+          }
+        )
+      )
+      const shown = best.slice(skipped, skipped + per_page)
+      const rows = yield* sql<RecordRow>`SELECT ${sql.literal(recordSelection)} FROM usage_records r
+        WHERE r.seq IN (SELECT value FROM json_each(${JSON.stringify(shown.map(({ seq }) => seq))}))`
+      const bySeq = new Map(rows.map((row) => [row.seq, row]))
+      return {
+        rows: shown.map(({ seq, value }) => ({ ...bySeq.get(seq)!, value })),
+        more: best.length > skipped + per_page
+      }
+    },
+    (effect) => sorting.withPermits(1)(effect)
+  )
+
+  return { page } satisfies Contract
+})
+
+type Read = (
+  tenant: TenantId,
+  walk: Walk,
+  window: Range,
+  per_page: number
+) => Effect.Effect<{ readonly rows: ReadonlyArray<RecordRow>; readonly more: boolean }, SqlError>
+
+const beyond = ({ from, to }: Range, number: number, direction: Direction): Range =>
+  direction === "desc" ? { from, to: Math.max(from, Math.min(to, number)) } : { from: Math.max(from, number + 1), to }
+
+// ---- in the order of a value --------------------------------------------------------------------------------------------
+
+const valueOf: Record<Sort, string> = {
+  timestamp: "r.at",
+  cost: "r.cost",
+  total_tokens: "(r.prompt_tokens + r.completion_tokens)",
+  latency: "r.latency_ms"
+}
+
+/** Where a record stands in the order of a value; of two that are equal the later one is the greater. */
+interface Place {
+  readonly value: string
+  readonly seq: number
+}
+
+/** The first `wanted` of two lists, each in order. `later` holds nothing that is older than anything in `earlier`. */
+const merge = (
+  earlier: ReadonlyArray<Place>,
+  later: ReadonlyArray<Place>,
+  direction: Direction,
+  wanted: number
+): ReadonlyArray<Place> => {
+  const descending = direction === "desc"
+  const merged: Array<Place> = []
+  for (let i = 0, j = 0; merged.length < wanted && (i < earlier.length || j < later.length);) {
+    const a = earlier[i]
+    const b = later[j]
+    const takesLater = a === undefined || (b !== undefined && (descending ? b.value >= a.value : b.value < a.value))
+    merged.push(takesLater ? later[j++]! : earlier[i++]!)
+  }
+  return merged
+}
+
+// ---- rows ---------------------------------------------------------------------------------------------------------------
+
+const recordSelection = `r.seq, r.number, r.id, r.at, r.account_id, r.tenant_id, r.usage_type, r.model, r.provider,
+  r.prompt_tokens, r.completion_tokens, r.units, CAST(r.cost AS TEXT) AS cost, CAST(r.uncollected AS TEXT) AS uncollected,
+  r.latency_ms, r.success, r.error_type, r.endpoint, r.billing_account_id, r.billing_source_tenant_id,
+  r.billing_source_kind, r.usage_source`
+
+interface RecordRow {
+  readonly seq: number
+  readonly number: number
+  readonly id: string
+  readonly at: number
+  readonly account_id: string
+  readonly tenant_id: string
+  readonly usage_type: "inference" | "tool"
+  readonly model: string
+  readonly provider: string
+  readonly prompt_tokens: number
+  readonly completion_tokens: number
+  readonly units: number
+  readonly cost: string
+  readonly uncollected: string
+  readonly latency_ms: number
+  readonly success: number
+  readonly error_type: string | null
+  readonly endpoint: string
+  readonly billing_account_id: string
+  readonly billing_source_tenant_id: string
+  readonly billing_source_kind: "own" | "team"
+  readonly usage_source: UsageSource
+  /** What it was sorted by, where that was not its time. */
+  readonly value?: string
+}
+
+const recordOf = (row: RecordRow): UsageRecord => ({
+  id: row.id,
+  timestamp: row.at,
+  account_id: row.account_id,
+  tenant_id: row.tenant_id,
+  usage_type: row.usage_type,
+  model: row.model,
+  provider: row.provider,
+  prompt_tokens: row.prompt_tokens,
+  completion_tokens: row.completion_tokens,
+  total_tokens: row.prompt_tokens + row.completion_tokens,
+  units: row.units,
+  cost: fromRow(row.cost),
+  ...(row.uncollected !== "0" && { uncollected: fromRow(row.uncollected) }),
+  latency: row.latency_ms,
+  success: row.success === 1,
+  ...(row.error_type !== null && { error_type: row.error_type }),
+  endpoint: row.endpoint,
+  billing_account_id: row.billing_account_id,
+  billing_source_tenant_id: row.billing_source_tenant_id,
+  billing_source_kind: row.billing_source_kind,
+  ...((row.usage_source === "counted" || row.usage_source === "estimated") && { usage_source: row.usage_source })
+})

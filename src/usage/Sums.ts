@@ -1,0 +1,220 @@
+/** Sums of usage over a window, read from the rollups that settling keeps up. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Context, Effect, Either, Layer } from "effect"
+import type { CallerFacts } from "../http/Caller.ts"
+import { InvalidRequest } from "../http/Problems.ts"
+import type { TenantId } from "../kernel/Ids.ts"
+import { fromRow } from "../kernel/Money.ts"
+import type { Nano } from "../kernel/Money.ts"
+import * as Numbers from "./Numbers.ts"
+import { InvalidEndTime, InvalidRollup, InvalidStartTime } from "./Problems.ts"
+import { rollups, usageTypes } from "./Usage.ts"
+import type { DataPoint, Rollup, RollupName, RollupQuery, Summary, SummaryQuery } from "./Usage.ts"
+import { endOf, partsOf, startOf, wholeDays } from "./Window.ts"
+import type { Part, Window } from "./Window.ts"
+
+interface Contract {
+  /** The calls of the caller's account in the credential's tenant, to the millisecond. */
+  readonly summary: (
+    caller: Pick<CallerFacts, "account_id" | "tenant_id">,
+    query: SummaryQuery
+  ) => Effect.Effect<Summary, InvalidStartTime | InvalidEndTime>
+  /** The calls made with the tenant's credentials, whoever paid, by whole UTC days. Periods without calls are absent. */
+  readonly rollup: (tenant: TenantId, query: RollupQuery) => Effect.Effect<Rollup, InvalidRollup | InvalidRequest>
+}
+
+export class Sums extends Context.Tag("tollgate/usage/Sums")<Sums, Contract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Sums, make))
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const numbers = Numbers.make(sql)
+
+  type CallerOf = Parameters<Contract["summary"]>[0]
+
+  const summary = Effect.fn("Sums.summary")(function* (caller: CallerOf, query: SummaryQuery) {
+    const start = startOf(query.start_time)
+    if (start === undefined) return yield* new InvalidStartTime()
+    const end = endOf(query.end_time)
+    if (end === undefined) return yield* new InvalidEndTime()
+    return yield* Effect.orDie(
+      Effect.gen(function* () {
+        // An end behind the latest record is no end: so "until now" cuts no hour in two.
+        const latest = yield* numbers.latest(caller.tenant_id)
+        const open = end !== null && latest !== undefined && latest < end
+        const parts = partsOf({ start, end: open ? null : end })
+        return summed((yield* Effect.forEach(parts, (part) => sumsOf(caller, part))).flat())
+      })
+    )
+  })
+
+  /** The sums of a part: from the rollup of its grain, or from the records themselves where it is less than an hour. */
+  const sumsOf = Effect.fnUntraced(function* ({ account_id, tenant_id }: CallerOf, { end, grain, start }: Part) {
+    if (grain !== null) {
+      return yield* sql<SumRow>`SELECT model, endpoint, SUM(requests) AS requests, ${sql.literal(sumSelection)}
+        FROM usage_by_caller WHERE tenant_id = ${tenant_id} AND account_id = ${account_id} AND grain = ${grain}
+          AND start >= ${start} AND start < ${end}
+        GROUP BY model, endpoint`
+    }
+    const range = yield* numbers.range(tenant_id, { start, end })
+    const pieces = yield* Numbers.inPieces(
+      range,
+      (piece) => sql<SumRow>`SELECT r.model, r.endpoint, COUNT(*) AS requests, SUM(r.success) AS successes,
+          ${sql.literal(recordSums)}
+        FROM ${numbers.among(tenant_id, piece)} AND r.account_id = ${account_id} GROUP BY r.model, r.endpoint`
+    )
+    return pieces.flat()
+  })
+
+  const rollup = Effect.fn("Sums.rollup")(function* (tenant: TenantId, query: RollupQuery) {
+    const { by, filter, window } = yield* asked(query)
+    const { end, start } = wholeDays(window)
+    const only = (column: string, value: string | undefined) =>
+      value === undefined ? sql.literal("") : sql`AND ${sql.literal(column)} = ${value}`
+    const rows = yield* Effect.orDie(
+      sql<PointRow>`SELECT ${sql.literal(periodOf[by])} AS timestamp, SUM(requests) AS requests,
+          SUM(units) AS units, ${sql.literal(sumSelection)}
+        FROM usage_by_tenant WHERE tenant_id = ${tenant} AND start >= ${start} AND start < ${end}
+          ${only("application_id", filter.application_id)} ${only("usage_type", filter.usage_type)}
+          ${only("provider", filter.provider)}
+        GROUP BY 1 ORDER BY 1`
+    )
+    return { rollup: by, start_date: window.start, end_date: window.end, data_points: rows.map(pointOf) }
+  })
+
+  return { summary, rollup } satisfies Contract
+})
+
+const sumSelection = `SUM(successes) AS successes, SUM(prompt_tokens) AS prompt_tokens,
+  SUM(completion_tokens) AS completion_tokens, CAST(SUM(cost) AS TEXT) AS cost, SUM(latency_ms) AS latency_ms`
+
+const recordSums = `SUM(r.prompt_tokens) AS prompt_tokens, SUM(r.completion_tokens) AS completion_tokens,
+  CAST(SUM(r.cost) AS TEXT) AS cost, SUM(r.latency_ms) AS latency_ms`
+
+// ---- summary ------------------------------------------------------------------------------------------------------------
+
+interface SumRow {
+  readonly model: string
+  readonly endpoint: string
+  readonly requests: number
+  readonly successes: number
+  readonly prompt_tokens: number
+  readonly completion_tokens: number
+  readonly cost: string
+  readonly latency_ms: number
+}
+
+interface Total {
+  readonly name: string
+  requests: number
+  successes: number
+  prompt_tokens: number
+  completion_tokens: number
+  cost: Nano
+  latency_ms: number
+}
+
+const summed = (rows: ReadonlyArray<SumRow>): Summary => {
+  const [all = nothing("")] = totals(rows, () => "")
+  return {
+    total_requests: all.requests,
+    successful_requests: all.successes,
+    failed_requests: all.requests - all.successes,
+    total_tokens: all.prompt_tokens + all.completion_tokens,
+    prompt_tokens: all.prompt_tokens,
+    completion_tokens: all.completion_tokens,
+    total_cost: all.cost,
+    average_latency_ms: all.requests === 0 ? 0 : all.latency_ms / all.requests,
+    model_breakdown: totals(rows, (row) => row.model).map((total) => ({
+      model: total.name,
+      request_count: total.requests,
+      total_tokens: total.prompt_tokens + total.completion_tokens,
+      prompt_tokens: total.prompt_tokens,
+      completion_tokens: total.completion_tokens,
+      total_cost: total.cost
+    })),
+    endpoint_breakdown: totals(rows, (row) => row.endpoint).map((total) => ({
+      endpoint: total.name,
+      request_count: total.requests,
+      total_tokens: total.prompt_tokens + total.completion_tokens,
+      total_cost: total.cost
+    }))
+  }
+}
+
+const nothing = (name: string): Total => ({
+  name,
+  requests: 0,
+  successes: 0,
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  cost: 0n,
+  latency_ms: 0
+})
+
+/** One total for each name among the rows: the dearest first, then by name. */
+const totals = (rows: ReadonlyArray<SumRow>, nameOf: (row: SumRow) => string): ReadonlyArray<Total> => {
+  const byName = new Map<string, Total>()
+  for (const row of rows) {
+    const name = nameOf(row)
+    const total = byName.get(name) ?? nothing(name)
+    byName.set(name, total)
+    total.requests += row.requests
+    total.successes += row.successes
+    total.prompt_tokens += row.prompt_tokens
+    total.completion_tokens += row.completion_tokens
+    total.cost += fromRow(row.cost)
+    total.latency_ms += row.latency_ms
+  }
+  return [...byName.values()].sort((a, b) =>
+    a.cost === b.cost ? (a.name < b.name ? -1 : 1) : a.cost > b.cost ? -1 : 1
+  )
+}
+
+// ---- rollup -------------------------------------------------------------------------------------------------------------
+
+/** The first instant of the period that a day belongs to. */
+const periodOf: Record<RollupName, string> = {
+  daily: "start",
+  monthly: "unixepoch(start / 1000, 'unixepoch', 'start of month') * 1000",
+  annual: "unixepoch(start / 1000, 'unixepoch', 'start of year') * 1000"
+}
+
+interface Asked {
+  readonly by: RollupName
+  readonly window: Window
+  readonly filter: Pick<RollupQuery, "application_id" | "usage_type" | "provider">
+}
+
+const asked = (query: RollupQuery): Either.Either<Asked, InvalidRollup | InvalidRequest> => {
+  const by = rollups.find((name) => name === query.rollup)
+  if (by === undefined) return Either.left(new InvalidRollup())
+  const start = startOf(query.start_date)
+  if (start === undefined) return refuse("start_date", "an RFC 3339 date and time")
+  const end = endOf(query.end_date)
+  if (end === undefined) return refuse("end_date", "an RFC 3339 date and time")
+  if (query.usage_type !== undefined && !usageTypes.some((type) => type === query.usage_type)) {
+    return refuse("usage_type", usageTypes.join(" or "))
+  }
+  return Either.right({ by, window: { start, end }, filter: query })
+}
+
+const refuse = (field: string, rule: string) => Either.left(new InvalidRequest({ details: { field, rule } }))
+
+interface PointRow extends Omit<SumRow, "model" | "endpoint"> {
+  readonly timestamp: number
+  readonly units: number
+}
+
+const pointOf = (row: PointRow): DataPoint => ({
+  timestamp: row.timestamp,
+  total_requests: row.requests,
+  total_tokens: row.prompt_tokens + row.completion_tokens,
+  prompt_tokens: row.prompt_tokens,
+  completion_tokens: row.completion_tokens,
+  units: row.units,
+  total_cost: fromRow(row.cost),
+  success_count: row.successes,
+  failure_count: row.requests - row.successes
+})

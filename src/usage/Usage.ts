@@ -1,0 +1,151 @@
+/** What is shown of metered calls: the record that each left, the sums of many, and how either is asked for. */
+import { Schema } from "effect"
+import { Moment } from "../kernel/Moment.ts"
+import { Usd } from "../kernel/Money.ts"
+import { PageQuery, Paginated } from "../kernel/Page.ts"
+
+// ---- records ------------------------------------------------------------------------------------------------------------
+
+export interface UsageRecord extends Schema.Schema.Type<typeof UsageRecord> {}
+export const UsageRecord = Schema.Struct({
+  id: Schema.String,
+  timestamp: Moment,
+  account_id: Schema.String,
+  /** Of the credential that called. */
+  tenant_id: Schema.String,
+  usage_type: Schema.Literal("inference", "tool"),
+  model: Schema.String,
+  provider: Schema.String,
+  prompt_tokens: Schema.Int,
+  completion_tokens: Schema.Int,
+  total_tokens: Schema.Int,
+  units: Schema.Number,
+  cost: Usd,
+  /** What the balance could not pay; absent where it paid all. */
+  uncollected: Schema.optionalWith(Usd, { exact: true }),
+  /** Milliseconds. */
+  latency: Schema.Number,
+  success: Schema.Boolean,
+  error_type: Schema.optionalWith(Schema.String, { exact: true }),
+  endpoint: Schema.String,
+  billing_account_id: Schema.String,
+  billing_source_tenant_id: Schema.String,
+  billing_source_kind: Schema.Literal("own", "team"),
+  /** Present where the numbers are not the provider's own. */
+  usage_source: Schema.optionalWith(Schema.Literal("counted", "estimated"), { exact: true })
+}).annotations({ identifier: "UsageRecord" })
+
+export const sorts = ["timestamp", "cost", "total_tokens", "latency"] as const
+export type Sort = (typeof sorts)[number]
+
+export const directions = ["asc", "desc"] as const
+export type Direction = (typeof directions)[number]
+
+/** A text that the service checks by itself, since its refusal has words of its own. */
+const text = (description: string) => Schema.optionalWith(Schema.String.annotations({ description }), { exact: true })
+
+const oneOf = (values: ReadonlyArray<string>, description: string) =>
+  Schema.optionalWith(Schema.String.annotations({ jsonSchema: { type: "string", enum: [...values], description } }), {
+    exact: true
+  })
+
+const dates = {
+  start_date: text("RFC 3339; the first instant inside"),
+  end_date: text("RFC 3339; the first instant behind the window. A bare date includes its day")
+}
+
+export interface RecordsQuery extends Schema.Schema.Type<typeof RecordsQuery> {}
+export const RecordsQuery = Schema.Struct({
+  ...PageQuery,
+  ...dates,
+  sort: oneOf(sorts, "timestamp, unless said otherwise"),
+  direction: oneOf(directions, "desc, unless said otherwise"),
+  cursor: text("`next_cursor` of the page before: goes on where that one ended")
+})
+
+export interface RecordPage extends Schema.Schema.Type<typeof RecordPage> {}
+export const RecordPage = Schema.Struct({
+  ...Paginated(UsageRecord).fields,
+  /** Null at the end. */
+  next_cursor: Schema.NullOr(Schema.String)
+}).annotations({ identifier: "UsageRecordPage" })
+
+// ---- summary ------------------------------------------------------------------------------------------------------------
+
+export interface SummaryQuery extends Schema.Schema.Type<typeof SummaryQuery> {}
+export const SummaryQuery = Schema.Struct({
+  start_time: text("RFC 3339; the first instant inside"),
+  end_time: text("RFC 3339; the first instant behind the window. A bare date includes its day")
+})
+
+export interface Summary extends Schema.Schema.Type<typeof Summary> {}
+export const Summary = Schema.Struct({
+  total_requests: Schema.Int,
+  successful_requests: Schema.Int,
+  failed_requests: Schema.Int,
+  total_tokens: Schema.Int,
+  prompt_tokens: Schema.Int,
+  completion_tokens: Schema.Int,
+  total_cost: Usd,
+  /** 0 where there were no calls. */
+  average_latency_ms: Schema.Number,
+  model_breakdown: Schema.Array(
+    Schema.Struct({
+      model: Schema.String,
+      request_count: Schema.Int,
+      total_tokens: Schema.Int,
+      prompt_tokens: Schema.Int,
+      completion_tokens: Schema.Int,
+      total_cost: Usd
+    })
+  ),
+  endpoint_breakdown: Schema.Array(
+    Schema.Struct({
+      endpoint: Schema.String,
+      request_count: Schema.Int,
+      total_tokens: Schema.Int,
+      total_cost: Usd
+    })
+  )
+}).annotations({ identifier: "UsageSummary" })
+
+// ---- rollup -------------------------------------------------------------------------------------------------------------
+
+export const rollups = ["daily", "monthly", "annual"] as const
+export type RollupName = (typeof rollups)[number]
+
+export const usageTypes = ["inference", "tool"] as const
+
+export interface RollupQuery extends Schema.Schema.Type<typeof RollupQuery> {}
+export const RollupQuery = Schema.Struct({
+  rollup: oneOf(rollups, "Required: the width of a data point"),
+  start_date: text("RFC 3339; the whole UTC day that it falls into is counted"),
+  end_date: text("RFC 3339; whole UTC days before it are counted, the one that it falls into too"),
+  application_id: text("Only calls with a key of this application"),
+  usage_type: oneOf(usageTypes, "Only calls of this type"),
+  provider: text("Only calls that this provider served")
+})
+
+/** A period in which there was at least one call. */
+export interface DataPoint extends Schema.Schema.Type<typeof DataPoint> {}
+export const DataPoint = Schema.Struct({
+  /** The first instant of the period, in UTC. */
+  timestamp: Moment,
+  total_requests: Schema.Int,
+  total_tokens: Schema.Int,
+  prompt_tokens: Schema.Int,
+  completion_tokens: Schema.Int,
+  units: Schema.Number,
+  total_cost: Usd,
+  success_count: Schema.Int,
+  failure_count: Schema.Int
+}).annotations({ identifier: "UsageDataPoint" })
+
+export interface Rollup extends Schema.Schema.Type<typeof Rollup> {}
+export const Rollup = Schema.Struct({
+  rollup: Schema.Literal(...rollups),
+  /** As asked. */
+  start_date: Schema.NullOr(Moment),
+  end_date: Schema.NullOr(Moment),
+  data_points: Schema.Array(DataPoint)
+}).annotations({ identifier: "UsageRollup" })

@@ -1,0 +1,100 @@
+/** The official `openai` package, knowing nothing of us but an address and a key. */
+import OpenAI from "openai"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { start } from "../support/Service.ts"
+import type { Person, Service } from "../support/Service.ts"
+
+let service: Service
+let ada: Person
+let client: OpenAI
+
+beforeAll(async () => {
+  service = await start()
+  ada = await service.signIn("ada@example.com")
+  client = new OpenAI({ apiKey: await service.key(ada), baseURL: `${service.url}/v1`, maxRetries: 0 })
+})
+
+afterAll(() => service.discard())
+
+describe("the openai package", () => {
+  it("chats, and the charge can be read back to the nano-USD", async () => {
+    const before = await service.balance(ada)
+    const answer = await client.chat.completions.create({
+      model: "sandbox-small",
+      messages: [{ role: "user", content: "one two three" }]
+    })
+    expect(answer.object).toBe("chat.completion")
+    expect(answer.choices[0]?.message.content).toBe("one two three")
+    expect(answer.usage).toMatchObject({ prompt_tokens: 3, completion_tokens: 3, total_tokens: 6 })
+
+    // 3 × 0.15 + 3 × 0.60 USD a million.
+    const cost = 0.00000225
+    const [record] = await service.usage(ada)
+    expect(record).toMatchObject({
+      usage_type: "inference",
+      model: "sandbox-small",
+      prompt_tokens: 3,
+      completion_tokens: 3,
+      total_tokens: 6,
+      cost,
+      success: true,
+      account_id: ada.account_id,
+      tenant_id: ada.tenant_id,
+      billing_source_kind: "own"
+    })
+    const [entry] = await service.ledger(ada)
+    expect(entry).toMatchObject({ type: "debit", amount: cost, reference_id: record.id, balance: await service.balance(ada) })
+    expect(entry).not.toHaveProperty("source")
+    expect(Math.round((before - (await service.balance(ada))) * 1e9)).toBe(2250)
+  })
+
+  it("streams, and the charge is in the books when the stream ends", async () => {
+    const stream = await client.chat.completions.create({
+      model: "sandbox-large",
+      messages: [{ role: "user", content: "alpha beta gamma delta" }],
+      stream: true
+    })
+    let text = ""
+    for await (const chunk of stream) {
+      expect(chunk.choices).not.toEqual([])
+      text += chunk.choices[0]?.delta.content ?? ""
+    }
+    expect(text).toBe("alpha beta gamma delta")
+    const [record] = await service.usage(ada)
+    expect(record).toMatchObject({ model: "sandbox-large", prompt_tokens: 4, completion_tokens: 4, cost: 0.000072 })
+  })
+
+  it("shows the usage chunk to who asks for it", async () => {
+    const stream = await client.chat.completions.create({
+      model: "sandbox-small",
+      messages: [{ role: "user", content: "a b" }],
+      stream: true,
+      stream_options: { include_usage: true }
+    })
+    const chunks = []
+    for await (const chunk of stream) chunks.push(chunk)
+    expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 2, completion_tokens: 2 } })
+  })
+
+  it("completes text", async () => {
+    const answer = await client.completions.create({ model: "sandbox-small", prompt: "say this" })
+    expect(answer.object).toBe("text_completion")
+    expect(answer.choices[0]?.text).toContain("say this")
+  })
+
+  it("lists the models", async () => {
+    const models = await client.models.list()
+    expect(models.data.map(({ id }) => id)).toEqual([
+      "auto",
+      "sandbox-small",
+      "sandbox-large",
+      "sandbox-fraction",
+      "sandbox-failover"
+    ])
+  })
+
+  it("hears of a wrong key", async () => {
+    const stranger = new OpenAI({ apiKey: `svc-prod-${"0".repeat(64)}`, baseURL: `${service.url}/v1`, maxRetries: 0 })
+    await expect(stranger.models.list()).rejects.toMatchObject({ status: 401 })
+  })
+})

@@ -1,0 +1,208 @@
+import { SqlClient } from "@effect/sql/SqlClient"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { usd } from "../../src/kernel/Money.ts"
+import { checkNames, findingsMax, verify } from "../../src/ledger/Invariants.ts"
+import * as Scene from "../usage/Scene.ts"
+import { acme, bob, other } from "../usage/Scene.ts"
+
+/** A little of everything that the books can hold today. */
+const healthy = Effect.gen(function* () {
+  yield* Scene.now("2026-03-01T10:00:00Z")
+  yield* Scene.tenant(acme, 10n * usd)
+  yield* Scene.credit(acme, 3n * usd, "signup_grant", "acc_1")
+  yield* Scene.tenant(other, 5n * usd)
+  yield* Scene.call({ cost: usd, units: 0.1 })
+  yield* Scene.call({ cost: 0n, success: false, error_type: "upstream", units: 0.2 })
+  yield* Scene.call({ cost: 4n * usd, account_id: bob, application_id: "app_1", usage_type: "tool" })
+  yield* Scene.call({ cost: 42n, tenant_id: other, payer: acme })
+  yield* Scene.now("2026-03-02T23:30:00Z")
+  yield* Scene.call({ cost: 7n, units: 0.3 })
+  yield* Scene.call({ cost: 7n, tenant_id: other })
+  yield* Scene.reserve({ cost: usd })
+})
+
+const change = (...statements: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient
+    // What the schema itself would stop is broken too: by a damaged file, or by hand.
+    yield* sql`PRAGMA ignore_check_constraints = ON`
+    yield* Effect.forEach(statements, (statement) => sql.unsafe(statement))
+  })
+
+/** A transfer of 2 USD from acme to other, and its payments, as the books would write them. */
+const transfer = (payments: number): ReadonlyArray<string> => {
+  const enter = (account: string, type: string, sign: string, source: string) => [
+    `UPDATE ledger_accounts SET giftable = giftable ${sign} 2000000000, entries = entries + 1 WHERE id = '${account}'`,
+    `INSERT INTO ledger_entries SELECT (SELECT MAX(seq) + 1 FROM ledger_entries), billing_account_id, number + 1, '${type}',
+        2000000000, balance ${sign} 2000000000, giftable ${sign} 2000000000, '${source}', 'trf_1', '', at + 999999999
+      FROM ledger_entries WHERE billing_account_id = '${account}' ORDER BY seq DESC LIMIT 1`,
+    `UPDATE ledger_buckets SET last_number = last_number + 1 WHERE billing_account_id = '${account}'`
+  ]
+  return [
+    ...enter("bil_acme", "debit", "-", "transfer_escrow"),
+    "UPDATE ledger_accounts SET held = held + 2000000000 WHERE id = 'bil_acme'",
+    ...Array.from({ length: payments }, () => [
+      ...enter("bil_other", "credit", "+", "transfer_release"),
+      "UPDATE ledger_accounts SET held = held - 2000000000 WHERE id = 'bil_acme'"
+    ]).flat()
+  ]
+}
+
+/** What breaks each rule, and the rule that must notice. */
+const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArray<string>]> = [
+  ["balance is the sum of its entries", "UPDATE ledger_accounts SET giftable = giftable + 1"],
+  ["balance is the sum of its entries", "UPDATE ledger_entries SET amount = amount + 1 WHERE number = 2"],
+  ["balance is the sum of its entries", "DELETE FROM ledger_accounts WHERE id = 'bil_other'"],
+  ["balance is that of the last entry", "UPDATE ledger_accounts SET granted = granted + 1"],
+  [
+    "balance is that of the last entry",
+    "UPDATE ledger_entries SET balance = balance + 1 WHERE seq = (SELECT MAX(seq) FROM ledger_entries)"
+  ],
+  [
+    "giftable credit is that of the last entry",
+    "UPDATE ledger_accounts SET giftable = giftable + 1, granted = granted - 1"
+  ],
+  ["nothing is below zero", "UPDATE ledger_accounts SET held = -1 WHERE id = 'bil_acme'"],
+  ["reserved is the sum of open reservations", "UPDATE ledger_accounts SET reserved = reserved + 1"],
+  ["reserved is the sum of open reservations", "UPDATE ledger_reservations SET amount = amount + 1"],
+  ["reserved is the sum of open reservations", "UPDATE ledger_reservations SET billing_account_id = 'bil_nobody'"],
+  ["reserved is within the balance", "UPDATE ledger_accounts SET reserved = giftable + granted + 1"],
+  ["funded is whether credit was bought or received", "UPDATE ledger_accounts SET funded = 0 WHERE id = 'bil_acme'"],
+  ["funded is whether credit was bought or received", "UPDATE ledger_entries SET source = 'admin' WHERE number = 1"],
+  ["held is what waits in escrow", "UPDATE ledger_accounts SET held = held + 1"],
+  ["held is what waits in escrow", ...transfer(0), "UPDATE ledger_accounts SET held = 0"],
+  ["credit is neither made nor lost", "UPDATE ledger_accounts SET giftable = giftable + 1 WHERE id = 'bil_acme'"],
+  ["credit is neither made nor lost", ...transfer(1), "UPDATE ledger_accounts SET held = 1 WHERE id = 'bil_acme'"],
+  ["entries are numbered without a gap", "UPDATE ledger_entries SET number = number + 100 WHERE seq = 4"],
+  ["entries are counted", "UPDATE ledger_accounts SET entries = entries + 1"],
+  ["each balance follows from the one before", "UPDATE ledger_entries SET balance = balance + 1 WHERE number = 2"],
+  [
+    "each giftable part follows from the one before",
+    "UPDATE ledger_entries SET giftable = giftable - 1 WHERE number = 2"
+  ],
+  ["giftable credit is part of the balance", "UPDATE ledger_entries SET giftable = balance + 1 WHERE number = 2"],
+  ["a source fits its direction", "UPDATE ledger_entries SET source = NULL WHERE number = 1"],
+  ["a source fits its direction", "UPDATE ledger_entries SET source = 'purchase' WHERE type = 'debit'"],
+  ["a transfer pays out once", ...transfer(2)],
+  [
+    "a transfer pays out once",
+    ...transfer(1),
+    "UPDATE ledger_entries SET amount = 1 WHERE source = 'transfer_release'"
+  ],
+  [
+    "a transfer pays out once",
+    ...transfer(1),
+    "UPDATE ledger_entries SET reference_id = 'trf_2' WHERE source = 'transfer_release'"
+  ],
+  ["entries are in the order of time", "UPDATE ledger_entries SET at = at - 1 WHERE seq = 3"],
+  ["ledger_buckets says where entries are", "UPDATE ledger_buckets SET last_number = last_number + 1"],
+  ["ledger_buckets says where entries are", "UPDATE ledger_buckets SET bucket = bucket + 1"],
+  ["a call is recorded once", "DROP INDEX usage_records_id", "UPDATE usage_records SET id = 'use_1'"],
+  [
+    "a call is either open or recorded",
+    "UPDATE usage_records SET id = (SELECT replace(id, 'call_', 'use_') FROM ledger_reservations) WHERE seq = 1"
+  ],
+  ["a cost has one debit", "UPDATE usage_records SET cost = cost + 1 WHERE seq = 1"],
+  ["a cost has one debit", "UPDATE usage_records SET cost = 0 WHERE seq = 1"],
+  ["a cost has one debit", "UPDATE usage_records SET billing_account_id = 'bil_other' WHERE seq = 1"],
+  [
+    "a cost has one debit",
+    "UPDATE ledger_entries SET reference_id = (SELECT id FROM usage_records WHERE seq = 1) WHERE type = 'debit'"
+  ],
+  ["a debit has one cost", "UPDATE ledger_entries SET reference_id = 'use_none' WHERE type = 'debit' AND number = 3"],
+  [
+    "the payer is an account of its tenant",
+    "UPDATE usage_records SET billing_source_tenant_id = 'ten_x' WHERE seq = 1"
+  ],
+  ["records are numbered without a gap", "UPDATE usage_records SET number = number + 100 WHERE seq = 2"],
+  ["records are in the order of time", "UPDATE usage_records SET at = at - 1 WHERE seq = 3"],
+  ["usage_counters counts records", "UPDATE usage_counters SET records = records + 1"],
+  ["usage_counters counts records", "DELETE FROM usage_counters"],
+  ["usage_buckets says where records are", "UPDATE usage_buckets SET first_number = 0"],
+  ["usage_buckets says where records are", "UPDATE usage_buckets SET last_at = last_at + 1"],
+  ["usage_buckets says where records are", "DELETE FROM usage_buckets"],
+  ["usage_by_tenant sums the records", "UPDATE usage_by_tenant SET requests = requests + 1"],
+  ["usage_by_tenant sums the records", "UPDATE usage_by_tenant SET units = units + 0.001"],
+  ["usage_by_tenant sums the records", "DELETE FROM usage_by_tenant WHERE usage_type = 'tool'"],
+  ["usage_by_caller sums the records", "UPDATE usage_by_caller SET cost = cost + 1 WHERE grain = 3600000"],
+  ["usage_by_caller sums the records", "UPDATE usage_by_caller SET successes = 0 WHERE grain = 86400000"],
+  ["usage_by_payer sums the records", "UPDATE usage_by_payer SET latency_ms = latency_ms + 1"],
+  [
+    "usage_by_payer sums the records",
+    "UPDATE usage_by_payer SET account_id = 'acc_x' WHERE billing_source_kind = 'team'"
+  ]
+]
+
+describe("Invariants", () => {
+  it.effect("a healthy database has no findings, nor has an empty one", () =>
+    Effect.gen(function* () {
+      expect(yield* verify).toEqual([])
+      yield* healthy
+      expect(yield* verify).toEqual([])
+    }).pipe(Effect.provide(Scene.layer))
+  )
+
+  it.effect.each([0, 1])("a transfer that has paid out %d times is in order", (payments) =>
+    Effect.gen(function* () {
+      yield* healthy
+      yield* change(...transfer(payments))
+      expect(yield* verify).toEqual([])
+    }).pipe(Effect.provide(Scene.layer))
+  )
+
+  it.effect("credit that a sandbox was told to book belongs to no transfer", () =>
+    Effect.gen(function* () {
+      yield* healthy
+      yield* Scene.credit(acme, usd, "transfer_release", "sandbox_1")
+      yield* Scene.credit(acme, usd, "transfer_return", "sandbox_2")
+      expect(yield* verify).toEqual([])
+    }).pipe(Effect.provide(Scene.layer))
+  )
+
+  it.effect.each(broken)("%s", ([check, ...statements]) =>
+    Effect.gen(function* () {
+      yield* healthy
+      yield* change(...statements)
+      const findings = yield* verify
+      expect(findings.map((finding) => finding.check)).toContain(check)
+      for (const { expected, found, id, message } of findings) {
+        expect({ expected, found, id }).toEqual({
+          expected: expect.any(String),
+          found: expect.any(String),
+          id: expect.any(String)
+        })
+        expect(message).not.toMatch(/null|undefined/)
+      }
+    }).pipe(Effect.provide(Scene.layer))
+  )
+
+  it("each rule is broken here at least once", () => {
+    expect([...new Set(broken.map(([check]) => check))].toSorted()).toEqual(checkNames.toSorted())
+  })
+
+  it.effect("a finding names what is off, and both figures", () =>
+    Effect.gen(function* () {
+      yield* healthy
+      yield* change("UPDATE ledger_accounts SET granted = granted + 1 WHERE id = 'bil_other'")
+      const [finding] = yield* verify
+      expect(finding).toEqual({
+        check: "balance is the sum of its entries",
+        id: "bil_other",
+        expected: "4999999993",
+        found: "4999999994",
+        message: "bil_other has a balance of 4.999999994 USD, but its entries sum to 4.999999993 USD"
+      })
+    }).pipe(Effect.provide(Scene.layer))
+  )
+
+  it.effect("a rule that is broken everywhere does not flood the report", () =>
+    Effect.gen(function* () {
+      yield* Scene.tenant(acme)
+      yield* Effect.forEach(Array.from({ length: 300 }), () => Scene.call({ cost: 1n }), { concurrency: "unbounded" })
+      yield* change("UPDATE ledger_entries SET balance = balance + number")
+      const found = (yield* verify).filter(({ check }) => check === "each balance follows from the one before")
+      expect(found).toHaveLength(findingsMax)
+    }).pipe(Effect.provide(Scene.layer))
+  )
+})

@@ -1,0 +1,195 @@
+/** The real service as its user meets it: a process of its own on a folder of its own, spoken to over HTTP. */
+import { spawn } from "node:child_process"
+import type { ChildProcess } from "node:child_process"
+import { mkdtempSync, rmSync } from "node:fs"
+import { createServer } from "node:net"
+import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+export const root = join(import.meta.dirname, "..", "..")
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into what came, whatever it is
+  readonly body: any
+}
+
+export interface Call {
+  readonly method?: string
+  readonly token?: string
+  readonly json?: unknown
+  readonly headers?: Record<string, string>
+  readonly raw?: string | Uint8Array
+}
+
+/** A person who has signed in to a sandbox. */
+export interface Person {
+  readonly token: string
+  readonly refresh_token: string
+  readonly account_id: string
+  readonly tenant_id: string
+  readonly email: string
+}
+
+export class Service {
+  readonly url: string
+  readonly port: number
+  readonly folder: string
+  readonly process: ChildProcess
+  readonly stderr: Array<string>
+  readonly stdout: Array<string>
+
+  constructor(port: number, folder: string, process: ChildProcess, stdout: Array<string>, stderr: Array<string>) {
+    this.url = `http://127.0.0.1:${port}`
+    this.port = port
+    this.folder = folder
+    this.process = process
+    this.stdout = stdout
+    this.stderr = stderr
+  }
+
+  async call(path: string, { headers, json, method, raw, token }: Call = {}): Promise<Answer> {
+    const response = await fetch(path.startsWith("http") ? path : this.url + path, {
+      method: method ?? (json === undefined && raw === undefined ? "GET" : "POST"),
+      redirect: "manual",
+      headers: {
+        ...(json !== undefined && { "content-type": "application/json" }),
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...headers
+      },
+      ...((json !== undefined || raw !== undefined) && { body: raw ?? JSON.stringify(json) })
+    } as RequestInit)
+    const text = await response.text()
+    let body: unknown = text
+    try {
+      body = JSON.parse(text)
+    } catch {
+      // Not every answer is JSON.
+    }
+    return { status: response.status, headers: response.headers, body }
+  }
+
+  /** Where the sandbox is steered. */
+  async sandbox(): Promise<{ issuer: string; control: string; client_id: string }> {
+    return (await this.call("/v1/sandbox")).body
+  }
+
+  // oxlint-disable-next-line typescript/no-explicit-any -- as above
+  async control(path: string, json?: unknown, method?: string): Promise<any> {
+    const { control } = await this.sandbox()
+    return (await this.call(control + path, { ...(json !== undefined && { json }), ...(method !== undefined && { method }) })).body
+  }
+
+  /** Signs a person in as a browser would, by way of the sandbox's issuer. */
+  async signIn(email: string, claims: object = {}): Promise<Person> {
+    const { client_id, issuer } = await this.sandbox()
+    const { id_token } = (await this.call(`${issuer}/token`, { json: { email, ...claims } })).body
+    const signedIn = await this.call("/v1/auth/google", { json: { id_token, client_id } })
+    if (signedIn.status !== 200) throw new Error(`sign-in answered ${signedIn.status} ${JSON.stringify(signedIn.body)}`)
+    const { access_token: token, refresh_token } = signedIn.body.result.token_response
+    const { account } = (await this.call("/v1/me", { token })).body.result
+    return { token, refresh_token, account_id: account.id, tenant_id: account.tenant_id, email }
+  }
+
+  /** An API key of the person's tenant. */
+  async key(person: Person): Promise<string> {
+    const made = await this.call(`/v1/tenants/${person.tenant_id}/applications`, {
+      token: person.token,
+      json: { name: "test", description: "" }
+    })
+    if (made.status !== 201) throw new Error(`making a key answered ${made.status} ${JSON.stringify(made.body)}`)
+    return made.body.result.api_key
+  }
+
+  async balance(person: Person): Promise<number> {
+    const { body } = await this.call(`/v1/tenants/${person.tenant_id}/billing/credits`, { token: person.token })
+    return body.result.balance
+  }
+
+  // oxlint-disable-next-line typescript/no-explicit-any -- as above
+  async ledger(person: Person): Promise<ReadonlyArray<any>> {
+    return (await this.call(`/v1/tenants/${person.tenant_id}/billing/ledger?per_page=200`, { token: person.token })).body
+      .result.records
+  }
+
+  // oxlint-disable-next-line typescript/no-explicit-any -- as above
+  async usage(person: Person): Promise<ReadonlyArray<any>> {
+    return (await this.call(`/v1/tenants/${person.tenant_id}/usage?per_page=200`, { token: person.token })).body.result
+      .records
+  }
+
+  /** Ends the process and answers its exit code, or the signal that ended it. */
+  end(signal: NodeJS.Signals = "SIGTERM"): Promise<number | NodeJS.Signals | null> {
+    const { exitCode, signalCode } = this.process
+    if (exitCode !== null || signalCode !== null) return Promise.resolve(exitCode ?? signalCode)
+    return new Promise((resolve) => {
+      this.process.once("exit", (code, killed) => resolve(code ?? killed))
+      this.process.kill(signal)
+    })
+  }
+
+  /** Ends the process and removes its folder. */
+  async discard(): Promise<void> {
+    await this.end("SIGKILL")
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+}
+
+export const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const server = createServer()
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+
+export const freshFolder = (): string => mkdtempSync(join(tmpdir(), "tollgate-"))
+
+export interface StartOptions {
+  readonly folder?: string
+  readonly port?: number
+  readonly args?: ReadonlyArray<string>
+  readonly env?: Record<string, string>
+}
+
+/** Starts `serve` and waits until it is ready; fails with what it said if it ends instead. */
+export const start = async (options: StartOptions = {}): Promise<Service> => {
+  const port = options.port ?? (await freePort())
+  const folder = options.folder ?? freshFolder()
+  const child = spawn(process.execPath, ["dist/main.js", "serve", ...(options.args ?? [])], {
+    cwd: root,
+    env: { ...process.env, HOST: "127.0.0.1", PORT: String(port), DATA_DIR: folder, LOG_LEVEL: "warning", ...options.env },
+    stdio: ["ignore", "pipe", "pipe"]
+  })
+  const stdout: Array<string> = []
+  const stderr: Array<string> = []
+  child.stdout.setEncoding("utf8").on("data", (text: string) => stdout.push(text))
+  child.stderr.setEncoding("utf8").on("data", (text: string) => stderr.push(text))
+  const service = new Service(port, folder, child, stdout, stderr)
+  while (child.exitCode === null) {
+    const ready = await fetch(`${service.url}/readyz`).then(
+      (response) => response.status === 200,
+      () => false
+    )
+    if (ready) return service
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error(`serve ended with ${child.exitCode}: ${stdout.join("")}${stderr.join("")}`)
+}
+
+/** Runs a command of the command line to its end. */
+export const command = (
+  args: ReadonlyArray<string>,
+  env: Record<string, string> = {}
+): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> =>
+  new Promise((resolve) => {
+    const child = spawn(process.execPath, ["dist/main.js", ...args], { cwd: root, env: { ...process.env, ...env } })
+    let stdout = ""
+    let stderr = ""
+    child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text))
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text))
+    child.once("close", (code) => resolve({ code, stdout, stderr }))
+  })

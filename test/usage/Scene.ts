@@ -1,0 +1,120 @@
+/** Tenants that spend, over a fresh database: what they did goes through the writer, as it does in the service. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Effect, Layer, TestClock } from "effect"
+import * as Ids from "../../src/kernel/Ids.ts"
+import type { AccountId, TenantId } from "../../src/kernel/Ids.ts"
+import { parse } from "../../src/kernel/Moment.ts"
+import { usd } from "../../src/kernel/Money.ts"
+import type { Nano } from "../../src/kernel/Money.ts"
+import { Ledger } from "../../src/ledger/Ledger.ts"
+import type { CallFacts, CallOutcome, CreditSource, Source } from "../../src/ledger/Transaction.ts"
+import { Writer } from "../../src/ledger/Writer.ts"
+import * as Sql from "../../src/sql/Sql.ts"
+
+/** The books over a database in memory: each time it is provided, a fresh one. */
+export const layer = Ledger.layer.pipe(Layer.provideMerge(Writer.layer), Layer.provideMerge(Sql.layerMemory))
+
+export const acme = "ten_acme" as TenantId
+export const other = "ten_other" as TenantId
+export const ada = "acc_ada" as AccountId
+export const bob = "acc_bob" as AccountId
+
+/** Makes it this instant. */
+export const now = (text: string) => TestClock.setTime(parse(text)!)
+
+export const open = (tenant: TenantId) =>
+  Effect.flatMap(Writer, ({ submit }) =>
+    submit({ postings: [{ _tag: "Open", account: Ids.billingAccountOf(tenant), tenant }], statements: [] })
+  )
+
+export const credit = (tenant: TenantId, amount: Nano, source: CreditSource = "purchase", reference = "pay_1") =>
+  Effect.flatMap(Writer, ({ submit }) =>
+    submit({
+      postings: [
+        { _tag: "Credit", account: Ids.billingAccountOf(tenant), amount, source, reference, description: source }
+      ],
+      statements: []
+    })
+  )
+
+/** A tenant with an account and so much credit. */
+export const tenant = (id: TenantId, amount: Nano = 1_000n * usd) => Effect.zipRight(open(id), credit(id, amount))
+
+export interface Call extends Partial<CallOutcome>, Partial<Omit<CallFacts, "provider">> {
+  /** The tenant that pays, where another's credential called. */
+  readonly payer?: TenantId
+}
+
+/** Sets credit aside for a call, and answers its id. */
+export const reserve = (call: Call = {}) =>
+  Effect.gen(function* () {
+    const { submit } = yield* Writer
+    const id = Ids.at("call", yield* Clock.currentTimeMillis)
+    const tenant_id = call.tenant_id ?? acme
+    const payer = call.payer ?? (tenant_id as TenantId)
+    const source: Source = {
+      billing_account_id: Ids.billingAccountOf(payer),
+      tenant_id: payer,
+      kind: payer === tenant_id ? "own" : "team"
+    }
+    const facts: CallFacts = {
+      account_id: call.account_id ?? ada,
+      tenant_id,
+      application_id: call.application_id ?? null,
+      usage_type: call.usage_type ?? "inference",
+      endpoint: call.endpoint ?? "chat/completions",
+      model: call.model ?? "small",
+      provider: call.provider ?? "here"
+    }
+    const most = call.cost ?? usd
+    yield* submit({
+      postings: [{ _tag: "Reserve", call: id, sources: [source], least: 0n, most, run: "run", facts }],
+      statements: []
+    })
+    return id
+  })
+
+export const settle = (call: string, outcome: Partial<CallOutcome> = {}) =>
+  Effect.flatMap(Writer, ({ submit }) =>
+    submit({
+      postings: [
+        {
+          _tag: "Settle",
+          call,
+          outcome: {
+            cost: outcome.cost ?? usd,
+            prompt_tokens: outcome.prompt_tokens ?? 10,
+            completion_tokens: outcome.completion_tokens ?? 5,
+            units: outcome.units ?? 15,
+            success: outcome.success ?? true,
+            error_type: outcome.error_type ?? null,
+            usage_source: outcome.usage_source ?? "provider",
+            latency_ms: outcome.latency_ms ?? 100
+          }
+        }
+      ],
+      statements: []
+    })
+  )
+
+/** A call from its admission to its end, now; answers the id of its usage record. */
+export const call = (one: Call = {}) =>
+  Effect.gen(function* () {
+    const id = yield* reserve(one)
+    yield* settle(id, one)
+    return Ids.usageOf(id)
+  })
+
+/** Lets others fill the rest of the current bucket but for `left` rows, so that the next calls cross into another. */
+export const crowd = (left: number) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient
+    const at = yield* Clock.currentTimeMillis
+    yield* sql`INSERT INTO usage_records
+      SELECT (((COALESCE(MAX(seq), 0) + ${left} + 1) >> 16) + 1) * 65536 - 1 - ${left}, 'use_crowd' || COALESCE(MAX(seq), 0), 'ten_crowd', 1, ${at},
+        'acc_crowd', NULL, 'tool', 'x', 'x', 'x', 0, 0, 0, 0, 0, 0, 'none', 0, 1, NULL, 'bil_crowd', 'ten_crowd', 'own'
+      FROM usage_records`
+    yield* sql`INSERT INTO ledger_entries
+      SELECT (((COALESCE(MAX(seq), 0) + ${left} + 1) >> 16) + 1) * 65536 - 1 - ${left}, 'bil_crowd', 1, 'credit', 1, 1, 0, 'admin', 'x', 'x', ${at}
+      FROM ledger_entries WHERE true`
+  })
