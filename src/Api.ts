@@ -1,18 +1,26 @@
 /** The contract: every route of the service. The OpenAPI document and the typed client derive from it. */
-import { HttpApi } from "@effect/platform"
+import { HttpApi, OpenApi } from "@effect/platform"
+import { AuthApi } from "./auth/Api.ts"
 import { BillingApi } from "./billing/Api.ts"
 import { InternalError } from "./http/Problems.ts"
 import { ChatApi } from "./chat/Api.ts"
 import { OpsApi } from "./ops/Api.ts"
 import { PricesApi } from "./prices/Api.ts"
 import { SandboxApi } from "./sandbox/Api.ts"
+import { TenantsApi } from "./tenants/Api.ts"
 import { UsageApi } from "./usage/Api.ts"
+import { version } from "./Version.ts"
 
 export class Api extends HttpApi.make("tollgate")
+  .add(AuthApi)
+  .add(TenantsApi)
   .add(PricesApi)
   .add(BillingApi)
   .add(UsageApi)
   .add(ChatApi)
   .add(OpsApi)
   .add(SandboxApi)
-  .addError(InternalError) {}
+  .addError(InternalError)
+  .annotate(OpenApi.Title, "Tollgate")
+  .annotate(OpenApi.Version, version)
+  .annotate(OpenApi.Description, "Metered access to AI models. 1 credit is 1 USD.") {}

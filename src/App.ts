@@ -31,16 +31,24 @@ import { Records } from "./usage/Records.ts"
 import { Sums } from "./usage/Sums.ts"
 import { UsageHttp } from "./usage/Http.ts"
 
-/** Every room's service. What each keeps to itself is provided to it here. */
-export const domains = Layer.mergeAll(Chat.layer, Records.layer, Sums.layer, BillingAccounts.layer).pipe(
-  Layer.provideMerge(Gate.layer)
+/** Every room's service, and below it what it is made of. */
+export const domains = Layer.mergeAll(Chat.layer, Records.layer, Sums.layer, BillingAccounts.layer, Credentials.layer).pipe(
+  Layer.provideMerge(Layer.mergeAll(Gate.layer, Ledger.layer, Sessions.layer, Applications.layer, Identity.layer)),
+  Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
+  Layer.provideMerge(SigningKeys.layer)
 )
 
-export const http = HttpApiBuilder.api(Api).pipe(
+const api = HttpApiBuilder.api(Api).pipe(
   Layer.provide([AuthHttp, BillingHttp, ChatHttp, OpsHttp, PricesHttp, SandboxHttp, TenantsHttp, UsageHttp]),
-  Layer.provide(SecurityHttp),
-  Layer.merge(Frame)
+  Layer.provide(SecurityHttp)
 )
+
+/** The whole HTTP face: the contract's routes, what they share, `/openapi.json` and `/docs`. */
+export const http = Layer.mergeAll(
+  Frame,
+  HttpApiBuilder.middlewareOpenApi({ path: "/openapi.json" }),
+  HttpApiSwagger.layer({ path: "/docs" })
+).pipe(Layer.provideMerge(api))
 
 /** Each is the route of the same name in the contract: authenticated, then handled. */
 export const express = Layer.effect(

@@ -150,6 +150,17 @@ const databaseFile = (url: string | undefined, data_dir: string): Either.Either<
     : Either.right(path)
 }
 
+const logLevels = {
+  trace: LogLevel.Trace,
+  debug: LogLevel.Debug,
+  info: LogLevel.Info,
+  warn: LogLevel.Warning,
+  warning: LogLevel.Warning,
+  error: LogLevel.Error,
+  fatal: LogLevel.Fatal,
+  none: LogLevel.None
+} as const
+
 export const environment: Config.Config<EnvironmentFacts> = Config.all({
   host: Config.string("HOST").pipe(Config.withDefault("127.0.0.1")),
   port: Config.integer("PORT").pipe(
@@ -163,7 +174,14 @@ export const environment: Config.Config<EnvironmentFacts> = Config.all({
     Config.withDefault("svc"),
     Config.validate({ message: "letters and digits", validation: (prefix) => /^[A-Za-z0-9]+$/.test(prefix) })
   ),
-  log_level: Config.logLevel("LOG_LEVEL").pipe(Config.withDefault(LogLevel.Info)),
+  log_level: Config.string("LOG_LEVEL").pipe(
+    Config.withDefault("info"),
+    Config.mapOrFail((name) =>
+      Object.hasOwn(logLevels, name.toLowerCase())
+        ? Either.right(logLevels[name.toLowerCase() as keyof typeof logLevels])
+        : Either.left(ConfigError.InvalidData([], `one of ${Object.keys(logLevels).join(", ")}`))
+    )
+  ),
   secret: optional(Config.redacted("TOLLGATE_SECRET"))
 }).pipe(
   Config.mapOrFail(({ url, ...rest }) =>

@@ -16,7 +16,9 @@ export const parse = (text: string): number | undefined => {
   return Number.isNaN(millis) ? undefined : millis
 }
 
-export const toIso = (millis: number): string => new Date(millis).toISOString()
+export const toDate = (millis: number): Date => new Date(millis)
+
+export const toIso = (millis: number): string => toDate(millis).toISOString()
 
 /** An instant on the wire. */
 export const Moment: Schema.Schema<number, string> = Schema.transformOrFail(Schema.String, Schema.Int, {

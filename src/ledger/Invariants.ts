@@ -77,13 +77,14 @@ const followed = `SELECT *, LAG(number, 1, 0) OVER account AS last_number, LAG(b
 const accounts: ReadonlyArray<Check> = [
   {
     name: "balance is the sum of its entries",
-    query: `SELECT COALESCE(a.id, e.account) AS id, ${text("COALESCE(e.net, 0)")} AS expected,
-        ${text("COALESCE(a.giftable + a.granted, 'no account')")} AS found
-      FROM ledger_accounts a FULL JOIN (
-        SELECT billing_account_id AS account, SUM(CASE type WHEN 'credit' THEN amount ELSE -amount END) AS net
-        FROM ledger_entries GROUP BY billing_account_id
-      ) e ON e.account = a.id
-      WHERE a.id IS NULL OR a.giftable + a.granted <> COALESCE(e.net, 0)`,
+    query: `SELECT id, ${text("COALESCE(made_figure, 0)")} AS expected, ${text("COALESCE(kept_figure, 'no account')")} AS found
+      FROM (${beside(
+        "SELECT id, giftable + granted AS figure FROM ledger_accounts",
+        `SELECT billing_account_id AS id, SUM(CASE type WHEN 'credit' THEN amount ELSE -amount END) AS figure
+          FROM ledger_entries GROUP BY billing_account_id`,
+        ["id"],
+        ["figure"]
+      )}) WHERE kept_figure IS NOT COALESCE(made_figure, 0)`,
     sentence: ({ expected, found, id }) =>
       `${id} has a balance of ${usd(found)}, but its entries sum to ${usd(expected)}`
   },
@@ -115,12 +116,13 @@ const accounts: ReadonlyArray<Check> = [
   },
   {
     name: "reserved is the sum of open reservations",
-    query: `SELECT COALESCE(a.id, r.account) AS id, ${text("COALESCE(r.amount, 0)")} AS expected,
-        ${text("COALESCE(a.reserved, 'no account')")} AS found
-      FROM ledger_accounts a FULL JOIN (
-        SELECT billing_account_id AS account, SUM(amount) AS amount FROM ledger_reservations GROUP BY billing_account_id
-      ) r ON r.account = a.id
-      WHERE a.id IS NULL OR a.reserved <> COALESCE(r.amount, 0)`,
+    query: `SELECT id, ${text("COALESCE(made_figure, 0)")} AS expected, ${text("COALESCE(kept_figure, 'no account')")} AS found
+      FROM (${beside(
+        "SELECT id, reserved AS figure FROM ledger_accounts",
+        "SELECT billing_account_id AS id, SUM(amount) AS figure FROM ledger_reservations GROUP BY billing_account_id",
+        ["id"],
+        ["figure"]
+      )}) WHERE kept_figure IS NOT COALESCE(made_figure, 0)`,
     sentence: ({ expected, found, id }) => `${id} has ${usd(found)} set aside, but its open calls hold ${usd(expected)}`
   },
   {
@@ -314,12 +316,14 @@ const usage: ReadonlyArray<Check> = [
   },
   {
     name: "usage_counters counts records",
-    query: `SELECT COALESCE(c.tenant_id, u.tenant_id) AS id, ${text("COALESCE(u.count, 0)")} AS expected,
-        ${text("COALESCE(c.records, 0)")} AS found
-      FROM usage_counters c FULL JOIN (
-        SELECT tenant_id, COUNT(*) AS count FROM usage_records GROUP BY tenant_id
-      ) u ON u.tenant_id = c.tenant_id
-      WHERE c.records IS NOT u.count`,
+    query: `SELECT tenant_id AS id, ${text("COALESCE(made_records, 0)")} AS expected,
+        ${text("COALESCE(kept_records, 0)")} AS found
+      FROM (${beside(
+        "SELECT * FROM usage_counters",
+        "SELECT tenant_id, COUNT(*) AS records FROM usage_records GROUP BY tenant_id",
+        ["tenant_id"],
+        ["records"]
+      )}) WHERE kept_records IS NOT made_records`,
     sentence: ({ expected, found, id }) => `usage_counters says ${found} records for ${id}, but there are ${expected}`
   },
   {
@@ -358,24 +362,36 @@ export const checkNames: ReadonlyArray<string> = checks.map(({ name }) => name)
 
 // ---- what is kept twice ---------------------------------------------------------------------------------------------------
 
+/**
+ * What is kept beside what it is made of, by key: `kept_` and `made_` of each figure, null where one side lacks the key. They
+ * are sorted together, since in a full join SQLite compares each row with each.
+ */
+function beside(kept: string, made: string, keys: ReadonlyArray<string>, figures: ReadonlyArray<string>): string {
+  const columns = (pick: (side: "kept" | "made", figure: string) => string) =>
+    [...keys, ...figures.flatMap((figure) => [pick("kept", figure), pick("made", figure)])].join(", ")
+  const only = (shown: "kept" | "made") =>
+    columns((side, figure) => `${side === shown ? figure : "NULL"} AS ${side}_${figure}`)
+  return `SELECT ${columns((side, figure) => `MAX(${side}_${figure}) AS ${side}_${figure}`)}
+    FROM (SELECT ${only("kept")} FROM (${kept}) UNION ALL SELECT ${only("made")} FROM (${made}))
+    GROUP BY ${keys.join(", ")}`
+}
+
+function differ(figure: string): string {
+  return `kept_${figure} IS NOT made_${figure}`
+}
+
 /** Compares a table of buckets with the rows that it points to. */
 function bucketsQuery(table: string, owner: string, rows: string, columns: ReadonlyArray<string>): string {
-  const shown = (alias: string) =>
-    `printf('${columns.map((column) => `${column} %d to %d`).join(", ")}', ${columns
-      .map((column) => `${alias}.first_${column}, ${alias}.last_${column}`)
-      .join(", ")})`
-  return `SELECT COALESCE(b.${owner} || ' in bucket ' || b.bucket, r.owner || ' in bucket ' || r.bucket) AS id,
-      CASE WHEN r.owner IS NULL THEN 'none' ELSE ${shown("r")} END AS expected,
-      CASE WHEN b.${owner} IS NULL THEN 'nothing' ELSE ${shown("b")} END AS found
-    FROM ${table} b FULL JOIN (
-      SELECT ${owner} AS owner, seq >> ${bucketShift} AS bucket,
-        ${columns.map((column) => `MIN(${column}) AS first_${column}, MAX(${column}) AS last_${column}`).join(", ")}
-      FROM ${rows} GROUP BY 1, 2
-    ) r ON r.owner = b.${owner} AND r.bucket = b.bucket
-    WHERE ${columns
-      .flatMap((column) => [`first_${column}`, `last_${column}`])
-      .map((column) => `b.${column} IS NOT r.${column}`)
-      .join(" OR ")}`
+  const figures = columns.flatMap((column) => [`first_${column}`, `last_${column}`])
+  const made = `SELECT ${owner}, seq >> ${bucketShift} AS bucket,
+      ${columns.map((column) => `MIN(${column}) AS first_${column}, MAX(${column}) AS last_${column}`).join(", ")}
+    FROM ${rows} GROUP BY 1, 2`
+  const shown = (side: string) =>
+    `CASE WHEN ${side}_first_number IS NULL THEN 'nothing' ELSE printf(
+      '${columns.map((column) => `${column} %d to %d`).join(", ")}', ${figures.map((figure) => `${side}_${figure}`).join(", ")}) END`
+  return `SELECT ${owner} || ' in bucket ' || bucket AS id, ${shown("made")} AS expected, ${shown("kept")} AS found
+    FROM (${beside(`SELECT * FROM ${table}`, made, [owner, "bucket"], figures)})
+    WHERE ${figures.map(differ).join(" OR ")}`
 }
 
 /** Compares a rollup with the records that it sums. `keys`: what each column of its key is of a record. */
@@ -390,23 +406,24 @@ function rollup(table: string, from: string, keys: { readonly [column: string]: 
     cost: "SUM(r.cost)",
     latency_ms: "SUM(r.latency_ms)"
   }
-  const exact = Object.keys(sums).filter((column) => column !== "units")
-  const shown = (alias: string) =>
-    `CASE WHEN ${alias}.requests IS NULL THEN 'nothing' ELSE printf(
-      '%d calls, %d good, %d and %d tokens, %.12g units, %d nano-USD, %d ms', ${Object.keys(sums)
-        .map((column) => `${alias}.${column}`)
+  const figures = Object.keys(sums)
+  const made = `SELECT ${[...Object.entries(keys), ...Object.entries(sums)].map(([name, sum]) => `${sum} AS ${name}`).join(", ")}
+    FROM ${from} GROUP BY ${columns.map((_, i) => i + 1).join(", ")}`
+  const shown = (side: string) =>
+    `CASE WHEN ${side}_requests IS NULL THEN 'nothing' ELSE printf(
+      '%d calls, %d good, %d and %d tokens, %.12g units, %d nano-USD, %d ms', ${figures
+        .map((figure) => `${side}_${figure}`)
         .join(", ")}) END`
   return {
     name: `${table} sums the records`,
-    query: `SELECT ${columns.map((column) => `COALESCE(kept.${column}, made.${column})`).join(" || '/' || ")} AS id,
-        ${shown("made")} AS expected, ${shown("kept")} AS found
-      FROM ${table} kept FULL JOIN (
-        SELECT ${[...Object.entries(keys), ...Object.entries(sums)].map(([column, sum]) => `${sum} AS ${column}`).join(", ")}
-        FROM ${from} GROUP BY ${columns.map((_, i) => i + 1).join(", ")}
-      ) made ON ${columns.map((column) => `made.${column} = kept.${column}`).join(" AND ")}
-      WHERE ${exact.map((column) => `kept.${column} IS NOT made.${column}`).join(" OR ")}
+    query: `SELECT ${columns.join(" || '/' || ")} AS id, ${shown("made")} AS expected, ${shown("kept")} AS found
+      FROM (${beside(`SELECT * FROM ${table}`, made, columns, figures)})
+      WHERE ${figures
+        .filter((figure) => figure !== "units")
+        .map(differ)
+        .join(" OR ")}
         -- Units may be fractions, and a sum of those depends on its order.
-        OR ABS(kept.units - made.units) > 1e-9 * (1 + ABS(made.units))`,
+        OR ABS(kept_units - made_units) > 1e-9 * (1 + ABS(made_units))`,
     sentence: ({ expected, found, id }) => `${table} says ${found} for ${id}, but the records sum to ${expected}`
   }
 }

@@ -44,9 +44,10 @@ const make = Effect.gen(function* () {
     const newest = total - (page.page - 1) * page.per_page
     const oldest = Math.max(1, newest - page.per_page + 1)
     if (newest < 1) return paginated(page, total, [])
-    // The expression is the index's own, to the letter: SQLite would not recognise it with a parameter in it.
+    // The expression is the index's own, to the letter, and `+` takes the column's affinity from the bucket: without either,
+    // SQLite scans the table instead.
     const rows = yield* sql<EntryRow>`SELECT ${sql.literal(entrySelection)} FROM ledger_buckets b
-      CROSS JOIN ledger_entries e ON ${sql.literal(`e.seq >> ${bucketShift}`)} = b.bucket
+      CROSS JOIN ledger_entries e ON ${sql.literal(`e.seq >> ${bucketShift} = +b.bucket`)}
         AND e.billing_account_id = b.billing_account_id AND e.number BETWEEN ${oldest} AND ${newest}
       WHERE b.billing_account_id = ${id} AND b.first_number <= ${newest} AND b.last_number >= ${oldest}
       ORDER BY e.number DESC`

@@ -21,7 +21,8 @@ interface Demo {
   readonly api_key: string
 }
 
-const ask = async (url: string, token: string | undefined, body: object | undefined): Promise<Record<string, never>> => {
+// oxlint-disable-next-line typescript/no-explicit-any -- our own answers, whose shapes stand where they are used
+const ask = async (url: string, token: string | undefined, body: object | undefined): Promise<any> => {
   const response = await fetch(url, {
     method: body === undefined ? "GET" : "POST",
     headers: {
@@ -31,7 +32,7 @@ const ask = async (url: string, token: string | undefined, body: object | undefi
     ...(body !== undefined && { body: JSON.stringify(body) })
   })
   if (!response.ok) throw new Error(`${url} answered ${response.status}: ${await response.text()}`)
-  return (await response.json()) as Record<string, never>
+  return response.json()
 }
 
 /** The text of the greeting. */

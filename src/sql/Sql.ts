@@ -7,10 +7,12 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import { Effect, Layer } from "effect"
 import ledger from "./migrations/0001_ledger.ts"
+import identity from "./migrations/0002_identity.ts"
 
 /** Append only: a database that has applied one never looks at it again. The table is ours, so a host's migrations stay its own. */
 export const migrations = {
-  "0001_ledger": ledger
+  "0001_ledger": ledger,
+  "0002_identity": identity
 }
 
 const table = "tollgate_migrations"

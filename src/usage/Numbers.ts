@@ -42,8 +42,9 @@ export const make = (sql: SqlClient) => {
     CROSS JOIN usage_records r ON ${inBucket} AND r.tenant_id = b.tenant_id AND r.number >= ${from} AND r.number < ${to}
     WHERE b.tenant_id = ${tenant} AND b.first_number < ${to} AND b.last_number >= ${from}`
 
-  // The expression is the index's own, to the letter: SQLite would not recognise it with a parameter in it.
-  const inBucket = sql.literal(`r.seq >> ${bucketShift} = b.bucket`)
+  // The expression is the index's own, to the letter, and `+` takes the column's affinity from the bucket: without either,
+  // SQLite scans the table instead.
+  const inBucket = sql.literal(`r.seq >> ${bucketShift} = +b.bucket`)
 
   /** The first number at or after an instant: of the last bucket that began before it, the place where its time would be. */
   const numberAt = Effect.fnUntraced(function* (tenant: string, at: number) {

@@ -2,7 +2,7 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Context, Effect, Layer } from "effect"
-import type { InvalidRequest } from "../http/Problems.ts"
+import { InvalidRequest } from "../http/Problems.ts"
 import type { TenantId } from "../kernel/Ids.ts"
 import { fromRow } from "../kernel/Money.ts"
 import { paginated } from "../kernel/Page.ts"
@@ -21,6 +21,12 @@ interface Contract {
   readonly page: (tenant: TenantId, query: RecordsQuery) => Effect.Effect<RecordPage, InvalidRequest>
 }
 
+/**
+ * How deep pages by number reach in another order than that of time, where a page costs as much as all before it. A walk by
+ * cursor has no such end.
+ */
+export const depthMax = 20_000
+
 export class Records extends Context.Tag("tollgate/usage/Records")<Records, Contract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Records, make))
 }
@@ -28,12 +34,16 @@ export class Records extends Context.Tag("tollgate/usage/Records")<Records, Cont
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const numbers = Numbers.make(sql)
-  // A window may be long, and what a deep page in another order than that of time holds on to grows with it: one at a time.
+  // Such a page may hold on to `depthMax` places for as long as it reads: one at a time.
   const sorting = yield* Effect.makeSemaphore(1)
 
   const page = Effect.fn("Records.page")(function* (tenant: TenantId, query: RecordsQuery) {
     const walk = yield* walkOf(query)
     const { per_page } = query
+    if (walk.sort !== "timestamp" && walk.after === null && walk.page * per_page > depthMax) {
+      const rule = `within the first ${depthMax} records when sorted by ${walk.sort}; beyond, go on by cursor`
+      return yield* new InvalidRequest({ details: { field: "page", rule } })
+    }
     const window = yield* Effect.orDie(numbers.range(tenant, walk))
     const read = walk.sort === "timestamp" ? byTime : byValue
     const { more, rows } = yield* Effect.orDie(read(tenant, walk, window, per_page))

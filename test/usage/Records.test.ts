@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Schema, TestClock } from "effect"
 import { hour, parse } from "../../src/kernel/Moment.ts"
 import { usd } from "../../src/kernel/Money.ts"
-import { Records } from "../../src/usage/Records.ts"
+import { depthMax, Records } from "../../src/usage/Records.ts"
 import { RecordPage, sorts } from "../../src/usage/Usage.ts"
 import type { RecordsQuery, UsageRecord } from "../../src/usage/Usage.ts"
 import * as Scene from "./Scene.ts"
@@ -229,6 +229,10 @@ describe("Records", () => {
       expect(yield* refused({ direction: "up" })).toEqual(invalid("direction", "asc or desc"))
       expect(yield* refused({ start_date: "yesterday" })).toEqual(invalid("start_date", "an RFC 3339 date and time"))
       expect(yield* refused({ end_date: "2026-02-30" })).toEqual(invalid("end_date", "an RFC 3339 date and time"))
+      expect(yield* refused({ sort: "cost", page: depthMax / 50 + 1 })).toEqual(
+        invalid("page", "within the first 20000 records when sorted by cost; beyond, go on by cursor")
+      )
+      expect((yield* page({ sort: "cost", page: depthMax / 50 })).records).toEqual([])
       const rule = "the next_cursor of an earlier page"
       for (const text of ["", "2", "%%%", btoa("{}"), btoa('{"sort":"model"}'), btoa("[1")]) {
         expect(yield* refused({ cursor: text })).toEqual(invalid("cursor", rule))

@@ -1,0 +1,45 @@
+/** People, the organisations they belong to, and what is shown of them. */
+import { Schema } from "effect"
+import { AccountId, TenantId } from "../kernel/Ids.ts"
+import { Moment } from "../kernel/Moment.ts"
+import { Usd } from "../kernel/Money.ts"
+
+export const Role = Schema.Literal("owner", "admin", "member")
+export type Role = typeof Role.Type
+
+export const MembershipStatus = Schema.Literal("active", "invited", "suspended", "removed")
+
+/** An account as its owner sees it. `tenant_id`, `role` and `status` are those of its home tenant. */
+export const Account = Schema.Struct({
+  id: AccountId,
+  tenant_id: TenantId,
+  email: Schema.String,
+  name: Schema.String,
+  role: Role,
+  status: MembershipStatus,
+  created_at: Moment,
+  updated_at: Moment
+}).annotations({ identifier: "Account" })
+export interface Account extends Schema.Schema.Type<typeof Account> {}
+
+export const Me = Schema.Struct({
+  account: Account,
+  identity: Schema.Struct({ email: Schema.String, provider: Schema.String, provider_id: Schema.String }),
+  verification: Schema.Struct({
+    email_verified: Schema.Boolean,
+    /** `pending`: the grant waits for the address to be verified. */
+    signup_grant: Schema.Literal("claimed", "pending", "none"),
+    grant_amount: Schema.optional(Usd)
+  })
+}).annotations({ identifier: "Me" })
+export interface Me extends Schema.Schema.Type<typeof Me> {}
+
+export const Membership = Schema.Struct({
+  tenant_id: TenantId,
+  tenant_name: Schema.String,
+  role: Role,
+  status: MembershipStatus,
+  is_home: Schema.Boolean,
+  plan: Schema.Struct({ status: Schema.String, seats: Schema.Int })
+}).annotations({ identifier: "Membership" })
+export interface Membership extends Schema.Schema.Type<typeof Membership> {}

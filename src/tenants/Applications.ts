@@ -1,0 +1,132 @@
+/** Applications of a tenant and their API keys: made, listed, renamed, deleted, and recognised when they call. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Context, Duration, Effect, Layer } from "effect"
+import { randomBytes } from "node:crypto"
+import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
+import { Brand } from "../Brand.ts"
+import type { CallerFacts } from "../http/Caller.ts"
+import * as Ids from "../kernel/Ids.ts"
+import type { ApplicationId, TenantId } from "../kernel/Ids.ts"
+import { paginated } from "../kernel/Page.ts"
+import type { PageOf } from "../kernel/Page.ts"
+import { statement } from "../ledger/Transaction.ts"
+import { Writer } from "../ledger/Writer.ts"
+import type { Application, ApplicationChange, ApplicationPage, ApplicationWithKey, NewApplication } from "./Application.ts"
+import { ApplicationNotFound } from "./Problems.ts"
+
+interface Contract {
+  /** The key is in the answer, and nowhere else ever again. */
+  readonly create: (caller: CallerFacts, draft: NewApplication) => Effect.Effect<ApplicationWithKey>
+  readonly list: (tenant: TenantId, page: PageOf) => Effect.Effect<typeof ApplicationPage.Type>
+  readonly find: (tenant: TenantId, id: ApplicationId) => Effect.Effect<Application, ApplicationNotFound>
+  readonly change: (
+    tenant: TenantId,
+    id: ApplicationId,
+    change: ApplicationChange
+  ) => Effect.Effect<Application, ApplicationNotFound>
+  /** Its key stops at once in this process, and within `cacheLifetime` in others. */
+  readonly remove: (tenant: TenantId, id: ApplicationId) => Effect.Effect<Application, ApplicationNotFound>
+  /** Who calls with this key; `undefined` where there is no such key, or no more. */
+  readonly callerOf: (key: string) => Effect.Effect<CallerFacts | undefined>
+}
+
+/** How long a key is taken for valid without another look. The specification allows five minutes. */
+export const cacheLifetime = Duration.minutes(1)
+const cachedMax = 50_000
+
+export class Applications extends Context.Tag("tollgate/tenants/Applications")<Applications, Contract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Applications, make))
+}
+
+interface Row extends Application {
+  readonly tenant_id: TenantId
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const writer = yield* Writer
+  const secret = yield* DeploymentSecret
+  const brand = yield* Brand
+  const cache = new Map<string, { readonly caller: CallerFacts; readonly until: number }>()
+
+  const write = (text: Parameters<typeof statement>[0]) =>
+    Effect.orDie(writer.submit({ postings: [], statements: [statement(text)] }))
+
+  const create = Effect.fn("Applications.create")(function* (caller: CallerFacts, { description, name }: NewApplication) {
+    const now = yield* Clock.currentTimeMillis
+    const api_key = `${brand.key_prefix}-prod-${randomBytes(32).toString("hex")}`
+    const application: Application = {
+      id: Ids.at("app", now) as ApplicationId,
+      name,
+      description,
+      account_id: caller.account_id,
+      key_hash: secret.hash("api_key", api_key),
+      key_prefix: api_key.slice(0, brand.key_prefix.length + 10),
+      last_used_at: null,
+      created_at: now,
+      updated_at: now
+    }
+    yield* write(sql`INSERT INTO tenants_applications ${sql.insert({ ...application, tenant_id: caller.tenant_id })}`)
+    return { ...application, api_key }
+  })
+
+  const list = Effect.fn("Applications.list")(function* (tenant: TenantId, page: PageOf) {
+    const [count] = yield* sql<{ n: number }>`SELECT count(*) AS n FROM tenants_applications WHERE tenant_id = ${tenant}`
+    const rows = yield* sql<Row>`SELECT * FROM tenants_applications WHERE tenant_id = ${tenant}
+      ORDER BY id DESC LIMIT ${page.per_page} OFFSET ${(page.page - 1) * page.per_page}`
+    return paginated(page, count?.n ?? 0, rows)
+  }, Effect.orDie)
+
+  const find = Effect.fn("Applications.find")(function* (tenant: TenantId, id: ApplicationId) {
+    const [row] = yield* sql<Row>`SELECT * FROM tenants_applications WHERE tenant_id = ${tenant} AND id = ${id}`.pipe(
+      Effect.orDie
+    )
+    return row ?? (yield* new ApplicationNotFound())
+  })
+
+  const change = Effect.fn("Applications.change")(function* (
+    tenant: TenantId,
+    id: ApplicationId,
+    { description, name }: ApplicationChange
+  ) {
+    const now = yield* Clock.currentTimeMillis
+    yield* write(sql`UPDATE tenants_applications SET name = coalesce(${name ?? null}, name),
+      description = coalesce(${description ?? null}, description), updated_at = ${now}
+      WHERE tenant_id = ${tenant} AND id = ${id}`)
+    return yield* find(tenant, id)
+  })
+
+  const remove = Effect.fn("Applications.remove")(function* (tenant: TenantId, id: ApplicationId) {
+    const application = yield* find(tenant, id)
+    yield* write(sql`DELETE FROM tenants_applications WHERE tenant_id = ${tenant} AND id = ${id}`)
+    cache.delete(application.key_hash)
+    return application
+  })
+
+  const look = Effect.fnUntraced(function* (hash: string, now: number) {
+    const [row] = yield* sql<Row>`SELECT * FROM tenants_applications WHERE key_hash = ${hash}`.pipe(Effect.orDie)
+    if (row === undefined) return undefined
+    const caller: CallerFacts = {
+      account_id: row.account_id,
+      tenant_id: row.tenant_id,
+      application_id: row.id,
+      credential: "api_key",
+      team_first: false
+    }
+    if (cache.size >= cachedMax) cache.delete(cache.keys().next().value!)
+    cache.set(hash, { caller, until: now + Duration.toMillis(cacheLifetime) })
+    // Once for each time it is looked up, and nobody waits for it.
+    yield* Effect.forkDaemon(write(sql`UPDATE tenants_applications SET last_used_at = ${now} WHERE id = ${row.id}`))
+    return caller
+  })
+
+  const callerOf = (key: string): Effect.Effect<CallerFacts | undefined> =>
+    Effect.clockWith((clock) => {
+      const now = clock.unsafeCurrentTimeMillis()
+      const hash = secret.hash("api_key", key)
+      const known = cache.get(hash)
+      return known !== undefined && known.until > now ? Effect.succeed(known.caller) : look(hash, now)
+    })
+
+  return { create, list, find, change, remove, callerOf } satisfies Contract
+})

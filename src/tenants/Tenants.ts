@@ -1,0 +1,226 @@
+/** Accounts and the tenants they belong to: made at the first sign-in, read back ever after. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Context, Effect, Layer } from "effect"
+import * as Ids from "../kernel/Ids.ts"
+import type { AccountId, TenantId } from "../kernel/Ids.ts"
+import { statement } from "../ledger/Transaction.ts"
+import type { Posting, Statement } from "../ledger/Transaction.ts"
+import { Writer } from "../ledger/Writer.ts"
+import { PriceList } from "../prices/PriceList.ts"
+import type { VerifiedIdentity } from "../upstream/Identity.ts"
+import type { Account, Me, Membership } from "./Account.ts"
+import { AccountNotFound } from "./Problems.ts"
+
+interface Contract {
+  /**
+   * The account of a person whom a provider vouches for, made with its home tenant and signup credit if there is none. Whatever
+   * races, an identity has one account, and an account is granted its credit once, when its address is first verified.
+   */
+  readonly welcome: (identity: VerifiedIdentity) => Effect.Effect<Welcomed>
+  readonly me: (account: AccountId) => Effect.Effect<Me, AccountNotFound>
+  /** The account as `viewer` may see it: their own, or one with whom they share a tenant. */
+  readonly account: (viewer: AccountId, account: AccountId) => Effect.Effect<Account, AccountNotFound>
+  /** Those that have not ended, the home tenant first. */
+  readonly memberships: (account: AccountId) => Effect.Effect<ReadonlyArray<Membership>>
+  readonly isActiveMember: (account: AccountId, tenant: TenantId) => Effect.Effect<boolean>
+}
+
+export interface Welcomed {
+  readonly account_id: AccountId
+  readonly home_tenant_id: TenantId
+  readonly created: boolean
+}
+
+export class Tenants extends Context.Tag("tollgate/tenants/Tenants")<Tenants, Contract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Tenants, make))
+}
+
+interface AccountRow {
+  readonly id: AccountId
+  readonly home_tenant_id: TenantId
+  readonly email: string
+  readonly name: string
+  readonly email_verified: number
+  readonly granted_at: number | null
+  readonly created_at: number
+  readonly updated_at: number
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const writer = yield* Writer
+  const prices = yield* PriceList
+
+  const byIdentity = ({ provider, subject }: VerifiedIdentity) =>
+    sql<AccountRow>`SELECT a.* FROM tenants_identities i JOIN tenants_accounts a ON a.id = i.account_id
+      WHERE i.provider = ${provider} AND i.subject = ${subject}`.pipe(Effect.orDie)
+
+  const byVerifiedEmail = (email: string) =>
+    sql<AccountRow>`SELECT * FROM tenants_accounts WHERE email = ${email} AND email_verified = 1`.pipe(Effect.orDie)
+
+  const link = ({ email, provider, subject }: VerifiedIdentity, account: string): Statement =>
+    statement(
+      sql`INSERT INTO tenants_identities (provider, subject, account_id, email)
+        VALUES (${provider}, ${subject}, ${account}, ${email}) ON CONFLICT DO NOTHING RETURNING account_id`,
+      1
+    )
+
+  const grants = (account: string, tenant: string): ReadonlyArray<Posting> =>
+    (
+      [
+        ["signup_grant", prices.default_new_credits, "credit for signing up"],
+        ["registration_bonus", prices.default_registration_credits, "registration bonus"]
+      ] as const
+    )
+      .filter(([, amount]) => amount > 0n)
+      .map(([source, amount, description]) => ({
+        _tag: "Credit",
+        account: Ids.billingAccountOf(tenant),
+        amount,
+        source,
+        reference: account,
+        description
+      }))
+
+  /** Account, home tenant and billing account in one transaction; refused whole if somebody was faster. */
+  const create = Effect.fnUntraced(function* (identity: VerifiedIdentity) {
+    const now = yield* Clock.currentTimeMillis
+    const account = Ids.at("acc", now) as AccountId
+    const tenant = Ids.at("ten", now) as TenantId
+    const verified = identity.email_verified
+    yield* writer.submit({
+      postings: [
+        { _tag: "Open", account: Ids.billingAccountOf(tenant), tenant },
+        ...(verified ? grants(account, tenant) : [])
+      ],
+      statements: [
+        link(identity, account),
+        statement(
+          sql`INSERT INTO tenants_accounts
+            (id, home_tenant_id, email, name, email_verified, granted_at, created_at, updated_at)
+            VALUES (${account}, ${tenant}, ${identity.email}, ${identity.name}, ${verified ? 1 : 0},
+              ${verified ? now : null}, ${now}, ${now}) ON CONFLICT DO NOTHING RETURNING id`,
+          1
+        ),
+        statement(sql`INSERT INTO tenants_tenants (id, name, created_at) VALUES (${tenant}, ${identity.name}, ${now})`),
+        statement(sql`INSERT INTO tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
+          VALUES (${account}, ${tenant}, 'owner', 'active', ${now}, ${now})`)
+      ]
+    })
+    return { account_id: account, home_tenant_id: tenant, created: true }
+  })
+
+  /** The first sign-in with a verified address after one without: the credit that waited for it. */
+  const verifyEmail = Effect.fnUntraced(function* (row: AccountRow, { email }: VerifiedIdentity) {
+    const now = yield* Clock.currentTimeMillis
+    yield* writer.submit({
+      postings: row.granted_at === null ? grants(row.id, row.home_tenant_id) : [],
+      statements: [
+        statement(
+          sql`UPDATE tenants_accounts SET email = ${email}, email_verified = 1,
+            granted_at = coalesce(granted_at, ${now}), updated_at = ${now}
+            WHERE id = ${row.id} AND email_verified = 0
+              AND NOT EXISTS (SELECT 1 FROM tenants_accounts WHERE email = ${email} AND email_verified = 1)
+            RETURNING id`,
+          1
+        )
+      ]
+    })
+  })
+
+  const welcome = Effect.fn("Tenants.welcome")(function* (identity: VerifiedIdentity): Effect.fn.Return<Welcomed> {
+    const [known] = yield* byIdentity(identity)
+    if (known !== undefined) {
+      if (identity.email_verified && known.email_verified === 0) {
+        // Lost to a sign-in beside it, or the address is somebody else's already: there is nothing to claim.
+        yield* Effect.catchTag(verifyEmail(known, identity), "Conflict", () => Effect.void).pipe(Effect.orDie)
+      }
+      return { account_id: known.id, home_tenant_id: known.home_tenant_id, created: false }
+    }
+    // Who proves the same address by another provider is the same person. An unverified address proves nothing.
+    const [same] = identity.email_verified ? yield* byVerifiedEmail(identity.email) : []
+    const attempt =
+      same === undefined
+        ? create(identity)
+        : Effect.as(writer.submit({ postings: [], statements: [link(identity, same.id)] }), {
+            account_id: same.id,
+            home_tenant_id: same.home_tenant_id,
+            created: false
+          })
+    // Somebody was faster: now there is something to find.
+    return yield* Effect.catchTag(attempt, "Conflict", () => welcome(identity)).pipe(Effect.orDie)
+  })
+
+  const find = Effect.fnUntraced(function* (account: AccountId) {
+    const [row] = yield* sql<AccountRow & { readonly role: Account["role"]; readonly status: Account["status"] }>`
+      SELECT a.*, m.role, m.status FROM tenants_accounts a
+      JOIN tenants_memberships m ON m.account_id = a.id AND m.tenant_id = a.home_tenant_id
+      WHERE a.id = ${account}`.pipe(Effect.orDie)
+    return row ?? (yield* new AccountNotFound())
+  })
+
+  const shown = (row: AccountRow & Pick<Account, "role" | "status">): Account => ({
+    id: row.id,
+    tenant_id: row.home_tenant_id,
+    email: row.email,
+    name: row.name,
+    role: row.role,
+    status: row.status,
+    created_at: row.created_at,
+    updated_at: row.updated_at
+  })
+
+  const me = Effect.fn("Tenants.me")(function* (account: AccountId) {
+    const row = yield* find(account)
+    const [identity] = yield* sql<{ provider: string; subject: string; email: string }>`
+      SELECT provider, subject, email FROM tenants_identities WHERE account_id = ${account}
+      ORDER BY provider LIMIT 1`.pipe(Effect.orDie)
+    const grant = prices.default_new_credits + prices.default_registration_credits
+    const signup_grant = row.granted_at !== null ? "claimed" : grant > 0n ? "pending" : "none"
+    return {
+      account: shown(row),
+      identity: {
+        email: identity?.email ?? row.email,
+        provider: identity?.provider ?? "",
+        provider_id: identity?.subject ?? ""
+      },
+      verification: {
+        email_verified: row.email_verified === 1,
+        signup_grant,
+        ...(signup_grant !== "none" && { grant_amount: grant })
+      }
+    } as const
+  })
+
+  const account = Effect.fn("Tenants.account")(function* (viewer: AccountId, account: AccountId) {
+    if (viewer === account) return shown(yield* find(account))
+    const [shared] = yield* sql`SELECT 1 FROM tenants_memberships a
+      JOIN tenants_memberships b ON b.tenant_id = a.tenant_id AND b.account_id = ${account} AND b.status = 'active'
+      WHERE a.account_id = ${viewer} AND a.status = 'active' LIMIT 1`.pipe(Effect.orDie)
+    if (shared === undefined) return yield* new AccountNotFound()
+    return shown(yield* find(account))
+  })
+
+  const memberships = Effect.fn("Tenants.memberships")(function* (account: AccountId) {
+    const rows = yield* sql<{
+      tenant_id: TenantId
+      tenant_name: string
+      role: Account["role"]
+      status: Account["status"]
+      is_home: number
+    }>`SELECT m.tenant_id, t.name AS tenant_name, m.role, m.status, m.tenant_id = a.home_tenant_id AS is_home
+      FROM tenants_memberships m JOIN tenants_tenants t ON t.id = m.tenant_id JOIN tenants_accounts a ON a.id = m.account_id
+      WHERE m.account_id = ${account} AND m.status <> 'removed'
+      ORDER BY is_home DESC, m.created_at, m.tenant_id`.pipe(Effect.orDie)
+    return rows.map((row) => ({ ...row, is_home: row.is_home === 1, plan: { status: "none", seats: 0 } }))
+  })
+
+  const isActiveMember = (account: AccountId, tenant: TenantId) =>
+    sql`SELECT 1 FROM tenants_memberships
+      WHERE account_id = ${account} AND tenant_id = ${tenant} AND status = 'active'`.pipe(
+      Effect.orDie,
+      Effect.map((rows) => rows.length > 0)
+    )
+
+  return { welcome, me, account, memberships, isActiveMember } satisfies Contract
+})

@@ -1,0 +1,119 @@
+/**
+ * The identity providers that people sign in with: OpenID Connect issuers, their tokens verified against their published keys.
+ * The two names are only names; any issuer can stand behind them.
+ */
+import { Clock, Context, Effect, Layer } from "effect"
+import { createRemoteJWKSet, errors, jwtVerify } from "jose"
+import type { JWTVerifyGetKey } from "jose"
+import { IdentityProviderUnavailable, IdentityProviderUnconfigured, IdentityRejected } from "../auth/Problems.ts"
+import { toDate } from "../kernel/Moment.ts"
+
+export type ProviderName = "google" | "microsoft"
+
+export interface ProviderSettings {
+  readonly issuer: string
+  /** The client ids for which its tokens may have been made. */
+  readonly audiences: ReadonlyArray<string>
+  /** Where its keys are; its discovery document says so if this does not. */
+  readonly jwks_uri?: string | undefined
+  /** Its addresses are verified even where its tokens do not say so. */
+  readonly trust_email?: boolean | undefined
+}
+
+export class IdentityProviders extends Context.Tag("tollgate/upstream/IdentityProviders")<
+  IdentityProviders,
+  { readonly [provider in ProviderName]?: ProviderSettings | undefined }
+>() {}
+
+/** A person as the provider vouches for them. */
+export interface VerifiedIdentity {
+  readonly provider: ProviderName
+  readonly subject: string
+  /** In lower case; empty where the provider gives none. */
+  readonly email: string
+  readonly email_verified: boolean
+  readonly name: string
+}
+
+export type IdentityProblem = IdentityRejected | IdentityProviderUnavailable | IdentityProviderUnconfigured
+
+interface Contract {
+  readonly verify: (
+    provider: ProviderName,
+    tokens: { readonly id_token?: string | undefined; readonly access_token?: string | undefined }
+  ) => Effect.Effect<VerifiedIdentity, IdentityProblem>
+}
+
+export class Identity extends Context.Tag("tollgate/upstream/Identity")<Identity, Contract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Identity, make))
+}
+
+const patience = 10_000
+
+const make = Effect.gen(function* () {
+  const providers = yield* IdentityProviders
+  const keySets = new Map<ProviderName, JWTVerifyGetKey>()
+
+  /** The provider's published keys; an unknown key id fetches them anew. */
+  const keysOf = Effect.fnUntraced(function* (provider: ProviderName, { issuer, jwks_uri }: ProviderSettings) {
+    const known = keySets.get(provider)
+    if (known !== undefined) return known
+    const uri = jwks_uri ?? (yield* discovered(issuer))
+    const keys = createRemoteJWKSet(new URL(uri), { timeoutDuration: patience, cooldownDuration: 5_000 })
+    keySets.set(provider, keys)
+    return keys
+  })
+
+  const verify: Contract["verify"] = Effect.fn("Identity.verify")(function* (provider, { access_token, id_token }) {
+    const settings = providers[provider]
+    if (settings === undefined) return yield* new IdentityProviderUnconfigured()
+    // An access token is believed only if it is a signed token for one of our audiences too: a provider's word that it belongs
+    // to somebody would let any other application that the person uses sign in here as them.
+    const token = id_token ?? access_token
+    if (token === undefined) return yield* new IdentityRejected({ error: "id_token: required" })
+    const keys = yield* keysOf(provider, settings)
+    const currentDate = toDate(yield* Clock.currentTimeMillis)
+    const { payload: claims } = yield* Effect.tryPromise({
+      try: () =>
+        jwtVerify(token, keys, {
+          issuer: settings.issuer,
+          audience: [...settings.audiences],
+          currentDate,
+          clockTolerance: 60,
+          requiredClaims: ["sub", "exp"]
+        }),
+      catch: (error) =>
+        error instanceof errors.JOSEError && !(error instanceof errors.JWKSTimeout)
+          ? new IdentityRejected()
+          : new IdentityProviderUnavailable()
+    })
+    const subject = text(claims.sub)
+    if (subject === "") return yield* new IdentityRejected()
+    const email = text(claims.email).trim().toLowerCase()
+    return {
+      provider,
+      subject,
+      email,
+      email_verified: email !== "" && (claims.email_verified === true || settings.trust_email === true),
+      name: text(claims.name) || email
+    }
+  })
+
+  return { verify } satisfies Contract
+})
+
+const text = (value: unknown): string => (typeof value === "string" ? value : "")
+
+/** Where an issuer's discovery document says that its keys are. */
+const discovered = (issuer: string): Effect.Effect<string, IdentityProviderUnavailable> =>
+  Effect.tryPromise({
+    try: async (signal) => {
+      const response = await fetch(`${issuer.replace(/\/+$/, "")}/.well-known/openid-configuration`, {
+        signal: AbortSignal.any([signal, AbortSignal.timeout(patience)]),
+        redirect: "error"
+      })
+      const { jwks_uri } = (await response.json()) as { readonly jwks_uri: unknown }
+      return new URL(text(jwks_uri)).href
+    },
+    catch: () => new IdentityProviderUnavailable()
+  })
