@@ -3,14 +3,13 @@
  * `npm run check`; here only speed counts, since `npm start` builds first.
  */
 import { transform } from "esbuild"
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 
 const root = join(import.meta.dirname, "..")
 const source = join(root, "src")
-const target = join(root, "dist")
-
-await rm(target, { recursive: true, force: true })
+// Written beside and moved into place whole: a process that starts meanwhile finds the old one or the new one.
+const target = await mkdtemp(join(root, "dist."))
 const files = (await readdir(source, { recursive: true })).filter((file) => file.endsWith(".ts"))
 
 await Promise.all(
@@ -30,3 +29,7 @@ await Promise.all(
     await writeFile(`${written}.map`, map)
   })
 )
+
+await rename(join(root, "dist"), `${target}.old`).catch(() => undefined)
+await rename(target, join(root, "dist"))
+await rm(`${target}.old`, { recursive: true, force: true })

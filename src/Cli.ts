@@ -33,7 +33,7 @@ const logging = ({ log_level }: EnvironmentFacts) =>
 
 // ---- serve ----------------------------------------------------------------------------------------------------------------
 
-const config = Options.file("config", { exists: "yes" }).pipe(
+const config = Options.text("config").pipe(
   Options.withDescription("models, upstreams, identity providers and prices; without it, a sandbox is served"),
   Options.optional
 )

@@ -18,7 +18,7 @@ export interface World {
 const configuration = ({ issuer, port }: World): object => ({
   service_name: "Tollgate",
   identity: { google: { issuer, audiences: ["bench"] } },
-  web_clients: [{ client_id: "bench", name: "Bench" }],
+  clients: [{ client_id: "bench", name: "Bench" }],
   upstreams: { bench: { base_url: `http://127.0.0.1:${port}/v1`, api_key_env: "BENCH_UPSTREAM_KEY" } },
   models: [
     {

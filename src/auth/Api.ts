@@ -33,11 +33,14 @@ const SignedIn = Schema.Struct({ account_created: Schema.Boolean, token_response
   identifier: "SignedIn"
 })
 
-/** `tenant_id`: a tenant in which the account is an active member, for a token of that one. */
+/**
+ * What is required is optional here, so that the texts of the specification come first: another grant type has no refresh token.
+ * `tenant_id`: a tenant in which the account is an active member, for a token of that one.
+ */
 export const RefreshRequest = Schema.Struct({
   client_id: Schema.optional(Schema.String),
   grant_type: Schema.optional(Schema.String),
-  refresh_token: Schema.String,
+  refresh_token: Schema.optional(Schema.String),
   tenant_id: Schema.optional(TenantId)
 }).annotations({ identifier: "RefreshRequest" })
 

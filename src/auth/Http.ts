@@ -2,6 +2,7 @@ import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
 import { Brand } from "../Brand.ts"
+import { InvalidRequest } from "../http/Problems.ts"
 import { envelope } from "../kernel/Envelope.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { Identity } from "../upstream/Identity.ts"
@@ -46,6 +47,10 @@ export const AuthHttp = HttpApiBuilder.group(
         return yield* new UnsupportedGrantType({ error: `Unsupported grant_type: ${grant_type}` })
       }
       const client_id = yield* knownClient(payload.client_id)
+      if (refresh_token === undefined) {
+        const details = { field: "refresh_token", rule: "required" }
+        return yield* new InvalidRequest({ error: "refresh_token: required", details })
+      }
       return envelope(yield* sessions.refresh({ refresh_token, client_id, tenant_id }))
     })
 

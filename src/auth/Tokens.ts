@@ -26,8 +26,10 @@ interface Contract {
 
 export const accessLifetime = Duration.hours(1)
 
-/** Who issues: what `iss` says. */
-export const issuer = "tollgate"
+/** Who issues: what `iss` says. A deployment that has a public address names itself by it. */
+export class TokenIssuer extends Context.Reference<TokenIssuer>()("tollgate/auth/TokenIssuer", {
+  defaultValue: () => "tollgate"
+}) {}
 
 export class Tokens extends Context.Tag("tollgate/auth/Tokens")<Tokens, Contract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Tokens, make))
@@ -35,6 +37,7 @@ export class Tokens extends Context.Tag("tollgate/auth/Tokens")<Tokens, Contract
 
 const make = Effect.gen(function* () {
   const keys = yield* SigningKeys
+  const issuer = yield* TokenIssuer
 
   const sign = Effect.fn("Tokens.sign")(function* ({ account_id, client_id, team_first, tenant_id }: AccessToken) {
     const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)

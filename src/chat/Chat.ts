@@ -1,5 +1,6 @@
 /** Chat and text completions: a relay over OpenAI-compatible upstreams, admitted and charged by the gate. */
-import { Context, Effect, Either, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
+import type { Either } from "effect"
 import { Gate } from "../gate/Gate.ts"
 import type { Admission, Measured, Metered } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"

@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import { Readable } from "node:stream"
 import type { Streaming } from "../upstream/Wire.ts"
+import { bytesAToken } from "./Tokens.ts"
 
 /** How a stream ended, and what was seen of it. */
 export interface Ending {
@@ -177,7 +178,10 @@ const parse = (event: Buffer): Record<string, unknown> | undefined => {
   }
 }
 
-/** Tokens in an event, by its text: upstreams send about one at a time, so each piece of text counts for one at least. */
+/** A piece of text up to this long is one token, the way upstreams send them; a longer one has a token for each four bytes. */
+const tokenBytesMax = 12
+
+/** Tokens in an event, by the text in it. */
 const tokensIn = (event: Buffer): number => {
   let tokens = 0
   for (const key of [contentKey, textKey, argumentsKey]) {
@@ -185,7 +189,8 @@ const tokensIn = (event: Buffer): number => {
       at += key.length
       const start = at
       while (at < event.length && event[at] !== 0x22) at += event[at] === 0x5c ? 2 : 1
-      if (at > start) tokens += Math.max(1, Math.round((at - start) / 4))
+      const bytes = at - start
+      if (bytes > 0) tokens += bytes <= tokenBytesMax ? 1 : Math.round(bytes / bytesAToken)
     }
   }
   return tokens

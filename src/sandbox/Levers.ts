@@ -11,6 +11,11 @@ export interface LeversContract {
   /** Books a credit of any source; answers whether there is such a tenant. */
   readonly credit: (tenant_id: string, amount: Nano, source: CreditSource) => Effect.Effect<boolean>
   readonly setBillingStatus: (tenant_id: string, status: AccountStatus) => Effect.Effect<boolean>
+  /** Absent as long as the service has no plans. */
+  readonly setPlan?: (
+    tenant_id: string,
+    change: { readonly plan?: string; readonly plan_status?: string }
+  ) => Effect.Effect<boolean>
 }
 
 export const make: Effect.Effect<LeversContract, never, Writer> = Effect.map(Writer, (writer) => {

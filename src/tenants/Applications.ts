@@ -106,6 +106,9 @@ const make = Effect.gen(function* () {
   const look = Effect.fnUntraced(function* (hash: string, now: number) {
     const [row] = yield* sql<Row>`SELECT * FROM tenants_applications WHERE key_hash = ${hash}`.pipe(Effect.orDie)
     if (row === undefined) return undefined
+    // Of many calls that looked at once, the first has seen to everything.
+    const known = cache.get(hash)
+    if (known !== undefined && known.until > now) return known.caller
     const caller: CallerFacts = {
       account_id: row.account_id,
       tenant_id: row.tenant_id,
@@ -115,8 +118,11 @@ const make = Effect.gen(function* () {
     }
     if (cache.size >= cachedMax) cache.delete(cache.keys().next().value!)
     cache.set(hash, { caller, until: now + Duration.toMillis(cacheLifetime) })
-    // Once for each time it is looked up, and nobody waits for it.
-    yield* Effect.forkDaemon(write(sql`UPDATE tenants_applications SET last_used_at = ${now} WHERE id = ${row.id}`))
+    // Nobody waits for it. The guard: an entry that was pushed out of a full cache is looked up more often than once a minute.
+    yield* Effect.forkDaemon(
+      write(sql`UPDATE tenants_applications SET last_used_at = ${now} WHERE id = ${row.id}
+        AND (last_used_at IS NULL OR last_used_at <= ${now - Duration.toMillis(cacheLifetime)})`)
+    )
     return caller
   })
 

@@ -41,6 +41,7 @@ interface AccountRow {
   readonly email: string
   readonly name: string
   readonly email_verified: number
+  /** When its signup credit was given; null if it waits for the address to be verified, or there was none to give. */
   readonly granted_at: number | null
   readonly created_at: number
   readonly updated_at: number
@@ -50,6 +51,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
   const prices = yield* PriceList
+  const grant = prices.default_new_credits + prices.default_registration_credits
 
   const byIdentity = ({ provider, subject }: VerifiedIdentity) =>
     sql<AccountRow>`SELECT a.* FROM tenants_identities i JOIN tenants_accounts a ON a.id = i.account_id
@@ -99,7 +101,7 @@ const make = Effect.gen(function* () {
           sql`INSERT INTO tenants_accounts
             (id, home_tenant_id, email, name, email_verified, granted_at, created_at, updated_at)
             VALUES (${account}, ${tenant}, ${identity.email}, ${identity.name}, ${verified ? 1 : 0},
-              ${verified ? now : null}, ${now}, ${now}) ON CONFLICT DO NOTHING RETURNING id`,
+              ${verified && grant > 0n ? now : null}, ${now}, ${now}) ON CONFLICT DO NOTHING RETURNING id`,
           1
         ),
         statement(sql`INSERT INTO tenants_tenants (id, name, created_at) VALUES (${tenant}, ${identity.name}, ${now})`),
@@ -118,7 +120,7 @@ const make = Effect.gen(function* () {
       statements: [
         statement(
           sql`UPDATE tenants_accounts SET email = ${email}, email_verified = 1,
-            granted_at = coalesce(granted_at, ${now}), updated_at = ${now}
+            granted_at = coalesce(granted_at, ${grant > 0n ? now : null}), updated_at = ${now}
             WHERE id = ${row.id} AND email_verified = 0
               AND NOT EXISTS (SELECT 1 FROM tenants_accounts WHERE email = ${email} AND email_verified = 1)
             RETURNING id`,
@@ -137,7 +139,9 @@ const make = Effect.gen(function* () {
       }
       return { account_id: known.id, home_tenant_id: known.home_tenant_id, created: false }
     }
-    // Who proves the same address by another provider is the same person. An unverified address proves nothing.
+    // Whoever proves an address that an account has proved is that account's person, by whichever provider: credit is sent to
+    // addresses here, so who holds the address could claim what is sent to it anyway. An unverified address, on either side,
+    // proves nothing: else one could lie in wait with somebody's address, or walk in with it.
     const [same] = identity.email_verified ? yield* byVerifiedEmail(identity.email) : []
     const attempt =
       same === undefined
@@ -175,8 +179,8 @@ const make = Effect.gen(function* () {
     const [identity] = yield* sql<{ provider: string; subject: string; email: string }>`
       SELECT provider, subject, email FROM tenants_identities WHERE account_id = ${account}
       ORDER BY provider LIMIT 1`.pipe(Effect.orDie)
-    const grant = prices.default_new_credits + prices.default_registration_credits
-    const signup_grant = row.granted_at !== null ? "claimed" : grant > 0n ? "pending" : "none"
+    const waits = row.email_verified === 0 && grant > 0n
+    const signup_grant = row.granted_at !== null ? "claimed" : waits ? "pending" : "none"
     return {
       account: shown(row),
       identity: {

@@ -6,6 +6,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { createRemoteJWKSet, errors, jwtVerify } from "jose"
 import type { JWTVerifyGetKey } from "jose"
 import { IdentityProviderUnavailable, IdentityProviderUnconfigured, IdentityRejected } from "../auth/Problems.ts"
+import { InvalidRequest } from "../http/Problems.ts"
 import { toDate } from "../kernel/Moment.ts"
 
 export type ProviderName = "google" | "microsoft"
@@ -16,7 +17,7 @@ export interface ProviderSettings {
   readonly audiences: ReadonlyArray<string>
   /** Where its keys are; its discovery document says so if this does not. */
   readonly jwks_uri?: string | undefined
-  /** Its addresses are verified even where its tokens do not say so. */
+  /** Its addresses are verified where its tokens do not say whether they are; one that says no is believed. */
   readonly trust_email?: boolean | undefined
 }
 
@@ -35,7 +36,11 @@ export interface VerifiedIdentity {
   readonly name: string
 }
 
-export type IdentityProblem = IdentityRejected | IdentityProviderUnavailable | IdentityProviderUnconfigured
+export type IdentityProblem =
+  | InvalidRequest
+  | IdentityRejected
+  | IdentityProviderUnavailable
+  | IdentityProviderUnconfigured
 
 interface Contract {
   readonly verify: (
@@ -69,8 +74,10 @@ const make = Effect.gen(function* () {
     if (settings === undefined) return yield* new IdentityProviderUnconfigured()
     // An access token is believed only if it is a signed token for one of our audiences too: a provider's word that it belongs
     // to somebody would let any other application that the person uses sign in here as them.
-    const token = id_token ?? access_token
-    if (token === undefined) return yield* new IdentityRejected({ error: "id_token: required" })
+    const token = id_token || access_token
+    if (token === undefined || token === "") {
+      return yield* new InvalidRequest({ error: "id_token: required", details: { field: "id_token", rule: "required" } })
+    }
     const keys = yield* keysOf(provider, settings)
     const currentDate = toDate(yield* Clock.currentTimeMillis)
     const { payload: claims } = yield* Effect.tryPromise({
@@ -83,7 +90,7 @@ const make = Effect.gen(function* () {
           requiredClaims: ["sub", "exp"]
         }),
       catch: (error) =>
-        error instanceof errors.JOSEError && !(error instanceof errors.JWKSTimeout)
+        error instanceof errors.JOSEError && !providerFaults.has(error.code)
           ? new IdentityRejected()
           : new IdentityProviderUnavailable()
     })
@@ -94,13 +101,20 @@ const make = Effect.gen(function* () {
       provider,
       subject,
       email,
-      email_verified: email !== "" && (claims.email_verified === true || settings.trust_email === true),
+      email_verified: email !== "" && (claims.email_verified ?? settings.trust_email) === true,
       name: text(claims.name) || email
     }
   })
 
   return { verify } satisfies Contract
 })
+
+/** What jose throws where not the token is bad but the key set: no 200, no JSON (both generic), no key set, no answer in time. */
+const providerFaults: ReadonlySet<string> = new Set([
+  errors.JOSEError.code,
+  errors.JWKSInvalid.code,
+  errors.JWKSTimeout.code
+])
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "")
 

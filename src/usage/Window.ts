@@ -1,4 +1,7 @@
-/** A stretch of time that is asked about: from `start` on, up to but without `end`, so that windows laid end to end neither overlap nor leave a gap. */
+/**
+ * A stretch of time that is asked about: from `start` on, up to but without `end`, so that windows laid end to end neither
+ * overlap nor leave a gap.
+ */
 import { day, hour, parse } from "../kernel/Moment.ts"
 
 export interface Window {

@@ -91,6 +91,16 @@ describe("Ledger", () => {
     }).pipe(Effect.provide(Scene.layer))
   )
 
+  it.effect("finds its rows by index", () =>
+    Effect.gen(function* () {
+      const ledger = yield* Ledger
+      yield* Scene.tenant(acme)
+      const { statements, tables } = yield* Scene.scanned(ledger.entries(account, { page: 1, per_page: 10 }))
+      expect(statements).toBe(2)
+      expect(tables).toEqual([])
+    }).pipe(Effect.provide(Scene.layer))
+  )
+
   it("names entries so that their ids sort as they were made", () => {
     expect(entryId({ billing_account_id: "bil_01h2", number: 7 })).toBe("led_01h2_000000000007")
     const ids = [1, 9, 10, 999, 1000].map((number) => entryId({ billing_account_id: account, number }))

@@ -211,7 +211,20 @@ describe("Records", () => {
       expect(yield* at(1)).toEqual(all.slice(0, 200))
       expect(yield* at(60)).toEqual(all.slice(59 * 200, 60 * 200))
       expect(yield* at(100)).toEqual(all.slice(-200))
-      expect(yield* at(101)).toEqual([])
+      expect((yield* page({ sort: "cost", page: 100, per_page: 200 })).next_cursor).toBe(null)
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("finds its rows by index", () =>
+    Effect.gen(function* () {
+      yield* Scene.tenant(acme)
+      yield* Scene.call()
+      const dates = { start_date: "1969-03-01", end_date: "2026-03-02" }
+      const { statements, tables } = yield* Scene.scanned(
+        Effect.all([page(), page({ ...dates, direction: "asc" }), page({ ...dates, sort: "cost" })])
+      )
+      expect(statements).toBeGreaterThan(4)
+      expect(tables).toEqual([])
     }).pipe(Effect.provide(layer))
   )
 

@@ -1,6 +1,6 @@
 /** Tenants that spend, over a fresh database: what they did goes through the writer, as it does in the service. */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Clock, Effect, Layer, TestClock } from "effect"
+import { Clock, Effect, Layer, TestClock, Tracer } from "effect"
 import * as Ids from "../../src/kernel/Ids.ts"
 import type { AccountId, TenantId } from "../../src/kernel/Ids.ts"
 import { parse } from "../../src/kernel/Moment.ts"
@@ -117,4 +117,32 @@ export const crowd = (left: number) =>
     yield* sql`INSERT INTO ledger_entries
       SELECT (((COALESCE(MAX(seq), 0) + ${left} + 1) >> 16) + 1) * 65536 - 1 - ${left}, 'bil_crowd', 1, 'credit', 1, 1, 0, 'admin', 'x', 'x', ${at}
       FROM ledger_entries WHERE true`
+  })
+
+/** The tables that the statements of an effect read from end to end, or by an index from end to end. */
+export const scanned = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient
+    const { context, span } = yield* Effect.tracer
+    const spans: Array<Tracer.Span> = []
+    const watching = Tracer.make({
+      context,
+      span: (...made) => {
+        const one = span(...made)
+        spans.push(one)
+        return one
+      }
+    })
+    yield* Effect.withTracer(effect, watching)
+    const texts = new Set(
+      spans.map((one) => one.attributes.get("db.query.text")).filter((text) => typeof text === "string")
+    )
+    const plans = yield* Effect.forEach(texts, (text) =>
+      sql.unsafe<{ readonly detail: string }>(
+        `EXPLAIN QUERY PLAN ${text}`,
+        Array.from(text.matchAll(/\?/g), () => null)
+      )
+    )
+    const tables = plans.flat().map(({ detail }) => /^SCAN (r|e|(?:usage|ledger)_\w+)\b/.exec(detail)?.[1])
+    return { statements: texts.size, tables: tables.filter((table) => table !== undefined) }
   })

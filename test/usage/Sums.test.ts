@@ -109,6 +109,24 @@ describe("the summary", () => {
     }).pipe(Effect.provide(layer))
   )
 
+  it.effect("finds its rows by index", () =>
+    Effect.gen(function* () {
+      yield* Scene.tenant(acme)
+      yield* Scene.now("2026-03-09T09:20:00Z")
+      yield* Scene.call()
+      yield* Scene.now("2026-03-09T10:00:00Z")
+      yield* Scene.call()
+      const { statements, tables } = yield* Scene.scanned(
+        Effect.all([
+          summary({ start_time: "2026-03-01T10:10:10Z", end_time: "2026-03-09T09:50:50Z" }),
+          rollup({ rollup: "daily", start_date: "2026-03-01", provider: "here" })
+        ])
+      )
+      expect(statements).toBeGreaterThan(4)
+      expect(tables).toEqual([])
+    }).pipe(Effect.provide(layer))
+  )
+
   it.effect("refuses times that it cannot read", () =>
     Effect.gen(function* () {
       const refused = (query: SummaryQuery) =>

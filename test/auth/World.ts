@@ -1,0 +1,190 @@
+/** Identity as the service has it: its rooms over a fresh database, an issuer to sign in with, and the routes in front of them. */
+import { HttpApi, HttpApiBuilder, HttpApp, HttpServer } from "@effect/platform"
+import type { HttpRouter } from "@effect/platform"
+import { SqlClient } from "@effect/sql/SqlClient"
+import { it } from "@effect/vitest"
+import { Effect, Layer, TestClock } from "effect"
+import type { Scope, TestServices } from "effect"
+import type { JWTPayload } from "jose"
+import { AuthApi } from "../../src/auth/Api.ts"
+import { Clients } from "../../src/auth/Clients.ts"
+import { Credentials } from "../../src/auth/Credentials.ts"
+import * as DeploymentSecret from "../../src/auth/DeploymentSecret.ts"
+import { AuthHttp } from "../../src/auth/Http.ts"
+import { SecurityHttp } from "../../src/auth/SecurityHttp.ts"
+import { Sessions } from "../../src/auth/Sessions.ts"
+import { SigningKeys } from "../../src/auth/SigningKeys.ts"
+import { Tokens } from "../../src/auth/Tokens.ts"
+import { Brand } from "../../src/Brand.ts"
+import { Frame } from "../../src/http/Frame.ts"
+import { parse } from "../../src/kernel/Moment.ts"
+import { usd } from "../../src/kernel/Money.ts"
+import { Ledger } from "../../src/ledger/Ledger.ts"
+import { Writer } from "../../src/ledger/Writer.ts"
+import { PriceList } from "../../src/prices/PriceList.ts"
+import type { PriceListFacts } from "../../src/prices/PriceList.ts"
+import * as Sql from "../../src/sql/Sql.ts"
+import { TenantsApi } from "../../src/tenants/Api.ts"
+import { Applications } from "../../src/tenants/Applications.ts"
+import { TenantsHttp } from "../../src/tenants/Http.ts"
+import { Tenants } from "../../src/tenants/Tenants.ts"
+import { Identity, IdentityProviders } from "../../src/upstream/Identity.ts"
+import { audience, Issuer } from "../support/Issuer.ts"
+
+export const client_id = "console"
+export const secret = new Uint8Array(32).fill(7)
+
+/** The books over a database in memory. */
+export const books = Ledger.layer.pipe(Layer.provideMerge(Writer.layer), Layer.provideMerge(Sql.layerMemory))
+
+/** The rooms of identity; they want the books, the settings and the secret. */
+export const rooms = Credentials.layer.pipe(
+  Layer.provideMerge(Layer.mergeAll(Sessions.layer, Applications.layer, Identity.layer)),
+  Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
+  Layer.provideMerge(SigningKeys.layer)
+)
+
+const defaults: PriceListFacts = { default_new_credits: 5n * usd, default_registration_credits: 2n * usd }
+
+const settings = (prices: PriceListFacts) =>
+  Layer.unwrapEffect(
+    Effect.map(Issuer, ({ url }) =>
+      Layer.mergeAll(
+        Layer.succeed(IdentityProviders, {
+          google: { issuer: url, audiences: ["another-client", audience] },
+          microsoft: { issuer: url, audiences: [audience], jwks_uri: `${url}/keys`, trust_email: true }
+        }),
+        Layer.succeed(Clients, [
+          { client_id, name: "Console" },
+          { client_id: "phone", name: "Phone" }
+        ]),
+        Layer.succeed(PriceList, prices),
+        Layer.succeed(Brand, { service_name: "Acme", key_prefix: "svc" }),
+        DeploymentSecret.layer(secret)
+      )
+    )
+  )
+
+// These two groups of the contract, by themselves.
+const api = HttpApi.make("tollgate").add(AuthApi).add(TenantsApi)
+
+const routes = HttpApiBuilder.api(api).pipe(Layer.provide([AuthHttp, TenantsHttp]), Layer.provide(SecurityHttp))
+
+export const layerOf = (prices: PriceListFacts = defaults) =>
+  Frame.pipe(
+    Layer.provideMerge(routes),
+    Layer.provideMerge(
+      Layer.mergeAll(HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer, HttpServer.layerContext)
+    ),
+    Layer.provideMerge(rooms),
+    Layer.provideMerge(settings(prices)),
+    Layer.provideMerge(Layer.merge(books, Issuer.layer))
+  )
+
+export type World = Layer.Layer.Success<ReturnType<typeof layerOf>>
+
+/** It is this instant when a scene begins. */
+export const beginning = parse("2026-03-01T10:00:00Z")!
+
+/** A test in a world of its own. */
+export const scene = <A, E>(
+  name: string,
+  body: Effect.Effect<A, E, World | Scope.Scope | TestServices.TestServices>,
+  prices?: PriceListFacts
+) =>
+  it.scoped(name, () =>
+    Effect.zipRight(TestClock.setTime(beginning), body).pipe(Effect.provide(layerOf(prices)))
+  )
+
+export interface Answer {
+  readonly status: number
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into what came, whatever it is
+  readonly body: any
+}
+
+/** Asks over HTTP. */
+export const ask = (
+  method: string,
+  path: string,
+  { authorization, json, token }: { readonly token?: string; readonly authorization?: string; readonly json?: unknown } = {}
+) =>
+  Effect.gen(function* () {
+    const app = yield* HttpApiBuilder.httpApp
+    const handler = HttpApp.toWebHandlerRuntime(yield* Effect.runtime<HttpRouter.HttpRouter.DefaultServices>())(app)
+    const bearer = authorization ?? (token === undefined ? undefined : `Bearer ${token}`)
+    const response = yield* Effect.promise(() =>
+      handler(
+        new Request(`http://localhost${path}`, {
+          method,
+          headers: {
+            ...(bearer !== undefined && { authorization: bearer }),
+            ...(json !== undefined && { "content-type": "application/json" })
+          },
+          ...(json !== undefined && { body: typeof json === "string" ? json : JSON.stringify(json) })
+        })
+      )
+    )
+    const answer: Answer = { status: response.status, body: yield* Effect.promise(() => response.json()) }
+    return answer
+  })
+
+export interface Person {
+  readonly token: string
+  readonly refresh_token: string
+  readonly account_id: string
+  readonly tenant_id: string
+}
+
+/** What the issuer says of a person with this address. */
+export const claimsOf = (email: string, claims: JWTPayload = {}): JWTPayload => ({
+  sub: `sub-${email.toLowerCase()}`,
+  email,
+  email_verified: true,
+  name: email.slice(0, email.indexOf("@")),
+  ...claims
+})
+
+/** Signs in over HTTP; answers whatever comes. */
+export const signIn = (email: string, claims: JWTPayload = {}, provider: "google" | "microsoft" = "google") =>
+  Effect.gen(function* () {
+    const { sign } = yield* Issuer
+    const id_token = yield* sign(claimsOf(email, claims))
+    return yield* ask("POST", `/v1/auth/${provider}`, { json: { id_token, client_id } })
+  })
+
+/** A person who has signed in. */
+export const person = (email: string, claims: JWTPayload = {}, provider: "google" | "microsoft" = "google") =>
+  Effect.gen(function* () {
+    const { body, status } = yield* signIn(email, claims, provider)
+    if (status !== 200) return yield* Effect.dieMessage(`sign-in answered ${status} ${JSON.stringify(body)}`)
+    const { access_token: token, refresh_token } = body.result.token_response
+    const me = yield* ask("GET", "/v1/me", { token })
+    const { id, tenant_id } = me.body.result.account
+    return { token, refresh_token, account_id: id, tenant_id } as Person
+  })
+
+export const refresh = (refresh_token: string, more: object = {}) =>
+  ask("POST", "/v1/auth/token", { json: { client_id, grant_type: "refresh_token", refresh_token, ...more } })
+
+/** An application of the person's tenant, with its key. */
+export const application = (of: Person, name = "test") =>
+  Effect.map(
+    ask("POST", `/v1/tenants/${of.tenant_id}/applications`, { token: of.token, json: { name } }),
+    ({ body }) => body.result as { readonly id: string; readonly api_key: string }
+  )
+
+/** What others do to the database meanwhile. */
+export const sql = <A extends object>(text: string, params: ReadonlyArray<string | number> = []) =>
+  Effect.flatMap(SqlClient, (sql) => sql.unsafe<A>(text, [...params])).pipe(Effect.orDie)
+
+/** Makes an account an active member of another's tenant. */
+export const join = (account: string, tenant: string, status = "active", role = "member") =>
+  sql(
+    `INSERT INTO tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
+      VALUES (?, ?, ?, ?, 1, 1) ON CONFLICT (account_id, tenant_id) DO UPDATE SET status = excluded.status`,
+    [account, tenant, role, status]
+  )
+
+/** The signing keys, read anew as a restart would. */
+export const restarted = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.provide(effect, Layer.fresh(rooms))

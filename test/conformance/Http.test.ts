@@ -1,0 +1,189 @@
+/** What holds on every route: JSON errors, methods, bodies, cross-origin access, the documents. */
+import { connect } from "node:net"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { start } from "../support/Service.ts"
+import type { Person, Service } from "../support/Service.ts"
+
+let service: Service
+let ada: Person
+let key: string
+
+beforeAll(async () => {
+  service = await start()
+  ada = await service.signIn("ada@example.com")
+  key = await service.key(ada)
+})
+
+afterAll(() => service.discard())
+
+/** Bytes as they are, and what comes back. */
+const raw = (bytes: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(service.port, "127.0.0.1", () => socket.write(bytes))
+    let text = ""
+    socket.setEncoding("utf8").on("data", (piece) => (text += piece))
+    socket.on("close", () => resolve(text)).on("error", reject)
+  })
+
+describe("errors", () => {
+  it.each([
+    ["an unknown path", "GET", "/v1/nowhere", undefined, 404, "not_found"],
+    ["the root", "GET", "/", undefined, 404, "not_found"],
+    ["a wrong method", "DELETE", "/v1/prices", undefined, 405, undefined],
+    ["a wrong method on a fast route", "GET", "/v1/chat/completions", undefined, 405, undefined],
+    ["a body that is no JSON", "POST", "/v1/auth/token", "{", 400, "invalid_request"],
+    ["a body of another shape", "POST", "/v1/auth/token", "[]", 400, "invalid_request"],
+    ["a field of the wrong type", "POST", "/v1/auth/revoke", '{"token":5}', 400, "invalid_request"]
+  ])("%s", async (_, method, path, body, status, code) => {
+    const answer = await service.call(path, {
+      method,
+      ...(body !== undefined && { raw: body, headers: { "content-type": "application/json" } })
+    })
+    expect(answer.status).toBe(status)
+    expect(answer.headers.get("content-type")).toContain("application/json")
+    expect(typeof answer.body.error).toBe("string")
+    expect(answer.body.code).toBe(code)
+    expect(answer.headers.get("x-request-id")).toMatch(/^req_/)
+    expect(JSON.stringify(answer.body)).not.toMatch(/at .*\.(ts|js)/)
+  })
+
+  it("are not made of a trailing slash, and neither is a redirect", async () => {
+    expect((await service.call("/v1/prices/")).status).toBe(200)
+    expect((await service.call("/v1/chat/completions/", { token: key, json: {} })).status).toBe(400)
+  })
+
+  it("name the methods that a path has", async () => {
+    const answer = await service.call("/v1/prices", { method: "POST", json: {} })
+    expect(answer.headers.get("allow")).toBe("GET")
+    expect(answer.body.error).toBe("Method Not Allowed")
+  })
+
+  it("name the field and the rule", async () => {
+    const answer = await service.call("/v1/auth/revoke", { json: { token: 5 } })
+    expect(answer.body.details).toMatchObject({ field: "token" })
+  })
+
+  it("reach a client whose body is too large, declared or not", async () => {
+    const large = "x".repeat(2 * 1024 * 1024)
+    const declared = await service.call("/v1/auth/token", { raw: large })
+    expect([declared.status, declared.body.code]).toEqual([413, "payload_too_large"])
+
+    const chunked = await fetch(`${service.url}/v1/auth/token`, {
+      method: "POST",
+      duplex: "half",
+      body: new ReadableStream({
+        pull(controller) {
+          controller.enqueue(new TextEncoder().encode("y".repeat(64 * 1024)))
+          if (++pulled > 64) controller.close()
+        }
+      })
+    } as RequestInit)
+    expect(chunked.status).toBe(413)
+
+    const chat = await service.call("/v1/chat/completions", { token: key, raw: "z".repeat(33 * 1024 * 1024) })
+    expect([chat.status, chat.body.code]).toEqual([413, "payload_too_large"])
+  })
+  let pulled = 0
+
+  it("answer bytes that are no HTTP", async () => {
+    expect(await raw("hello there\r\n\r\n")).toMatch(/^HTTP\/1.1 400 [^]*"error":"this is not an HTTP request"/)
+    expect(await raw(`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${"a".repeat(40_000)}\r\n\r\n`)).toMatch(/^HTTP\/1.1 431 /)
+    expect((await service.call("/healthz")).status).toBe(200)
+  })
+})
+
+describe("cross-origin access", () => {
+  it("answers a preflight", async () => {
+    const answer = await service.call("/v1/chat/completions", {
+      method: "OPTIONS",
+      headers: { origin: "https://example.com", "access-control-request-method": "POST" }
+    })
+    expect(answer.status).toBe(204)
+    expect(answer.headers.get("access-control-allow-origin")).toBe("*")
+    for (const name of ["Authorization", "Content-Type", "Idempotency-Key", "X-Title", "HTTP-Referer"]) {
+      expect(answer.headers.get("access-control-allow-headers")).toContain(name)
+    }
+  })
+
+  it("is open on answers and refusals alike", async () => {
+    for (const path of ["/v1/prices", "/v1/nowhere", "/v1/me"]) {
+      expect((await service.call(path)).headers.get("access-control-allow-origin")).toBe("*")
+    }
+  })
+
+  it("takes a bodyless request with a JSON content type", async () => {
+    const answer = await service.call("/v1/me", { token: ada.token, headers: { "content-type": "application/json" } })
+    expect(answer.status).toBe(200)
+  })
+})
+
+describe("authentication", () => {
+  const strange = "0".repeat(64)
+  const bothKinds = "/v1/models"
+  const usersOnly = "/v1/me"
+
+  it.each([
+    ["no credential", undefined, "missing Authorization header", "missing Authorization header"],
+    ["not a bearer", "Basic YTpi", "invalid API key format", "invalid or expired token"],
+    ["nothing behind Bearer", "Bearer ", "invalid API key format", "invalid or expired token"],
+    ["one word", "Bearer nonsense", "invalid API key format", "invalid or expired token"],
+    ["two segments", "Bearer svc-prod", "invalid API key format", "invalid or expired token"],
+    ["four segments", `Bearer svc-prod-${strange}-x`, "invalid API key format", "invalid or expired token"],
+    ["another prefix", `Bearer abc-prod-${strange}`, "API key is not a Tollgate key", "invalid or expired token"],
+    ["an unknown key", `Bearer svc-prod-${strange}`, "invalid API key", "invalid or expired token"],
+    ["an unknown key that is not 64 hex", "Bearer svc-prod-x", "invalid API key", "invalid or expired token"],
+    ["a token that is none", "Bearer a.b.c", "invalid API key format", "invalid or expired token"]
+  ])("%s", async (_, authorization, either, user) => {
+    const headers = authorization === undefined ? {} : { authorization }
+    const onBoth = await service.call(bothKinds, { headers })
+    expect([onBoth.status, onBoth.body]).toEqual([401, { error: either }])
+    const onFast = await service.call("/v1/chat/completions", { headers, json: {} })
+    expect([onFast.status, onFast.body]).toEqual([401, { error: either }])
+    const onUsers = await service.call(usersOnly, { headers })
+    expect([onUsers.status, onUsers.body]).toEqual([401, { error: user }])
+  })
+
+  it("takes both kinds where both are taken, and a user token where only that is", async () => {
+    expect((await service.call(bothKinds, { token: key })).status).toBe(200)
+    expect((await service.call(bothKinds, { token: ada.token })).status).toBe(200)
+    expect((await service.call(bothKinds, { headers: { authorization: `bearer ${key}` } })).status).toBe(200)
+    const answer = await service.call(usersOnly, { token: key })
+    expect([answer.status, answer.body]).toEqual([401, { error: "invalid or expired token" }])
+  })
+
+  it("comes before everything else: 401 precedes 400, 403 and 404", async () => {
+    expect((await service.call("/v1/tenants/ten_other/usage/rollup?rollup=x")).status).toBe(401)
+    expect((await service.call("/v1/chat/completions", { raw: "{" })).status).toBe(401)
+  })
+
+  it("never puts a credential into the log", async () => {
+    const log = service.stderr.join("")
+    expect(log).not.toContain(key)
+    expect(log).not.toContain(ada.token)
+  })
+})
+
+describe("documents", () => {
+  it("shows the contract to machines and to people", async () => {
+    const document = await service.call("/openapi.json")
+    expect(Object.keys(document.body.paths)).toContain("/v1/chat/completions")
+    const docs = await fetch(`${service.url}/docs`)
+    expect(docs.status).toBe(200)
+    expect(await docs.text()).toContain("swagger")
+  })
+
+  it("shows figures to Prometheus", async () => {
+    await service.call("/v1/chat/completions", {
+      token: key,
+      json: { model: "auto", messages: [{ role: "user", content: "hi" }] }
+    })
+    const metrics = await service.call("/metrics")
+    expect(metrics.body).toMatch(/tollgate_requests_total\{route="POST \/v1\/chat\/completions",status="200"\} \d/)
+  })
+
+  it("has keys by which anyone can verify an access token", async () => {
+    const { createRemoteJWKSet, jwtVerify } = await import("jose")
+    const { payload } = await jwtVerify(ada.token, createRemoteJWKSet(new URL(`${service.url}/.well-known/jwks.json`)))
+    expect(payload).toMatchObject({ sub: ada.account_id, tenant_id: ada.tenant_id, aud: "sandbox-client" })
+  })
+})
