@@ -1,34 +1,35 @@
 /**
- * Writes `dist/`: each source file as the JavaScript that Node runs, one to one, with source maps. Types are checked by
+ * Writes `dist/`: the process and the writer's thread, each bundled with everything it needs but the SQLite driver, which is
+ * native. A bundle starts in half the time and half the memory of the same modules loaded one by one. Types are checked by
  * `npm run check`; here only speed counts, since `npm start` builds first.
  */
-import { transform } from "esbuild"
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises"
-import { dirname, join } from "node:path"
+import { build } from "esbuild"
+import { mkdtemp, rename, rm } from "node:fs/promises"
+import { join } from "node:path"
 
 const root = join(import.meta.dirname, "..")
-const source = join(root, "src")
 // Written beside and moved into place whole: a process that starts meanwhile finds the old one or the new one.
 const target = await mkdtemp(join(root, "dist."))
-const files = (await readdir(source, { recursive: true })).filter((file) => file.endsWith(".ts"))
 
-await Promise.all(
-  files.map(async (file) => {
-    const { code, map } = await transform(await readFile(join(source, file), "utf8"), {
-      loader: "ts",
-      format: "esm",
-      target: "node20",
-      sourcemap: "external",
-      sourcefile: join("..", "src", file)
-    })
-    const written = join(target, file.replace(/\.ts$/, ".js"))
-    await mkdir(dirname(written), { recursive: true })
-    // Relative imports name the `.ts` file in the source and the `.js` file beside it here.
-    const relinked = code.replace(/(["'])(\.{1,2}\/[^"'\n]+)\.ts\1/g, "$1$2.js$1")
-    await writeFile(written, `${relinked}//# sourceMappingURL=${file.split("/").at(-1)!.replace(/\.ts$/, ".js.map")}\n`)
-    await writeFile(`${written}.map`, map)
-  })
-)
+await build({
+  absWorkingDir: root,
+  entryPoints: { main: "src/main.ts", WriterThread: "src/ledger/WriterThread.ts" },
+  outdir: target,
+  bundle: true,
+  platform: "node",
+  target: "node20",
+  format: "esm",
+  external: ["better-sqlite3"],
+  sourcemap: "linked",
+  sourcesContent: false,
+  logLevel: "warning",
+  // CommonJS packages in an ES module ask for these.
+  banner: {
+    js: 'import { createRequire as createRequire_ } from "node:module"; const require = createRequire_(import.meta.url);'
+  },
+  // Optional speed-ups of the `ws` package that are not installed.
+  define: { "process.env.WS_NO_BUFFER_UTIL": '"1"', "process.env.WS_NO_UTF_8_VALIDATE": '"1"' }
+})
 
 await rename(join(root, "dist"), `${target}.old`).catch(() => undefined)
 await rename(target, join(root, "dist"))

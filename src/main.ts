@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** The process: one command, run to its end. */
-import { NodeContext, NodeRuntime } from "@effect/platform-node"
+import * as NodeContext from "@effect/platform-node/NodeContext"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect } from "effect"
 import { run } from "./Cli.ts"
 

@@ -191,5 +191,6 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
   return { submit } satisfies Contract
 })
 
-// Node 20 runs no TypeScript on a thread: from the source, the built file is taken.
-const threadModule = import.meta.url.endsWith(".ts") ? "../../dist/ledger/WriterThread.js" : "./WriterThread.js"
+// Built, it lies beside the bundle that this is part of. Node 20 runs no TypeScript on a thread, so from the source too the
+// built one is taken.
+const threadModule = import.meta.url.endsWith(".ts") ? "../../dist/WriterThread.js" : "./WriterThread.js"

@@ -81,16 +81,21 @@ const make = Effect.gen(function* () {
           : sql`AND (${value}, r.number) ${sql.literal(direction === "desc" ? "<" : ">")}
               (CAST(${after.value} AS INTEGER), ${after.number})`
       let best: ReadonlyArray<Place> = []
-      yield* Numbers.inPieces(window, (piece) =>
-        Effect.map(
-          // In text of one length, so that it compares as the number does, exactly.
-          sql<Place>`SELECT printf('%019d', ${value}) AS value, r.seq AS seq FROM ${numbers.among(tenant, piece)} ${left}
-            ORDER BY ${value} ${sql.literal(direction)}, r.seq ${sql.literal(direction)} LIMIT ${wanted}`,
-          (places) => {
-            best = merge(best, places, direction, wanted)
-          }
-        )
-      )
+      yield* Numbers.inPieces(window, (piece) => {
+        // Once there are enough, only what comes before the last of them.
+        const last = best[wanted - 1]
+        const better =
+          last === undefined
+            ? sql.literal("")
+            : sql`AND ${value} ${sql.literal(direction === "desc" ? ">=" : "<")} CAST(${last.value} AS INTEGER)`
+        // In text of one length, so that it compares as the number does, exactly.
+        const places = sql<Place>`SELECT printf('%019d', ${value}) AS value, r.seq AS seq
+          FROM ${numbers.among(tenant, piece)} ${left} ${better}
+          ORDER BY ${value} ${sql.literal(direction)}, r.seq ${sql.literal(direction)} LIMIT ${wanted}`
+        return Effect.map(places, (found) => {
+          if (found.length > 0) best = merge(best, found, direction, wanted)
+        })
+      })
       const shown = best.slice(skipped, skipped + per_page)
       const rows = yield* sql<RecordRow>`SELECT ${sql.literal(recordSelection)} FROM usage_records r
         WHERE r.seq IN (SELECT value FROM json_each(${JSON.stringify(shown.map(({ seq }) => seq))}))`

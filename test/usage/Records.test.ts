@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Schema, TestClock } from "effect"
-import { hour, parse } from "../../src/kernel/Moment.ts"
+import { hour, parse, toIso } from "../../src/kernel/Moment.ts"
 import { usd } from "../../src/kernel/Money.ts"
 import { depthMax, Records } from "../../src/usage/Records.ts"
 import { RecordPage, sorts } from "../../src/usage/Usage.ts"
@@ -162,7 +162,7 @@ describe("Records", () => {
         const start = instants[(i * 31) % instants.length]!
         const end = instants[(i * 17 + 40) % instants.length]!
         const within = times.flatMap((at, number) => (at >= start && at < end ? [number] : []))
-        const dates = { start_date: new Date(start).toISOString(), end_date: new Date(end).toISOString() }
+        const dates = { start_date: toIso(start), end_date: toIso(end) }
         const found = yield* page({ ...dates, per_page: 200, direction: "asc" })
         expect(units(found.records)).toEqual(within)
         expect(found.total_records).toBe(within.length)
