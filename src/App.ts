@@ -32,7 +32,13 @@ import { Sums } from "./usage/Sums.ts"
 import { UsageHttp } from "./usage/Http.ts"
 
 /** Every room's service, and below it what it is made of. */
-export const domains = Layer.mergeAll(Chat.layer, Records.layer, Sums.layer, BillingAccounts.layer, Credentials.layer).pipe(
+export const domains = Layer.mergeAll(
+  Chat.layer,
+  Records.layer,
+  Sums.layer,
+  BillingAccounts.layer,
+  Credentials.layer
+).pipe(
   Layer.provideMerge(Layer.mergeAll(Gate.layer, Ledger.layer, Sessions.layer, Applications.layer, Identity.layer)),
   Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
   Layer.provideMerge(SigningKeys.layer)
@@ -58,8 +64,7 @@ export const express = Layer.effect(
     const chat = yield* Chat
     const either = (inbound: Inbound) => credentials.either(inbound.header("authorization"))
     return {
-      "POST /v1/chat/completions": (inbound) =>
-        Effect.flatMap(either(inbound), (caller) => chat.chat(caller, inbound)),
+      "POST /v1/chat/completions": (inbound) => Effect.flatMap(either(inbound), (caller) => chat.chat(caller, inbound)),
       "POST /v1/completions": (inbound) => Effect.flatMap(either(inbound), (caller) => chat.completion(caller, inbound))
     }
   })

@@ -55,7 +55,10 @@ const grant = Command.make(
   {
     tenant: Options.text("tenant").pipe(Options.withDescription("the tenant's id (ten_…)")),
     amount: Options.text("amount").pipe(Options.withDescription("in credits: 1 credit is 1 USD; down to 0.000000001")),
-    note: Options.text("note").pipe(Options.withDescription("shown in the ledger"), Options.withDefault("granted by the operator"))
+    note: Options.text("note").pipe(
+      Options.withDescription("shown in the ledger"),
+      Options.withDefault("granted by the operator")
+    )
   },
   ({ amount, note, tenant }) =>
     Effect.gen(function* () {
@@ -86,7 +89,9 @@ const grant = Command.make(
         )
       )
       if (result?._tag === "Credited") {
-        yield* Console.log(`granted ${toDecimal(nano)} credits to ${tenant}; its balance is ${toDecimal(result.balance)}`)
+        yield* Console.log(
+          `granted ${toDecimal(nano)} credits to ${tenant}; its balance is ${toDecimal(result.balance)}`
+        )
       }
     })
 ).pipe(Command.withDescription("Give a tenant credit that it can spend but not send on (source: admin)"))
@@ -136,4 +141,3 @@ const wordsOf = (failure: unknown, cause: Cause.Cause<unknown>): string =>
   typeof failure === "object" && failure !== null && "message" in failure && "_tag" in failure
     ? `tollgate: ${String(failure.message)}`
     : Cause.pretty(cause, { renderErrorCause: true })
-

@@ -9,7 +9,9 @@ import { Usd } from "./kernel/Money.ts"
 
 // ---- the file -------------------------------------------------------------------------------------------------------------
 
-const NonEmpty = Schema.NonEmptyString.annotations({ message: () => ({ message: "a text that is not empty", override: true }) })
+const NonEmpty = Schema.NonEmptyString.annotations({
+  message: () => ({ message: "a text that is not empty", override: true })
+})
 
 const Address = Schema.String.pipe(
   Schema.filter((text) => /^https?:\/\/[^/]+/.test(text) && URL.canParse(text), {
@@ -67,10 +69,9 @@ export const ConfigFile = Schema.Struct({
   models: Schema.optionalWith(Schema.Array(ModelEntry), { default: () => [] }),
   /** The model behind `auto`. */
   auto: Schema.optional(NonEmpty),
-  prices: Schema.optionalWith(
-    Schema.Struct({ default_new_credits: Usd, default_registration_credits: Usd }),
-    { default: () => ({ default_new_credits: 0n, default_registration_credits: 0n }) }
-  )
+  prices: Schema.optionalWith(Schema.Struct({ default_new_credits: Usd, default_registration_credits: Usd }), {
+    default: () => ({ default_new_credits: 0n, default_registration_credits: 0n })
+  })
 })
   .annotations({ parseOptions: { onExcessProperty: "error" } })
   .pipe(
@@ -84,7 +85,10 @@ export const ConfigFile = Schema.Struct({
         models.add(model.id)
         for (const [j, { upstream }] of model.upstreams.entries()) {
           if (!Object.hasOwn(file.upstreams, upstream)) {
-            issues.push({ path: ["models", i, "upstreams", j, "upstream"], message: `there is no upstream ${upstream}` })
+            issues.push({
+              path: ["models", i, "upstreams", j, "upstream"],
+              message: `there is no upstream ${upstream}`
+            })
           }
         }
       }
@@ -113,7 +117,9 @@ export const readFile = (path: string): Either.Either<ConfigFile, ConfigProblem>
     document = JSON.parse(readFileSync(path, "utf8"))
   } catch (error) {
     return Either.left(
-      new ConfigProblem({ message: `--config ${path} could not be read: ${error instanceof Error ? error.message : error}` })
+      new ConfigProblem({
+        message: `--config ${path} could not be read: ${error instanceof Error ? error.message : error}`
+      })
     )
   }
   return decodeFile(document, `--config ${path}`)
@@ -136,9 +142,8 @@ export interface EnvironmentFacts {
 
 export class Environment extends Context.Tag("tollgate/Environment")<Environment, EnvironmentFacts>() {}
 
-const optional = <A>(config: Config.Config<A>) => Config.map(Config.option(config), (value) =>
-  value._tag === "Some" ? value.value : undefined
-)
+const optional = <A>(config: Config.Config<A>) =>
+  Config.map(Config.option(config), (value) => (value._tag === "Some" ? value.value : undefined))
 
 const databaseFile = (url: string | undefined, data_dir: string): Either.Either<string, ConfigError.ConfigError> => {
   if (url === undefined || url === "") return Either.right(`${data_dir}/tollgate.db`)

@@ -47,7 +47,7 @@ export const settings = (environment: EnvironmentFacts, file: ConfigFile) =>
     secret(environment)
   )
 
-const modelOf = (entry: ConfigFile["models"][number]): typeof Models.Service["models"][number] => ({
+const modelOf = (entry: ConfigFile["models"][number]): (typeof Models.Service)["models"][number] => ({
   id: entry.id,
   name: entry.name ?? entry.id,
   description: entry.description,
@@ -63,10 +63,11 @@ const upstreams = (file: ConfigFile) =>
   Layer.unwrapEffect(
     Effect.map(
       Effect.forEach(Object.entries(file.upstreams), ([name, entry]) =>
-        Effect.map(upstreamKey(name, entry), (api_key) => [
-          name,
-          { base_url: entry.base_url, api_key, silence_ms_max: entry.timeout_seconds * 1000 }
-        ] as const)
+        Effect.map(
+          upstreamKey(name, entry),
+          (api_key) =>
+            [name, { base_url: entry.base_url, api_key, silence_ms_max: entry.timeout_seconds * 1000 }] as const
+        )
       ),
       (entries) => Upstreams.layer(Object.fromEntries(entries))
     )

@@ -23,7 +23,7 @@ export const serve = (facts: EnvironmentFacts, file: ConfigFile | undefined) =>
     Effect.gen(function* () {
       yield* Deployment.folder(facts)
       yield* Serving.lock(facts.database)
-      yield* file === undefined ? serveSandbox(facts) : serveDeployment(facts, file)
+      return yield* file === undefined ? serveSandbox(facts) : serveDeployment(facts, file)
     })
   )
 
@@ -37,7 +37,10 @@ const recovered = Layer.effectDiscard(
 
 /** The service on its port, over its database. */
 const service = (facts: EnvironmentFacts, file: ConfigFile) => {
-  const observer = Layer.effect(Observer, Effect.map(Metrics, (metrics) => metrics.observe))
+  const observer = Layer.effect(
+    Observer,
+    Effect.map(Metrics, (metrics) => metrics.observe)
+  )
   return Server.layer(facts).pipe(
     Layer.provide([http, express]),
     Layer.provide(recovered),

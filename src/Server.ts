@@ -46,7 +46,10 @@ export const layer = (options: { readonly host: string; readonly port: number })
       const host = address.family === "IPv6" ? `[${address.address}]` : address.address
       return { host: address.address, port: address.port, url: `http://${host}:${address.port}` }
     })
-  ).pipe(Layer.provide([HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer]), Layer.provide(NodeHttpServer.layerContext))
+  ).pipe(
+    Layer.provide([HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer]),
+    Layer.provide(NodeHttpServer.layerContext)
+  )
 
 const listen = (server: NodeServer, options: { readonly host: string; readonly port: number }) =>
   Effect.async<AddressInfo, ListenFailed>((resume) => {
@@ -95,4 +98,3 @@ const refuseBytes = (error: NodeJS.ErrnoException, socket: Socket): void => {
     `${head}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`
   )
 }
-

@@ -129,8 +129,9 @@ type Answer = (
 const complete: Answer = Effect.fnUntraced(function* (upstream, request, admission, model, prompt, inbound) {
   const abort: Wire.Abort = {}
   inbound.onGone(() => setTimeout(() => abort.abort?.(), Relay.readOnFor).unref())
-  const answer = yield* Effect.catchAll(upstream.wire(admission).exchange(request, answerBytesMax, abort), ({ reason }) =>
-    failed(upstream, reason)
+  const answer = yield* Effect.catchAll(
+    upstream.wire(admission).exchange(request, answerBytesMax, abort),
+    ({ reason }) => failed(upstream, reason)
   )
   if (answer.status < 200 || answer.status > 299) return yield* refused(upstream, answer)
   const parsed = parse(answer.body)
@@ -145,9 +146,13 @@ const complete: Answer = Effect.fnUntraced(function* (upstream, request, admissi
 })
 
 const stream: Answer = Effect.fnUntraced(function* (upstream, request, admission, model, prompt) {
-  const answer = yield* Effect.catchAll(upstream.wire(admission).open(request), ({ reason }) => failed(upstream, reason))
+  const answer = yield* Effect.catchAll(upstream.wire(admission).open(request), ({ reason }) =>
+    failed(upstream, reason)
+  )
   if (answer.status < 200 || answer.status > 299) {
-    const whole = yield* Effect.catchAll(Wire.collect(answer, refusalBytesMax), ({ reason }) => failed(upstream, reason))
+    const whole = yield* Effect.catchAll(Wire.collect(answer, refusalBytesMax), ({ reason }) =>
+      failed(upstream, reason)
+    )
     return yield* refused(upstream, whole)
   }
   const relay = Relay.make(answer, prompt)
@@ -193,7 +198,10 @@ const measuredOf = (ending: Relay.Ending, model: Model, prompt: Prompt, upstream
 /** Tokens of a whole answer that came without usage. */
 const answerTokens = (choices: unknown): number =>
   Array.isArray(choices)
-    ? choices.reduce<number>((sum, choice) => sum + Math.ceil(JSON.stringify(choice?.message ?? choice ?? "").length / 4), 0)
+    ? choices.reduce<number>(
+        (sum, choice) => sum + Math.ceil(JSON.stringify(choice?.message ?? choice ?? "").length / 4),
+        0
+      )
     : 0
 
 // ---- what can go wrong ------------------------------------------------------------------------------------------------------
@@ -214,10 +222,7 @@ const failed = (upstream: Upstream, reason: string): Effect.Effect<never, Upstre
   )
 
 /** An upstream's own refusal. Its words are passed on only where they speak of the request. */
-const refused = (
-  upstream: Upstream,
-  { body, headers, status }: Wire.Whole
-): Effect.Effect<never, UpstreamProblem> => {
+const refused = (upstream: Upstream, { body, headers, status }: Wire.Whole): Effect.Effect<never, UpstreamProblem> => {
   if (status === 400 || status === 404 || status === 413 || status === 422) {
     const message = messageOf(parse(body))
     return new UpstreamRejected(message === undefined ? {} : { error: message })
@@ -249,4 +254,3 @@ const messageOf = (body: Record<string, unknown> | undefined): string | undefine
       : (error ?? body?.message ?? body?.detail)
   return typeof message === "string" ? message.slice(0, 2_000) : undefined
 }
-

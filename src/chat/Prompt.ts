@@ -178,7 +178,9 @@ const read = <A>(
   try {
     body = JSON.parse(bytes.toString("utf8"))
   } catch {
-    return Either.left(new InvalidRequest({ error: "the request body is not JSON", details: { field: "", rule: "JSON" } }))
+    return Either.left(
+      new InvalidRequest({ error: "the request body is not JSON", details: { field: "", rule: "JSON" } })
+    )
   }
   const request = fits(body) ? Either.right(body as A) : Either.mapLeft(decode(body), invalid)
   return Either.map(request, (request) => prompt(request, body as Readonly<Record<string, unknown>>))
@@ -188,7 +190,10 @@ const invalid = (error: ParseResult.ParseError): InvalidRequest => {
   const [issue] = ParseResult.ArrayFormatter.formatErrorSync(error)
   const field = issue?.path.map(String).join(".") ?? ""
   const rule = issue?.message ?? "the documented shape"
-  return new InvalidRequest({ error: `${field === "" ? "the request body" : field}: ${rule}`, details: { field, rule } })
+  return new InvalidRequest({
+    error: `${field === "" ? "the request body" : field}: ${rule}`,
+    details: { field, rule }
+  })
 }
 
 /** Parts whose bytes say nothing of their tokens: data URIs of images, audio, files. */

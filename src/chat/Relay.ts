@@ -86,7 +86,14 @@ export const make = (upstream: Streaming, options: { readonly show_usage: boolea
 
   /** Looks at one event; says whether the client is to have it. */
   const look = (event: Buffer): boolean => {
-    if (event.includes(doneData) && event.subarray(event.indexOf(dataField) + 5).toString().trim() === "[DONE]") return false
+    if (
+      event.includes(doneData) &&
+      event
+        .subarray(event.indexOf(dataField) + 5)
+        .toString()
+        .trim() === "[DONE]"
+    )
+      return false
     if (hasUsage(event)) {
       const data = parse(event)
       if (typeof data?.usage === "object" && data.usage !== null) {
@@ -103,7 +110,7 @@ export const make = (upstream: Streaming, options: { readonly show_usage: boolea
   /** Looks at whole events; passes on, in as few pieces as they came, those that the client is to have. */
   const take = (events: Buffer) => {
     let from = 0
-    for (let at = 0; at < events.length; ) {
+    for (let at = 0; at < events.length;) {
       const blank = events.indexOf(blankLine, at)
       const next = blank === -1 ? events.length : blank + 2
       if (!look(events.subarray(at, next))) {

@@ -14,9 +14,7 @@ import * as Reply from "./Reply.ts"
 import * as RequestId from "./RequestId.ts"
 
 /** Authenticates by the `Authorization` header, reads, answers; every failure is a problem with a status of its own. */
-export type ExpressHandler = (
-  inbound: Inbound.Inbound
-) => Effect.Effect<Reply.Reply, ProblemInstance<string>>
+export type ExpressHandler = (inbound: Inbound.Inbound) => Effect.Effect<Reply.Reply, ProblemInstance<string>>
 
 /** Handlers by method and path: `POST /v1/chat/completions`. */
 export type ExpressRoutes = Readonly<Record<string, ExpressHandler>>

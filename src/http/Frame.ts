@@ -72,14 +72,17 @@ export const Frame = HttpApiBuilder.middleware(
             : withBody(request, route).pipe(
                 Effect.flatMap((readable) => Effect.provideService(app, HttpServerRequest.HttpServerRequest, readable)),
                 Effect.catchAllCause((cause) =>
-                  Effect.map(
-                    problemOf(cause, here.length > 0 && route === undefined),
-                    (problem) => allow(Reply.toResponse(Reply.ofProblem(problem)), problem, here)
+                  Effect.map(problemOf(cause, here.length > 0 && route === undefined), (problem) =>
+                    allow(Reply.toResponse(Reply.ofProblem(problem)), problem, here)
                   )
                 )
               )
         const response = yield* Effect.annotateLogs(answer, "request_id", request_id)
-        observe(route === undefined ? "unmatched" : `${route.method} ${route.path}`, response.status, (performance.now() - began) / 1000)
+        observe(
+          route === undefined ? "unmatched" : `${route.method} ${route.path}`,
+          response.status,
+          (performance.now() - began) / 1000
+        )
         return HttpServerResponse.setHeaders(response, { ...crossOrigin, "x-request-id": request_id })
       })
   })
@@ -105,7 +108,10 @@ const problemOf = (cause: Cause.Cause<unknown>, wrongMethod: boolean): Effect.Ef
     const field = issue?.path.map(String).join(".") ?? ""
     const rule = issue?.message ?? "the documented shape"
     return Effect.succeed(
-      new InvalidRequest({ error: field === "" ? `the request: ${rule}` : `${field}: ${rule}`, details: { field, rule } })
+      new InvalidRequest({
+        error: field === "" ? `the request: ${rule}` : `${field}: ${rule}`,
+        details: { field, rule }
+      })
     )
   }
   return Effect.as(Effect.logError("a request failed unexpectedly", cause), new InternalError())

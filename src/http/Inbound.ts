@@ -53,10 +53,7 @@ const nodeOf = (request: HttpServerRequest.HttpServerRequest) => {
 
 const unreadable = () => new InvalidRequest({ error: "the request body could not be read" })
 
-const readNode = (
-  request: IncomingMessage,
-  limit: number
-): Effect.Effect<Buffer, PayloadTooLarge | InvalidRequest> =>
+const readNode = (request: IncomingMessage, limit: number): Effect.Effect<Buffer, PayloadTooLarge | InvalidRequest> =>
   Effect.async((resume) => {
     let chunks: Array<Buffer> = []
     let size = 0

@@ -4,7 +4,9 @@ import { Schema } from "effect"
 import { Caller } from "./Caller.ts"
 import { ForeignKey, InvalidKey, InvalidKeyFormat, InvalidToken, MissingAuthorization } from "./Problems.ts"
 
-const bearer = HttpApiSecurity.bearer.pipe(HttpApiSecurity.annotate(OpenApi.Description, "Authorization: Bearer <credential>"))
+const bearer = HttpApiSecurity.bearer.pipe(
+  HttpApiSecurity.annotate(OpenApi.Description, "Authorization: Bearer <credential>")
+)
 
 /** U: a live access token, else 401 `invalid or expired token`. */
 export class UserToken extends HttpApiMiddleware.Tag<UserToken>()("tollgate/http/UserToken", {

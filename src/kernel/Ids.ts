@@ -7,7 +7,21 @@ import { Clock, Effect, Schema } from "effect"
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 
 /** The kinds of things that have an id, and the prefix of each. */
-export type Kind = "acc" | "app" | "bil" | "call" | "fam" | "idn" | "key" | "led" | "ntf" | "pay" | "req" | "ten" | "trf" | "use"
+export type Kind =
+  | "acc"
+  | "app"
+  | "bil"
+  | "call"
+  | "fam"
+  | "idn"
+  | "key"
+  | "led"
+  | "ntf"
+  | "pay"
+  | "req"
+  | "ten"
+  | "trf"
+  | "use"
 
 // Two characters at a time: an id is made for every call and every request.
 const pairs = Array.from({ length: 1024 }, (_, i) => alphabet[i >> 5]! + alphabet[i & 31]!)

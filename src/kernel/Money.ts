@@ -46,9 +46,7 @@ export const toDecimal = (amount: Nano): string => {
  * USD every nano-USD has a number of its own; above that the nearest double is shown while the books stay exact.
  */
 export const toNumber = (amount: Nano): number =>
-  amount > -9_007_199_254_740_991n && amount < 9_007_199_254_740_991n
-    ? Number(amount) / 1e9
-    : Number(toDecimal(amount))
+  amount > -9_007_199_254_740_991n && amount < 9_007_199_254_740_991n ? Number(amount) / 1e9 : Number(toDecimal(amount))
 
 /** Money on the wire: a JSON number of USD, read by its decimal literal and finer digits rounded half-up to nano-USD. */
 export const Usd: Schema.Schema<Nano, number> = Schema.transformOrFail(Schema.JsonNumber, Schema.BigIntFromSelf, {

@@ -161,7 +161,12 @@ function* write(written: Books.Draft, last: Last): Asking<void> {
   yield* insert(
     "ledger_buckets",
     ["billing_account_id", "bucket", "first_number", "last_number"],
-    buckets(last.entry, written.entries, (entry) => entry.billing_account_id).map((b) => [b.key, b.bucket, b.first.number, b.last.number]),
+    buckets(last.entry, written.entries, (entry) => entry.billing_account_id).map((b) => [
+      b.key,
+      b.bucket,
+      b.first.number,
+      b.last.number
+    ]),
     "(billing_account_id, bucket) DO UPDATE SET last_number = excluded.last_number"
   )
 
@@ -238,8 +243,6 @@ const rollups: ReadonlyArray<{
 ]
 
 const startOf = (at: number, grain: number): number => at - (at % grain)
-
-
 
 const sumColumns = [
   "requests",
@@ -375,7 +378,8 @@ const reservationRow = (r: Reservation): ReadonlyArray<unknown> => [
   JSON.stringify(r.facts)
 ]
 
-const selectCounters = "SELECT tenant_id, records FROM usage_counters WHERE tenant_id IN (SELECT value FROM json_each(?))"
+const selectCounters =
+  "SELECT tenant_id, records FROM usage_counters WHERE tenant_id IN (SELECT value FROM json_each(?))"
 
 const selectTail = `SELECT e.seq AS entry, e.at AS entry_at, u.seq AS usage, u.at AS usage_at
   FROM (SELECT 1) LEFT JOIN (SELECT seq, at FROM ledger_entries ORDER BY seq DESC LIMIT 1) e ON true

@@ -76,7 +76,10 @@ const make = Effect.gen(function* () {
     // to somebody would let any other application that the person uses sign in here as them.
     const token = id_token || access_token
     if (token === undefined || token === "") {
-      return yield* new InvalidRequest({ error: "id_token: required", details: { field: "id_token", rule: "required" } })
+      return yield* new InvalidRequest({
+        error: "id_token: required",
+        details: { field: "id_token", rule: "required" }
+      })
     }
     const keys = yield* keysOf(provider, settings)
     const currentDate = toDate(yield* Clock.currentTimeMillis)

@@ -24,14 +24,11 @@ export class Upstreams extends Context.Tag("tollgate/upstream/Upstreams")<Upstre
       Upstreams,
       Effect.map(
         Effect.forEach(Object.entries(settings), ([name, { api_key, base_url, silence_ms_max }]) =>
-          Effect.map(
-            Wire.make({ base_url, silence_ms_max }),
-            (wire): Upstream => ({
-              name,
-              wire: () => wire,
-              headers: { "content-type": "application/json", authorization: `Bearer ${Redacted.value(api_key)}` }
-            })
-          )
+          Effect.map(Wire.make({ base_url, silence_ms_max }), (wire): Upstream => ({
+            name,
+            wire: () => wire,
+            headers: { "content-type": "application/json", authorization: `Bearer ${Redacted.value(api_key)}` }
+          }))
         ),
         (upstreams) => new Map(upstreams.map((upstream) => [upstream.name, upstream]))
       )

@@ -74,7 +74,13 @@ describe("the identity of a provider's token", () => {
         (token) => `${Buffer.from(`{"alg":"none"}`).toString("base64url")}.${token.split(".")[1]}.`
       )
     ],
-    ["that was changed", Effect.map(Effect.flatMap(Issuer, ({ sign }) => sign({})), (token) => `${token.slice(0, -6)}AAAAAA`)],
+    [
+      "that was changed",
+      Effect.map(
+        Effect.flatMap(Issuer, ({ sign }) => sign({})),
+        (token) => `${token.slice(0, -6)}AAAAAA`
+      )
+    ],
     ["that is none", Effect.succeed("token")]
   ]
   for (const [name, token] of refused) {

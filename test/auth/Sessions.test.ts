@@ -30,7 +30,10 @@ describe("signing in", () => {
       expect(keys.keys).toEqual([expect.objectContaining({ kty: "EC", crv: "P-256", alg: "ES256", use: "sig" })])
       expect(keys.keys[0]).not.toHaveProperty("d")
       const { payload } = yield* Effect.promise(() =>
-        jwtVerify(access_token, createLocalJWKSet(keys), { audience: client_id, currentDate: new Date(World.beginning) })
+        jwtVerify(access_token, createLocalJWKSet(keys), {
+          audience: client_id,
+          currentDate: new Date(World.beginning)
+        })
       )
       const { body } = yield* ask("GET", "/v1/me", { token: access_token })
       expect(payload).toMatchObject({
@@ -51,7 +54,7 @@ describe("signing in", () => {
       const id_token = yield* sign(claimsOf("ada@example.com"))
       for (const provider of ["google", "microsoft"]) {
         const at = (json: unknown) => ask("POST", `/v1/auth/${provider}`, { json })
-        const missing = { status: 400, body: { error: "Acme client ID is required" } }
+        const missing = { status: 400, body: { error: "Tollbooth client ID is required" } }
         expect(yield* at({ id_token })).toEqual(missing)
         expect(yield* at({ id_token, client_id: "" })).toEqual(missing)
         expect(yield* at({ id_token, client_id: "nobody" })).toEqual({
@@ -130,7 +133,7 @@ describe("a refresh token", () => {
       const ada = yield* person("ada@example.com")
       const idle = yield* person("ada@example.com")
       let token = ada.refresh_token
-      // The 84th day is the last on which a new one has seven days of its own.
+      // What is made on the 84th day has six days left, not seven.
       for (let day = 6; day <= 84; day += 6) {
         yield* TestClock.adjust("6 days")
         token = next(yield* refresh(token))
@@ -161,7 +164,7 @@ describe("a refresh token", () => {
       expect(yield* refresh(refresh_token, { client_id: "phone" })).toEqual(dead)
       expect(yield* refresh(refresh_token, { client_id: "" })).toEqual({
         status: 400,
-        body: { error: "Acme client ID is required" }
+        body: { error: "Tollbooth client ID is required" }
       })
       expect(yield* refresh(refresh_token, { client_id: "nobody" })).toEqual({
         status: 404,
@@ -209,8 +212,7 @@ describe("a refresh token", () => {
     "can be revoked, with all that followed; what is unknown is revoked already",
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
-      const revoke = (token: string) =>
-        ask("POST", "/v1/auth/revoke", { json: { token, token_type: "refresh_token" } })
+      const revoke = (token: string) => ask("POST", "/v1/auth/revoke", { json: { token, token_type: "refresh_token" } })
       const success = { status: 200, body: { msg: "ok", result: { success: true } } }
       const second = next(yield* refresh(ada.refresh_token))
       expect(yield* revoke("rt_unknown")).toEqual(success)

@@ -59,7 +59,7 @@ const settings = (prices: PriceListFacts) =>
           { client_id: "phone", name: "Phone" }
         ]),
         Layer.succeed(PriceList, prices),
-        Layer.succeed(Brand, { service_name: "Acme", key_prefix: "svc" }),
+        Layer.succeed(Brand, { service_name: "Tollbooth", key_prefix: "svc" }),
         DeploymentSecret.layer(secret)
       )
     )
@@ -91,10 +91,7 @@ export const scene = <A, E>(
   name: string,
   body: Effect.Effect<A, E, World | Scope.Scope | TestServices.TestServices>,
   prices?: PriceListFacts
-) =>
-  it.scoped(name, () =>
-    Effect.zipRight(TestClock.setTime(beginning), body).pipe(Effect.provide(layerOf(prices)))
-  )
+) => it.scoped(name, () => Effect.zipRight(TestClock.setTime(beginning), body).pipe(Effect.provide(layerOf(prices))))
 
 export interface Answer {
   readonly status: number
@@ -106,7 +103,11 @@ export interface Answer {
 export const ask = (
   method: string,
   path: string,
-  { authorization, json, token }: { readonly token?: string; readonly authorization?: string; readonly json?: unknown } = {}
+  {
+    authorization,
+    json,
+    token
+  }: { readonly token?: string; readonly authorization?: string; readonly json?: unknown } = {}
 ) =>
   Effect.gen(function* () {
     const app = yield* HttpApiBuilder.httpApp
@@ -184,7 +185,3 @@ export const join = (account: string, tenant: string, status = "active", role = 
       VALUES (?, ?, ?, ?, 1, 1) ON CONFLICT (account_id, tenant_id) DO UPDATE SET status = excluded.status`,
     [account, tenant, role, status]
   )
-
-/** The signing keys, read anew as a restart would. */
-export const restarted = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.provide(effect, Layer.fresh(rooms))

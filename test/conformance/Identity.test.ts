@@ -59,7 +59,12 @@ describe("signing in", () => {
     ["no client id", {}, 400, "Tollgate client ID is required"],
     ["an unknown client id", { client_id: "nobody" }, 404, "Client ID not found"],
     ["no token", { client_id: "sandbox-client" }, 400, "id_token: required"],
-    ["a forged token", { client_id: "sandbox-client", id_token: "a.b.c" }, 401, "the identity provider's token is not valid"]
+    [
+      "a forged token",
+      { client_id: "sandbox-client", id_token: "a.b.c" },
+      401,
+      "the identity provider's token is not valid"
+    ]
   ])("refuses %s", async (_, body, status, error) => {
     const answer = await service.call("/v1/auth/google", { json: body })
     expect([answer.status, answer.body.error]).toEqual([status, error])
@@ -101,10 +106,14 @@ describe("refresh tokens", () => {
 
   it("can be revoked, known or not", async () => {
     const ada = await service.signIn("ada@example.com")
-    const revoked = await service.call("/v1/auth/revoke", { json: { token: ada.refresh_token, token_type: "refresh_token" } })
+    const revoked = await service.call("/v1/auth/revoke", {
+      json: { token: ada.refresh_token, token_type: "refresh_token" }
+    })
     expect([revoked.status, revoked.body.result]).toEqual([200, { success: true }])
     expect((await refresh(ada)).status).toBe(401)
-    expect((await service.call("/v1/auth/revoke", { json: { token: "rt_unknown" } })).body.result).toEqual({ success: true })
+    expect((await service.call("/v1/auth/revoke", { json: { token: "rt_unknown" } })).body.result).toEqual({
+      success: true
+    })
   })
 
   it.each([
@@ -161,7 +170,11 @@ describe("applications", () => {
     expect(list.body.result.records).toEqual([record])
     expect(JSON.stringify(list.body)).not.toContain(api_key)
 
-    const renamed = await service.call(`${path}/${record.id}`, { method: "PATCH", token: ada.token, json: { name: "cd" } })
+    const renamed = await service.call(`${path}/${record.id}`, {
+      method: "PATCH",
+      token: ada.token,
+      json: { name: "cd" }
+    })
     expect(renamed.body.result).toMatchObject({ id: record.id, name: "cd", description: "builds" })
 
     expect((await service.call("/v1/models", { token: api_key })).status).toBe(200)
@@ -220,7 +233,9 @@ describe("secrets", () => {
     await service.call("/v1/models", { token: key })
     await refresh(eve)
     const db = new Sqlite(`${service.folder}/tollgate.db`, { readonly: true })
-    const tables = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all() as ReadonlyArray<{ name: string }>
+    const tables = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all() as ReadonlyArray<{
+      name: string
+    }>
     const everything = tables.map(({ name }) => JSON.stringify(db.prepare(`SELECT * FROM ${name}`).all())).join("\n")
     db.close()
     for (const secret of [key, eve.token, eve.refresh_token, readFileSync(`${service.folder}/secret`, "utf8")]) {

@@ -16,68 +16,64 @@ afterAll(() => {
 })
 
 describe("a process that is killed", () => {
-  it(
-    "loses no acknowledged charge, doubles none, and leaves nothing reserved",
-    async () => {
-      // Each call has a length of its own, by which its record is known again.
-      let calls = 0
-      const acknowledged = new Set<number>()
-      const sent = new Set<number>()
-      let service: Service = await start()
-      folder = service.folder
-      const ada = await service.signIn("ada@example.com")
-      const key = await service.key(ada)
+  it("loses no acknowledged charge, doubles none, and leaves nothing reserved", async () => {
+    // Each call has a length of its own, by which its record is known again.
+    let calls = 0
+    const acknowledged = new Set<number>()
+    const sent = new Set<number>()
+    let service: Service = await start()
+    folder = service.folder
+    const ada = await service.signIn("ada@example.com")
+    const key = await service.key(ada)
 
-      for (let round = 0; round < rounds; round++) {
-        let killed = false
-        const caller = async () => {
-          while (!killed) {
-            const words = ++calls
-            const stream = words % 3 === 0
-            sent.add(words)
-            const content = Array.from({ length: words }, () => "w").join(" ")
-            try {
-              const answer = await service.call("/v1/chat/completions", {
-                token: key,
-                json: { model: "sandbox-small", max_tokens: 1, stream, messages: [{ role: "user", content }] }
-              })
-              // A stream is acknowledged by its end.
-              const whole = !stream || String(answer.body).includes("data: [DONE]")
-              if (answer.status === 200 && whole) acknowledged.add(words)
-            } catch {
-              // Cut off by the kill.
-            }
+    for (let round = 0; round < rounds; round++) {
+      const process = { killed: false }
+      const caller = async () => {
+        while (!process.killed) {
+          const words = ++calls
+          const stream = words % 3 === 0
+          sent.add(words)
+          const content = Array.from({ length: words }, () => "w").join(" ")
+          try {
+            const answer = await service.call("/v1/chat/completions", {
+              token: key,
+              json: { model: "sandbox-small", max_tokens: 1, stream, messages: [{ role: "user", content }] }
+            })
+            // A stream is acknowledged by its end.
+            const whole = !stream || String(answer.body).includes("data: [DONE]")
+            if (answer.status === 200 && whole) acknowledged.add(words)
+          } catch {
+            // Cut off by the kill.
           }
         }
-        const callers = Array.from({ length: 16 }, caller)
-        await new Promise((resolve) => setTimeout(resolve, 300 + Math.random() * 700))
-        const ended = service.end("SIGKILL")
-        killed = true
-        expect(await ended).toBe("SIGKILL")
-        await Promise.all(callers)
-
-        service = await start({ folder })
-        const db = new Sqlite(`${folder}/tollgate.db`, { readonly: true })
-        const charged = db
-          .prepare("SELECT prompt_tokens AS words, count(*) AS times FROM usage_records WHERE success = 1 GROUP BY 1")
-          .all() as ReadonlyArray<{ words: number; times: number }>
-        const left = db.prepare("SELECT count(*) AS n FROM ledger_reservations").get() as { n: number }
-        const reserved = db.prepare("SELECT sum(reserved) AS n FROM ledger_accounts").get() as { n: number }
-        db.close()
-        expect(charged.filter(({ times }) => times !== 1)).toEqual([])
-        const there = new Set(charged.map(({ words }) => words))
-        expect([...acknowledged].filter((words) => !there.has(words))).toEqual([])
-        expect([...there].filter((words) => !sent.has(words))).toEqual([])
-        expect(left.n).toBe(0)
-        expect(reserved.n).toBe(0)
       }
-      expect(acknowledged.size).toBeGreaterThan(0)
+      const callers = Array.from({ length: 16 }, caller)
+      await new Promise((resolve) => setTimeout(resolve, 300 + Math.random() * 700))
+      const ended = service.end("SIGKILL")
+      process.killed = true
+      expect(await ended).toBe("SIGKILL")
+      await Promise.all(callers)
 
-      const verified = await command(["verify"], { DATA_DIR: folder })
-      expect(verified.stdout + verified.stderr).toContain("every invariant of the books holds")
-      expect(verified.code).toBe(0)
-      await service.end()
-    },
-    120_000
-  )
+      service = await start({ folder })
+      const db = new Sqlite(`${folder}/tollgate.db`, { readonly: true })
+      const charged = db
+        .prepare("SELECT prompt_tokens AS words, count(*) AS times FROM usage_records WHERE success = 1 GROUP BY 1")
+        .all() as ReadonlyArray<{ words: number; times: number }>
+      const left = db.prepare("SELECT count(*) AS n FROM ledger_reservations").get() as { n: number }
+      const reserved = db.prepare("SELECT sum(reserved) AS n FROM ledger_accounts").get() as { n: number }
+      db.close()
+      expect(charged.filter(({ times }) => times !== 1)).toEqual([])
+      const there = new Set(charged.map(({ words }) => words))
+      expect([...acknowledged].filter((words) => !there.has(words))).toEqual([])
+      expect([...there].filter((words) => !sent.has(words))).toEqual([])
+      expect(left.n).toBe(0)
+      expect(reserved.n).toBe(0)
+    }
+    expect(acknowledged.size).toBeGreaterThan(0)
+
+    const verified = await command(["verify"], { DATA_DIR: folder })
+    expect(verified.stdout + verified.stderr).toContain("every invariant of the books holds")
+    expect(verified.code).toBe(0)
+    await service.end()
+  }, 120_000)
 })

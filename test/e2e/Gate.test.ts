@@ -106,7 +106,8 @@ describe("calls that go wrong", () => {
     expect(await service.balance(who)).toBe(6)
     const records = await service.usage(who)
     expect(records).toHaveLength(3)
-    for (const record of records) expect(record).toMatchObject({ success: false, cost: 0, error_type: "upstream_error" })
+    for (const record of records)
+      expect(record).toMatchObject({ success: false, cost: 0, error_type: "upstream_error" })
   })
 
   it("pass on what the upstream says of the request, and its 429 with Retry-After", async () => {

@@ -43,7 +43,12 @@ describe("the openai package", () => {
       billing_source_kind: "own"
     })
     const [entry] = await service.ledger(ada)
-    expect(entry).toMatchObject({ type: "debit", amount: cost, reference_id: record.id, balance: await service.balance(ada) })
+    expect(entry).toMatchObject({
+      type: "debit",
+      amount: cost,
+      reference_id: record.id,
+      balance: await service.balance(ada)
+    })
     expect(entry).not.toHaveProperty("source")
     expect(Math.round((before - (await service.balance(ada))) * 1e9)).toBe(2250)
   })

@@ -79,7 +79,9 @@ export class Service {
   // oxlint-disable-next-line typescript/no-explicit-any -- as above
   async control(path: string, json?: unknown, method?: string): Promise<any> {
     const { control } = await this.sandbox()
-    return (await this.call(control + path, { ...(json !== undefined && { json }), ...(method !== undefined && { method }) })).body
+    return (
+      await this.call(control + path, { ...(json !== undefined && { json }), ...(method !== undefined && { method }) })
+    ).body
   }
 
   /** Signs a person in as a browser would, by way of the sandbox's issuer. */
@@ -110,8 +112,8 @@ export class Service {
 
   // oxlint-disable-next-line typescript/no-explicit-any -- as above
   async ledger(person: Person): Promise<ReadonlyArray<any>> {
-    return (await this.call(`/v1/tenants/${person.tenant_id}/billing/ledger?per_page=200`, { token: person.token })).body
-      .result.records
+    return (await this.call(`/v1/tenants/${person.tenant_id}/billing/ledger?per_page=200`, { token: person.token }))
+      .body.result.records
   }
 
   // oxlint-disable-next-line typescript/no-explicit-any -- as above
@@ -161,7 +163,14 @@ export const start = async (options: StartOptions = {}): Promise<Service> => {
   const folder = options.folder ?? freshFolder()
   const child = spawn(process.execPath, ["dist/main.js", "serve", ...(options.args ?? [])], {
     cwd: root,
-    env: { ...process.env, HOST: "127.0.0.1", PORT: String(port), DATA_DIR: folder, LOG_LEVEL: "warning", ...options.env },
+    env: {
+      ...process.env,
+      HOST: "127.0.0.1",
+      PORT: String(port),
+      DATA_DIR: folder,
+      LOG_LEVEL: "warning",
+      ...options.env
+    },
     stdio: ["ignore", "pipe", "pipe"]
   })
   const stdout: Array<string> = []

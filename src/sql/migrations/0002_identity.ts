@@ -77,4 +77,6 @@ const tables = [
   ) STRICT, WITHOUT ROWID`
 ]
 
-export default Effect.flatMap(SqlClient, (sql) => Effect.forEach(tables, (table) => sql.unsafe(table), { discard: true }))
+export default Effect.flatMap(SqlClient, (sql) =>
+  Effect.forEach(tables, (table) => sql.unsafe(table), { discard: true })
+)

@@ -1,0 +1,148 @@
+/** Applications over HTTP: made, listed, renamed, deleted; the key shown once. */
+import { describe, expect } from "@effect/vitest"
+import { Effect, TestClock } from "effect"
+import { application, ask, person, scene } from "../auth/World.ts"
+
+const notFound = { status: 404, body: { error: "application not found", code: "application_not_found" } }
+
+describe("applications", () => {
+  scene(
+    "are made with a key that is shown once",
+    Effect.gen(function* () {
+      const ada = yield* person("ada@example.com")
+      const at = `/v1/tenants/${ada.tenant_id}/applications`
+      const made = yield* ask("POST", at, { token: ada.token, json: { name: "Robot", description: "It calls." } })
+      expect(made.status).toBe(201)
+      const { api_key, ...record } = made.body.result
+      expect(api_key).toMatch(/^svc-prod-[0-9a-f]{64}$/)
+      expect(record).toEqual({
+        id: expect.stringMatching(/^app_/),
+        name: "Robot",
+        description: "It calls.",
+        account_id: ada.account_id,
+        key_hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+        key_prefix: api_key.slice(0, 13),
+        last_used_at: null,
+        created_at: "2026-03-01T10:00:00.000Z",
+        updated_at: "2026-03-01T10:00:00.000Z"
+      })
+      expect(yield* ask("GET", `${at}/${record.id}`, { token: ada.token })).toEqual({
+        status: 200,
+        body: { msg: "ok", result: record }
+      })
+      expect(yield* ask("GET", at, { token: ada.token })).toEqual({
+        status: 200,
+        body: { msg: "ok", result: { page: 1, per_page: 50, total_pages: 1, total_records: 1, records: [record] } }
+      })
+    })
+  )
+
+  scene(
+    "are listed by page, newest first",
+    Effect.gen(function* () {
+      const ada = yield* person("ada@example.com")
+      const bob = yield* person("bob@example.com")
+      yield* application(bob, "not ada's")
+      for (const name of ["1", "2", "3", "4", "5"]) {
+        yield* application(ada, name)
+        yield* TestClock.adjust("1 second")
+      }
+      const list = (query: string) =>
+        Effect.map(
+          ask("GET", `/v1/tenants/${ada.tenant_id}/applications?${query}`, { token: ada.token }),
+          ({ body, status }) => (status === 200 ? body.result : status)
+        )
+      const names = (page: { readonly records: ReadonlyArray<{ readonly name: string }> }) =>
+        page.records.map(({ name }) => name)
+      const first = yield* list("per_page=2")
+      expect([names(first), first.total_pages, first.total_records]).toEqual([["5", "4"], 3, 5])
+      expect(names(yield* list("per_page=2&page=3"))).toEqual(["1"])
+      expect(names(yield* list("per_page=2&page=4"))).toEqual([])
+      expect((yield* list("per_page=1000")).per_page).toBe(200)
+      for (const bad of ["page=0", "page=-1", "page=x", "per_page=0", "per_page=1.5", "page="]) {
+        expect([bad, yield* list(bad)]).toEqual([bad, 400])
+      }
+    })
+  )
+
+  scene(
+    "are renamed and deleted",
+    Effect.gen(function* () {
+      const ada = yield* person("ada@example.com")
+      const app = yield* application(ada, "old")
+      const at = `/v1/tenants/${ada.tenant_id}/applications/${app.id}`
+      yield* TestClock.adjust("1 second")
+      const change = (json: unknown) => ask("PATCH", at, { token: ada.token, json })
+      expect(yield* change({ name: "new" })).toMatchObject({
+        status: 200,
+        body: { result: { name: "new", description: "", updated_at: "2026-03-01T10:00:01.000Z" } }
+      })
+      expect(yield* change({ description: "what it does" })).toMatchObject({
+        status: 200,
+        body: { result: { name: "new", description: "what it does" } }
+      })
+      expect(yield* change({ description: "" })).toMatchObject({ body: { result: { name: "new", description: "" } } })
+      expect(yield* change({})).toMatchObject({ status: 200, body: { result: { name: "new" } } })
+      const gone = yield* ask("DELETE", at, { token: ada.token })
+      expect(gone).toMatchObject({ status: 200, body: { msg: "ok", result: { id: app.id, name: "new" } } })
+      expect(gone.body.result).not.toHaveProperty("api_key")
+      for (const method of ["GET", "DELETE"]) expect(yield* ask(method, at, { token: ada.token })).toEqual(notFound)
+      expect(yield* change({ name: "x" })).toEqual(notFound)
+    })
+  )
+
+  scene(
+    "have a name of 1 to 100 characters and a description of up to 1000",
+    Effect.gen(function* () {
+      const ada = yield* person("ada@example.com")
+      const at = `/v1/tenants/${ada.tenant_id}/applications`
+      const app = yield* application(ada)
+      const bad: ReadonlyArray<readonly [object, string]> = [
+        [{ name: "" }, "name"],
+        [{ name: "   " }, "name"],
+        [{ name: "x".repeat(101) }, "name"],
+        [{ name: 5 }, "name"],
+        [{ name: null }, "name"],
+        [{ name: "x", description: "x".repeat(1001) }, "description"],
+        [{ name: "x", description: 5 }, "description"]
+      ]
+      for (const [json, field] of bad) {
+        const refused = {
+          status: 400,
+          body: { error: expect.any(String), code: "invalid_request", details: { field, rule: expect.any(String) } }
+        }
+        expect([json, yield* ask("POST", at, { token: ada.token, json })]).toEqual([json, refused])
+        expect([json, yield* ask("PATCH", `${at}/${app.id}`, { token: ada.token, json })]).toEqual([json, refused])
+      }
+      expect(yield* ask("POST", at, { token: ada.token, json: {} })).toMatchObject({
+        status: 400,
+        body: { code: "invalid_request", details: { field: "name" } }
+      })
+      const longest = { name: "x".repeat(100), description: "x".repeat(1000) }
+      expect(yield* ask("POST", at, { token: ada.token, json: longest })).toMatchObject({ status: 201 })
+    })
+  )
+
+  scene(
+    "are the token's tenant's only",
+    Effect.gen(function* () {
+      const ada = yield* person("ada@example.com")
+      const bob = yield* person("bob@example.com")
+      const app = yield* application(bob)
+      const mismatch = {
+        status: 403,
+        body: { error: "tenant ID in path does not match authenticated tenant" }
+      }
+      const at = `/v1/tenants/${bob.tenant_id}/applications`
+      const { token } = ada
+      expect(yield* ask("POST", at, { token, json: { name: "x" } })).toEqual(mismatch)
+      expect(yield* ask("GET", at, { token })).toEqual(mismatch)
+      expect(yield* ask("GET", `${at}/${app.id}`, { token })).toEqual(mismatch)
+      expect(yield* ask("PATCH", `${at}/${app.id}`, { token, json: { name: "x" } })).toEqual(mismatch)
+      expect(yield* ask("DELETE", `${at}/${app.id}`, { token })).toEqual(mismatch)
+      // Nor is one found by its id under another tenant.
+      expect(yield* ask("GET", `/v1/tenants/${ada.tenant_id}/applications/${app.id}`, { token })).toEqual(notFound)
+      expect(yield* ask("DELETE", `/v1/tenants/${ada.tenant_id}/applications/${app.id}`, { token })).toEqual(notFound)
+    })
+  )
+})
