@@ -166,27 +166,36 @@ const logLevels = {
   none: LogLevel.None
 } as const
 
+/** An entry that must be read as something; `rule` says what, and the message names the entry. */
+const read = <A>(
+  name: string,
+  preset: string,
+  rule: string,
+  parse: (text: string) => A | undefined
+): Config.Config<A> =>
+  Config.string(name).pipe(
+    Config.withDefault(preset),
+    Config.mapOrFail((text) => {
+      const value = parse(text)
+      return value === undefined ? Either.left(ConfigError.InvalidData([name], rule)) : Either.right(value)
+    })
+  )
+
+const portOf = (text: string): number | undefined =>
+  /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
+
+const logLevelOf = (text: string): LogLevel.LogLevel | undefined =>
+  Object.hasOwn(logLevels, text.toLowerCase()) ? logLevels[text.toLowerCase() as keyof typeof logLevels] : undefined
+
 export const environment: Config.Config<EnvironmentFacts> = Config.all({
   host: Config.string("HOST").pipe(Config.withDefault("127.0.0.1")),
-  port: Config.integer("PORT").pipe(
-    Config.withDefault(8787),
-    Config.validate({ message: "a port from 0 to 65535", validation: (port) => port >= 0 && port <= 65_535 })
-  ),
-  data_dir: Config.nonEmptyString("DATA_DIR").pipe(Config.withDefault("./data")),
+  port: read("PORT", "8787", "a port from 0 to 65535", portOf),
+  data_dir: read("DATA_DIR", "./data", "the path of a folder", (text) => text || undefined),
   url: optional(Config.string("DATABASE_URL")),
   service_name: optional(Config.nonEmptyString("SERVICE_NAME")),
-  key_prefix: Config.nonEmptyString("KEY_PREFIX").pipe(
-    Config.withDefault("svc"),
-    Config.validate({ message: "letters and digits", validation: (prefix) => /^[A-Za-z0-9]+$/.test(prefix) })
-  ),
-  log_level: Config.string("LOG_LEVEL").pipe(
-    Config.withDefault("info"),
-    Config.mapOrFail((name) =>
-      Object.hasOwn(logLevels, name.toLowerCase())
-        ? Either.right(logLevels[name.toLowerCase() as keyof typeof logLevels])
-        : Either.left(ConfigError.InvalidData([], `one of ${Object.keys(logLevels).join(", ")}`))
-    )
-  ),
+  // Keys are told apart by their dashes, so a prefix has none.
+  key_prefix: read("KEY_PREFIX", "svc", "letters and digits", (text) => /^[A-Za-z0-9]+$/.exec(text)?.[0]),
+  log_level: read("LOG_LEVEL", "info", `one of ${Object.keys(logLevels).join(", ")}`, logLevelOf),
   secret: optional(Config.redacted("TOLLGATE_SECRET"))
 }).pipe(
   Config.mapOrFail(({ url, ...rest }) =>
