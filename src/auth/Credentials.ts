@@ -11,7 +11,9 @@ export type KeyProblem = MissingAuthorization | InvalidKeyFormat | ForeignKey | 
 
 interface Contract {
   /** Routes for user tokens only. */
-  readonly userToken: (authorization: string | undefined) => Effect.Effect<CallerFacts, MissingAuthorization | InvalidToken>
+  readonly userToken: (
+    authorization: string | undefined
+  ) => Effect.Effect<CallerFacts, MissingAuthorization | InvalidToken>
   /** Routes for both: read as a user token first, then as a key; so an expired user token is a key of no format. */
   readonly either: (authorization: string | undefined) => Effect.Effect<CallerFacts, KeyProblem>
   /** Routes for keys only. */

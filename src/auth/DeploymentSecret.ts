@@ -35,7 +35,9 @@ const make = (secret: Uint8Array): Contract => {
     unseal: (sealed) =>
       Effect.tryPromise(() => compactDecrypt(sealed, sealingKey)).pipe(
         Effect.map(({ plaintext }) => Buffer.from(plaintext).toString("utf8")),
-        Effect.orElse(() => Effect.dieMessage("a signing key was sealed by another secret: TOLLGATE_SECRET has changed"))
+        Effect.orElse(() =>
+          Effect.dieMessage("a signing key was sealed by another secret: TOLLGATE_SECRET has changed")
+        )
       )
   }
 }

@@ -60,7 +60,9 @@ export const AuthHttp = HttpApiBuilder.group(
       .handle("refresh", refresh)
       .handle("refreshGoogle", refresh)
       .handle("refreshMicrosoft", refresh)
-      .handle("revoke", ({ payload }) => Effect.as(sessions.revoke(payload.token), envelope({ success: true as const })))
+      .handle("revoke", ({ payload }) =>
+        Effect.as(sessions.revoke(payload.token), envelope({ success: true as const }))
+      )
       .handle("keys", () => Effect.succeed({ keys: published as ReadonlyArray<Record<string, unknown>> }))
   })
 )

@@ -72,8 +72,17 @@ const make = Effect.gen(function* () {
   /** A fresh token of a family, and the statement that stores it. */
   const issue = (family: string, tenant: TenantId, signedInAt: number, now: number) => {
     const token = `rt_${randomBytes(32).toString("hex")}`
-    const expires_at = Math.min(now + Duration.toMillis(refreshLifetime), signedInAt + Duration.toMillis(familyLifetime))
-    const row = { hash: secret.hash("refresh_token", token), family_id: family, tenant_id: tenant, expires_at, used_at: null }
+    const expires_at = Math.min(
+      now + Duration.toMillis(refreshLifetime),
+      signedInAt + Duration.toMillis(familyLifetime)
+    )
+    const row = {
+      hash: secret.hash("refresh_token", token),
+      family_id: family,
+      tenant_id: tenant,
+      expires_at,
+      used_at: null
+    }
     return { token, stored: statement(sql`INSERT INTO auth_refresh_tokens ${sql.insert(row)}`) }
   }
 
@@ -122,7 +131,11 @@ const make = Effect.gen(function* () {
 
   const submit = (...statements: ReadonlyArray<Statement>) => Effect.orDie(writer.submit({ postings: [], statements }))
 
-  const refresh: Contract["refresh"] = Effect.fn("Sessions.refresh")(function* ({ client_id, refresh_token, tenant_id }) {
+  const refresh: Contract["refresh"] = Effect.fn("Sessions.refresh")(function* ({
+    client_id,
+    refresh_token,
+    tenant_id
+  }) {
     const now = yield* Clock.currentTimeMillis
     const row = yield* find(refresh_token)
     if (row === undefined || row.revoked_at !== null || row.client_id !== client_id) return yield* new InvalidGrant()

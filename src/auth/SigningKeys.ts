@@ -39,7 +39,9 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
   const secret = yield* DeploymentSecret
-  const stored = sql<Row>`SELECT kid, public, sealed FROM auth_signing_keys ORDER BY created_at DESC, kid`.pipe(Effect.orDie)
+  const stored = sql<Row>`SELECT kid, public, sealed FROM auth_signing_keys ORDER BY created_at DESC, kid`.pipe(
+    Effect.orDie
+  )
 
   const generate = Effect.gen(function* () {
     const { privateKey, publicKey } = yield* Effect.promise(() => generateKeyPair(algorithm, { extractable: true }))
@@ -58,7 +60,10 @@ const make = Effect.gen(function* () {
   const rows = yield* Effect.flatMap(stored, (rows) => (rows.length > 0 ? Effect.succeed(rows) : generate))
   const published = rows.map((row) => JSON.parse(row.public) as JWK)
   const imported = yield* Effect.forEach(published, (jwk) =>
-    Effect.map(Effect.promise(() => importJWK(jwk, algorithm)), (key) => [jwk.kid!, key as CryptoKey] as const)
+    Effect.map(
+      Effect.promise(() => importJWK(jwk, algorithm)),
+      (key) => [jwk.kid!, key as CryptoKey] as const
+    )
   )
   const newest = rows[0]!
   const sealed = JSON.parse(yield* secret.unseal(newest.sealed)) as JWK

@@ -60,7 +60,8 @@ const make = Effect.gen(function* () {
     if (key === undefined) return yield* new InvalidToken()
     const currentDate = toDate(yield* Clock.currentTimeMillis)
     const { payload } = yield* Effect.tryPromise({
-      try: () => jwtVerify(jwt, key, { algorithms: [algorithm], issuer, currentDate, requiredClaims: ["sub", "exp", "aud"] }),
+      try: () =>
+        jwtVerify(jwt, key, { algorithms: [algorithm], issuer, currentDate, requiredClaims: ["sub", "exp", "aud"] }),
       catch: () => new InvalidToken()
     })
     if (typeof payload.tenant_id !== "string") return yield* new InvalidToken()

@@ -42,7 +42,7 @@ export const toDecimal = (amount: Nano): string => {
 }
 
 /**
- * The amount as a JSON number of USD. It is read from the exact decimal text, so 0.1 + 0.2 shows as 0.3. Up to 9 million
+ * The amount as a JSON number of USD. It is read from the exact decimal text, so 0.1 + 0.2 shows as 0.3. Up to 8 million
  * USD every nano-USD has a number of its own; above that the nearest double is shown while the books stay exact.
  */
 export const toNumber = (amount: Nano): number =>

@@ -24,9 +24,11 @@ export const charge = (lines: ReadonlyArray<Line>): Nano => {
   return divideHalfUp(atto, attoInNano)
 }
 
-/** The most whole units that `amount` affords at the price; `Infinity` when they are free. */
-export const affordable = (amount: Nano, price: UnitPrice): number =>
-  price === 0n ? Number.POSITIVE_INFINITY : Number((amount * attoInNano) / price)
+/** The most whole units that `amount` affords at the price; `Infinity` when they are free or past counting. */
+export const affordable = (amount: Nano, price: UnitPrice): number => {
+  const units = price === 0n ? undefined : (amount * attoInNano) / price
+  return units === undefined || units > BigInt(Number.MAX_SAFE_INTEGER) - 1n ? Number.POSITIVE_INFINITY : Number(units)
+}
 
 /** The price of one unit as a decimal text in USD: `0.00000015`. */
 export const toDecimal = (price: UnitPrice): string => {

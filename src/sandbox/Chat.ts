@@ -1,136 +1,320 @@
 /**
- * A model behind an OpenAI-compatible address. It repeats the last user message; its usage counts one token for each word that
- * white space sets apart, of all messages and of the answer.
+ * A vendor of chat and text completions with the usual wire format. Its models repeat what they are told, and a token is a word
+ * between whitespace, so that everything about an answer and its price is known beforehand.
  */
-import type { ServerResponse } from "node:http"
-import { json, pause } from "./Outside.ts"
-import type { Exchange, Fault, Service } from "./Outside.ts"
+import { Effect } from "effect"
+import { randomUUID } from "node:crypto"
+import { json, Refusal } from "./Outside.ts"
+import type { Answer, Make, Received, Route } from "./Outside.ts"
 
-interface Request {
-  readonly model?: unknown
-  readonly messages?: unknown
-  readonly prompt?: unknown
-  readonly n?: unknown
-  readonly max_tokens?: unknown
-  readonly max_completion_tokens?: unknown
-  readonly stream?: unknown
-  readonly stream_options?: { readonly include_usage?: unknown } | null
+/** Two addresses of the same vendor. */
+const upstreams = { "sandbox-a": "/chat-a/v1", "sandbox-b": "/chat-b/v1" } as const
+
+/** The most words that a prompt may have. */
+export const contextLength = 128_000
+
+interface ModelOffer {
+  readonly id: string
+  readonly name: string
+  readonly description: string
+  readonly price: { readonly prompt_usd_per_million: string; readonly completion_usd_per_million: string }
+  readonly upstreams: ReadonlyArray<{ readonly upstream: keyof typeof upstreams }>
 }
 
-const words = (text: string): ReadonlyArray<string> => text.split(/\s+/).filter((word) => word !== "")
+const models: ReadonlyArray<ModelOffer> = [
+  {
+    id: "sandbox-small",
+    name: "Sandbox Small",
+    description: "Repeats what it is told, for little",
+    price: { prompt_usd_per_million: "0.15", completion_usd_per_million: "0.60" },
+    upstreams: [{ upstream: "sandbox-a" }]
+  },
+  {
+    id: "sandbox-large",
+    name: "Sandbox Large",
+    description: "Repeats what it is told, for more",
+    price: { prompt_usd_per_million: "3", completion_usd_per_million: "15" },
+    upstreams: [{ upstream: "sandbox-a" }]
+  },
+  {
+    id: "sandbox-fraction",
+    name: "Sandbox Fraction",
+    description: "Repeats what it is told, at a price finer than a nano-USD a token",
+    price: { prompt_usd_per_million: "0.0375", completion_usd_per_million: "0.15" },
+    upstreams: [{ upstream: "sandbox-a" }]
+  },
+  {
+    id: "sandbox-failover",
+    name: "Sandbox Failover",
+    description: "As the small one, from two upstreams",
+    price: { prompt_usd_per_million: "0.15", completion_usd_per_million: "0.60" },
+    upstreams: [{ upstream: "sandbox-a" }, { upstream: "sandbox-b" }]
+  }
+]
 
-/** The text of a message, whether it is one string or an array of parts. */
+export const make: Make = ({ clock, origin }) => {
+  const now = () => Math.floor(clock.now() / 1000)
+  const routes = Object.values(upstreams).flatMap((mount): ReadonlyArray<Route> => [
+    { method: "POST", path: `${mount}/chat/completions`, answer: (received) => chat(bodyOf(received), now()) },
+    { method: "POST", path: `${mount}/completions`, answer: (received) => completion(bodyOf(received), now()) },
+    {
+      method: "GET",
+      path: `${mount}/models`,
+      answer: (received) => {
+        authorize(received)
+        const data = models.map(({ id }) => ({ id, object: "model", created: now(), owned_by: "sandbox" }))
+        return json(200, { object: "list", data })
+      }
+    }
+  ])
+  return Effect.succeed({
+    service: "chat",
+    routes,
+    configuration: {
+      upstreams: Object.fromEntries(
+        Object.entries(upstreams).map(([name, mount]) => [name, { base_url: origin + mount, api_key: "sandbox" }])
+      ),
+      models: models.map((model) => ({ ...model, context_length: contextLength, max_output_tokens: 4096 })),
+      auto: "sandbox-small"
+    }
+  })
+}
+
+// ---- what is asked ------------------------------------------------------------------------------------------------------------
+
+type Body = Readonly<Record<string, unknown>>
+
+const isBody = (value: unknown): value is Body => typeof value === "object" && value !== null && !Array.isArray(value)
+
+const refuse = (status: number, message: string, param: string | null = null, code: string | null = null): Refusal =>
+  new Refusal(json(status, { error: { message, type: "invalid_request_error", param, code } }))
+
+const authorize = ({ headers: { authorization } }: Received): void => {
+  if (authorization === undefined || !/^bearer +\S/i.test(authorization)) {
+    throw refuse(401, "You didn't provide an API key. Provide it in the Authorization header as Bearer auth.")
+  }
+}
+
+const bodyOf = (received: Received): Body => {
+  authorize(received)
+  let body: unknown
+  try {
+    body = JSON.parse(received.body.toString())
+  } catch {
+    throw refuse(400, "We could not parse the JSON body of your request.")
+  }
+  if (!isBody(body)) throw refuse(400, "The body of your request must be a JSON object.")
+  return body
+}
+
+const modelOf = ({ model }: Body): string => {
+  if (typeof model !== "string" || model === "") throw refuse(400, "you must provide a model parameter", "model")
+  return model
+}
+
+const wholeOf = (body: Body, name: string, least: number, most: number): number | undefined => {
+  const value = body[name]
+  if (value === undefined || value === null) return undefined
+  if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value
+  throw refuse(400, `Invalid '${name}': expected a whole number from ${least} to ${most}.`, name)
+}
+
+const tokensLimit = 1_000_000_000
+
+/** How many answers to each prompt. */
+const choicesOf = (body: Body): number => wholeOf(body, "n", 1, 128) ?? 1
+
+const includesUsage = ({ stream_options }: Body): boolean =>
+  isBody(stream_options) && stream_options["include_usage"] === true
+
+const withinContext = (tokens: number, param: string): number => {
+  if (tokens <= contextLength) return tokens
+  throw refuse(
+    400,
+    `This model's maximum context length is ${contextLength} tokens. However, your prompt has ${tokens} tokens.`,
+    param,
+    "context_length_exceeded"
+  )
+}
+
+const countWords = (text: string): number => {
+  const word = /\S+/g
+  let count = 0
+  while (word.test(text)) count += 1
+  return count
+}
+
 const textOf = (content: unknown): string => {
   if (typeof content === "string") return content
-  if (!Array.isArray(content)) return ""
-  return content.map((part: { readonly text?: unknown }) => (typeof part?.text === "string" ? part.text : "")).join(" ")
+  if (content === undefined || content === null) return ""
+  if (!Array.isArray(content)) throw refuse(400, "Invalid 'content': expected a string or an array.", "messages")
+  return content
+    .flatMap((part: unknown) => (isBody(part) && part["type"] === "text" ? [String(part["text"] ?? "")] : []))
+    .join("\n")
 }
 
-/** How many pieces of a stream come before it is dropped. */
-const piecesBeforeDrop = 3
+// ---- what is answered ---------------------------------------------------------------------------------------------------------
 
-let made = 0
-
-export const chat: Service = (exchange, fault) => {
-  const { body, headers, method, path, response } = exchange
-  if (!/^Bearer \S+/.test(headers.authorization ?? "")) {
-    return json(response, 401, { error: { message: "Incorrect API key provided", type: "invalid_request_error" } })
-  }
-  if (method === "GET" && path.endsWith("/models")) return json(response, 200, { object: "list", data: [] })
-  if (method === "POST" && path.endsWith("/chat/completions")) return answerChat(exchange, fault)
-  if (method === "POST" && path.endsWith("/completions")) return answerText(exchange, fault)
-  return json(response, 404, { error: { message: `Unknown path ${path}`, type: "invalid_request_error" } })
-
-  function answerChat({ response }: Exchange, fault: Fault | undefined) {
-    const request = (body ?? {}) as Request
-    if (!Array.isArray(request.messages) || request.messages.length === 0) {
-      return json(response, 400, { error: { message: "messages: at least one", type: "invalid_request_error" } })
-    }
-    const messages = request.messages as ReadonlyArray<{ readonly role?: unknown; readonly content?: unknown }>
-    const last = messages.findLast(({ role }) => role === "user")
-    const prompt_tokens = messages.reduce((sum, { content }) => sum + words(textOf(content)).length, 0)
-    return answer(response, request, fault, words(textOf(last?.content)), prompt_tokens, {
-      object: "chat.completion",
-      choice: (text) => ({ message: { role: "assistant", content: text } }),
-      piece: (text, first) => ({ delta: first ? { role: "assistant", content: text } : { content: text } }),
-      last: { delta: {} }
-    })
-  }
-
-  function answerText({ response }: Exchange, fault: Fault | undefined) {
-    const request = (body ?? {}) as Request
-    const prompt = Array.isArray(request.prompt) ? request.prompt.map(String).join(" ") : String(request.prompt ?? "")
-    const spoken = words(prompt)
-    return answer(response, request, fault, spoken, spoken.length, {
-      object: "text_completion",
-      choice: (text) => ({ text, logprobs: null }),
-      piece: (text) => ({ text }),
-      last: { text: "" }
-    })
-  }
+/** An answer to one prompt: at most `limit` words of `text`. */
+interface Repetition {
+  readonly text: string
+  readonly words: number
+  readonly finish_reason: "stop" | "length"
 }
 
-interface Form {
+const repeat = (text: string, limit: number | undefined): Repetition => {
+  const words = countWords(text)
+  return limit === undefined || words <= limit
+    ? { text: words === 0 ? "" : text, words, finish_reason: "stop" }
+    : { text: cut(text).slice(0, limit).join(""), words: limit, finish_reason: "length" }
+}
+
+/** The text word by word; what stands between two words goes with the second, what follows the last with it. */
+const cut = (text: string): Array<string> => {
+  const pieces: Array<string> = []
+  const word = /\S+/g
+  let from = 0
+  while (word.test(text)) {
+    pieces.push(text.slice(from, word.lastIndex))
+    from = word.lastIndex
+  }
+  if (pieces.length > 0) pieces[pieces.length - 1] += text.slice(from)
+  return pieces
+}
+
+const usageOf = (prompt_tokens: number, completion_tokens: number) => ({
+  prompt_tokens,
+  completion_tokens,
+  total_tokens: prompt_tokens + completion_tokens
+})
+
+const idOf = (prefix: string): string => `${prefix}-${randomUUID().replaceAll("-", "")}`
+
+const vendorHeaders = (): Record<string, string> => ({ "x-request-id": idOf("req") })
+
+const eventStream = (pieces: Iterable<string>, first: number): Answer => ({
+  status: 200,
+  headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", ...vendorHeaders() },
+  pieces,
+  first
+})
+
+/** How many events a stream that breaks midway sends: never the one that finishes. */
+const firstOf = (opening: number, words: number): number => Math.min(3, opening + words)
+
+/** What one prompt is answered with, under its index and those that follow; and how it reads as an event of a stream. */
+interface Wire {
+  readonly head: { readonly id: string; readonly created: number; readonly model: string }
   readonly object: string
-  readonly choice: (text: string) => object
-  readonly piece: (text: string, first: boolean) => object
-  readonly last: object
+  readonly usage: ReturnType<typeof usageOf>
+  readonly include_usage: boolean
 }
 
-const answer = async (
-  response: ServerResponse,
-  request: Request,
-  fault: Fault | undefined,
-  spoken: ReadonlyArray<string>,
-  prompt_tokens: number,
-  form: Form
-): Promise<void> => {
-  const limit = Number(request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY)
-  const said = spoken.slice(0, limit)
-  const finish_reason = said.length < spoken.length ? "length" : "stop"
-  const answers = typeof request.n === "number" && request.n > 0 ? request.n : 1
-  const completion_tokens = said.length * answers
-  const usage = { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens }
-  const base = {
-    id: `sandbox-${++made}`,
-    object: form.object,
-    created: Math.floor(Date.now() / 1000),
-    model: request.model
-  }
+function* events(wire: Wire, choices: Iterable<string>): Generator<string> {
+  const { created, id, model } = wire.head
+  const before = `data: {"id":"${id}","object":"${wire.object}","created":${created},"model":${JSON.stringify(model)},"choices":[`
+  const usage = wire.include_usage ? `,"usage":null` : ""
+  for (const choice of choices) yield `${before}${choice}]${usage}}\n\n`
+  if (wire.include_usage) yield `${before}],"usage":${JSON.stringify(wire.usage)}}\n\n`
+  yield "data: [DONE]\n\n"
+}
 
-  if (request.stream !== true) {
-    const choices = Array.from({ length: answers }, (_, index) => ({
+const chat = (body: Body, created: number): Answer => {
+  const model = modelOf(body)
+  const { messages, stream } = body
+  if (!Array.isArray(messages) || messages.length === 0 || !messages.every(isBody)) {
+    throw refuse(400, "Invalid 'messages': expected a non-empty array of objects.", "messages")
+  }
+  let prompt_tokens = 0
+  let said = ""
+  for (const { content, role } of messages) {
+    const text = textOf(content)
+    prompt_tokens += countWords(text)
+    if (role === "user") said = text
+  }
+  withinContext(prompt_tokens, "messages")
+  const n = choicesOf(body)
+  const limit = wholeOf(body, "max_completion_tokens", 1, tokensLimit) ?? wholeOf(body, "max_tokens", 1, tokensLimit)
+  const { finish_reason, text, words } = repeat(said, limit)
+
+  const head = { id: idOf("chatcmpl"), created, model }
+  const usage = usageOf(prompt_tokens, words * n)
+  if (stream !== true) {
+    const message = { role: "assistant", content: text, refusal: null }
+    const choices = Array.from({ length: n }, (_, index) => ({ index, message, logprobs: null, finish_reason }))
+    return json(200, { ...head, object: "chat.completion", choices, usage, system_fingerprint: null }, vendorHeaders())
+  }
+  const wire = { head, object: "chat.completion.chunk", usage, include_usage: includesUsage(body) }
+  return eventStream(events(wire, chatDeltas(text, n, finish_reason)), firstOf(n, words * n))
+}
+
+function* chatDeltas(text: string, n: number, finish_reason: string): Generator<string> {
+  const choice = (index: number, delta: string, reason: string) =>
+    `{"index":${index},"delta":${delta},"logprobs":null,"finish_reason":${reason}}`
+  for (let i = 0; i < n; i++) yield choice(i, `{"role":"assistant","content":"","refusal":null}`, "null")
+  for (const piece of cut(text)) {
+    const delta = `{"content":${JSON.stringify(piece)}}`
+    for (let i = 0; i < n; i++) yield choice(i, delta, "null")
+  }
+  for (let i = 0; i < n; i++) yield choice(i, "{}", `"${finish_reason}"`)
+}
+
+/** The prompts of a completion request; tokens read as the words that they are counted as. */
+const promptsOf = ({ prompt }: Body): ReadonlyArray<string> => {
+  const isTokens = (value: unknown): value is ReadonlyArray<number> =>
+    Array.isArray(value) && value.length > 0 && value.every((token) => typeof token === "number")
+  if (typeof prompt === "string") return [prompt]
+  if (isTokens(prompt)) return [prompt.join(" ")]
+  if (Array.isArray(prompt) && prompt.length > 0 && prompt.length <= promptsMax) {
+    const texts = prompt.map((one: unknown) =>
+      typeof one === "string" ? one : isTokens(one) ? one.join(" ") : undefined
+    )
+    if (texts.every((text) => text !== undefined)) return texts
+  }
+  throw refuse(400, "Invalid 'prompt': expected a string, or an array of strings or tokens.", "prompt")
+}
+
+const promptsMax = 2_048
+
+const completion = (body: Body, created: number): Answer => {
+  const model = modelOf(body)
+  const prompts = promptsOf(body)
+  let prompt_tokens = 0
+  for (const prompt of prompts) prompt_tokens += withinContext(countWords(prompt), "prompt")
+  const n = choicesOf(body)
+  const best_of = wholeOf(body, "best_of", 1, 128) ?? n
+  if (best_of < n)
+    throw refuse(400, "You requested that the server return more choices than it will generate.", "best_of")
+  const limit = wholeOf(body, "max_tokens", 0, tokensLimit) ?? 16
+  const before = (prompt: string) => (body["echo"] === true ? prompt : "")
+
+  let completion_tokens = 0
+  const answers = prompts.flatMap((prompt) => {
+    const repetition = repeat(prompt, limit)
+    completion_tokens += repetition.words * best_of
+    return Array.from({ length: n }, () => ({ ...repetition, echo: before(prompt) }))
+  })
+  const head = { id: idOf("cmpl"), created, model }
+  const usage = usageOf(prompt_tokens, completion_tokens)
+  if (body["stream"] !== true) {
+    const choices = answers.map(({ echo, finish_reason, text }, index) => ({
+      text: echo + text,
       index,
-      ...form.choice(said.join(" ")),
+      logprobs: null,
       finish_reason
     }))
-    return json(response, 200, { ...base, choices, usage })
+    return json(200, { ...head, object: "text_completion", choices, usage }, vendorHeaders())
   }
+  const wire = { head, object: "text_completion", usage, include_usage: includesUsage(body) }
+  return eventStream(events(wire, completionTexts(answers)), firstOf(0, answers[0]?.words ?? 0))
+}
 
-  const object = form.object === "chat.completion" ? "chat.completion.chunk" : form.object
-  const include = request.stream_options?.include_usage === true
-  const event = (choices: ReadonlyArray<object>, rest: object = {}) =>
-    `data: ${JSON.stringify({ ...base, object, choices, ...(include && { usage: null }), ...rest })}\n\n`
-
-  response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" })
-  const pieces: Array<string> = []
-  for (let index = 0; index < answers; index++) {
-    pieces.push(event([{ index, ...form.piece("", true), finish_reason: null }]))
-    for (const [i, word] of said.entries()) {
-      pieces.push(event([{ index, ...form.piece(i === 0 ? word : ` ${word}`, false), finish_reason: null }]))
-    }
-    pieces.push(event([{ index, ...form.last, finish_reason }]))
+function* completionTexts(answers: ReadonlyArray<Repetition & { readonly echo: string }>): Generator<string> {
+  const choice = (index: number, text: string, reason: string) =>
+    `{"text":${JSON.stringify(text)},"index":${index},"logprobs":null,"finish_reason":${reason}}`
+  for (const [index, { echo, finish_reason, text }] of answers.entries()) {
+    if (echo !== "") yield choice(index, echo, "null")
+    for (const piece of cut(text)) yield choice(index, piece, "null")
+    yield choice(index, "", `"${finish_reason}"`)
   }
-  if (include) pieces.push(event([], { usage }))
-  pieces.push("data: [DONE]\n\n")
-
-  for (const [i, piece] of pieces.entries()) {
-    if (response.destroyed) return
-    if (fault?.drop === true && i === piecesBeforeDrop) return void response.destroy()
-    response.write(piece)
-    if (fault?.chunk_delay_ms !== undefined) await pause(fault.chunk_delay_ms)
-    // What is dropped must have left before the connection does.
-    else if (fault?.drop === true) await pause(5)
-  }
-  response.end()
 }

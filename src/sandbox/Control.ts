@@ -1,95 +1,157 @@
-/** The levers of a sandbox, over HTTP: any client's test can reach every state. */
-import { Effect, Either, ParseResult, Schema } from "effect"
-import { fromDecimal } from "../kernel/Money.ts"
+/** The levers of the sandbox over HTTP: what goes wrong outside, what was called, what time it is, and the state of tenants. */
+import { Schema } from "effect"
+import type { Effect } from "effect"
 import { toIso } from "../kernel/Moment.ts"
+import { amountMax, fromDecimal, toNumber } from "../kernel/Money.ts"
+import type { Nano } from "../kernel/Money.ts"
+import type { AccountStatus, CreditSource } from "../ledger/Transaction.ts"
+import type { Calls } from "./Calls.ts"
+import { Fault, queued } from "./Faults.ts"
+import type { Faults } from "./Faults.ts"
 import type { LeversContract } from "./Levers.ts"
-import { json, services } from "./Outside.ts"
-import type { Exchange, Outside } from "./Outside.ts"
+import { json, reader, Refusal, serviceNames, wrong } from "./Outside.ts"
+import type { Answer, Route, ServiceName } from "./Outside.ts"
+import { latest } from "./SteeredClock.ts"
 import type { SteeredClock } from "./SteeredClock.ts"
 
-const Millis = Schema.Int.pipe(Schema.between(0, 3_600_000))
-
-const FaultRequest = Schema.Struct({
-  service: Schema.Literal(...services),
-  status: Schema.optional(Schema.Int.pipe(Schema.between(200, 599))),
-  body: Schema.optional(Schema.Unknown),
-  headers: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.String })),
-  delay_ms: Schema.optional(Millis),
-  chunk_delay_ms: Schema.optional(Millis),
-  drop: Schema.optional(Schema.Boolean),
-  times: Schema.optionalWith(Schema.Int.pipe(Schema.positive()), { default: () => 1 })
-})
-
-const ClockRequest = Schema.Struct({ advance_ms: Schema.Int.pipe(Schema.between(0, 400 * 86_400_000)) })
-
-const CreditRequest = Schema.Struct({
-  tenant_id: Schema.String,
-  amount: Schema.JsonNumber.pipe(Schema.positive()),
-  source: Schema.Literal(
-    "purchase",
-    "registration_bonus",
-    "signup_grant",
-    "admin",
-    "transfer_escrow",
-    "transfer_release",
-    "transfer_return"
-  )
-})
-
-const TenantRequest = Schema.Struct({ billing_status: Schema.Literal("active", "suspended", "closed") })
-
-export interface ControlOptions {
-  readonly outside: Outside
+interface Parts {
+  readonly calls: Calls
+  readonly faults: Faults
   readonly clock: SteeredClock
-  /** The service's own levers, once it is up. */
+  /** `undefined` until the service is up. */
   readonly levers: () => LeversContract | undefined
+  readonly run: <A>(effect: Effect.Effect<A>) => Promise<A>
 }
 
-/** Answers a call to a path below `/control`. */
-export const control = async (path: string, exchange: Exchange, { clock, levers, outside }: ControlOptions): Promise<void> => {
-  const { body, method, query, response } = exchange
-  const withBody = async <A, I>(schema: Schema.Schema<A, I>, use: (asked: A) => Promise<void> | void): Promise<void> => {
-    const decoded = Schema.decodeUnknownEither(schema, { onExcessProperty: "error" })(body)
-    if (Either.isRight(decoded)) return use(decoded.right)
-    const [issue] = ParseResult.ArrayFormatter.formatErrorSync(decoded.left)
-    json(response, 400, { error: `${issue?.path.join(".") ?? "the body"}: ${issue?.message ?? "does not fit"}` })
-  }
-  const pull = async (pulled: (levers: LeversContract) => Effect.Effect<boolean>): Promise<void> => {
+const keysOf = <K extends string>(record: Record<K, true>) => Object.keys(record) as Array<K>
+
+const sources = keysOf<CreditSource>({
+  purchase: true,
+  registration_bonus: true,
+  signup_grant: true,
+  admin: true,
+  transfer_escrow: true,
+  transfer_release: true,
+  transfer_return: true
+})
+
+const statuses = keysOf<AccountStatus>({ active: true, suspended: true, closed: true })
+
+const oneOf = <const T extends string>(values: ReadonlyArray<T>) =>
+  Schema.Literal(...values).annotations({ message: () => `one of ${values.join(", ")}` })
+
+const Advance = Schema.Struct({
+  advance_ms: Schema.Int.pipe(Schema.nonNegative({ message: () => "a whole number of milliseconds, zero or more" }))
+})
+
+const Credit = Schema.Struct({
+  tenant_id: Schema.NonEmptyString,
+  amount: Schema.Number,
+  source: oneOf(sources)
+})
+
+const TenantChange = Schema.Struct({
+  billing_status: Schema.optional(oneOf(statuses)),
+  plan: Schema.optional(oneOf(["none", "team"])),
+  plan_status: Schema.optional(oneOf(["active", "past_due", "canceled"]))
+})
+
+const readFault = reader(Fault)
+const readAdvance = reader(Advance)
+const readCredit = reader(Credit)
+const readTenantChange = reader(TenantChange)
+
+export const routes = ({ calls, clock, faults, levers, run }: Parts): ReadonlyArray<Route> => {
+  const connected = (): LeversContract => {
     const there = levers()
-    if (there === undefined) return json(response, 503, { error: "the service is not up yet" })
-    return (await Effect.runPromise(Effect.withClock(pulled(there), clock.clock)))
-      ? json(response, 200, { ok: true })
-      : json(response, 404, { error: "there is no such tenant" })
+    if (there === undefined) throw new Refusal(json(503, { error: "the service is not up yet" }))
+    return there
   }
 
-  switch (`${method} ${path}`) {
-    case "POST /faults":
-      return withBody(FaultRequest, (fault) => {
-        outside.strike({ ...fault } as Parameters<Outside["strike"]>[0])
-        json(response, 200, { ok: true })
+  const forgotten = (count: number): Answer => json(200, { forgotten: count })
+
+  return [
+    {
+      method: "POST",
+      path: "/control/faults",
+      answer: ({ body }) => {
+        const fault = readFault(body)
+        faults.add(fault)
+        return queued(fault)
+      }
+    },
+    { method: "DELETE", path: "/control/faults", answer: () => forgotten(faults.clear()) },
+    {
+      method: "GET",
+      path: "/control/calls",
+      answer: ({ query }) => ({
+        status: 200,
+        headers: { "content-type": "application/json" },
+        body: calls.list(serviceIn(query), limitIn(query))
       })
-    case "DELETE /faults":
-      outside.forgetFaults()
-      return json(response, 200, { ok: true })
-    case "GET /calls":
-      return json(response, 200, outside.listCalls(query.get("service") ?? undefined, Number(query.get("limit") ?? 100)))
-    case "DELETE /calls":
-      outside.forgetCalls()
-      return json(response, 200, { ok: true })
-    case "POST /clock":
-      return withBody(ClockRequest, ({ advance_ms }) => {
-        clock.advance(advance_ms)
-        json(response, 200, { now: toIso(clock.now()) })
-      })
-    case "POST /credit":
-      return withBody(CreditRequest, ({ amount, source, tenant_id }) => {
-        const nano = fromDecimal(String(amount), 9) ?? 0n
-        return pull((levers) => levers.credit(tenant_id, nano, source))
-      })
+    },
+    { method: "DELETE", path: "/control/calls", answer: () => forgotten(calls.clear()) },
+    {
+      method: "POST",
+      path: "/control/clock",
+      answer: async ({ body }) => {
+        const { advance_ms } = readAdvance(body)
+        if (clock.now() + advance_ms > latest) throw wrong("advance_ms", `to ${toIso(latest)} at the latest`)
+        return json(200, { now: toIso(await run(clock.advance(advance_ms))) })
+      }
+    },
+    {
+      method: "POST",
+      path: "/control/credit",
+      answer: async ({ body }) => {
+        const { amount, source, tenant_id } = readCredit(body)
+        const nano = amountOf(amount)
+        const booked = await run(connected().credit(tenant_id, nano, source))
+        return booked ? json(200, { tenant_id, amount: toNumber(nano), source }) : noTenant
+      }
+    },
+    {
+      method: "POST",
+      path: "/control/tenants/{tenant_id}",
+      answer: async ({ body, params: { tenant_id = "" } }) => {
+        const { billing_status, plan, plan_status } = readTenantChange(body)
+        const { setBillingStatus, setPlan } = connected()
+        const changesPlan = plan !== undefined || plan_status !== undefined
+        if (billing_status === undefined && !changesPlan) {
+          throw wrong("billing_status", "one of billing_status, plan, plan_status is needed")
+        }
+        if (changesPlan && setPlan === undefined) return json(501, { error: "this service has no plans" })
+        if (billing_status !== undefined && !(await run(setBillingStatus(tenant_id, billing_status)))) return noTenant
+        if (changesPlan && setPlan !== undefined) {
+          const change = { ...(plan !== undefined && { plan }), ...(plan_status !== undefined && { plan_status }) }
+          if (!(await run(setPlan(tenant_id, change)))) return noTenant
+        }
+        return json(200, { tenant_id, billing_status, plan, plan_status })
+      }
+    }
+  ]
+}
+
+const noTenant = json(404, { error: "tenant_id: there is no such tenant" })
+
+const amountOf = (amount: number): Nano => {
+  const nano = fromDecimal(String(amount), 9)
+  if (nano === undefined || nano <= 0n || nano > amountMax) {
+    throw wrong("amount", `a number of USD above zero, at most ${toNumber(amountMax)}`)
   }
-  const tenant = /^POST \/tenants\/([^/]+)$/.exec(`${method} ${path}`)?.[1]
-  if (tenant !== undefined) {
-    return withBody(TenantRequest, ({ billing_status }) => pull((levers) => levers.setBillingStatus(tenant, billing_status)))
-  }
-  return json(response, 404, { error: `${method} ${path}: no such lever` })
+  return nano
+}
+
+const serviceIn = (query: URLSearchParams): ServiceName | undefined => {
+  const asked = query.get("service") || undefined
+  const service = serviceNames.find((name) => name === asked)
+  if (asked !== undefined && service === undefined) throw wrong("service", `one of ${serviceNames.join(", ")}`)
+  return service
+}
+
+const limitIn = (query: URLSearchParams): number => {
+  const asked = query.get("limit") || undefined
+  if (asked === undefined) return Number.POSITIVE_INFINITY
+  if (!/^\d{1,9}$/.test(asked) || Number(asked) === 0) throw wrong("limit", "a whole number, one or more")
+  return Number(asked)
 }

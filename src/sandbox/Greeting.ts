@@ -39,10 +39,14 @@ const ask = async (url: string, token: string | undefined, body: object | undefi
 export const greet = ({ client_id, control, data_dir, issuer, url }: Greeted): Effect.Effect<string> =>
   Effect.promise(async () => {
     const { id_token } = await ask(`${issuer}/token`, undefined, { email, name: "Demo" })
-    const signedIn: { result: { token_response: { access_token: string } } } = await ask(`${url}/v1/auth/google`, undefined, {
-      id_token,
-      client_id
-    })
+    const signedIn: { result: { token_response: { access_token: string } } } = await ask(
+      `${url}/v1/auth/google`,
+      undefined,
+      {
+        id_token,
+        client_id
+      }
+    )
     const token = signedIn.result.token_response.access_token
     const { tenant_id, api_key } = await demoOf(url, token, join(data_dir, "demo.json"))
     const credits: { result: { balance: number } } = await ask(

@@ -1,69 +1,127 @@
 /**
- * An OpenID Connect issuer that vouches for anybody: `POST {issuer}/token` with an address answers a signed token for it. Both
- * identity providers of a sandbox are this one.
+ * An OpenID Connect provider where anybody may be anybody: it signs in whatever address it is told. Its tokens are real, so the
+ * service verifies them as it would any other's. It stands behind both providers.
  */
+import { Effect, Schema } from "effect"
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, jwtVerify, SignJWT } from "jose"
+import type { JWK, JWTPayload } from "jose"
 import { createHash } from "node:crypto"
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
-import { exportJWK, generateKeyPair, importJWK, SignJWT } from "jose"
-import type { JWK } from "jose"
-import { json } from "./Outside.ts"
-import type { Service } from "./Outside.ts"
+import * as Kept from "./Kept.ts"
+import { json, reader } from "./Outside.ts"
+import type { Make, Received, SandboxFailed } from "./Outside.ts"
 
+/** For whom its tokens are made, unless it is told otherwise. */
 export const audience = "sandbox-google"
-const kid = "sandbox"
+
+const lifetimeSeconds = 3_600
+// An elliptic key is made in no time, an RSA key in up to half a second of each first start.
 const algorithm = "ES256"
+const name = "sandbox-issuer.json"
 
-/** The service, for an issuer at `address()`. */
-export const make = async (data_dir: string, now: () => number, address: () => string): Promise<Service> => {
-  const jwk = await keptKey(join(data_dir, "sandbox-issuer.json"))
-  const key = await importJWK(jwk, algorithm)
-  const { d: _, ...published } = jwk
+const TokenRequest = Schema.Struct({
+  email: Schema.String.pipe(Schema.pattern(/^[^\s@]+@[^\s@]+$/, { message: () => "an email address" })),
+  name: Schema.optional(Schema.NullOr(Schema.String)),
+  email_verified: Schema.optional(Schema.NullOr(Schema.Boolean)),
+  /** Another one, to see its tokens refused. */
+  audience: Schema.optional(Schema.NullOr(Schema.String))
+})
 
-  return async ({ body, method, path, response }) => {
-    const issuer = address()
-    if (method === "GET" && path.endsWith("/.well-known/openid-configuration")) {
-      return json(response, 200, {
+const readTokenRequest = reader(TokenRequest)
+
+export const make: Make = ({ clock, data_dir, origin }) =>
+  Effect.map(keyOf(data_dir), ({ key, public_jwk, public_key }) => {
+    const issuer = `${origin}/issuer`
+    const seconds = () => Math.floor(clock.now() / 1000)
+
+    const sign = (typ: string, claims: JWTPayload): Promise<string> =>
+      new SignJWT(claims).setProtectedHeader({ alg: algorithm, typ, kid: public_jwk.kid }).sign(key)
+
+    const token = async ({ body }: Received) => {
+      const asked = readTokenRequest(body)
+      const aud = asked.audience ?? audience
+      const iat = seconds()
+      const person = {
+        iss: issuer,
+        sub: subjectOf(asked.email),
+        aud,
+        iat,
+        exp: iat + lifetimeSeconds,
+        email: asked.email,
+        email_verified: asked.email_verified ?? true,
+        name: asked.name ?? asked.email.slice(0, asked.email.indexOf("@"))
+      }
+      const access_token = await sign("at+jwt", { ...person, scope: "openid email profile" })
+      // The left half of its hash binds the one token to the other.
+      const at_hash = createHash("sha256").update(access_token).digest().subarray(0, 16).toString("base64url")
+      const id_token = await sign("JWT", { ...person, azp: aud, at_hash })
+      return json(200, { id_token, access_token, token_type: "Bearer", expires_in: lifetimeSeconds })
+    }
+
+    const userinfo = async ({ headers: { authorization = "" } }: Received) => {
+      const verified = await jwtVerify(authorization.replace(/^bearer +/i, ""), public_key, {
         issuer,
-        jwks_uri: `${issuer}/jwks`,
-        token_endpoint: `${issuer}/token`,
-        id_token_signing_alg_values_supported: [algorithm],
-        subject_types_supported: ["public"],
-        response_types_supported: ["id_token"]
-      })
+        typ: "at+jwt",
+        currentDate: new Date(clock.now())
+      }).catch(() => undefined)
+      if (verified === undefined) {
+        return json(401, { error: "invalid_token" }, { "www-authenticate": `Bearer error="invalid_token"` })
+      }
+      const { email, email_verified, name, sub } = verified.payload
+      return json(200, { sub, email, email_verified, name })
     }
-    if (method === "GET" && path.endsWith("/jwks")) {
-      return json(response, 200, { keys: [{ ...published, kid, alg: algorithm, use: "sig" }] })
-    }
-    if (method !== "POST" || !path.endsWith("/token")) return json(response, 404, { error: "no such path" })
 
-    const asked = (typeof body === "object" && body !== null ? body : {}) as Record<string, unknown>
-    if (typeof asked.email !== "string" || !asked.email.includes("@")) {
-      return json(response, 400, { error: "email: an address" })
-    }
-    const seconds = Math.floor(now() / 1000)
-    const id_token = await new SignJWT({
-      email: asked.email,
-      email_verified: asked.email_verified !== false,
-      name: typeof asked.name === "string" ? asked.name : asked.email.split("@", 1)[0]!
+    const document = json(200, {
+      issuer,
+      // Nobody has to click through a page here: a token is had by asking.
+      authorization_endpoint: `${issuer}/authorize`,
+      token_endpoint: `${issuer}/token`,
+      userinfo_endpoint: `${issuer}/userinfo`,
+      jwks_uri: `${issuer}/jwks`,
+      response_types_supported: ["code", "id_token"],
+      subject_types_supported: ["public"],
+      id_token_signing_alg_values_supported: [algorithm],
+      scopes_supported: ["openid", "email", "profile"],
+      claims_supported: ["iss", "sub", "aud", "iat", "exp", "email", "email_verified", "name"]
     })
-      .setProtectedHeader({ alg: algorithm, kid })
-      .setIssuer(issuer)
-      .setAudience(audience)
-      .setSubject(createHash("sha256").update(asked.email.toLowerCase()).digest("hex").slice(0, 24))
-      .setIssuedAt(seconds)
-      .setExpirationTime(seconds + 3_600)
-      .sign(key)
-    return json(response, 200, { id_token })
-  }
-}
+    const keys = json(200, { keys: [public_jwk] })
+    const provider = { issuer, audiences: [audience] }
 
-/** The issuer's key is kept with the data, so that its tokens outlive a restart. */
-const keptKey = async (path: string): Promise<JWK> => {
-  if (existsSync(path)) return JSON.parse(readFileSync(path, "utf8")) as JWK
+    return {
+      service: "identity",
+      routes: [
+        { method: "GET", path: "/issuer/.well-known/openid-configuration", answer: () => document },
+        { method: "GET", path: "/issuer/jwks", answer: () => keys },
+        { method: "GET", path: "/issuer/userinfo", answer: userinfo }
+      ],
+      levers: [{ method: "POST", path: "/issuer/token", answer: token }],
+      configuration: { identity: { google: provider, microsoft: provider } }
+    }
+  })
+
+/** The same person each time, however the address is written. */
+const subjectOf = (email: string): string => createHash("sha256").update(email.toLowerCase()).digest("hex").slice(0, 32)
+
+/** The signing key: as it was kept, so that what an earlier run published stays true, or a new one. */
+const keyOf = (data_dir: string | undefined) =>
+  Effect.tryPromise({
+    try: async () => {
+      const kept = Kept.read(data_dir, name)
+      const jwk = kept === undefined ? await fresh() : (JSON.parse(kept) as JWK)
+      const key = await importJWK(jwk, algorithm)
+      if (key instanceof Uint8Array || key.type !== "private") throw new Error("it holds no private key")
+      if (kept === undefined) Kept.write(data_dir, name, JSON.stringify(jwk))
+      const { crv, kty, x, y } = jwk
+      const kid = await calculateJwkThumbprint(jwk)
+      const public_jwk = { kty, crv, x, y, kid, alg: algorithm, use: "sig" } as JWK & { readonly kid: string }
+      return { key, public_jwk, public_key: await importJWK(public_jwk, algorithm) }
+    },
+    catch: (error): SandboxFailed => ({
+      _tag: "SandboxFailed",
+      message: `DATA_DIR: ${data_dir}/${name} is not usable: ${error instanceof Error ? error.message : error}`
+    })
+  })
+
+const fresh = async (): Promise<JWK> => {
   const { privateKey } = await generateKeyPair(algorithm, { extractable: true })
-  const jwk = await exportJWK(privateKey)
-  mkdirSync(join(path, ".."), { recursive: true })
-  writeFileSync(path, JSON.stringify(jwk), { mode: 0o600 })
-  return jwk
+  return exportJWK(privateKey)
 }

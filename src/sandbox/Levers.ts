@@ -20,7 +20,10 @@ export interface LeversContract {
 
 export const make: Effect.Effect<LeversContract, never, Writer> = Effect.map(Writer, (writer) => {
   const post = (posting: Posting): Effect.Effect<boolean> =>
-    Effect.match(writer.submit({ postings: [posting], statements: [] }), { onFailure: () => false, onSuccess: () => true })
+    Effect.match(writer.submit({ postings: [posting], statements: [] }), {
+      onFailure: () => false,
+      onSuccess: () => true
+    })
   return {
     credit: (tenant_id, amount, source) =>
       Effect.flatMap(Ids.make("pay"), (id) =>
@@ -33,7 +36,6 @@ export const make: Effect.Effect<LeversContract, never, Writer> = Effect.map(Wri
           description: "booked by the sandbox"
         })
       ),
-    setBillingStatus: (tenant_id, status) =>
-      post({ _tag: "SetStatus", account: billingAccountOf(tenant_id), status })
+    setBillingStatus: (tenant_id, status) => post({ _tag: "SetStatus", account: billingAccountOf(tenant_id), status })
   }
 })

@@ -1,7 +1,14 @@
-/** What the sandbox's outside services share: an exchange with a caller, the faults it may be struck by, and the list of calls. */
-import type { IncomingMessage, ServerResponse } from "node:http"
+/**
+ * The words that the sandbox's outside world is described in: a service, the routes that it answers, what comes in and what goes
+ * out. To add one, write a file whose `make` gives an `Outside`, and a line in `Sandbox.ts`.
+ */
+import { Either, ParseResult, Schema } from "effect"
+import type { Effect, Scope } from "effect"
+import type { IncomingHttpHeaders } from "node:http"
+import type { SteeredClock } from "./SteeredClock.ts"
 
-export const services = [
+/** The services as faults and calls name them, whether they are there yet or not. */
+export const serviceNames = [
   "chat",
   "images",
   "search",
@@ -13,108 +20,108 @@ export const services = [
   "mail",
   "identity"
 ] as const
-export type ServiceName = (typeof services)[number]
+export type ServiceName = (typeof serviceNames)[number]
 
-/** What is to happen to the next `times` calls of a service. */
-export interface Fault {
-  readonly service: ServiceName
-  readonly status?: number
-  readonly body?: unknown
-  readonly headers?: Readonly<Record<string, string>>
-  readonly delay_ms?: number
-  /** Between the pieces of a stream. */
-  readonly chunk_delay_ms?: number
-  /** Close the connection; of a stream, after its first pieces. */
-  readonly drop?: boolean
-  times: number
-}
-
-export interface Call {
-  readonly service: ServiceName
-  readonly path: string
-  readonly body: unknown
-  /** The caller left before its answer was complete. */
-  aborted: boolean
-}
-
-/** A request whose body has been read, and the way to answer it. */
-export interface Exchange {
-  readonly method: string
+/** A request, read whole. */
+export interface Received {
+  /** On the sandbox's port, without the query. */
   readonly path: string
   readonly query: URLSearchParams
-  readonly headers: IncomingMessage["headers"]
-  /** Parsed, where it is JSON; else as text. */
-  readonly body: unknown
-  readonly response: ServerResponse
+  readonly headers: IncomingHttpHeaders
+  /** What stands in the path for each `{name}` of the route. */
+  readonly params: Readonly<Record<string, string>>
+  readonly body: Buffer
 }
 
-/** An outside service: what it does with a call to a path below its own. `fault` is what is left to be obeyed by a stream. */
-export type Service = (exchange: Exchange, fault: Fault | undefined) => Promise<void> | void
+export interface Whole {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Uint8Array
+}
 
-const callsMax = 10_000
+export interface Streamed {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** What a stream is paced and broken by; made only as fast as it is taken. */
+  readonly pieces: Iterable<string | Uint8Array>
+  /** How many of them a stream that breaks midway still sends. */
+  readonly first: number
+}
 
-export class Outside {
-  private faults: Array<Fault> = []
-  private calls: Array<Call> = []
+export type Answer = Whole | Streamed
 
-  strike(fault: Fault): void {
-    this.faults.push(fault)
-  }
+export interface Route {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
+  /** From the root of the sandbox's port; `{name}` is any one segment, `{name*}` any number of them. */
+  readonly path: string
+  readonly answer: (received: Received) => Answer | Promise<Answer>
+}
 
-  forgetFaults(): void {
-    this.faults = []
-  }
+/** A service of the outside world. */
+export interface Outside {
+  readonly service: ServiceName
+  /** What the deployment calls: listed in `calls`, and met by faults. */
+  readonly routes: ReadonlyArray<Route>
+  /** What only a test calls, to steer it: neither listed nor faulted. */
+  readonly levers?: ReadonlyArray<Route>
+  /** The entries of the configuration document that point a deployment at it. */
+  readonly configuration: Readonly<Record<string, unknown>>
+}
 
-  /** Newest first. */
-  listCalls(service: string | undefined, limit: number): ReadonlyArray<Call> {
-    const found: Array<Call> = []
-    for (let i = this.calls.length - 1; i >= 0 && found.length < limit; i--) {
-      if (service === undefined || this.calls[i]!.service === service) found.push(this.calls[i]!)
-    }
-    return found
-  }
+/** What a service finds around it. */
+export interface Surroundings {
+  /** The sandbox's address: `http://127.0.0.1:PORT`. */
+  readonly origin: string
+  readonly data_dir: string | undefined
+  readonly clock: SteeredClock
+}
 
-  forgetCalls(): void {
-    this.calls = []
-  }
+export type Make = (surroundings: Surroundings) => Effect.Effect<Outside, SandboxFailed, Scope.Scope>
 
-  /** Lists the call, lets a fault have its way with it, and otherwise hands it to the service. */
-  async receive(name: ServiceName, exchange: Exchange, service: Service): Promise<void> {
-    const { body, path, response } = exchange
-    const call: Call = { service: name, path, body, aborted: false }
-    if (this.calls.push(call) > callsMax * 2) this.calls = this.calls.slice(-callsMax)
-    response.once("close", () => (call.aborted = !response.writableFinished))
+/** The sandbox cannot start; the message is for whoever starts it. */
+export interface SandboxFailed {
+  readonly _tag: "SandboxFailed"
+  readonly message: string
+}
 
-    const fault = this.next(name)
-    if (fault?.delay_ms !== undefined) await pause(fault.delay_ms)
-    if (fault?.status !== undefined) {
-      const text = typeof fault.body === "string" ? fault.body : JSON.stringify(fault.body ?? { error: "fault" })
-      response.writeHead(fault.status, { "content-type": "application/json", ...fault.headers }).end(text)
-      return
-    }
-    if (fault?.body !== undefined) {
-      response.writeHead(200, { "content-type": "application/json", ...fault.headers })
-      response.end(typeof fault.body === "string" ? fault.body : JSON.stringify(fault.body))
-      return
-    }
-    const streams = typeof body === "object" && body !== null && (body as { stream?: unknown }).stream === true
-    if (fault?.drop === true && !streams) {
-      response.destroy()
-      return
-    }
-    await service(exchange, fault)
-  }
+export const json = (status: number, body: unknown, headers: Record<string, string> = {}): Whole => ({
+  status,
+  headers: { "content-type": "application/json", ...headers },
+  body: JSON.stringify(body)
+})
 
-  private next(name: ServiceName): Fault | undefined {
-    const at = this.faults.findIndex((fault) => fault.service === name)
-    const fault = this.faults[at]
-    if (fault !== undefined && --fault.times <= 0) this.faults.splice(at, 1)
-    return fault
+/** Thrown by a route that answers otherwise than it promised. */
+export class Refusal extends Error {
+  readonly answer: Answer
+
+  constructor(answer: Answer) {
+    super("refused")
+    this.answer = answer
   }
 }
 
-export const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
+/** Says which field of a request is wrong, and by which rule. */
+export const wrong = (field: string, rule: string): Refusal =>
+  new Refusal(json(400, { error: `${field}: ${rule}`, details: { field, rule } }))
 
-export const json = (response: ServerResponse, status: number, body: unknown): void => {
-  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body))
+export const parse = (body: Buffer): unknown => {
+  try {
+    return JSON.parse(body.toString())
+  } catch {
+    throw wrong("body", "JSON")
+  }
+}
+
+// What is refused is quoted, and may be as long as a body can be.
+const ruleLengthMax = 300
+
+/** Reads a JSON body of exactly this shape, or refuses it by its first wrong field. */
+export const reader = <A, I>(schema: Schema.Schema<A, I>): ((body: Buffer) => A) => {
+  const decode = Schema.decodeUnknownEither(schema, { onExcessProperty: "error" })
+  return (body) => {
+    const decoded = decode(parse(body))
+    if (Either.isRight(decoded)) return decoded.right
+    const [issue] = ParseResult.ArrayFormatter.formatErrorSync(decoded.left)
+    throw wrong(issue?.path.join(".") || "body", (issue?.message ?? "not as expected").slice(0, ruleLengthMax))
+  }
 }

@@ -1,18 +1,50 @@
 /**
- * The clock of a sandbox: real time plus an offset that only grows. Moving it wakes every sleeper that is due by then, so a month
- * of waiting passes in the call that says so. The offset survives a restart.
+ * A clock that goes like any other and can be moved forward: real time plus an offset, which outlives the process. Whatever
+ * sleeps wakes as soon as its time has come, by waiting or by moving.
  */
 import { Clock, Duration, Effect } from "effect"
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
+import * as Kept from "./Kept.ts"
+import type { SandboxFailed } from "./Outside.ts"
 
 export interface SteeredClock {
   readonly clock: Clock.Clock
-  /** Milliseconds since 1970, as the sandbox has it. */
   readonly now: () => number
-  /** Moves the clock forward, and on disk before anybody can tell. */
-  readonly advance: (millis: number) => void
+  /** Moves the clock by whole milliseconds and answers what it shows then. The offset is on disk before anyone wakes. */
+  readonly advance: (millis: number) => Effect.Effect<number>
 }
+
+/** The latest moment to which it may be moved: dates have four digits for a year. */
+export const latest = Date.UTC(9999, 0)
+
+const name = "sandbox-clock"
+
+export const make = (data_dir: string | undefined): Effect.Effect<SteeredClock, SandboxFailed> =>
+  Effect.map(keptOffset(data_dir), (kept) => {
+    const clock = new Steered(kept)
+    return {
+      clock,
+      now: () => clock.unsafeCurrentTimeMillis(),
+      advance: (millis) =>
+        Effect.sync(() => {
+          Kept.write(data_dir, name, String(clock.offset + millis))
+          clock.move(millis)
+          return clock.unsafeCurrentTimeMillis()
+        })
+    }
+  })
+
+const keptOffset = (data_dir: string | undefined): Effect.Effect<number, SandboxFailed> =>
+  Effect.try({
+    try: () => {
+      const text = Kept.read(data_dir, name)?.trim() ?? "0"
+      if (!/^\d{1,15}$/.test(text)) throw new Error("it holds no number of milliseconds")
+      return Number(text)
+    },
+    catch: (error) => ({
+      _tag: "SandboxFailed",
+      message: `DATA_DIR: ${data_dir}/${name} is not readable: ${error instanceof Error ? error.message : error}`
+    })
+  })
 
 interface Sleeper {
   readonly due: number
@@ -20,63 +52,71 @@ interface Sleeper {
   timer: NodeJS.Timeout
 }
 
-/** The longest time that a timer of node's takes. */
+// A longer timer of Node's fires at once.
 const timerMax = 2 ** 31 - 1
 
-export const make = (data_dir: string): SteeredClock => {
-  const path = join(data_dir, "sandbox-clock")
-  let offset = readOffset(path)
-  const sleepers = new Set<Sleeper>()
-  const now = () => Date.now() + offset
+class Steered implements Clock.Clock {
+  readonly [Clock.ClockTypeId]: Clock.ClockTypeId = Clock.ClockTypeId
+  offset: number
+  // What `process.hrtime` counts from is arbitrary; `origin` makes it count from 1970, as moved.
+  private origin: bigint
+  private readonly sleepers = new Set<Sleeper>()
 
-  const arm = (sleeper: Sleeper): NodeJS.Timeout =>
-    setTimeout(() => {
-      if (sleeper.due > now()) sleeper.timer = arm(sleeper)
-      else {
-        sleepers.delete(sleeper)
-        sleeper.wake()
-      }
-    }, Math.min(Math.max(sleeper.due - now(), 0), timerMax))
-
-  const clock: Clock.Clock = {
-    [Clock.ClockTypeId]: Clock.ClockTypeId,
-    unsafeCurrentTimeMillis: now,
-    unsafeCurrentTimeNanos: () => process.hrtime.bigint() + BigInt(offset) * 1_000_000n,
-    currentTimeMillis: Effect.sync(now),
-    currentTimeNanos: Effect.sync(() => process.hrtime.bigint() + BigInt(offset) * 1_000_000n),
-    sleep: (duration) =>
-      Effect.async<void>((resume) => {
-        const sleeper = { due: now() + Duration.toMillis(duration), wake: () => resume(Effect.void) } as Sleeper
-        sleeper.timer = arm(sleeper)
-        sleepers.add(sleeper)
-        return Effect.sync(() => {
-          clearTimeout(sleeper.timer)
-          sleepers.delete(sleeper)
-        })
-      })
+  constructor(offset: number) {
+    this.offset = offset
+    this.origin = BigInt(this.unsafeCurrentTimeMillis()) * 1_000_000n - process.hrtime.bigint()
   }
 
-  const advance = (millis: number) => {
-    mkdirSync(data_dir, { recursive: true })
-    writeFileSync(`${path}.new`, String(offset + millis))
-    renameSync(`${path}.new`, path)
-    offset += millis
-    for (const sleeper of [...sleepers]) {
-      if (sleeper.due > now()) continue
+  unsafeCurrentTimeMillis(): number {
+    return Date.now() + this.offset
+  }
+
+  unsafeCurrentTimeNanos(): bigint {
+    return this.origin + process.hrtime.bigint()
+  }
+
+  readonly currentTimeMillis: Effect.Effect<number> = Effect.sync(() => this.unsafeCurrentTimeMillis())
+  readonly currentTimeNanos: Effect.Effect<bigint> = Effect.sync(() => this.unsafeCurrentTimeNanos())
+
+  sleep(duration: Duration.Duration): Effect.Effect<void> {
+    return Effect.async((resume) => {
+      const millis = Duration.toMillis(duration)
+      if (millis === Number.POSITIVE_INFINITY) return
+      const due = this.unsafeCurrentTimeMillis() + millis
+      const sleeper: Sleeper = { due, wake: () => resume(Effect.void), timer: this.arm(() => sleeper, millis) }
+      this.sleepers.add(sleeper)
+      return Effect.sync(() => {
+        clearTimeout(sleeper.timer)
+        this.sleepers.delete(sleeper)
+      })
+    })
+  }
+
+  move(millis: number): void {
+    this.offset += millis
+    this.origin += BigInt(millis) * 1_000_000n
+    const now = this.unsafeCurrentTimeMillis()
+    for (const sleeper of [...this.sleepers].sort((one, other) => one.due - other.due)) {
       clearTimeout(sleeper.timer)
-      sleepers.delete(sleeper)
-      sleeper.wake()
+      // One that woke may have ended another.
+      if (!this.sleepers.has(sleeper)) continue
+      if (sleeper.due <= now) this.wake(sleeper)
+      else sleeper.timer = this.arm(() => sleeper, sleeper.due - now)
     }
   }
 
-  return { clock, now, advance }
-}
+  private arm(sleeper: () => Sleeper, left: number): NodeJS.Timeout {
+    return setTimeout(
+      () => {
+        if (left <= timerMax) this.wake(sleeper())
+        else sleeper().timer = this.arm(sleeper, left - timerMax)
+      },
+      Math.min(left, timerMax)
+    )
+  }
 
-const readOffset = (path: string): number => {
-  try {
-    const offset = Number(readFileSync(path, "utf8"))
-    return Number.isSafeInteger(offset) && offset > 0 ? offset : 0
-  } catch {
-    return 0
+  private wake(sleeper: Sleeper): void {
+    this.sleepers.delete(sleeper)
+    sleeper.wake()
   }
 }

@@ -37,7 +37,9 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .setPath(ofTenant)
       .setPayload(NewApplication)
       .addSuccess(
-        Envelope(ApplicationWithKey).annotations(HttpApiSchema.annotations({ status: 201, identifier: "ApplicationCreated" }))
+        Envelope(ApplicationWithKey).annotations(
+          HttpApiSchema.annotations({ status: 201, identifier: "ApplicationCreated" })
+        )
       )
       .addError(TenantMismatch)
       .addError(InvalidRequest)

@@ -11,7 +11,13 @@ import { paginated } from "../kernel/Page.ts"
 import type { PageOf } from "../kernel/Page.ts"
 import { statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
-import type { Application, ApplicationChange, ApplicationPage, ApplicationWithKey, NewApplication } from "./Application.ts"
+import type {
+  Application,
+  ApplicationChange,
+  ApplicationPage,
+  ApplicationWithKey,
+  NewApplication
+} from "./Application.ts"
 import { ApplicationNotFound } from "./Problems.ts"
 
 interface Contract {
@@ -52,7 +58,10 @@ const make = Effect.gen(function* () {
   const write = (text: Parameters<typeof statement>[0]) =>
     Effect.orDie(writer.submit({ postings: [], statements: [statement(text)] }))
 
-  const create = Effect.fn("Applications.create")(function* (caller: CallerFacts, { description, name }: NewApplication) {
+  const create = Effect.fn("Applications.create")(function* (
+    caller: CallerFacts,
+    { description, name }: NewApplication
+  ) {
     const now = yield* Clock.currentTimeMillis
     const api_key = `${brand.key_prefix}-prod-${randomBytes(32).toString("hex")}`
     const application: Application = {
@@ -71,7 +80,9 @@ const make = Effect.gen(function* () {
   })
 
   const list = Effect.fn("Applications.list")(function* (tenant: TenantId, page: PageOf) {
-    const [count] = yield* sql<{ n: number }>`SELECT count(*) AS n FROM tenants_applications WHERE tenant_id = ${tenant}`
+    const [count] = yield* sql<{
+      n: number
+    }>`SELECT count(*) AS n FROM tenants_applications WHERE tenant_id = ${tenant}`
     const rows = yield* sql<Row>`SELECT * FROM tenants_applications WHERE tenant_id = ${tenant}
       ORDER BY id DESC LIMIT ${page.per_page} OFFSET ${(page.page - 1) * page.per_page}`
     return paginated(page, count?.n ?? 0, rows)

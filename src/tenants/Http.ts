@@ -27,7 +27,9 @@ export const TenantsHttp = HttpApiBuilder.group(
       .handle("changeApplication", ({ path, payload }) =>
         of(path, () => applications.change(path.tenant_id, path.application_id, payload))
       )
-      .handle("deleteApplication", ({ path }) => of(path, () => applications.remove(path.tenant_id, path.application_id)))
+      .handle("deleteApplication", ({ path }) =>
+        of(path, () => applications.remove(path.tenant_id, path.application_id))
+      )
   })
 )
 
@@ -36,7 +38,6 @@ const mine = <A, E>(answer: (caller: CallerFacts) => Effect.Effect<A, E>) =>
 
 /** The answer for the path's tenant, which must be the token's. */
 const of = <A, E>(path: { readonly tenant_id: TenantId }, answer: (caller: CallerFacts) => Effect.Effect<A, E>) =>
-  mine(
-    (caller): Effect.Effect<A, E | TenantMismatch> =>
-      caller.tenant_id === path.tenant_id ? answer(caller) : new TenantMismatch()
+  mine((caller): Effect.Effect<A, E | TenantMismatch> =>
+    caller.tenant_id === path.tenant_id ? answer(caller) : new TenantMismatch()
   )

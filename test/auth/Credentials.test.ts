@@ -1,6 +1,6 @@
 /** From an `Authorization` header to who calls: every text of the specification, and how long an answer is remembered. */
 import { describe, expect } from "@effect/vitest"
-import { Effect, TestClock } from "effect"
+import { Effect, Layer, TestClock } from "effect"
 import { generateKeyPair, SignJWT } from "jose"
 import { Credentials } from "../../src/auth/Credentials.ts"
 import type { CallerFacts } from "../../src/http/Caller.ts"
@@ -192,6 +192,11 @@ describe("a credential", () => {
       expect(yield* noted).toBe(1)
       yield* TestClock.adjust("59 seconds")
       yield* calls
+      // Another process, which remembers nothing, notes it no sooner.
+      yield* Effect.provide(
+        Effect.flatMap(Credentials, ({ either }) => either(`Bearer ${app.api_key}`)),
+        Layer.fresh(World.rooms)
+      )
       expect(yield* settled).toBe("2026-03-01T10:00:00.000Z")
       yield* TestClock.adjust("1 second")
       yield* calls

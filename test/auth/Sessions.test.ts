@@ -2,6 +2,7 @@
 import { describe, expect } from "@effect/vitest"
 import { Effect, TestClock } from "effect"
 import { createLocalJWKSet, decodeJwt, jwtVerify } from "jose"
+import { toDate } from "../../src/kernel/Moment.ts"
 import { Issuer } from "../support/Issuer.ts"
 import * as World from "./World.ts"
 import { ask, claimsOf, client_id, person, refresh, scene, signIn } from "./World.ts"
@@ -32,7 +33,7 @@ describe("signing in", () => {
       const { payload } = yield* Effect.promise(() =>
         jwtVerify(access_token, createLocalJWKSet(keys), {
           audience: client_id,
-          currentDate: new Date(World.beginning)
+          currentDate: toDate(World.beginning)
         })
       )
       const { body } = yield* ask("GET", "/v1/me", { token: access_token })

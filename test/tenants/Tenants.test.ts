@@ -151,6 +151,17 @@ describe("an address that nobody has verified", () => {
   )
 
   scene(
+    "brings its credit once, whichever of many addresses is verified first",
+    Effect.gen(function* () {
+      const ada = yield* person("ada@example.com", { sub: "ada", email_verified: false })
+      const addresses = Array.from({ length: 20 }, (_, i) => `ada${i}@example.com`)
+      yield* Effect.forEach(addresses, (address) => signIn(address, { sub: "ada" }), { concurrency: "unbounded" })
+      expect(yield* credits(ada.tenant_id)).toEqual(given(ada.account_id))
+      expect(yield* counts).toEqual([1, 1, 1, 1, 1, 2])
+    })
+  )
+
+  scene(
     "neither waits for its owner's sign-in nor walks in with it",
     Effect.gen(function* () {
       const waiting = yield* person("ada@example.com", { sub: "mallory", email_verified: false })

@@ -1,0 +1,82 @@
+/** The calls that the outside world received, the latest of them. Noting one is cheap; reading them need not be. */
+import type { ServiceName } from "./Outside.ts"
+
+/** How many are kept. */
+export const callsMax = 10_000
+/** How much of one body is kept: what is longer is shown as a text that breaks off. */
+export const bodyBytesMax = 1024 * 1024
+/** How much of all bodies together: the oldest calls go first. */
+export const bytesMax = 64 * 1024 * 1024
+
+export interface Call {
+  readonly service: ServiceName
+  readonly path: string
+  readonly body: Buffer
+  /** The caller closed the connection before the answer was complete. */
+  aborted: boolean
+}
+
+export interface Calls {
+  readonly note: (service: ServiceName, path: string, body: Buffer) => Call
+  /** A JSON array, newest first. */
+  readonly list: (service: ServiceName | undefined, limit: number) => string
+  /** Answers how many there were. */
+  readonly clear: () => number
+}
+
+export const make = (): Calls => {
+  // A ring: call number i is at i modulo its length, and `first` to `next` are there.
+  const ring: Array<Call | undefined> = Array.from({ length: callsMax })
+  let first = 0
+  let next = 0
+  let bytes = 0
+
+  /** Forgets the oldest until at most `count` are left, of at most `size` bytes. */
+  const shrink = (count: number, size: number) => {
+    for (; next - first > count || bytes > size; first++) {
+      bytes -= ring[first % callsMax]?.body.length ?? 0
+      ring[first % callsMax] = undefined
+    }
+  }
+
+  return {
+    note: (service, path, body) => {
+      // A copy, since a part of it would keep the whole alive.
+      const kept = body.length > bodyBytesMax ? Buffer.from(body.subarray(0, bodyBytesMax)) : body
+      const call: Call = { service, path, body: kept, aborted: false }
+      shrink(callsMax - 1, bytesMax - kept.length)
+      bytes += kept.length
+      ring[next % callsMax] = call
+      next += 1
+      return call
+    },
+    list: (service, limit) => {
+      const shown: Array<string> = []
+      for (let i = next - 1; i >= first && shown.length < limit; i--) {
+        const call = ring[i % callsMax]
+        if (call !== undefined && (service === undefined || call.service === service)) shown.push(show(call))
+      }
+      return `[${shown.join(",")}]`
+    },
+    clear: () => {
+      const count = next - first
+      shrink(0, 0)
+      return count
+    }
+  }
+}
+
+const show = ({ aborted, body, path, service }: Call): string =>
+  `{"service":"${service}","path":${JSON.stringify(path)},"body":${bodyOf(body)},"aborted":${aborted}}`
+
+/** A JSON body as it came, digit by digit; any other as a text. */
+const bodyOf = (body: Buffer): string => {
+  if (body.length === 0) return "null"
+  const text = body.toString()
+  try {
+    JSON.parse(text)
+    return text
+  } catch {
+    return JSON.stringify(text)
+  }
+}

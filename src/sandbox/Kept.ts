@@ -1,0 +1,29 @@
+/** Small texts that the sandbox keeps in the data folder, so that it is the same world after a restart. */
+import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from "node:fs"
+import { join } from "node:path"
+
+/** `undefined` without a folder, and where none was written yet. */
+export const read = (data_dir: string | undefined, name: string): string | undefined => {
+  if (data_dir === undefined) return undefined
+  try {
+    return readFileSync(join(data_dir, name), "utf8")
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined
+    throw error
+  }
+}
+
+/** On disk when it returns. Whoever is killed meanwhile leaves the old text or the new one, never half of it. */
+export const write = (data_dir: string | undefined, name: string, text: string): void => {
+  if (data_dir === undefined) return
+  mkdirSync(data_dir, { recursive: true })
+  const path = join(data_dir, name)
+  const file = openSync(`${path}.new`, "w", 0o600)
+  try {
+    writeSync(file, text)
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+  renameSync(`${path}.new`, path)
+}

@@ -1,0 +1,237 @@
+/**
+ * The sandbox's port: finds the route of a request, notes the call, lets the fault have its way, and answers. It imitates other
+ * people's servers, so it is plain node and may be told to misbehave; by itself it answers everything, and in JSON.
+ */
+import { Effect } from "effect"
+import type { Scope } from "effect"
+import { createServer } from "node:http"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import type { Duplex } from "node:stream"
+import type { Calls } from "./Calls.ts"
+import { deliver, pause } from "./Delivery.ts"
+import { answerOf } from "./Faults.ts"
+import type { Faults } from "./Faults.ts"
+import { json, Refusal } from "./Outside.ts"
+import type { Answer, Received, Route, SandboxFailed, ServiceName } from "./Outside.ts"
+
+/** The longest body that is read. */
+export const bodyBytesMax = 32 * 1024 * 1024
+/** How long closing waits for what is under way. */
+const patience = 1_000
+
+export interface Switchboard {
+  /** `http://127.0.0.1:PORT` */
+  readonly origin: string
+  /** Routes of a service are noted and met by its faults; routes of none are levers. */
+  readonly plug: (routes: ReadonlyArray<Route>, service?: ServiceName) => void
+}
+
+interface Options {
+  readonly port: number
+  readonly calls: Calls
+  readonly faults: Faults
+}
+
+export const make = ({ calls, faults, port }: Options): Effect.Effect<Switchboard, SandboxFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const plugs = directory()
+
+    const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+      const found = plugs.find(request.method ?? "", request.url ?? "/")
+      const body = await read(request)
+      if (body === undefined) {
+        if (!response.destroyed) await deliver(response, tooLarge, {}, () => {})
+        return
+      }
+      if ("refusal" in found) return deliver(response, found.refusal, {}, () => {})
+      const { params, path, query, route, service } = found
+      const received = { path, query: new URLSearchParams(query), headers: request.headers, params, body }
+      if (service === undefined) return deliver(response, await answered(route, received), {}, () => {})
+
+      const call = calls.note(service, query === "" ? path : `${path}?${query}`, body)
+      let ours = false
+      const hangUp = () => {
+        ours = true
+        request.socket.destroySoon()
+      }
+      response.once("close", () => {
+        if (!ours && !response.writableFinished) call.aborted = true
+      })
+      const fault = faults.next(service)
+      if (fault === undefined) return deliver(response, await answered(route, received), {}, hangUp)
+      const due = answerOf(fault) ?? (await answered(route, received))
+      if (fault.delay_ms !== undefined) await pause(response, fault.delay_ms)
+      if (!response.destroyed) await deliver(response, due, fault, hangUp)
+    }
+
+    const server = createServer({ keepAliveTimeout: 75_000 }, (request, response) => {
+      // A caller that has gone is no error of ours.
+      response.on("error", () => {})
+      answer(request, response).catch((error: unknown) => fail(response, error))
+    })
+    server.on("checkExpectation", (request, response) => server.emit("request", request, response))
+    server.on("connect", (_, socket) => refuseBytes(socket))
+    server.on("clientError", (_, socket) => refuseBytes(socket))
+    yield* Effect.acquireRelease(listen(server, port), () => close(server))
+    return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, plug: plugs.plug }
+  })
+
+const answered = async (route: Route, received: Received): Promise<Answer> => {
+  try {
+    return await route.answer(received)
+  } catch (error) {
+    if (error instanceof Refusal) return error.answer
+    throw error
+  }
+}
+
+/** A mistake of the sandbox's own; it must not take the service down with it. */
+const fail = (response: ServerResponse, error: unknown): void => {
+  if (response.headersSent) {
+    response.destroy()
+    return
+  }
+  const { body, headers, status } = json(500, {
+    error: `the sandbox failed: ${error instanceof Error ? error.message : String(error)}`
+  })
+  for (const name of response.getHeaderNames()) response.removeHeader(name)
+  response.writeHead(status, headers).end(body)
+}
+
+const tooLarge = json(413, { error: `body: at most ${bodyBytesMax} bytes` })
+const notFound = json(404, { error: "the sandbox has no such route" })
+
+// ---- which route ------------------------------------------------------------------------------------------------------------
+
+interface Plug {
+  readonly route: Route
+  readonly service: ServiceName | undefined
+}
+
+interface Place {
+  readonly pattern: RegExp
+  readonly methods: Map<string, Plug>
+}
+
+type Found =
+  | (Plug & { readonly path: string; readonly query: string; readonly params: Readonly<Record<string, string>> })
+  | { readonly refusal: Answer }
+
+const directory = () => {
+  const places = new Map<string, Place>()
+
+  const plug: Switchboard["plug"] = (routes, service) => {
+    for (const route of routes) {
+      const place = places.get(route.path) ?? { pattern: patternOf(route.path), methods: new Map() }
+      places.set(route.path, place)
+      place.methods.set(route.method, { route, service })
+    }
+  }
+
+  const find = (method: string, url: string): Found => {
+    // A proxy's client sends the whole address.
+    const target = url.startsWith("/") ? url : url.replace(/^[a-z]+:\/\/[^/?]*/i, "")
+    const at = target.indexOf("?")
+    const path = at === -1 ? target : target.slice(0, at)
+    const query = at === -1 ? "" : target.slice(at + 1)
+    const place = places.get(path) ?? [...places.values()].find(({ pattern }) => pattern.test(path))
+    if (place === undefined) return { refusal: notFound }
+    const plugged = place.methods.get(method)
+    if (plugged === undefined) {
+      const allow = [...place.methods.keys()].join(", ")
+      return { refusal: json(405, { error: "Method Not Allowed" }, { allow }) }
+    }
+    const params = paramsOf(place.pattern, path)
+    return params === undefined ? { refusal: notFound } : { ...plugged, path, query, params }
+  }
+
+  return { plug, find }
+}
+
+const patternOf = (path: string): RegExp => {
+  const source = path
+    .split(/(\{\w+\*?\})/)
+    .map((part) => {
+      const [, name, many] = /^\{(\w+)(\*?)\}$/.exec(part) ?? []
+      if (name === undefined) return part.replace(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
+      return many === "*" ? `(?<${name}>.+)` : `(?<${name}>[^/]+)`
+    })
+    .join("")
+  return new RegExp(`^${source}$`)
+}
+
+const none: Readonly<Record<string, string>> = {}
+
+const paramsOf = (pattern: RegExp, path: string): Readonly<Record<string, string>> | undefined => {
+  const groups = pattern.exec(path)?.groups
+  if (groups === undefined) return none
+  try {
+    return Object.fromEntries(Object.entries(groups).map(([name, text]) => [name, decodeURIComponent(text)]))
+  } catch {
+    return undefined
+  }
+}
+
+// ---- the socket -------------------------------------------------------------------------------------------------------------
+
+/** The whole body; `undefined` if it is too large or breaks off. What is beyond the limit is thrown away as it comes. */
+const read = (request: IncomingMessage): Promise<Buffer | undefined> =>
+  new Promise((resolve) => {
+    const chunks: Array<Buffer> = []
+    let size = 0
+    request
+      .on("data", (chunk: Buffer) => {
+        size += chunk.length
+        if (size <= bodyBytesMax) chunks.push(chunk)
+        else {
+          chunks.length = 0
+          resolve(undefined)
+        }
+      })
+      .once("end", () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)))
+      .once("error", () => resolve(undefined))
+      .once("close", () => resolve(undefined))
+  })
+
+const listen = (server: Server, port: number): Effect.Effect<void, SandboxFailed> =>
+  Effect.async((resume) => {
+    const failed = (error: NodeJS.ErrnoException) =>
+      resume(
+        Effect.fail({
+          _tag: "SandboxFailed",
+          message: `the sandbox cannot listen on 127.0.0.1:${port} (${error.code ?? error.message})`
+        })
+      )
+    server.once("error", failed)
+    server.listen({ host: "127.0.0.1", port }, () => {
+      server.off("error", failed)
+      resume(Effect.void)
+    })
+  })
+
+/** What is under way may finish for a moment; then it is cut. In real time: the fiber's own clock may be a steered one. */
+const close = (server: Server): Effect.Effect<void> =>
+  Effect.async((resume) => {
+    const idle = setInterval(() => server.closeIdleConnections(), 20)
+    const limit = setTimeout(() => server.closeAllConnections(), patience)
+    server.close(() => {
+      clearInterval(idle)
+      clearTimeout(limit)
+      resume(Effect.void)
+    })
+  })
+
+const notHttp = JSON.stringify({ error: "this is not an HTTP request that the sandbox understands" })
+
+const refuseBytes = (socket: Duplex): void => {
+  if (!socket.writable) {
+    socket.destroy()
+    return
+  }
+  socket.on("error", () => {})
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(notHttp)}\r\n` +
+      `Connection: close\r\n\r\n${notHttp}`
+  )
+}
