@@ -31,6 +31,8 @@ interface Notebook {
   readonly purses: Map<string, Purse>
   readonly open: Map<string, { readonly purse: string; readonly amount: bigint }>
   readonly charged: Map<string, bigint>
+  /** What the statements of committed transactions have left. */
+  readonly left: Set<string>
   calls: number
   came: bigint
 }
@@ -53,7 +55,7 @@ const begin = async (): Promise<{ readonly notebook: Notebook; readonly world: W
   const sql = Context.get(context, SqlClient)
   await runtime.runPromise(sql`CREATE TABLE beside (id TEXT PRIMARY KEY)`)
   return {
-    notebook: { purses: new Map(), open: new Map(), charged: new Map(), calls: 0, came: 0n },
+    notebook: { purses: new Map(), open: new Map(), charged: new Map(), left: new Set(), calls: 0, came: 0n },
     world: {
       submit: (transaction) =>
         runtime.runPromiseExit(writer.submit(transaction)).then((exit) =>
@@ -95,6 +97,8 @@ const end = async (notebook: Notebook, world: World): Promise<void> => {
         .map(([call, cost]) => [`use_${call.slice(5)}`, `${cost}`])
         .sort(([a], [b]) => (a! < b! ? -1 : 1))
     )
+    const left = await world.rows("SELECT id FROM beside ORDER BY id")
+    expect(left.map(({ id }) => id)).toEqual([...notebook.left].sort())
     const reserved = await world.rows("SELECT id FROM ledger_reservations ORDER BY id")
     expect(reserved.map(({ id }) => id)).toEqual([...notebook.open.keys()].sort())
   } finally {
@@ -280,6 +284,7 @@ const copied = (notebook: Notebook) => ({
   purses: new Map([...notebook.purses].map(([who, purse]) => [who, { ...purse }])),
   open: new Map(notebook.open),
   charged: new Map(notebook.charged),
+  left: notebook.left,
   calls: notebook.calls,
   came: notebook.came
 })
@@ -310,9 +315,9 @@ const transaction = (deeds: ReadonlyArray<Deed>, beside: Beside) => {
     answer ??=
       beside === "a guard that fails" ? "Conflict" : beside === "a broken statement" ? "broken" : answers.join()
     // A refused reservation has used up its number all the same.
-    const after =
-      refused === undefined && answer === answers.join() ? draft : { ...copied(notebook), calls: draft.calls }
-    return { postings, answer, after }
+    const committed = refused === undefined && answer === answers.join()
+    const after = committed ? draft : { ...copied(notebook), calls: draft.calls }
+    return { postings, answer, committed, after }
   }
   return { sentence, prepare }
 }
@@ -353,10 +358,12 @@ const atOnce = (count: { readonly minLength: number; readonly maxLength: number 
         const expected: Array<string> = []
         const asked: Array<Promise<unknown>> = []
         for (const { beside, prepare } of told) {
-          const { after, answer, postings } = prepare(notebook)
+          const { after, answer, committed, postings } = prepare(notebook)
+          const id = `s${statements++}`
           overwrite(notebook, after)
+          if (committed && beside === "a guard that holds") notebook.left.add(id)
           expected.push(answer)
-          asked.push(world.submit({ postings, statements: statementsOf(beside, `s${statements++}`) }))
+          asked.push(world.submit({ postings, statements: statementsOf(beside, id) }))
         }
         expect(await Promise.all(asked)).toEqual(expected)
         await compare(notebook, world)
