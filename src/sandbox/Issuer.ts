@@ -6,6 +6,7 @@ import { Effect, Schema } from "effect"
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, jwtVerify, SignJWT } from "jose"
 import type { JWK, JWTPayload } from "jose"
 import { createHash } from "node:crypto"
+import { toDate } from "../kernel/Moment.ts"
 import * as Kept from "./Kept.ts"
 import { json, reader } from "./Outside.ts"
 import type { Make, Received, SandboxFailed } from "./Outside.ts"
@@ -61,7 +62,7 @@ export const make: Make = ({ clock, data_dir, origin }) =>
       const verified = await jwtVerify(authorization.replace(/^bearer +/i, ""), public_key, {
         issuer,
         typ: "at+jwt",
-        currentDate: new Date(clock.now())
+        currentDate: toDate(clock.now())
       }).catch(() => undefined)
       if (verified === undefined) {
         return json(401, { error: "invalid_token" }, { "www-authenticate": `Bearer error="invalid_token"` })
