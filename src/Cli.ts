@@ -42,7 +42,7 @@ const serveCommand = Command.make("serve", { config }, ({ config }) =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
     const file = Option.isNone(config) ? undefined : yield* either(readFile(config.value))
-    yield* Effect.provide(serve(facts, file), logging(facts))
+    return yield* Effect.provide(serve(facts, file), logging(facts))
   })
 ).pipe(Command.withDescription("Run the service until it is told to stop (SIGTERM lets what is under way finish)"))
 

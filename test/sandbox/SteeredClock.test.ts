@@ -11,7 +11,7 @@ const day = 86_400_000
 const run = <A>(test: (clock: SteeredClock.SteeredClock) => Effect.Effect<A>): Promise<A> =>
   Effect.runPromise(
     Effect.flatMap(SteeredClock.make(undefined), (clock) => Effect.withClock(test(clock), clock.clock)).pipe(
-      Effect.mapError(({ message }) => new Error(message))
+      Effect.orDie
     )
   )
 
@@ -24,7 +24,7 @@ describe("the steered clock", () => {
       Effect.gen(function* () {
         const before = yield* Clock.currentTimeMillis
         const nanos = yield* Clock.currentTimeNanos
-        expect(Math.abs(before - Date.now())).toBeLessThan(60_000)
+        expect(Math.abs(before - performance.timeOrigin - performance.now())).toBeLessThan(60_000)
         expect(Math.abs(Number(nanos / 1_000_000n) - before)).toBeLessThan(60_000)
         expect(yield* clock.advance(30 * day)).toBeGreaterThanOrEqual(before + 30 * day)
         expect(yield* Clock.currentTimeMillis).toBeGreaterThanOrEqual(before + 30 * day)
