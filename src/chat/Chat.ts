@@ -131,29 +131,27 @@ const complete: Answer = Effect.fnUntraced(function* (upstream, request, admissi
   inbound.onGone(() => setTimeout(() => abort.abort?.(), Relay.readOnFor).unref())
   const answer = yield* Effect.catchAll(
     upstream.wire(admission).exchange(request, answerBytesMax, abort),
-    ({ reason }) => failed(upstream, reason)
+    ({ reason }) => failed(inbound, upstream, reason)
   )
-  if (answer.status < 200 || answer.status > 299) return yield* refused(upstream, answer)
-  const parsed = parse(answer.body)
-  if (parsed === undefined) return yield* failed(upstream, "its answer is not a JSON object")
+  const text = answer.body.toString("utf8")
+  if (answer.status < 200 || answer.status > 299) return yield* refused(inbound, upstream, answer, text)
+  const parsed = parse(text)
+  if (parsed === undefined) return yield* failed(inbound, upstream, "its answer is not a JSON object")
 
   const tokens = ofProvider(parsed.usage) ?? estimated(prompt.prompt_tokens_max, answerTokens(parsed.choices))
   return yield* admission.answer(measured(model, tokens, upstream), ({ collected }) => ({
     status: 200,
     headers: { "content-type": "application/json", "x-charge-usd": toDecimal(collected) },
-    body: answer.body
+    body: text
   }))
 })
 
-const stream: Answer = Effect.fnUntraced(function* (upstream, request, admission, model, prompt) {
-  const answer = yield* Effect.catchAll(upstream.wire(admission).open(request), ({ reason }) =>
-    failed(upstream, reason)
-  )
+const stream: Answer = Effect.fnUntraced(function* (upstream, request, admission, model, prompt, inbound) {
+  const unreachable = ({ reason }: Wire.Unreachable) => failed(inbound, upstream, reason)
+  const answer = yield* Effect.catchAll(upstream.wire(admission).open(request), unreachable)
   if (answer.status < 200 || answer.status > 299) {
-    const whole = yield* Effect.catchAll(Wire.collect(answer, refusalBytesMax), ({ reason }) =>
-      failed(upstream, reason)
-    )
-    return yield* refused(upstream, whole)
+    const whole = yield* Effect.catchAll(Wire.collect(answer, refusalBytesMax), unreachable)
+    return yield* refused(inbound, upstream, whole, whole.body.toString("utf8"))
   }
   const relay = Relay.make(answer, prompt)
   const settled = Effect.flatMap(relay.ended, (ending) =>
@@ -215,28 +213,37 @@ const unknownModel = (name: string) =>
   })
 
 /** The operator reads why; the caller only that. */
-const failed = (upstream: Upstream, reason: string): Effect.Effect<never, UpstreamFailed> =>
+const failed = (inbound: Inbound, upstream: Upstream, reason: string): Effect.Effect<never, UpstreamFailed> =>
   Effect.logWarning("an upstream failed").pipe(
-    Effect.annotateLogs({ upstream: upstream.name, reason }),
+    Effect.annotateLogs({
+      upstream: upstream.name,
+      reason,
+      ...(inbound.request_id !== undefined && { request_id: inbound.request_id })
+    }),
     Effect.andThen(new UpstreamFailed())
   )
 
 /** An upstream's own refusal. Its words are passed on only where they speak of the request. */
-const refused = (upstream: Upstream, { body, headers, status }: Wire.Whole): Effect.Effect<never, UpstreamProblem> => {
+const refused = (
+  inbound: Inbound,
+  upstream: Upstream,
+  { headers, status }: Wire.Whole,
+  text: string
+): Effect.Effect<never, UpstreamProblem> => {
   if (status === 400 || status === 404 || status === 413 || status === 422) {
-    const message = messageOf(parse(body))
+    const message = messageOf(parse(text))
     return new UpstreamRejected(message === undefined ? {} : { error: message })
   }
   if (status === 429) {
     const after = Number(Wire.header(headers, "retry-after"))
     return new UpstreamBusy(Number.isFinite(after) && after >= 0 ? { retry_after: Math.ceil(after) } : {})
   }
-  return failed(upstream, `status ${status}`)
+  return failed(inbound, upstream, `status ${status}`)
 }
 
-const parse = (bytes: Buffer): Record<string, unknown> | undefined => {
+const parse = (text: string): Record<string, unknown> | undefined => {
   try {
-    const value: unknown = JSON.parse(bytes.toString("utf8"))
+    const value: unknown = JSON.parse(text)
     return typeof value === "object" && value !== null && !Array.isArray(value)
       ? (value as Record<string, unknown>)
       : undefined

@@ -32,14 +32,9 @@ export const readOnFor = 10_000
 /** An event longer than this is passed on without a look. */
 const eventMax = 8 * 1024 * 1024
 
-const blankLine = Buffer.from("\n\n")
-const usageKey = Buffer.from('"usage"')
-const errorKey = Buffer.from('"error"')
-const doneData = Buffer.from("[DONE]")
-const dataField = Buffer.from("data:")
-const contentKey = Buffer.from('"content":"')
-const textKey = Buffer.from('"text":"')
-const argumentsKey = Buffer.from('"arguments":"')
+const blankLine = "\n\n"
+const blankLineCrLf = "\r\n\r\n"
+const usageKey = '"usage"'
 
 const done = "data: [DONE]\n\n"
 const broken = `data: ${JSON.stringify({
@@ -84,42 +79,42 @@ export const make = (upstream: Streaming, options: { readonly show_usage: boolea
     if (!clientGone && bytes.length > 0 && !body.push(bytes)) upstream.pause()
   }
 
-  /** Looks at one event; says whether the client is to have it. */
-  const look = (event: Buffer): boolean => {
-    if (
-      event.includes(doneData) &&
-      event
-        .subarray(event.indexOf(dataField) + 5)
-        .toString()
-        .trim() === "[DONE]"
-    )
-      return false
-    if (hasUsage(event)) {
-      const data = parse(event)
+  /**
+   * Looks at an event; says whether the client is to have it. `text` is its bytes as Latin-1, a character for each: searching a
+   * string costs a fraction of searching a buffer, and this is done for every piece of every answer.
+   */
+  const look = (text: string, bytes: () => Buffer): boolean => {
+    if (text.includes("[DONE]") && /^data: ?\[DONE\]\s*$/.test(text)) return false
+    if (hasUsage(text)) {
+      const data = parse(bytes())
       if (typeof data?.usage === "object" && data.usage !== null) {
         usage = data.usage
         if (Array.isArray(data.choices) && data.choices.length === 0) return options.show_usage
       }
-    } else if (event.includes(errorKey) && parse(event)?.error !== undefined) {
+    } else if (text.includes('"error"') && parse(bytes())?.error !== undefined) {
       failed = true
     }
-    tokens_seen += tokensIn(event)
+    tokens_seen += tokensIn(text)
     return true
   }
 
   /** Looks at whole events; passes on, in as few pieces as they came, those that the client is to have. */
   const take = (events: Buffer) => {
+    const text = events.toString("latin1")
+    const blank = text.includes(blankLineCrLf) ? blankLineCrLf : blankLine
     let from = 0
-    for (let at = 0; at < events.length;) {
-      const blank = events.indexOf(blankLine, at)
-      const next = blank === -1 ? events.length : blank + 2
-      if (!look(events.subarray(at, next))) {
+    let at = 0
+    while (at < text.length) {
+      const start = at
+      const end = text.indexOf(blank, at)
+      const next = end === -1 ? text.length : end + blank.length
+      if (!look(text.slice(at, next), () => events.subarray(start, next))) {
         pass(events.subarray(from, at))
         from = next
       }
       at = next
     }
-    pass(events.subarray(from))
+    pass(from === 0 ? events : events.subarray(from))
   }
 
   upstream.flow({
@@ -134,7 +129,7 @@ export const make = (upstream: Streaming, options: { readonly show_usage: boolea
       }
     },
     end: () => {
-      if (rest !== undefined) take(Buffer.concat([rest, blankLine]))
+      if (rest !== undefined) take(Buffer.concat([rest, Buffer.from(blankLine)]))
       end(failed ? "broken" : "complete")
     },
     cut: () => end("broken")
@@ -156,17 +151,17 @@ export const make = (upstream: Streaming, options: { readonly show_usage: boolea
 }
 
 /** Whether an event carries a usage object; most carry `"usage":null`, and are not worth parsing. */
-const hasUsage = (event: Buffer): boolean => {
-  let at = event.indexOf(usageKey)
+const hasUsage = (text: string): boolean => {
+  let at = text.indexOf(usageKey)
   if (at === -1) return false
-  for (at += usageKey.length; event[at] === 0x20 || event[at] === 0x3a; at++);
-  return event[at] === 0x7b
+  for (at += usageKey.length; text[at] === " " || text[at] === ":"; at++);
+  return text[at] === "{"
 }
 
 /** Where the last whole event ends. Carriage returns count as part of the line they end. */
 const endOfEvents = (bytes: Buffer): number => {
   const lf = bytes.lastIndexOf(blankLine)
-  const crlf = bytes.lastIndexOf("\r\n\r\n")
+  const crlf = bytes.lastIndexOf(blankLineCrLf)
   return Math.max(lf === -1 ? 0 : lf + 2, crlf === -1 ? 0 : crlf + 4)
 }
 
@@ -189,13 +184,13 @@ const parse = (event: Buffer): Record<string, unknown> | undefined => {
 const tokenBytesMax = 12
 
 /** Tokens in an event, by the text in it. */
-const tokensIn = (event: Buffer): number => {
+const tokensIn = (text: string): number => {
   let tokens = 0
-  for (const key of [contentKey, textKey, argumentsKey]) {
-    for (let at = event.indexOf(key); at !== -1; at = event.indexOf(key, at)) {
+  for (const key of ['"content":"', '"text":"', '"arguments":"']) {
+    for (let at = text.indexOf(key); at !== -1; at = text.indexOf(key, at)) {
       at += key.length
       const start = at
-      while (at < event.length && event[at] !== 0x22) at += event[at] === 0x5c ? 2 : 1
+      while (at < text.length && text.charCodeAt(at) !== 0x22) at += text.charCodeAt(at) === 0x5c ? 2 : 1
       const bytes = at - start
       if (bytes > 0) tokens += bytes <= tokenBytesMax ? 1 : Math.round(bytes / bytesAToken)
     }

@@ -4,8 +4,9 @@
  * wants an `Admission`, only `meter` makes one, and only ending it gives the `Metered` that `meter` wants back.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Cause, Clock, Context, Duration, Effect, Exit, FiberSet, Layer, Option } from "effect"
+import { Cause, Clock, Context, Duration, Effect, Exit, Layer, Option } from "effect"
 import type { CallerFacts } from "../http/Caller.ts"
+import * as FiberPool from "../kernel/FiberPool.ts"
 import * as Ids from "../kernel/Ids.ts"
 import { toNumber } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
@@ -85,8 +86,8 @@ const make = Effect.gen(function* () {
   const writer = yield* Writer
   const sql = yield* SqlClient
   const run = yield* Ids.make("call")
-  const goingOn = yield* FiberSet.make<unknown>()
-  yield* Effect.addFinalizer(() => FiberSet.awaitEmpty(goingOn).pipe(Effect.timeout(drainLimit), Effect.ignore))
+  const fibers = yield* FiberPool.make
+  yield* Effect.addFinalizer(() => fibers.quiet.pipe(Effect.timeout(drainLimit), Effect.ignore))
 
   const end = (call: string, outcome: CallOutcome): Effect.Effect<Receipt> =>
     writer.submit({ postings: [{ _tag: "Settle", call, outcome }], statements: [] }).pipe(
@@ -123,7 +124,7 @@ const make = Effect.gen(function* () {
           .pipe(Effect.mapError((refusal) => refused(refusal, least)))
         if (result?._tag !== "Reserved") return yield* Effect.dieMessage("the writer did not answer a reservation")
 
-        const admission = new Admitted(id, now, result.source, result.amount, end, goingOn) as unknown as Admission
+        const admission = new Admitted(id, now, result.source, result.amount, end, fibers) as unknown as Admission
         const exit = yield* Effect.exit(call(admission))
         if (Exit.isSuccess(exit)) return exit.value.value
         yield* admission.settle(failed(exit.cause))
@@ -151,7 +152,7 @@ class Admitted implements Omit<Admission, typeof admitted> {
   readonly payer: Source
   readonly reserved: Nano
   private readonly end: (call: string, outcome: CallOutcome) => Effect.Effect<Receipt>
-  private readonly goingOn: FiberSet.FiberSet<unknown>
+  private readonly fibers: FiberPool.FiberPool
 
   constructor(
     call: string,
@@ -159,14 +160,14 @@ class Admitted implements Omit<Admission, typeof admitted> {
     payer: Source,
     reserved: Nano,
     end: (call: string, outcome: CallOutcome) => Effect.Effect<Receipt>,
-    goingOn: FiberSet.FiberSet<unknown>
+    fibers: FiberPool.FiberPool
   ) {
     this.call = call
     this.at = at
     this.payer = payer
     this.reserved = reserved
     this.end = end
-    this.goingOn = goingOn
+    this.fibers = fibers
   }
 
   settle(measured: Measured): Effect.Effect<Receipt> {
@@ -194,11 +195,15 @@ class Admitted implements Omit<Admission, typeof admitted> {
   }
 
   goOn<A>(value: A, rest: Effect.Effect<void>): Effect.Effect<Metered<A>> {
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(Effect.exit(restore(rest)), (exit) =>
-        this.settle(failed(Exit.isFailure(exit) ? exit.cause : Cause.empty))
+    return Effect.sync(() => {
+      this.fibers.run(
+        Effect.matchCauseEffect(rest, {
+          onFailure: (cause) => Effect.asVoid(this.settle(failed(cause))),
+          onSuccess: () => Effect.asVoid(this.settle(failed(Cause.empty)))
+        })
       )
-    ).pipe(FiberSet.run(this.goingOn), Effect.as({ value } as unknown as Metered<A>))
+      return { value } as unknown as Metered<A>
+    })
   }
 }
 

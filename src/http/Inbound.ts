@@ -5,6 +5,11 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { InvalidRequest, PayloadTooLarge } from "./Problems.ts"
 
 export interface Inbound {
+  /**
+   * What `X-Request-Id` says, for the log; undefined where the log knows it already. (To annotate the whole request costs more
+   * than to authenticate it, so in the express lane only what is logged is annotated.)
+   */
+  readonly request_id: string | undefined
   readonly header: (name: string) => string | undefined
   /** The body, refused above `limit` bytes, whether its length was declared or not. */
   readonly read: (limit: number) => Effect.Effect<Buffer, PayloadTooLarge | InvalidRequest>
@@ -15,7 +20,8 @@ export interface Inbound {
 /** What is read and thrown away of a body that is too large, so that the refusal reaches a client that is still sending. */
 const drainMax = 64 * 1024 * 1024
 
-export const ofNode = (request: IncomingMessage, response: ServerResponse): Inbound => ({
+export const ofNode = (request: IncomingMessage, response: ServerResponse, request_id?: string): Inbound => ({
+  request_id,
   header: (name) => {
     const value = request.headers[name]
     return typeof value === "string" ? value : value?.[0]
@@ -34,6 +40,7 @@ export const ofRequest = (request: HttpServerRequest.HttpServerRequest): Inbound
   if (node !== undefined) return ofNode(node.request, node.response)
   const web = request.source as Request
   return {
+    request_id: undefined,
     header: (name) => request.headers[name],
     read: (limit) =>
       Effect.flatMap(

@@ -364,9 +364,30 @@ const reservationOf = (row: {
 }): Reservation => ({
   ...row,
   amount: BigInt(row.amount),
-  source: JSON.parse(row.source) as Source,
-  facts: JSON.parse(row.facts) as CallFacts
+  source: sources.read(row.source),
+  facts: facts.read(row.facts)
 })
+
+/**
+ * Objects as the text that a row holds. The same few are read for every call of an application, so what was read is remembered,
+ * up to a bound; they are never changed.
+ */
+const remembered = <A extends object>() => {
+  const known = new Map<string, A>()
+  return {
+    read: (text: string): A => {
+      let value = known.get(text)
+      if (value === undefined) {
+        if (known.size >= 4_096) known.clear()
+        known.set(text, (value = JSON.parse(text) as A))
+      }
+      return value
+    }
+  }
+}
+
+const sources = remembered<Source>()
+const facts = remembered<CallFacts>()
 
 const reservationRow = (r: Reservation): ReadonlyArray<unknown> => [
   r.id,

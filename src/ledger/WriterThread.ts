@@ -38,14 +38,14 @@ const prepare = (text: string): Sqlite.Statement => {
 const ask = (asked: Batch.Ask): Batch.Rows => {
   if (asked._tag === "Query") {
     const statement = prepare(asked.text)
-    if (statement.reader) return statement.all(...asked.params)
-    statement.run(...asked.params)
+    if (statement.reader) return statement.all(asked.params)
+    statement.run(asked.params)
     return []
   }
   // Row by row through one prepared statement: half the cost of unfolding a JSON parameter in SQL.
   let statement = inserts.get(asked.table)
   if (statement === undefined) inserts.set(asked.table, (statement = db.prepare(Batch.insertText(asked, 1))))
-  for (const row of asked.rows) statement.run(...row)
+  for (const row of asked.rows) statement.run(row)
   return []
 }
 
