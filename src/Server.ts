@@ -42,6 +42,7 @@ export const layer = (options: { readonly host: string; readonly port: number })
         close
       )
       server.on("clientError", refuseBytes)
+      endSilent(server)
       const address = yield* listen(server, options)
       const host = address.family === "IPv6" ? `[${address.address}]` : address.address
       return { host: address.address, port: address.port, url: `http://${host}:${address.port}` }
@@ -70,7 +71,10 @@ const listen = (server: NodeServer, options: { readonly host: string; readonly p
     })
   })
 
-/** Takes no new connection, lets what is under way finish, and closes each connection as it falls idle. */
+/**
+ * Takes no new connection, lets what is under way finish, and closes each connection as it falls idle. One that has sent nothing
+ * yet (browsers open such ahead) counts as idle too, which node does not think.
+ */
 const close = (server: NodeServer): Effect.Effect<void> =>
   Effect.async((resume) => {
     if (!server.listening) return resume(Effect.void)
@@ -81,7 +85,21 @@ const close = (server: NodeServer): Effect.Effect<void> =>
       clearTimeout(limit)
       resume(Effect.void)
     })
+    server.emit("draining")
   })
+
+/** Ends the connections that have sent no request when the server begins to drain. */
+const endSilent = (server: NodeServer): void => {
+  const silent = new Set<Socket>()
+  server.on("connection", (socket) => {
+    silent.add(socket)
+    socket.once("close", () => silent.delete(socket))
+  })
+  server.on("request", ({ socket }) => silent.delete(socket))
+  server.once("draining", () => {
+    for (const socket of silent) socket.destroy()
+  })
+}
 
 /** Bytes that are no HTTP request get an answer too. */
 const refuseBytes = (error: NodeJS.ErrnoException, socket: Socket): void => {

@@ -2,7 +2,7 @@
  * The express lane: the metered routes that must be fast run straight from node's request to node's response, past the router,
  * the middleware and the tracer of the platform. The same handlers stand in the `HttpApi` too, for every other server.
  */
-import { Context, Effect } from "effect"
+import { Context, Duration, Effect } from "effect"
 import type { Cause, Scope } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as FiberPool from "../kernel/FiberPool.ts"
@@ -29,7 +29,7 @@ export type Observe = (route: string, status: number, seconds: number) => void
 export type Lane = (request: IncomingMessage, response: ServerResponse) => boolean
 
 export const lane = (routes: ExpressRoutes, observe: Observe): Effect.Effect<Lane, never, Scope.Scope> =>
-  Effect.map(FiberPool.make, (fibers) => (request, response) => {
+  Effect.map(drained, (fibers) => (request, response) => {
     const key = `${request.method} ${request.url}`
     const handler = Object.hasOwn(routes, key) ? routes[key] : undefined
     if (handler === undefined) return false
@@ -50,6 +50,13 @@ export const lane = (routes: ExpressRoutes, observe: Observe): Effect.Effect<Lan
     )
     return true
   })
+
+/** How long a shutdown waits for calls whose client has left while their upstream is still read. */
+const drainLimit = Duration.seconds(15)
+
+const drained = Effect.tap(FiberPool.make, (fibers) =>
+  Effect.addFinalizer(() => fibers.quiet.pipe(Effect.timeout(drainLimit), Effect.ignore))
+)
 
 /** The problem to answer with. What is none is a fault of ours: logged whole, shown as nothing but that. */
 export const problemOf = (cause: Cause.Cause<unknown>): Effect.Effect<ProblemInstance<string>> => {

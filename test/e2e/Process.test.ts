@@ -94,6 +94,28 @@ describe("the end", () => {
   })
 })
 
+describe("the end, while a client has left", () => {
+  it("still reads what the upstream answers, and charges it", async () => {
+    const service = await begin()
+    const ada = await service.signIn("ada@example.com")
+    const key = await service.key(ada)
+    await service.control("/faults", { service: "chat", delay_ms: 1_500, times: 1 })
+    const gone = new AbortController()
+    const call = fetch(`${service.url}/v1/chat/completions`, {
+      method: "POST",
+      signal: gone.signal,
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify(chatBody)
+    }).catch(() => "left")
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    gone.abort()
+    expect(await call).toBe("left")
+    expect(await service.end()).toBe(0)
+    const again = await begin({ folder: service.folder })
+    expect(await again.usage(ada)).toMatchObject([{ success: true, prompt_tokens: 3, cost: 0.00000225 }])
+  })
+})
+
 describe("a start that cannot be", () => {
   const refused = async (env: Record<string, string>, args: ReadonlyArray<string> = []): Promise<string> => {
     const { code, stderr } = await command(["serve", ...args], { DATA_DIR: freshFolder(), PORT: "0", ...env })
