@@ -7,13 +7,26 @@ const source = join(import.meta.dirname, "..", "src")
 const files = (readdirSync(source, { recursive: true }) as ReadonlyArray<string>).filter((file) => file.endsWith(".ts"))
 const textOf = (file: string): string => readFileSync(join(source, file), "utf8")
 
-/** The project's own files that a file imports, types included. */
+/** What a file imports, types included, however it does so. */
+const namedBy = (file: string): ReadonlyArray<string> =>
+  [...textOf(file).matchAll(/(?:\bfrom|\bimport) *\(? *"([^"]+)"/g)].map(([, name]) => name!)
+
+/** The project's own files that a file imports. */
 const importsOf = (file: string): ReadonlyArray<string> =>
-  [...textOf(file).matchAll(/from "(\.{1,2}\/[^"]+)"/g)].map(([, path]) => normalize(join(dirname(file), path!)))
+  namedBy(file).flatMap((name) => (name.startsWith(".") ? [normalize(join(dirname(file), name))] : []))
 
 const roomOf = (file: string): string => (file.includes("/") ? file.split("/")[0]! : "root")
 const isContract = (file: string) => basename(file) === "Api.ts"
 const isHandler = (file: string) => file.endsWith("Http.ts")
+/** A file that says what there is, not how it is done. */
+const isPromise = (file: string) => isContract(file) || basename(file) === "Problems.ts"
+const isService = (file: string) => files.includes(file) && textOf(file).includes("Context.Tag(")
+const speaksSql = (file: string) =>
+  namedBy(file).some((name) => name.startsWith("@effect/sql") || name === "better-sqlite3")
+
+/** Files of which something is true that must not be, each as a sentence. */
+const breaches = (why: string, is: (file: string) => boolean): ReadonlyArray<string> =>
+  files.filter(is).map((file) => `${file}: ${why}`)
 
 const offences = (rule: (file: string, imported: string) => string | undefined): ReadonlyArray<string> =>
   files.flatMap((file) =>
@@ -50,31 +63,64 @@ describe("who may import whom", () => {
     ).toEqual([])
   })
 
-  it("a contract imports no service and no SQL", () => {
-    const contracts = files.filter(isContract).filter((file) => file !== "Api.ts")
-    for (const file of contracts) expect(textOf(file), file).not.toMatch(/@effect\/sql|Context\.Tag/)
+  it("the kernel needs nothing but effect, and the schema annotations of the platform", () => {
+    const known = new Set(["effect", "@effect/platform"])
+    expect(
+      breaches(
+        "the kernel needs nothing but effect",
+        (file) => roomOf(file) === "kernel" && namedBy(file).some((name) => !name.startsWith(".") && !known.has(name))
+      )
+    ).toEqual([])
+  })
+
+  it("a contract imports no service and no SQL, nor do problems", () => {
+    expect(
+      offences((file, imported) =>
+        isPromise(file) && roomOf(file) !== "root" && isService(imported)
+          ? "what is promised does not know how it is kept"
+          : undefined
+      )
+    ).toEqual([])
+    expect(breaches("what is promised does not speak SQL", (file) => isPromise(file) && speaksSql(file))).toEqual([])
+    expect(breaches("a service is no part of what is promised", (file) => isPromise(file) && isService(file))).toEqual(
+      []
+    )
   })
 
   it("handlers do not speak SQL, but for the one that asks whether the database is there", () => {
-    const speak = files.filter((file) => isHandler(file) && textOf(file).includes("sql`"))
-    expect(speak).toEqual(["ops/Http.ts"])
+    expect(
+      breaches("a handler asks a service", (file) => isHandler(file) && speaksSql(file) && file !== "ops/Http.ts")
+    ).toEqual([])
   })
 })
 
 describe("who may do what", () => {
   it("only the ledger writes its tables", () => {
-    const write = /(INSERT INTO|UPDATE|DELETE FROM)\s+(ledger_|usage_)|insert\("(ledger_|usage_)/
-    expect(files.filter((file) => write.test(textOf(file)) && !file.startsWith("ledger/"))).toEqual([])
+    const verbs = "insert(?:\\s+or\\s+\\w+)?\\s+into|replace\\s+into|update(?:\\s+or\\s+\\w+)?|delete\\s+from"
+    const write = new RegExp(`(?:${verbs})\\s+["'\`]?(?:ledger|usage)_|\\binsert\\("(?:ledger|usage)_`, "i")
+    expect(
+      breaches(
+        "only the ledger writes ledger_ and usage_ tables",
+        (file) => roomOf(file) !== "ledger" && write.test(textOf(file))
+      )
+    ).toEqual([])
   })
 
   it("only root files read the environment", () => {
-    expect(files.filter((file) => textOf(file).includes("process.env") && roomOf(file) !== "root")).toEqual([])
+    expect(
+      breaches(
+        "only root files read the environment",
+        (file) => roomOf(file) !== "root" && /process\.env|node:process/.test(textOf(file))
+      )
+    ).toEqual([])
   })
 
-  it("the time comes from the clock", () => {
-    const wrong = /Date\.now\(|new Date\(|Math\.random\(/
+  it("the time comes from the clock, and chance from the platform's own source", () => {
+    const wrong = /Date\.now\b|new Date\(|Math\.random\b/
     const allowed = new Set(["kernel/Moment.ts", "sandbox/SteeredClock.ts"])
-    expect(files.filter((file) => wrong.test(textOf(file)) && !allowed.has(file))).toEqual([])
+    expect(breaches("the time comes from the clock", (file) => !allowed.has(file) && wrong.test(textOf(file)))).toEqual(
+      []
+    )
   })
 })
 

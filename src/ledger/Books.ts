@@ -155,7 +155,8 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
 
   // The reservation comes back first; what other calls have set aside is theirs.
   const freed = { ...account, reserved: account.reserved - amount }
-  const cost = outcome.cost > 0n ? outcome.cost : 0n
+  // A cost past what the books can hold would not fit its column, and the call would never end.
+  const cost = outcome.cost < 0n ? 0n : outcome.cost < amountMax ? outcome.cost : amountMax
   const payable = availableOf(freed)
   const collected = cost < payable ? cost : payable
   const fromGranted = collected < freed.granted ? collected : freed.granted

@@ -1,29 +1,76 @@
-/** Money and prices: exact from the literal to the answer. */
+/** Money: exact from the literal to the answer. */
+import { Either, Schema } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { amountMax, fromDecimal, toDecimal, toNumber } from "../../src/kernel/Money.ts"
-import { affordable, charge } from "../../src/kernel/Price.ts"
-import type { UnitPrice } from "../../src/kernel/Price.ts"
+import { amountMax, divideHalfUp, fromDecimal, fromRow, toDecimal, toNumber, Usd } from "../../src/kernel/Money.ts"
 
 describe("a decimal literal", () => {
   it.each([
     ["1.005", 2, 101n],
     ["2.675", 2, 268n],
     ["1.004999999999999999", 2, 100n],
+    ["1.", 2, 100n],
+    ["+7", 0, 7n],
+    ["007", 0, 7n],
     ["0.1", 9, 100_000_000n],
     ["4.2e-8", 9, 42n],
+    ["42E-9", 9, 42n],
+    ["4.2e+1", 0, 42n],
     ["1e9", 9, 10n ** 18n],
+    ["123456789.987654321", 9, 123_456_789_987_654_321n],
+    // Away from zero on either side.
     ["-1.005", 2, -101n],
+    ["-1.0049", 2, -100n],
+    ["-4.2e-8", 9, -42n],
+    ["-0", 9, 0n],
     ["0.0000000005", 9, 1n],
     ["0.00000000049", 9, 0n],
     ["5e-400", 9, 0n],
-    ["0e9999", 9, 0n]
+    ["1e-9999", 9, 0n],
+    ["-1e-9999", 9, 0n],
+    ["0e9999", 9, 0n],
+    ["1e300", 0, 10n ** 300n]
   ])("%s at %i places is %s", (text, places, expected) => {
     expect(fromDecimal(text, places)).toBe(expected)
   })
 
-  it.each(["", ".", "1.2.3", "abc", "1e99999", "0x10", "Infinity", "NaN", "1,5", " 1"])("%j is none", (text) => {
+  it.each([
+    "",
+    ".",
+    ".5",
+    "-",
+    "1.2.3",
+    "abc",
+    "1e",
+    "1e9999",
+    "-1e9999",
+    "1e99999",
+    "0x10",
+    "Infinity",
+    "NaN",
+    "1,5",
+    " 1",
+    "1n",
+    "1_0"
+  ])("%j is none", (text) => {
     expect(fromDecimal(text, 9)).toBeUndefined()
+  })
+
+  it("is rounded half-up at any place, wherever its point stands", () => {
+    const digits = fc.bigInt(0n, 10n ** 30n)
+    fc.assert(
+      fc.property(
+        digits,
+        fc.integer({ min: -20, max: 20 }),
+        fc.integer({ min: 0, max: 18 }),
+        (digits, exponent, places) => {
+          const shift = places + exponent
+          const expected = shift >= 0 ? digits * 10n ** BigInt(shift) : divideHalfUp(digits, 10n ** BigInt(-shift))
+          expect(fromDecimal(`${digits}e${exponent}`, places)).toBe(expected)
+          expect(fromDecimal(`-${digits}e${exponent}`, places)).toBe(-expected)
+        }
+      )
+    )
   })
 })
 
@@ -36,6 +83,16 @@ describe("an amount", () => {
     )
   })
 
+  it.each([
+    [0n, "0"],
+    [-42n, "-0.000000042"],
+    [12n * 10n ** 9n, "12"],
+    [300_000_000n, "0.3"],
+    [amountMax, "1000000000"]
+  ])("%s nano-USD is written %s", (amount, text) => {
+    expect(toDecimal(amount)).toBe(text)
+  })
+
   it("is shown without binary noise", () => {
     expect(toNumber(fromDecimal("0.1", 9)! + fromDecimal("0.2", 9)!)).toBe(0.3)
     fc.assert(
@@ -44,42 +101,33 @@ describe("an amount", () => {
       })
     )
   })
+
+  it("is shown as the number nearest to it, up to 10^9 USD", () => {
+    fc.assert(
+      fc.property(fc.bigInt(-amountMax, amountMax), (amount) => {
+        expect(toNumber(amount)).toBe(Number(toDecimal(amount)))
+      })
+    )
+    expect(toNumber(amountMax)).toBe(1e9)
+  })
+
+  it("comes from a row with all its digits", () => {
+    expect(fromRow("999999999999999993")).toBe(999_999_999_999_999_993n)
+  })
 })
 
-describe("a charge", () => {
-  const price = (atto: bigint) => atto as UnitPrice
+describe("money on the wire", () => {
+  const decode = Schema.decodeUnknownEither(Usd)
 
-  it("may have a price finer than money, and is rounded once, half-up", () => {
-    // 37.5 nano-USD a token.
-    expect(charge([{ units: 1, price: price(37_500_000_000n) }])).toBe(38n)
-    expect(charge([{ units: 2, price: price(37_500_000_000n) }])).toBe(75n)
-    expect(
-      charge([
-        { units: 1, price: price(37_500_000_000n) },
-        { units: 1, price: price(37_500_000_000n) }
-      ])
-    ).toBe(75n)
+  it("is a number, read by its literal", () => {
+    expect(decode(1.005)).toEqual(Either.right(1_005_000_000n))
+    expect(decode(4.2e-8)).toEqual(Either.right(42n))
+    expect(decode(1e21)).toEqual(Either.right(10n ** 30n))
+    expect(decode(-0.5)).toEqual(Either.right(-500_000_000n))
+    expect(Schema.encodeSync(Usd)(300_000_000n)).toBe(0.3)
   })
 
-  it("is the nearest nano-USD to the exact sum", () => {
-    const line = fc.record({ units: fc.nat(1_000_000), price: fc.bigInt(0n, 10n ** 15n).map(price) })
-    fc.assert(
-      fc.property(fc.array(line, { maxLength: 5 }), (lines) => {
-        const exact = lines.reduce((sum, { price, units }) => sum + BigInt(units) * price, 0n)
-        const off = charge(lines) * 1_000_000_000n - exact
-        expect(off > -500_000_000n && off <= 500_000_000n).toBe(true)
-      })
-    )
-  })
-
-  it("affords what it says that it affords, and not one unit more", () => {
-    fc.assert(
-      fc.property(fc.bigInt(0n, 10n ** 12n), fc.bigInt(1n, 10n ** 14n).map(price), (amount, price) => {
-        const units = affordable(amount, price)
-        if (units === Number.POSITIVE_INFINITY) return
-        expect(BigInt(units) * price <= amount * 1_000_000_000n).toBe(true)
-        expect(BigInt(units + 1) * price > amount * 1_000_000_000n).toBe(true)
-      })
-    )
+  it.each(["1", null, true, Number.NaN, Number.POSITIVE_INFINITY, {}])("%j is none", (value) => {
+    expect(Either.isLeft(decode(value))).toBe(true)
   })
 })

@@ -36,35 +36,76 @@ export interface Telling<Notebook, World> {
   readonly steps: ReadonlyArray<fc.Arbitrary<Step<Notebook, World>>>
   /** Begins each story anew. */
   readonly begin: () => Promise<{ readonly notebook: Notebook; readonly world: World }>
-  /** What must hold when a story is over; ends its world. */
-  readonly end: (notebook: Notebook, world: World) => Promise<void>
+  /** What must hold when a story is over. */
+  readonly end?: (notebook: Notebook, world: World) => Promise<void>
+  /** Lets go of the world, however its story went. */
+  readonly close?: (world: World) => Promise<void>
   readonly stories: number
   readonly length: number
 }
 
 /** Tells that many stories; fails with the shortest one that goes wrong. `FC_RUNS` multiplies them, `FC_SEED` repeats one. */
-export const tell = <Notebook extends object, World extends object>({
+export const tell = async <Notebook extends object, World extends object>({
   begin,
+  close,
   end,
   length,
   steps,
   stories
-}: Telling<Notebook, World>): Promise<void> =>
-  fc.assert(
-    fc.asyncProperty(
-      fc.commands(
-        steps.map((step) => step.map((one) => new Told(one))),
-        { maxCommands: length, size: "max" }
-      ),
-      async (story) => {
-        const { notebook, world } = await begin()
-        await fc.asyncModelRun(() => ({ model: notebook, real: world }), story)
-        await end(notebook, world)
-      }
+}: Telling<Notebook, World>): Promise<void> => {
+  let shrunkBy = Number.POSITIVE_INFINITY
+  const property = fc.asyncProperty(
+    fc.commands(
+      steps.map((step) => step.map((one) => new Told(one))),
+      { maxCommands: length, size: "max" }
     ),
-    {
-      numRuns: stories * Number(process.env.FC_RUNS ?? 1),
-      ...(process.env.FC_SEED !== undefined && { seed: Number(process.env.FC_SEED) }),
-      endOnFailure: false
+    async (story) => {
+      // A failure is told as it stands when shrinking it further would take too long.
+      if (performance.now() > shrunkBy) return
+      const { notebook, world } = await begin()
+      try {
+        await fc.asyncModelRun(() => ({ model: notebook, real: world }), story)
+        await end?.(notebook, world)
+      } catch (wrong) {
+        shrunkBy = Math.min(shrunkBy, performance.now() + 20_000)
+        throw wrong
+      } finally {
+        await close?.(world)
+      }
     }
   )
+  const told = await fc.check(property, {
+    numRuns: stories * Number(process.env.FC_RUNS ?? 1),
+    ...(process.env.FC_SEED !== undefined && { seed: Number(process.env.FC_SEED) })
+  })
+  if (told.failed) throw new StoryFailed(told)
+}
+
+/** The story that goes wrong, a step a line, and what is wrong at its end. */
+class StoryFailed extends Error {
+  readonly actual: unknown
+  readonly expected: unknown
+
+  constructor({
+    counterexample,
+    errorInstance,
+    numRuns,
+    numShrinks,
+    seed
+  }: fc.RunDetails<[Iterable<fc.AsyncCommand<object, object>>]>) {
+    const wrong = errorInstance instanceof Error ? errorInstance : new Error(String(errorInstance))
+    const steps = [...(counterexample?.[0] ?? [])].filter(happened).map((step, i) => `  ${i + 1}. ${step}`)
+    super(
+      `story ${numRuns} goes wrong (shrunk ${numShrinks} times; FC_SEED=${seed} tells it again):\n` +
+        `${steps.join("\n")}\n${wrong.message}`,
+      { cause: wrong }
+    )
+    this.name = "StoryFailed"
+    // By these the reporter shows what differs.
+    if ("actual" in wrong) this.actual = wrong.actual
+    if ("expected" in wrong) this.expected = wrong.expected
+  }
+}
+
+/** fast-check marks the steps that it came to. */
+const happened = (step: object): boolean => !("hasRan" in step) || step.hasRan === true

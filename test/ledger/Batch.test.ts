@@ -1,0 +1,305 @@
+/** A batch as one database transaction, step by step over a bare connection: what it asks for, and what stands afterwards. */
+import Sqlite from "better-sqlite3"
+import { Effect } from "effect"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import * as Batch from "../../src/ledger/Batch.ts"
+import type { Posting, Statement, Transaction } from "../../src/ledger/Transaction.ts"
+import * as Sql from "../../src/sql/Sql.ts"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+let folder = ""
+let db: Sqlite.Database
+let asked: Array<Batch.Ask> = []
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "tollgate-batch-"))
+  await Effect.runPromise(Sql.migrateFile(join(folder, "books.db")))
+  db = new Sqlite(join(folder, "books.db"))
+  db.exec("CREATE TABLE beside (id TEXT PRIMARY KEY)")
+})
+
+afterEach(() => {
+  db.close()
+  rmSync(folder, { recursive: true })
+})
+
+const ask = (one: Batch.Ask): Batch.Rows => {
+  asked.push(one)
+  if (one._tag === "Query") {
+    const statement = db.prepare(one.text)
+    if (statement.reader) return statement.all(...one.params)
+    statement.run(...one.params)
+    return []
+  }
+  db.prepare(Batch.insertText(one, one.rows.length)).run(...one.rows.flat())
+  return []
+}
+
+/** Runs a batch and commits it. */
+const run = (now: number, ...transactions: ReadonlyArray<Transaction>) => {
+  asked = []
+  db.exec("BEGIN")
+  try {
+    const body = Batch.run(transactions, now)
+    let step = body.next([])
+    while (step.done !== true) step = body.next(ask(step.value))
+    db.exec("COMMIT")
+    return step.value
+  } catch (error) {
+    db.exec("ROLLBACK")
+    throw error
+  }
+}
+
+const of = (...postings: ReadonlyArray<Posting>): Transaction => ({ postings, statements: [] })
+const beside = (postings: ReadonlyArray<Posting>, ...statements: ReadonlyArray<Statement>): Transaction => ({
+  postings,
+  statements
+})
+const rows = (text: string): ReadonlyArray<unknown> => db.prepare(text).raw().all()
+const tags = (outcomes: ReturnType<typeof run>) =>
+  outcomes.map((one) => (one._tag === "Committed" ? one.results.map(({ _tag }) => _tag).join() : one.refusal._tag))
+
+const open = (who: string): Posting => ({ _tag: "Open", account: who, tenant: `ten_${who}` })
+const credit = (who: string, amount: bigint): Posting => ({
+  _tag: "Credit",
+  account: who,
+  amount,
+  source: "purchase",
+  reference: "r",
+  description: "d"
+})
+const reserve = (call: string, who: string, amount: bigint): Posting => ({
+  _tag: "Reserve",
+  call,
+  sources: [{ billing_account_id: who, tenant_id: `ten_${who}`, kind: "own" }],
+  least: amount,
+  most: amount,
+  run: "now",
+  facts: {
+    account_id: "acc",
+    tenant_id: `ten_${who}`,
+    application_id: null,
+    usage_type: "inference",
+    endpoint: "chat",
+    model: "small",
+    provider: "p"
+  }
+})
+const settle = (call: string, cost: bigint): Posting => ({
+  _tag: "Settle",
+  call,
+  outcome: {
+    cost,
+    prompt_tokens: 10,
+    completion_tokens: 5,
+    units: 0.5,
+    success: true,
+    error_type: null,
+    usage_source: "provider",
+    latency_ms: 100
+  }
+})
+const leave = (id: string): Statement => ({
+  text: "INSERT INTO beside (id) VALUES (?) RETURNING id",
+  params: [id],
+  rows: 1
+})
+const findNobody: Statement = { text: "SELECT 1 WHERE 1 = 2", params: [], rows: 1 }
+
+const day = 86_400_000
+const noon = Date.UTC(2026, 0, 1, 12)
+
+describe("a batch", () => {
+  it("asks for nothing when there is nothing to do", () => {
+    expect(run(noon)).toEqual([])
+    expect(asked).toEqual([])
+  })
+
+  it("reads once and writes a table once, however many calls there are in it", () => {
+    run(noon, of(open("ada"), credit("ada", 1_000n)))
+    const calls = Array.from({ length: 50 }, (_, i) => `call_${i}`)
+    run(noon, ...calls.map((call) => of(reserve(call, "ada", 10n))))
+    const reserving = asked.length
+    run(noon, of(reserve("call_50", "ada", 10n)))
+    expect(asked.length).toBe(reserving)
+    run(noon, ...calls.map((call) => of(settle(call, 1n))))
+    const settling = asked.length
+    run(noon, of(settle("call_50", 1n)))
+    expect(asked.length).toBe(settling)
+    const tables = asked.flatMap((one) => (one._tag === "Insert" ? [one.table] : []))
+    expect(new Set(tables).size).toBe(tables.length)
+  })
+
+  it("lets each see what those before it did, and forgets those that were refused", () => {
+    const outcomes = run(
+      noon,
+      of(credit("ada", 1n)),
+      of(open("ada"), credit("ada", 10n)),
+      of(reserve("call_1", "ada", 6n)),
+      of(reserve("call_2", "ada", 6n)),
+      of(credit("ada", 5n), open("ada")),
+      of(settle("call_1", 2n)),
+      of(settle("call_1", 2n)),
+      of(reserve("call_2", "ada", 8n))
+    )
+    expect(tags(outcomes)).toEqual([
+      "AccountMissing",
+      "Opened,Credited",
+      "Reserved",
+      "InsufficientCredits",
+      "AccountExists",
+      "Settled",
+      "AlreadySettled",
+      "Reserved"
+    ])
+    expect(rows("SELECT giftable, reserved, entries FROM ledger_accounts")).toEqual([[8, 8, 2]])
+    expect(rows("SELECT id FROM ledger_reservations")).toEqual([["call_2"]])
+    expect(rows("SELECT number, balance FROM ledger_entries ORDER BY seq")).toEqual([
+      [1, 10],
+      [2, 8]
+    ])
+  })
+
+  it("writes no reservation of a call that begins and ends in it", () => {
+    run(noon, of(open("ada"), credit("ada", 10n)))
+    run(noon, of(reserve("call_1", "ada", 5n)), of(settle("call_1", 5n)))
+    expect(asked.some((one) => one._tag === "Insert" && one.table === "ledger_reservations")).toBe(false)
+    expect(rows("SELECT id, cost FROM usage_records")).toEqual([["use_1", 5]])
+  })
+})
+
+describe("statements beside the postings", () => {
+  it("leave nothing when one of them finds other rows than it wanted, nor do the postings", () => {
+    const outcomes = run(
+      noon,
+      beside([open("ada")], leave("one")),
+      beside([open("bob")], leave("two"), findNobody, leave("three")),
+      beside([open("cyd")], leave("four"))
+    )
+    expect(tags(outcomes)).toEqual(["Opened", "Conflict", "Opened"])
+    expect(outcomes[1]).toEqual({ _tag: "Refused", refusal: { _tag: "Conflict", statement: 1 } })
+    expect(rows("SELECT id FROM ledger_accounts ORDER BY id")).toEqual([["ada"], ["cyd"]])
+    expect(rows("SELECT id FROM beside ORDER BY id")).toEqual([["four"], ["one"]])
+  })
+
+  it("are not run when the postings are refused", () => {
+    expect(tags(run(noon, beside([credit("ada", 1n)], leave("one"))))).toEqual(["AccountMissing"])
+    expect(rows("SELECT id FROM beside")).toEqual([])
+  })
+
+  it("see those of the transactions before them, as far as they stand", () => {
+    const insert = (id: string): Statement => ({
+      text: "INSERT INTO beside (id) SELECT ? WHERE NOT EXISTS (SELECT 1 FROM beside) RETURNING id",
+      params: [id],
+      rows: 1
+    })
+    const outcomes = run(
+      noon,
+      beside([], insert("one"), findNobody),
+      beside([], insert("two")),
+      beside([], insert("three"))
+    )
+    expect(tags(outcomes)).toEqual(["Conflict", "", "Conflict"])
+    expect(rows("SELECT id FROM beside")).toEqual([["two"]])
+  })
+
+  it("want more, fewer or no rows as they say", () => {
+    const pair: Statement = { text: "SELECT 1 UNION ALL SELECT 2", params: [] }
+    expect(tags(run(noon, ...[0, 1, 2, 3].map((wanted) => beside([], { ...pair, rows: wanted }))))).toEqual([
+      "Conflict",
+      "Conflict",
+      "",
+      "Conflict"
+    ])
+    expect(tags(run(noon, beside([], pair)))).toEqual([""])
+  })
+})
+
+describe("time", () => {
+  it("does not go back in the books, whatever the clock does", () => {
+    run(noon, of(open("ada"), credit("ada", 10n)))
+    run(noon - day, of(credit("ada", 1n)))
+    run(noon - 2 * day, of(reserve("call_1", "ada", 0n)))
+    run(noon - 2 * day, of(settle("call_1", 0n)))
+    run(noon + 1, of(credit("ada", 1n)))
+    expect(rows("SELECT at FROM ledger_entries ORDER BY seq")).toEqual([[noon], [noon], [noon + 1]])
+    expect(rows("SELECT at FROM usage_records")).toEqual([[noon]])
+    expect(rows("SELECT at FROM ledger_reservations")).toEqual([])
+  })
+
+  it("puts a call under the day and the hour in which it ended", () => {
+    run(noon, of(open("ada"), credit("ada", 100n)))
+    const ends = (call: string, at: number) => {
+      run(at, of(reserve(call, "ada", 5n)))
+      run(at, of(settle(call, 5n)))
+    }
+    const midnight = noon + day / 2
+    ends("call_1", midnight - 1)
+    ends("call_2", midnight)
+    ends("call_3", midnight + 1)
+    expect(rows("SELECT start, requests, cost, units FROM usage_by_tenant ORDER BY start")).toEqual([
+      [midnight - day, 1, 5, 0.5],
+      [midnight, 2, 10, 1]
+    ])
+    expect(rows("SELECT grain, start, requests FROM usage_by_caller ORDER BY grain, start")).toEqual([
+      [day / 24, midnight - day / 24, 1],
+      [day / 24, midnight, 2],
+      [day, midnight - day, 1],
+      [day, midnight, 2]
+    ])
+    expect(rows("SELECT start, requests FROM usage_by_payer ORDER BY start")).toEqual([
+      [midnight - day, 1],
+      [midnight, 2]
+    ])
+  })
+})
+
+describe("buckets", () => {
+  const size = 2 ** Batch.bucketShift
+
+  it("say where rows are, also where one batch fills the rest of one and begins the next", () => {
+    run(noon, of(open("ada")), of(open("bob")))
+    // Others' rows, up to three before the end of the first bucket.
+    db.prepare("INSERT INTO ledger_entries VALUES (?, 'eve', 1, 'credit', 1, 1, 1, 'admin', '', '', ?)").run(
+      size - 4,
+      noon
+    )
+    run(
+      noon,
+      of(credit("ada", 1n)),
+      of(credit("ada", 1n)),
+      of(credit("bob", 1n)),
+      of(credit("ada", 1n)),
+      of(credit("ada", 1n))
+    )
+    run(noon, of(credit("bob", 1n)), of(credit("ada", 1n)))
+    expect(rows("SELECT seq, billing_account_id, number FROM ledger_entries WHERE seq > 65532 ORDER BY seq")).toEqual([
+      [size - 3, "ada", 1],
+      [size - 2, "ada", 2],
+      [size - 1, "bob", 1],
+      [size, "ada", 3],
+      [size + 1, "ada", 4],
+      [size + 2, "bob", 2],
+      [size + 3, "ada", 5]
+    ])
+    expect(rows("SELECT * FROM ledger_buckets ORDER BY billing_account_id, bucket")).toEqual([
+      ["ada", 0, 1, 2],
+      ["ada", 1, 3, 5],
+      ["bob", 0, 1, 1],
+      ["bob", 1, 2, 2]
+    ])
+  })
+})
+
+describe("an insert", () => {
+  it("is a tuple a row, with what to do about a conflict behind", () => {
+    const insert: Batch.Insert = { _tag: "Insert", table: "t", columns: ["a", "b"], rows: [] }
+    expect(Batch.insertText(insert, 1)).toBe("INSERT INTO t (a, b) VALUES (?, ?)")
+    expect(Batch.insertText({ ...insert, conflict: "DO NOTHING" }, 2)).toBe(
+      "INSERT INTO t (a, b) VALUES (?, ?), (?, ?) ON CONFLICT DO NOTHING"
+    )
+  })
+})

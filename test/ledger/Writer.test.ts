@@ -1,0 +1,449 @@
+/** The writer on its thread, over a file: what others do to the file, to the thread, and to those who wait. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { describe, expect, it } from "@effect/vitest"
+import Sqlite from "better-sqlite3"
+import { Cause, Context, Deferred, Effect, Either, Exit, Fiber, Layer, Logger, Scope } from "effect"
+import fc from "fast-check"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { decodeOutcomes, decodeTransactions, encodeOutcomes, encodeTransactions } from "../../src/ledger/Codec.ts"
+import { verify } from "../../src/ledger/Invariants.ts"
+import type { CallFacts, Posting, Statement, Transaction } from "../../src/ledger/Transaction.ts"
+import { Writer } from "../../src/ledger/Writer.ts"
+import * as Sql from "../../src/sql/Sql.ts"
+
+/** A place for a database, gone with the scope. */
+const file = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "tollgate-writer-"))),
+  (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+).pipe(Effect.map((folder) => join(folder, "books.db")))
+
+type Service = Context.Tag.Service<typeof Writer>
+
+/** A writer on the file, with the connection that reads beside it. */
+const writerOn = (path: string) =>
+  Layer.build(Writer.layerThread(path).pipe(Layer.provideMerge(Sql.layer(path)))).pipe(
+    Effect.map((context) => ({
+      writer: Context.get(context, Writer),
+      sql: Context.get(context, SqlClient),
+      findings: Effect.provide(verify, context)
+    }))
+  )
+
+const of = (...postings: ReadonlyArray<Posting>): Transaction => ({ postings, statements: [] })
+const run = (...statements: ReadonlyArray<Statement>): Transaction => ({ postings: [], statements })
+
+const open: Posting = { _tag: "Open", account: "ada", tenant: "ten_ada" }
+
+const credit = (amount: bigint): Posting => ({
+  _tag: "Credit",
+  account: "ada",
+  amount,
+  source: "purchase",
+  reference: "r",
+  description: "d"
+})
+
+const facts: CallFacts = {
+  account_id: "acc_ada",
+  tenant_id: "ten_ada",
+  application_id: null,
+  usage_type: "inference",
+  endpoint: "chat",
+  model: "small",
+  provider: "p"
+}
+
+const reserve = (call: string, amount: bigint): Posting => ({
+  _tag: "Reserve",
+  call,
+  sources: [{ billing_account_id: "ada", tenant_id: "ten_ada", kind: "own" }],
+  least: amount,
+  most: amount,
+  run: "now",
+  facts
+})
+
+const settle = (call: string, cost: bigint): Posting => ({
+  _tag: "Settle",
+  call,
+  outcome: {
+    cost,
+    prompt_tokens: 1,
+    completion_tokens: 1,
+    units: 2,
+    success: true,
+    error_type: null,
+    usage_source: "provider",
+    latency_ms: 1
+  }
+})
+
+const balance = (sql: SqlClient) =>
+  Effect.map(
+    sql<{ readonly balance: number; readonly reserved: number }>`
+      SELECT giftable + granted AS balance, reserved FROM ledger_accounts`,
+    ([row]) => ({ ...row })
+  )
+
+/** A whole call: admitted, then ended. */
+const call = (writer: Service, id: string, amount: bigint, cost: bigint) =>
+  Effect.zipRight(writer.submit(of(reserve(id, amount))), writer.submit(of(settle(id, cost))))
+
+const all = <A, E>(effects: ReadonlyArray<Effect.Effect<A, E>>) => Effect.all(effects, { concurrency: "unbounded" })
+
+const times = <A>(count: number, make: (i: number) => A): ReadonlyArray<A> =>
+  Array.from({ length: count }, (_, i) => make(i))
+
+const died = (exit: Exit.Exit<unknown, unknown>): string =>
+  Exit.isFailure(exit) && Cause.isDie(exit.cause) ? Cause.pretty(exit.cause) : `it did not die: ${exit}`
+
+/** So many that they do not fit into two commits; it goes on when all of them have been handed in. */
+const crowd = (writer: Service) =>
+  Effect.gen(function* () {
+    const handedIn = yield* Deferred.make<void>()
+    let asked = 0
+    const ask = Effect.suspend(() => {
+      if (++asked === 1_500) Deferred.unsafeDone(handedIn, Exit.void)
+      return Effect.exit(writer.submit(of(credit(1n))))
+    })
+    const fiber = yield* Effect.fork(all(times(1_500, () => ask)))
+    yield* Deferred.await(handedIn)
+    return fiber
+  })
+
+describe("the file", () => {
+  it.scopedLive("keeps everything from one writer to the next", () =>
+    Effect.gen(function* () {
+      const path = yield* file
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { writer } = yield* writerOn(path)
+          yield* writer.submit(of(open, credit(100n)))
+          yield* writer.submit(of(reserve("call_1", 30n)))
+          yield* call(writer, "call_2", 20n, 15n)
+        })
+      )
+      const { findings, sql, writer } = yield* writerOn(path)
+      expect(yield* balance(sql)).toEqual({ balance: 85, reserved: 30 })
+      // The call that was under way then can still end, and the next entry takes the next number.
+      expect(yield* writer.submit(of(settle("call_1", 5n)))).toEqual([
+        { _tag: "Settled", usage_id: "use_1", collected: 5n, balance: 80n }
+      ])
+      expect(yield* balance(sql)).toEqual({ balance: 80, reserved: 0 })
+      expect(yield* findings).toEqual([])
+    })
+  )
+
+  it.scopedLive("is written with full durability, ahead of a log", () =>
+    Effect.gen(function* () {
+      const { writer } = yield* writerOn(yield* file)
+      // Both are asked on the writer's own connection, where alone they count.
+      const asks = (text: string): Statement => ({ text, params: [], rows: 1 })
+      yield* writer.submit(run(asks("SELECT 1 FROM pragma_synchronous WHERE synchronous = 2")))
+      yield* writer.submit(run(asks("SELECT 1 FROM pragma_journal_mode WHERE journal_mode = 'wal'")))
+    })
+  )
+
+  it.scopedLive("cannot be written through the connection that reads", () =>
+    Effect.gen(function* () {
+      const { sql, writer } = yield* writerOn(yield* file)
+      yield* writer.submit(of(open))
+      const refused = yield* Effect.exit(sql`UPDATE ledger_accounts SET giftable = 1`)
+      expect(Exit.isFailure(refused)).toBe(true)
+    })
+  )
+
+  it.scopedLive("may be locked by another for a moment, which only delays", () =>
+    Effect.gen(function* () {
+      const path = yield* file
+      const { sql, writer } = yield* writerOn(path)
+      yield* writer.submit(of(open))
+      const other = new Sqlite(path)
+      other.exec("BEGIN IMMEDIATE; UPDATE ledger_accounts SET status = status")
+      const waiting = yield* Effect.fork(all(times(5, () => writer.submit(of(credit(1n))))))
+      yield* Effect.sleep("200 millis")
+      expect(yield* Fiber.poll(waiting)).toMatchObject({ _tag: "None" })
+      other.exec("COMMIT")
+      other.close()
+      yield* Fiber.join(waiting)
+      expect(yield* balance(sql)).toMatchObject({ balance: 5 })
+    })
+  )
+
+  it.scopedLive("may have two writers at once, and their sums are right", () =>
+    Effect.gen(function* () {
+      const path = yield* file
+      const one = yield* writerOn(path)
+      const other = yield* writerOn(path)
+      yield* one.writer.submit(of(open, credit(1_000n)))
+      // Turn by turn, so that the batches of the two interleave.
+      const work = (writer: Service, who: string) =>
+        Effect.forEach(
+          times(25, (i) => i),
+          (i) =>
+            all([
+              call(writer, `call_${who}${i}a`, 10n, 3n),
+              call(writer, `call_${who}${i}b`, 10n, 4n),
+              writer.submit(of(credit(2n)))
+            ]),
+          { discard: true }
+        )
+      yield* all([work(one.writer, "x"), work(other.writer, "y")])
+      expect(yield* balance(one.sql)).toEqual({ balance: 1_000 + 2 * 25 * (2 - 3 - 4), reserved: 0 })
+      expect(yield* one.findings).toEqual([])
+    })
+  )
+})
+
+describe("those who wait", () => {
+  it.scopedLive("are all answered when the writer is closed, and what they asked for is done", () =>
+    Effect.gen(function* () {
+      const path = yield* file
+      const scope = yield* Scope.make()
+      const { writer } = yield* Scope.extend(writerOn(path), scope)
+      yield* writer.submit(of(open))
+      const asked = yield* crowd(writer)
+      yield* Scope.close(scope, Exit.void)
+      const answers = yield* Fiber.join(asked)
+      const done = answers.filter(Exit.isSuccess).length
+      expect(done).toBe(1_500)
+      const { findings, sql } = yield* writerOn(path)
+      expect(yield* balance(sql)).toMatchObject({ balance: done })
+      expect(yield* findings).toEqual([])
+    })
+  )
+
+  it.scopedLive("are told at once when they come too late", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { writer } = yield* Scope.extend(writerOn(yield* file), scope)
+      yield* Scope.close(scope, Exit.void)
+      expect(died(yield* Effect.exit(writer.submit(of(open))))).toContain("the writer stopped")
+    })
+  )
+
+  it.scopedLive("may leave, without a word to the others", () =>
+    Effect.gen(function* () {
+      const path = yield* file
+      const { findings, sql, writer } = yield* writerOn(path)
+      yield* writer.submit(of(open))
+      const other = new Sqlite(path)
+      other.exec("BEGIN IMMEDIATE")
+      const waiting = yield* Effect.forEach(
+        times(20, (i) => BigInt(i + 1)),
+        (amount) => Effect.fork(writer.submit(of(credit(amount))))
+      )
+      yield* Effect.sleep("20 millis")
+      for (const [i, fiber] of waiting.entries()) if (i % 2 === 0) yield* Fiber.interrupt(fiber)
+      other.exec("ROLLBACK")
+      other.close()
+      // Each of those who stayed has the answer to its own question.
+      const balances = times(20, (i) => BigInt(((i + 1) * (i + 2)) / 2))
+      for (const [i, fiber] of waiting.entries()) {
+        const exit = yield* Fiber.await(fiber)
+        if (i % 2 === 0) expect(Exit.isInterrupted(exit)).toBe(true)
+        else expect(exit).toEqual(Exit.succeed([{ _tag: "Credited", balance: balances[i] }]))
+      }
+      // What was handed in is done, whoever still cares.
+      expect(yield* balance(sql)).toMatchObject({ balance: 210 })
+      expect(yield* findings).toEqual([])
+    })
+  )
+
+  it.scopedLive("are told which of them broke a rule of the database, and the others stand", () =>
+    Effect.gen(function* () {
+      const { sql, writer } = yield* writerOn(yield* file)
+      yield* writer.submit(of(open))
+      yield* writer.submit(run({ text: "CREATE TABLE beside (id TEXT PRIMARY KEY) STRICT", params: [] }))
+      const insert: Statement = { text: "INSERT INTO beside (id) VALUES (?)", params: ["one"] }
+      const exits = yield* all(
+        [of(credit(1n)), run(insert, insert), of(credit(2n)), run({ text: "no SQL", params: [] }), of(credit(4n))].map(
+          (one) => Effect.exit(writer.submit(one))
+        )
+      )
+      expect(exits.map(Exit.isSuccess)).toEqual([true, false, true, false, true])
+      expect(died(exits[1]!)).toContain("UNIQUE constraint failed")
+      expect(died(exits[3]!)).toContain("syntax error")
+      expect(yield* balance(sql)).toMatchObject({ balance: 7 })
+      expect(yield* sql`SELECT * FROM beside`).toEqual([])
+    })
+  )
+})
+
+describe("a thread that dies", () => {
+  /** Not a transaction: the thread cannot read it, and ends by that. */
+  const unreadable = of({ ...reserve("call_1", 1n), least: "no number" as unknown as bigint } as Posting)
+
+  it.scopedLive("takes with it all who wait and all who come later, and leaves nobody hanging", () =>
+    Effect.gen(function* () {
+      const path = yield* file
+      const { writer } = yield* writerOn(path)
+      yield* writer.submit(of(open))
+      const exits = yield* all(
+        [of(credit(1n)), unreadable, of(credit(2n))].map((one) => Effect.exit(writer.submit(one)))
+      )
+      for (const exit of exits) expect(died(exit)).toContain("the writer stopped")
+      expect(died(yield* Effect.exit(writer.submit(of(credit(4n)))))).toContain("the writer stopped")
+    }).pipe(Effect.provide(Logger.remove(Logger.defaultLogger)))
+  )
+
+  it.scopedLive("leaves books that another opens, and lets its scope be closed", () =>
+    Effect.gen(function* () {
+      const path = yield* file
+      const scope = yield* Scope.make()
+      const { writer } = yield* Scope.extend(writerOn(path), scope)
+      yield* writer.submit(of(open, credit(5n)))
+      expect(died(yield* Effect.exit(writer.submit(unreadable)))).toContain("the writer stopped")
+      const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+      yield* Fiber.join(closing).pipe(Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => "it hangs" }))
+      const { findings, sql } = yield* writerOn(path)
+      expect(yield* balance(sql)).toMatchObject({ balance: 5 })
+      expect(yield* findings).toEqual([])
+    }).pipe(Effect.provide(Logger.remove(Logger.defaultLogger)))
+  )
+
+  it.scopedLive("before it begins, says which file it could not open", () =>
+    Effect.gen(function* () {
+      const path = join(yield* file, "nowhere", "books.db")
+      const exit = yield* Effect.exit(Layer.build(Layer.provide(Writer.layerThread(path), Sql.layerMemory)))
+      expect(died(exit)).toContain(`the writer could not open ${path}`)
+    }).pipe(Effect.provide(Logger.remove(Logger.defaultLogger)))
+  )
+})
+
+describe("the writer in this thread", () => {
+  const layer = Layer.provideMerge(Writer.layer, Sql.layerMemory)
+
+  it.scopedLive("disturbs nobody when one who waits leaves", () =>
+    Effect.gen(function* () {
+      const { submit } = yield* Writer
+      yield* submit(of(open))
+      const waiting = yield* Effect.forEach(
+        times(10, (i) => i),
+        () => Effect.fork(submit(of(credit(1n))))
+      )
+      yield* Effect.forEach(waiting.slice(0, 5), Fiber.interruptFork)
+      yield* Effect.forEach(waiting.slice(5), Fiber.join)
+      const [last] = yield* submit(of(credit(1n)))
+      // Those who left before they were heard left nothing; those who stayed were heard.
+      expect(last?._tag === "Credited" && last.balance >= 6n && last.balance <= 11n).toBe(true)
+      expect(yield* verify).toEqual([])
+    }).pipe(Effect.provide(layer))
+  )
+})
+
+describe("what crosses to the thread", () => {
+  const text = fc.oneof(fc.string(), fc.constantFrom("nano", "R", "S", "—\u0000\n", "\u{1f600}"))
+  const nano = fc.bigInt(-(10n ** 30n), 10n ** 30n)
+  const kind = fc.constantFrom("own" as const, "team" as const)
+  const source = fc.record({ billing_account_id: text, tenant_id: text, kind })
+  const orNull = (one: fc.Arbitrary<string>) => fc.option(one)
+  const count = fc.nat()
+  const callFacts = fc.record({
+    account_id: text,
+    tenant_id: text,
+    application_id: orNull(text),
+    usage_type: fc.constantFrom("inference" as const, "tool" as const),
+    endpoint: text,
+    model: text,
+    provider: text
+  })
+  const posting: fc.Arbitrary<Posting> = fc.oneof(
+    fc.record({ _tag: fc.constant("Open" as const), account: text, tenant: text }),
+    fc.record({
+      _tag: fc.constant("SetStatus" as const),
+      account: text,
+      status: fc.constantFrom("active" as const, "suspended" as const, "closed" as const)
+    }),
+    fc.record({
+      _tag: fc.constant("Credit" as const),
+      account: text,
+      amount: nano,
+      source: fc.constantFrom("purchase" as const, "admin" as const),
+      reference: text,
+      description: text
+    }),
+    fc.record({
+      _tag: fc.constant("Reserve" as const),
+      call: text,
+      sources: fc.array(source),
+      least: nano,
+      most: nano,
+      run: text,
+      facts: callFacts
+    }),
+    fc.record({
+      _tag: fc.constant("Settle" as const),
+      call: text,
+      outcome: fc.record({
+        cost: nano,
+        prompt_tokens: count,
+        completion_tokens: count,
+        units: fc.double({ noNaN: true, noDefaultInfinity: true }).map((units) => units + 0),
+        provider: orNull(text),
+        success: fc.boolean(),
+        error_type: orNull(text),
+        usage_source: fc.constantFrom("provider" as const, "none" as const),
+        latency_ms: count
+      })
+    })
+  )
+  const statement: fc.Arbitrary<Statement> = fc.record(
+    { text, params: fc.array(fc.oneof(text, count, nano, fc.constant(null))), rows: count },
+    { requiredKeys: ["text", "params"] }
+  )
+  const transaction = fc.record({
+    postings: fc.array(posting, { maxLength: 2 }),
+    statements: fc.array(statement, { maxLength: 2 })
+  })
+
+  it("comes out as it went in", () => {
+    fc.assert(
+      fc.property(fc.array(transaction), (transactions) => {
+        expect(decodeTransactions(encodeTransactions(transactions))).toEqual(transactions)
+      }),
+      { numRuns: 200 * Number(process.env.FC_RUNS ?? 1) }
+    )
+  })
+
+  it("comes back as it was", () => {
+    const result = fc.oneof(
+      fc.constant({ _tag: "Opened" as const }),
+      fc.constant({ _tag: "AlreadySettled" as const }),
+      fc.record({ _tag: fc.constant("Credited" as const), balance: nano }),
+      fc.record({ _tag: fc.constant("Reserved" as const), source, amount: nano }),
+      fc.record({ _tag: fc.constant("Settled" as const), usage_id: text, collected: nano, balance: nano })
+    )
+    const refusal = fc.oneof(
+      fc.record({ _tag: fc.constant("InsufficientCredits" as const), available: nano }),
+      fc.record({ _tag: fc.constant("AccountMissing" as const), account: text }),
+      fc.record({ _tag: fc.constant("Conflict" as const), statement: count })
+    )
+    const outcome = fc.oneof(
+      fc.record({ _tag: fc.constant("Committed" as const), results: fc.array(result, { maxLength: 3 }) }),
+      fc.record({ _tag: fc.constant("Refused" as const), refusal }),
+      fc.record({ _tag: fc.constant("Broken" as const), reason: text })
+    )
+    fc.assert(
+      fc.property(fc.array(outcome), (outcomes) => {
+        expect(decodeOutcomes(encodeOutcomes(outcomes))).toEqual(outcomes)
+      }),
+      { numRuns: 200 * Number(process.env.FC_RUNS ?? 1) }
+    )
+  })
+
+  it.scopedLive("is refused alike on either side of it", () =>
+    Effect.gen(function* () {
+      const { writer } = yield* writerOn(yield* file)
+      yield* writer.submit(of(open, credit(5n)))
+      expect(yield* Effect.either(writer.submit(of(reserve("call_1", 6n))))).toEqual(
+        Either.left({ _tag: "InsufficientCredits", available: 5n })
+      )
+      expect(yield* Effect.either(writer.submit(of(open)))).toEqual(
+        Either.left({ _tag: "AccountExists", account: "ada" })
+      )
+    })
+  )
+})
