@@ -4,6 +4,7 @@ import { AuthApi } from "./auth/Api.ts"
 import { BillingApi } from "./billing/Api.ts"
 import { InternalError } from "./http/Problems.ts"
 import { ChatApi } from "./chat/Api.ts"
+import { NotificationsApi } from "./notifications/Api.ts"
 import { OpsApi } from "./ops/Api.ts"
 import { PricesApi } from "./prices/Api.ts"
 import { SandboxApi } from "./sandbox/Api.ts"
@@ -18,6 +19,7 @@ export class Api extends HttpApi.make("tollgate")
   .add(BillingApi)
   .add(UsageApi)
   .add(ChatApi)
+  .add(NotificationsApi)
   .add(OpsApi)
   .add(SandboxApi)
   .addError(InternalError)

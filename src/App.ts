@@ -20,6 +20,9 @@ import { Express } from "./http/Express.ts"
 import { Frame } from "./http/Frame.ts"
 import type { Inbound } from "./http/Inbound.ts"
 import { Ledger } from "./ledger/Ledger.ts"
+import { Outbox } from "./mail/Outbox.ts"
+import { NotificationsHttp } from "./notifications/Http.ts"
+import { Notifications } from "./notifications/Notifications.ts"
 import { OpsHttp } from "./ops/Http.ts"
 import { PricesHttp } from "./prices/Http.ts"
 import { SandboxHttp } from "./sandbox/Http.ts"
@@ -37,15 +40,28 @@ export const domains = Layer.mergeAll(
   Records.layer,
   Sums.layer,
   BillingAccounts.layer,
-  Credentials.layer
+  Credentials.layer,
+  Notifications.layer
 ).pipe(
-  Layer.provideMerge(Layer.mergeAll(Gate.layer, Ledger.layer, Sessions.layer, Applications.layer, Identity.layer)),
+  Layer.provideMerge(
+    Layer.mergeAll(Gate.layer, Ledger.layer, Sessions.layer, Applications.layer, Identity.layer, Outbox.layer)
+  ),
   Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
   Layer.provideMerge(SigningKeys.layer)
 )
 
 const api = HttpApiBuilder.api(Api).pipe(
-  Layer.provide([AuthHttp, BillingHttp, ChatHttp, OpsHttp, PricesHttp, SandboxHttp, TenantsHttp, UsageHttp]),
+  Layer.provide([
+    AuthHttp,
+    BillingHttp,
+    ChatHttp,
+    NotificationsHttp,
+    OpsHttp,
+    PricesHttp,
+    SandboxHttp,
+    TenantsHttp,
+    UsageHttp
+  ]),
   Layer.provide(SecurityHttp)
 )
 

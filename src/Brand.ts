@@ -1,6 +1,6 @@
-/** What the deployment calls itself: the name in its texts and the prefix of its keys. */
+/** What the deployment calls itself: the name in its texts, the prefix of its keys, and where people reach it. */
 import { Context } from "effect"
 
 export class Brand extends Context.Reference<Brand>()("tollgate/Brand", {
-  defaultValue: () => ({ service_name: "Tollgate", key_prefix: "svc" })
+  defaultValue: () => ({ service_name: "Tollgate", key_prefix: "svc", public_url: "http://127.0.0.1:8787" })
 }) {}

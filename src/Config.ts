@@ -55,8 +55,29 @@ const ModelEntry = Schema.Struct({
   upstreams: Schema.NonEmptyArray(Schema.Struct({ upstream: NonEmpty, model: Schema.optional(NonEmpty) }))
 })
 
+const MailServer = Schema.Struct({
+  host: NonEmpty,
+  /** 465 with `secure`, else 587. */
+  port: Schema.optional(Count),
+  /** TLS from the first byte on; without it STARTTLS is used where the server offers it. */
+  secure: Schema.optionalWith(Schema.Boolean, { default: () => false }),
+  user: Schema.optional(NonEmpty),
+  /** The environment variable that holds the password. */
+  password_env: Schema.optional(NonEmpty),
+  /** The sender: `Tollgate <no-reply@example.com>`. */
+  from: Schema.String.pipe(
+    Schema.filter((text) => /^[^<>@\r\n]*<[^<>\s@]+@[^<>\s@]+>$|^[^<>\s@]+@[^<>\s@]+$/.test(text), {
+      message: () => "an address, or a name and an address: Tollgate <no-reply@example.com>"
+    })
+  )
+})
+
 export const ConfigFile = Schema.Struct({
   service_name: Schema.optional(NonEmpty),
+  /** Where people reach the service: links in mails begin with it. */
+  public_url: Schema.optional(Address),
+  /** The server that mail leaves by; without it, nothing is mailed. */
+  mail: Schema.optional(MailServer),
   /** The applications that may sign people in. */
   clients: Schema.optionalWith(Schema.Array(Schema.Struct({ client_id: NonEmpty, name: NonEmpty })), {
     default: () => []
@@ -208,14 +229,18 @@ export const upstreamKey = (
   name: string,
   { api_key, api_key_env }: ConfigFile["upstreams"][string]
 ): Effect.Effect<Redacted.Redacted, ConfigProblem> =>
-  api_key_env === undefined
-    ? Effect.succeed(Redacted.make(api_key ?? ""))
+  Effect.map(variable(`upstreams.${name}.api_key_env`, api_key_env), (key) => key ?? Redacted.make(api_key ?? ""))
+
+/** A secret from the environment variable that the entry `entry` names; none where it names none. */
+export const variable = (
+  entry: string,
+  name: string | undefined
+): Effect.Effect<Redacted.Redacted | undefined, ConfigProblem> =>
+  name === undefined
+    ? Effect.succeed(undefined)
     : Effect.mapError(
-        Config.redacted(api_key_env),
-        () =>
-          new ConfigProblem({
-            message: `upstreams.${name}.api_key_env: the environment variable ${api_key_env} is not set`
-          })
+        Config.redacted(name),
+        () => new ConfigProblem({ message: `${entry}: the environment variable ${name} is not set` })
       )
 
 /** The words of a configuration error, entry by entry. */

@@ -10,12 +10,13 @@ import { Clients } from "./auth/Clients.ts"
 import * as DeploymentSecret from "./auth/DeploymentSecret.ts"
 import { Brand } from "./Brand.ts"
 import { Models } from "./chat/Model.ts"
-import { ConfigProblem, upstreamKey } from "./Config.ts"
+import { ConfigProblem, upstreamKey, variable } from "./Config.ts"
 import type { ConfigFile, EnvironmentFacts } from "./Config.ts"
 import { Writer } from "./ledger/Writer.ts"
 import { PriceList } from "./prices/PriceList.ts"
 import * as Sql from "./sql/Sql.ts"
 import { IdentityProviders } from "./upstream/Identity.ts"
+import { Mail } from "./upstream/Mail.ts"
 import { Upstreams } from "./upstream/Upstreams.ts"
 
 /** Makes the folders that data is kept in. */
@@ -37,15 +38,20 @@ export const settings = (environment: EnvironmentFacts, file: ConfigFile) =>
   Layer.mergeAll(
     Layer.succeed(Brand, {
       service_name: environment.service_name ?? file.service_name ?? "Tollgate",
-      key_prefix: environment.key_prefix
+      key_prefix: environment.key_prefix,
+      public_url: (file.public_url ?? `http://${hostOf(environment.host)}:${environment.port}`).replace(/\/+$/, "")
     }),
     Layer.succeed(PriceList, file.prices),
     Layer.succeed(Models, { models: file.models.map(modelOf), auto: file.auto }),
     Layer.succeed(IdentityProviders, file.identity),
     Layer.succeed(Clients, file.clients),
     upstreams(file),
+    mail(file),
     secret(environment)
   )
+
+/** A host as it stands in an address. */
+const hostOf = (host: string): string => (host.includes(":") ? `[${host}]` : host)
 
 const modelOf = (entry: ConfigFile["models"][number]): (typeof Models.Service)["models"][number] => ({
   id: entry.id,
@@ -72,6 +78,15 @@ const upstreams = (file: ConfigFile) =>
       (entries) => Upstreams.layer(Object.fromEntries(entries))
     )
   )
+
+const mail = ({ mail }: ConfigFile) =>
+  mail === undefined
+    ? Layer.empty
+    : Layer.unwrapEffect(
+        Effect.map(variable("mail.password_env", mail.password_env), (password) =>
+          Mail.layerSmtp({ ...mail, password, port: mail.port ?? (mail.secure ? 465 : 587) })
+        )
+      )
 
 /** From the environment, or from a file in the data folder that the first start makes. */
 const secret = (environment: EnvironmentFacts) =>

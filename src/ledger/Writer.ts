@@ -4,7 +4,7 @@
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
-import { Clock, Context, Deferred, Effect, Exit, Layer, Queue, Runtime } from "effect"
+import { Clock, Context, Deferred, Effect, Exit, Layer, Runtime } from "effect"
 import { MessageChannel, Worker } from "node:worker_threads"
 import * as Batch from "./Batch.ts"
 import { decodeOutcomes, encodeTransactions } from "./Codec.ts"
@@ -38,7 +38,8 @@ interface Waiting {
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
-  const queue = yield* Queue.unbounded<Waiting>()
+  let waiting: Array<Waiting> = []
+  const work = yield* Effect.makeLatch()
 
   const ask = (asked: Batch.Ask): Effect.Effect<Batch.Rows, SqlError> =>
     asked._tag === "Query"
@@ -74,16 +75,34 @@ const make = Effect.gen(function* () {
       })
     )
 
-  yield* Queue.takeBetween(queue, 1, batchMax).pipe(
-    Effect.flatMap((chunk) => Effect.uninterruptible(answer([...chunk]))),
+  let closed = false
+  const take = Effect.suspend(() => {
+    const batch = waiting.slice(0, batchMax)
+    waiting = waiting.slice(batchMax)
+    return waiting.length > 0 ? Effect.succeed(batch) : Effect.as(work.close, batch)
+  })
+  const answerAll: Effect.Effect<void> = Effect.flatMap(take, (batch) =>
+    batch.length === 0 ? Effect.void : Effect.zipRight(answer(batch), answerAll)
+  )
+  // What was handed in before the end is committed and answered; whoever comes later is told.
+  yield* Effect.addFinalizer(() =>
+    Effect.suspend(() => {
+      closed = true
+      return answerAll
+    })
+  )
+  // Only the wait for work can be interrupted, not the work.
+  yield* Effect.uninterruptibleMask((restore) => Effect.zipRight(restore(work.await), answerAll)).pipe(
     Effect.forever,
     Effect.withTracerEnabled(false),
     Effect.forkScoped
   )
 
   const submit = Effect.fnUntraced(function* (transaction: Transaction) {
+    if (closed) return yield* Effect.dieMessage("the writer stopped: it is closed")
     const answer = yield* Deferred.make<Outcome>()
-    yield* Queue.offer(queue, { transaction, answer })
+    waiting.push({ transaction, answer })
+    yield* work.open
     return yield* resolve(yield* Deferred.await(answer))
   })
 

@@ -5,6 +5,8 @@
 import { Either, ParseResult, Schema } from "effect"
 import type { Effect, Scope } from "effect"
 import type { IncomingHttpHeaders } from "node:http"
+import type { Calls } from "./Calls.ts"
+import type { Faults } from "./Faults.ts"
 import type { SteeredClock } from "./SteeredClock.ts"
 
 /** The services as faults and calls name them, whether they are there yet or not. */
@@ -74,6 +76,9 @@ export interface Surroundings {
   readonly origin: string
   readonly data_dir: string | undefined
   readonly clock: SteeredClock
+  /** For a service that does not speak HTTP: what others have done for them by the switchboard. */
+  readonly calls: Calls
+  readonly faults: Faults
 }
 
 export type Make = (surroundings: Surroundings) => Effect.Effect<Outside, SandboxFailed, Scope.Scope>

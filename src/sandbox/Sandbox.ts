@@ -10,13 +10,14 @@ import * as Control from "./Control.ts"
 import * as Faults from "./Faults.ts"
 import * as Issuer from "./Issuer.ts"
 import type { LeversContract } from "./Levers.ts"
+import * as Mail from "./Mail.ts"
 import type { Make, SandboxFailed } from "./Outside.ts"
 import type { SandboxInfo } from "./SandboxInfo.ts"
 import * as SteeredClock from "./SteeredClock.ts"
 import * as Switchboard from "./Switchboard.ts"
 
 /** The outside world, a line for each service of it. */
-const world: ReadonlyArray<Make> = [Chat.make, Issuer.make]
+const world: ReadonlyArray<Make> = [Chat.make, Issuer.make, Mail.make]
 
 const client_id = "sandbox-client"
 
@@ -47,7 +48,7 @@ export const make = ({ data_dir, port = 0 }: Settings): Effect.Effect<Sandbox, S
     const runPromise = yield* FiberSet.makeRuntimePromise()
     const { origin, plug } = yield* Switchboard.make({ port, calls, faults })
 
-    const services = yield* Effect.forEach(world, (make) => make({ origin, data_dir, clock }))
+    const services = yield* Effect.forEach(world, (make) => make({ origin, data_dir, clock, calls, faults }))
     for (const { levers = [], routes, service } of services) {
       plug(routes, service)
       plug(levers)

@@ -8,11 +8,13 @@ import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import { Effect, Layer } from "effect"
 import ledger from "./migrations/0001_ledger.ts"
 import identity from "./migrations/0002_identity.ts"
+import mail from "./migrations/0003_mail.ts"
 
 /** Append only: a database that has applied one never looks at it again. The table is ours, so a host's migrations stay its own. */
 export const migrations = {
   "0001_ledger": ledger,
-  "0002_identity": identity
+  "0002_identity": identity,
+  "0003_mail": mail
 }
 
 const table = "tollgate_migrations"

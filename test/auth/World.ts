@@ -59,7 +59,7 @@ const settings = (prices: PriceListFacts) =>
           { client_id: "phone", name: "Phone" }
         ]),
         Layer.succeed(PriceList, prices),
-        Layer.succeed(Brand, { service_name: "Tollbooth", key_prefix: "svc" }),
+        Layer.succeed(Brand, { service_name: "Tollbooth", key_prefix: "svc", public_url: "https://toll.example" }),
         DeploymentSecret.layer(secret)
       )
     )

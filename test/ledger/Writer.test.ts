@@ -332,6 +332,21 @@ describe("the writer in this thread", () => {
       expect(yield* verify).toEqual([])
     }).pipe(Effect.provide(layer))
   )
+
+  it.scopedLive("answers all who wait when it is closed", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const context = yield* Scope.extend(Layer.build(layer), scope)
+      const writer = Context.get(context, Writer)
+      yield* writer.submit(of(open))
+      const asked = yield* crowd(writer)
+      yield* Scope.close(scope, Exit.void)
+      const answers = yield* Fiber.join(asked).pipe(
+        Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => "it hangs" })
+      )
+      expect(answers.length).toBe(1_500)
+    })
+  )
 })
 
 describe("what crosses to the thread", () => {

@@ -1,0 +1,26 @@
+/** What an account has been told. */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { InvalidRequest } from "../http/Problems.ts"
+import { UserToken } from "../http/Security.ts"
+import { Envelope } from "../kernel/Envelope.ts"
+import { PageQuery } from "../kernel/Page.ts"
+import { Notification, NotificationId, NotificationPage } from "./Notification.ts"
+import { NotificationNotFound } from "./Problems.ts"
+
+export class NotificationsApi extends HttpApiGroup.make("notifications")
+  .add(
+    HttpApiEndpoint.get("notifications", "/v1/notifications")
+      .setUrlParams(Schema.Struct(PageQuery))
+      .addSuccess(Envelope(NotificationPage))
+      .addError(InvalidRequest)
+      .annotate(OpenApi.Summary, "What I have been told, newest first")
+  )
+  .add(
+    HttpApiEndpoint.post("readNotification", "/v1/notifications/:id/read")
+      .setPath(Schema.Struct({ id: NotificationId }))
+      .addSuccess(Envelope(Notification))
+      .addError(NotificationNotFound)
+      .annotate(OpenApi.Summary, "Mark one as read")
+  )
+  .middleware(UserToken) {}

@@ -1,0 +1,97 @@
+/** A mail server that catches what it is sent: real SMTP on a port of its own, and a lever to read what came. */
+import { Effect } from "effect"
+import type { AddressInfo } from "node:net"
+import PostalMime from "postal-mime"
+import { SMTPServer } from "smtp-server"
+import type { Fault } from "./Faults.ts"
+import { json } from "./Outside.ts"
+import type { Make, SandboxFailed } from "./Outside.ts"
+
+/** How many letters are kept. */
+const lettersMax = 10_000
+
+interface Caught {
+  readonly to: string
+  readonly subject: string
+  readonly text: string
+}
+
+export const make: Make = ({ calls, faults }) =>
+  Effect.gen(function* () {
+    let caught: Array<Caught> = []
+
+    const server = new SMTPServer({
+      authOptional: true,
+      disabledCommands: ["STARTTLS", "AUTH"],
+      disableReverseLookup: true,
+      logger: false,
+      onData: (stream, session, done) => {
+        const pieces: Array<Buffer> = []
+        stream.on("data", (piece: Buffer) => pieces.push(piece))
+        stream.on("end", () => {
+          const raw = Buffer.concat(pieces)
+          const call = calls.note("mail", "smtp", raw)
+          const fault = faults.next("mail")
+          const take = async () => {
+            if (fault?.drop === true) {
+              call.aborted = true
+              // The connection ends where the answer to the letter should stand.
+              for (const connection of server.connections)
+                if (connection.session === session) connection._socket.destroy()
+              return
+            }
+            if (fault?.status !== undefined) return done(replyOf(fault.status))
+            const { subject = "", text = "" } = await PostalMime.parse(raw)
+            for (const { address } of session.envelope.rcptTo)
+              caught.push({ to: address, subject, text: text.trimEnd() })
+            caught = caught.slice(-lettersMax)
+            done()
+          }
+          setTimeout(() => void take(), delayOf(fault))
+        })
+      }
+    })
+    // A client that leaves in the middle is no error of ours.
+    server.on("error", () => {})
+    const port = yield* Effect.acquireRelease(listen(server), () => close(server))
+
+    return {
+      service: "mail",
+      routes: [],
+      levers: [
+        { method: "GET", path: "/control/mail", answer: () => json(200, caught) },
+        {
+          method: "DELETE",
+          path: "/control/mail",
+          answer: () => {
+            const count = caught.length
+            caught = []
+            return json(200, { forgotten: count })
+          }
+        }
+      ],
+      configuration: { mail: { host: "127.0.0.1", port, from: "Tollgate <no-reply@tollgate.localhost>" } }
+    }
+  })
+
+const delayOf = (fault: Fault | undefined): number => fault?.delay_ms ?? 0
+
+/** A status is the SMTP reply where SMTP has such a one; of others only their first digit is kept. */
+const replyOf = (status: number): Error =>
+  Object.assign(new Error("The sandbox was told to fail."), {
+    responseCode: status >= 400 && status <= 599 ? status : 451
+  })
+
+const listen = (server: SMTPServer): Effect.Effect<number, SandboxFailed> =>
+  Effect.async((resume) => {
+    const failed = (error: Error) =>
+      resume(Effect.fail({ _tag: "SandboxFailed", message: `the sandbox's mail server: ${error.message}` }))
+    server.server.once("error", failed)
+    server.listen(0, "127.0.0.1", () => {
+      server.server.off("error", failed)
+      resume(Effect.succeed((server.server.address() as AddressInfo).port))
+    })
+  })
+
+const close = (server: SMTPServer): Effect.Effect<void> =>
+  Effect.async((resume) => server.close(() => resume(Effect.void)))

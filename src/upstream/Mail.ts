@@ -1,0 +1,108 @@
+/**
+ * Sending mail over SMTP, by nodemailer: its composer and its connection rather than its transport, which does not tell whether a
+ * connection ended before the letter was handed over or after.
+ */
+import { Context, Data, Effect, Layer, Redacted } from "effect"
+import MailComposer from "nodemailer/lib/mail-composer"
+import SmtpConnection from "nodemailer/lib/smtp-connection"
+import { Readable } from "node:stream"
+
+export interface MailSettings {
+  readonly host: string
+  readonly port: number
+  /** TLS from the first byte on; otherwise STARTTLS is used where the server offers it. */
+  readonly secure: boolean
+  readonly user?: string | undefined
+  readonly password?: Redacted.Redacted | undefined
+  /** The sender's address: `Tollgate <no-reply@example.com>`. */
+  readonly from: string
+}
+
+export interface Message {
+  readonly to: string
+  readonly subject: string
+  readonly text: string
+  /** Its Message-ID without the brackets: the same at each attempt, so that a receiver knows a second copy for what it is. */
+  readonly id: string
+}
+
+/**
+ * `refused`: the server said no for good; `later`: it said not now, or was not reached; `unknown`: the connection ended after the
+ * letter was handed over and before the answer to it.
+ */
+export class MailFailed extends Data.TaggedError("MailFailed")<{
+  readonly how: "refused" | "later" | "unknown"
+  readonly reason: string
+}> {}
+
+interface Contract {
+  /** The host of the sender's address, for Message-IDs. */
+  readonly domain: string
+  readonly send: (message: Message) => Effect.Effect<void, MailFailed>
+}
+
+/** Absent where the deployment has no mail. */
+export class Mail extends Context.Reference<Mail>()("tollgate/upstream/Mail", {
+  defaultValue: (): Contract | undefined => undefined
+}) {
+  static readonly layerSmtp = (settings: MailSettings): Layer.Layer<never> => Layer.succeed(Mail, make(settings))
+}
+
+const make = (settings: MailSettings): Contract => ({
+  domain: addressOf(settings.from).replace(/^.*@/, ""),
+  send: (message) =>
+    Effect.flatMap(
+      Effect.promise(() => compose(settings, message)),
+      (bytes) => hand(settings, message.to, bytes)
+    )
+})
+
+const addressOf = (from: string): string => /<([^>]+)>/.exec(from)?.[1] ?? from
+
+const compose = ({ from }: MailSettings, { id, subject, text, to }: Message): Promise<Buffer> =>
+  // The recipient as an object: a text would be searched for more of them.
+  new MailComposer({ from, to: { name: "", address: to }, subject, text, messageId: `<${id}>` }).compile().build()
+
+/** One connection for one letter. */
+const hand = (settings: MailSettings, to: string, bytes: Buffer): Effect.Effect<void, MailFailed> =>
+  Effect.async((resume) => {
+    const { host, password, port, secure, user } = settings
+    const connection = new SmtpConnection({
+      host,
+      port,
+      secure,
+      connectionTimeout: 10_000,
+      greetingTimeout: 10_000,
+      socketTimeout: 20_000
+    })
+    let handedOver = false
+    const fail = (error: { readonly message: string; readonly responseCode?: number | undefined }) => {
+      connection.close()
+      const { message, responseCode } = error
+      const how =
+        responseCode === undefined ? (handedOver ? "unknown" : "later") : responseCode >= 500 ? "refused" : "later"
+      resume(new MailFailed({ how, reason: message.slice(0, 500) }))
+    }
+    connection.once("error", fail)
+    const send = () => {
+      // Read only once the server has said that it is ready for it.
+      const letter = new Readable({
+        read() {
+          handedOver = true
+          this.push(bytes)
+          this.push(null)
+        }
+      })
+      connection.send({ from: addressOf(settings.from), to: [to] }, letter, (error) => {
+        if (error !== null) return fail(error)
+        connection.quit()
+        resume(Effect.void)
+      })
+    }
+    connection.connect((error) => {
+      if (error) return fail(error)
+      if (user === undefined) return send()
+      const pass = password === undefined ? "" : Redacted.value(password)
+      connection.login({ user, pass }, (error) => (error === null ? send() : fail(error)))
+    })
+  })

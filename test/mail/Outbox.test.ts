@@ -1,0 +1,200 @@
+/** Letters from the transaction that is their cause to a real mail server, and everything that can go wrong on the way. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { describe, expect, it } from "@effect/vitest"
+import { Context, Effect, Layer, Logger } from "effect"
+import type { Scope } from "effect"
+import * as DeploymentSecret from "../../src/auth/DeploymentSecret.ts"
+import { Writer } from "../../src/ledger/Writer.ts"
+import { Outbox } from "../../src/mail/Outbox.ts"
+import type { Letter } from "../../src/mail/Outbox.ts"
+import * as Calls from "../../src/sandbox/Calls.ts"
+import * as Faults from "../../src/sandbox/Faults.ts"
+import type { Fault } from "../../src/sandbox/Faults.ts"
+import * as SandboxMail from "../../src/sandbox/Mail.ts"
+import type { Whole } from "../../src/sandbox/Outside.ts"
+import * as SteeredClock from "../../src/sandbox/SteeredClock.ts"
+import * as Sql from "../../src/sql/Sql.ts"
+import { Mail } from "../../src/upstream/Mail.ts"
+
+interface Town {
+  readonly post: (letter: Letter) => Effect.Effect<void>
+  readonly fail: (fault: Partial<Fault>) => void
+  readonly pass: (millis: number) => Effect.Effect<number>
+  readonly caught: () => ReadonlyArray<{ readonly to: string; readonly subject: string; readonly text: string }>
+  readonly tried: () => number
+  readonly sql: SqlClient
+  /** Waits until a letter has the status; the test's own time limit is the only one. */
+  readonly until: (key: string, status: string) => Effect.Effect<void>
+}
+
+const books = Layer.provideMerge(Writer.layer, Sql.layerMemory)
+const secret = DeploymentSecret.layer(new Uint8Array(32).fill(7))
+
+/** A post office and a mail server, over one clock. */
+const inTown = <A>(
+  story: (town: Town) => Effect.Effect<A, unknown, Scope.Scope>,
+  before: (sql: SqlClient) => Effect.Effect<unknown, unknown> = () => Effect.void
+) =>
+  Effect.gen(function* () {
+    const clock = yield* SteeredClock.make(undefined)
+    return yield* Effect.gen(function* () {
+      const calls = Calls.make()
+      const faults = Faults.make()
+      const server = yield* SandboxMail.make({ origin: "", data_dir: undefined, clock, calls, faults })
+      const { from, host, port } = server.configuration.mail as { from: string; host: string; port: number }
+      const { sql, writer } = yield* Effect.map(Layer.build(books), (context) => ({
+        sql: Context.get(context, SqlClient),
+        writer: Context.get(context, Writer),
+        context
+      }))
+      yield* before(sql)
+      const outbox = yield* Layer.build(
+        Outbox.layer.pipe(
+          Layer.provide([secret, Mail.layerSmtp({ host, port, from, secure: false })]),
+          Layer.provide(Layer.mergeAll(Layer.succeed(SqlClient, sql), Layer.succeed(Writer, writer)))
+        )
+      ).pipe(Effect.map(Context.get(Outbox)))
+      const list = server.levers!.find(({ method }) => method === "GET")!
+      return yield* story({
+        post: (letter) =>
+          Effect.gen(function* () {
+            yield* writer.submit({ postings: [], statements: [yield* outbox.letter(letter)] }).pipe(Effect.orDie)
+            yield* outbox.wake
+          }),
+        fail: (fault) => faults.add({ service: "mail", times: 1, ...fault }),
+        pass: clock.advance,
+        caught: () => JSON.parse((list.answer({} as never) as Whole).body as string),
+        tried: () => JSON.parse(calls.list("mail", 1_000)).length,
+        sql,
+        until: (key, status) => {
+          const look: Effect.Effect<void> = Effect.flatMap(
+            sql<{ status: string }>`SELECT status FROM mail_outbox WHERE key = ${key}`.pipe(Effect.orDie),
+            ([row]) => (row?.status === status ? Effect.void : Effect.andThen(realPause, look))
+          )
+          return look
+        }
+      })
+    }).pipe(Effect.withClock(clock.clock))
+  }).pipe(Effect.provide(Logger.remove(Logger.defaultLogger)))
+
+const realPause = Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 5)))
+
+/** Waits until so many attempts have been made, and the letter waits for the next. */
+const attempts = (sql: SqlClient, count: number): Effect.Effect<void> =>
+  Effect.flatMap(
+    sql`SELECT 1 FROM mail_outbox WHERE attempts = ${count} AND status = 'waiting'`.pipe(Effect.orDie),
+    (rows) => (rows.length === 1 ? Effect.void : Effect.andThen(realPause, attempts(sql, count)))
+  )
+
+const toAda: Letter = {
+  key: "transfer/1/1",
+  to: "ada@example.com",
+  subject: "Credit for you",
+  text: "https://x/tok_secret"
+}
+
+describe("a letter", () => {
+  it.scopedLive("is sent as it was written", () =>
+    inTown(({ caught, post, until }) =>
+      Effect.gen(function* () {
+        yield* post({ ...toAda, subject: "Grüße — 1 €", text: "Line one\nLine two ✓\n.\nend" })
+        yield* until(toAda.key, "sent")
+        expect(caught()).toEqual([
+          { to: "ada@example.com", subject: "Grüße — 1 €", text: "Line one\nLine two ✓\n.\nend" }
+        ])
+      })
+    )
+  )
+
+  it.scopedLive("of a key that was used before is not taken", () =>
+    inTown(({ caught, post, until }) =>
+      Effect.gen(function* () {
+        yield* post(toAda)
+        yield* post({ ...toAda, text: "another" })
+        yield* until(toAda.key, "sent")
+        yield* post({ ...toAda, text: "a third" })
+        yield* post({ ...toAda, key: "transfer/2/1", text: "of another key" })
+        yield* until("transfer/2/1", "sent")
+        expect(caught().map(({ text }) => text)).toEqual([toAda.text, "of another key"])
+      })
+    )
+  )
+
+  it.scopedLive("stands nowhere in clear, and not at all once it has left", () =>
+    inTown(({ fail, post, sql, until, pass }) =>
+      Effect.gen(function* () {
+        fail({ status: 451 })
+        yield* post(toAda)
+        const rows = () => Effect.map(sql`SELECT * FROM mail_outbox`, (all) => JSON.stringify(all))
+        expect(yield* rows()).not.toContain("tok_secret")
+        yield* attempts(sql, 1)
+        yield* pass(60_000)
+        yield* until(toAda.key, "sent")
+        expect(yield* sql`SELECT sealed FROM mail_outbox`).toEqual([{ sealed: "" }])
+      })
+    )
+  )
+
+  it.scopedLive("is tried again when the server says not now, at growing distances", () =>
+    inTown(({ caught, fail, pass, post, sql, tried, until }) =>
+      Effect.gen(function* () {
+        fail({ status: 421, times: 2 })
+        yield* post(toAda)
+        yield* attempts(sql, 1)
+        expect(tried()).toBe(1)
+        yield* pass(30_000)
+        yield* attempts(sql, 2)
+        yield* pass(30_000)
+        yield* attempts(sql, 2)
+        expect(tried()).toBe(2)
+        yield* pass(90_000)
+        yield* until(toAda.key, "sent")
+        expect(caught().length).toBe(1)
+      })
+    )
+  )
+
+  it.scopedLive("that is refused for good is not tried again", () =>
+    inTown(({ caught, fail, pass, post, tried, until }) =>
+      Effect.gen(function* () {
+        fail({ status: 550 })
+        yield* post(toAda)
+        yield* until(toAda.key, "failed")
+        yield* pass(86_400_000)
+        yield* post({ ...toAda, key: "other" })
+        yield* until("other", "sent")
+        expect([tried(), caught().length]).toEqual([2, 1])
+      })
+    )
+  )
+
+  it.scopedLive("whose answer was lost is not sent a second time", () =>
+    inTown(({ fail, pass, post, tried, until }) =>
+      Effect.gen(function* () {
+        fail({ drop: true })
+        yield* post(toAda)
+        yield* until(toAda.key, "unknown")
+        yield* pass(86_400_000)
+        yield* post({ ...toAda, key: "other" })
+        yield* until("other", "sent")
+        expect(tried()).toBe(2)
+      })
+    )
+  )
+
+  it.scopedLive("that was being sent when the process ended is not sent a second time; one that waited is", () =>
+    inTown(
+      ({ caught, tried, until }) =>
+        Effect.gen(function* () {
+          yield* until("cut", "unknown")
+          yield* until("old", "failed")
+          expect([tried(), caught()]).toEqual([0, []])
+        }),
+      (sql) =>
+        sql`INSERT INTO mail_outbox ${sql.insert([
+          { key: "cut", recipient: "a@b.c", sealed: "x", status: "sending", attempts: 1, due_at: 0, created_at: 0 },
+          { key: "old", recipient: "a@b.c", sealed: "x", status: "waiting", attempts: 9, due_at: 0, created_at: 0 }
+        ])}`
+    )
+  )
+})
