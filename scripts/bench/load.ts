@@ -53,8 +53,9 @@ const run = (order: Order): Promise<Outcome> =>
       `POST ${order.path} HTTP/1.1\r\nhost: 127.0.0.1:${order.port}\r\n${head.join("")}` +
         `content-length: ${Buffer.byteLength(order.body)}\r\n\r\n${order.body}`
     )
-    const begun = now()
-    const deadline = begun + order.seconds * 1000
+    // Set when all connections are open: to open one is no part of a call.
+    let begun = 0
+    let deadline = Number.POSITIVE_INFINITY
     const latencies: Array<number> = []
     const firsts: Array<number> = []
     const wrong: Array<string> = []
@@ -70,6 +71,7 @@ const run = (order: Order): Promise<Outcome> =>
     let sample = ""
     let ended = false
     const sockets = new Set<Socket>()
+    const waiting: Array<() => void> = []
 
     const fail = (reason: string) => {
       failures++
@@ -153,7 +155,11 @@ const run = (order: Order): Promise<Outcome> =>
       )
       const socket = connect({ port: order.port, host: "127.0.0.1", noDelay: true })
       sockets.add(socket)
-      socket.on("connect", next)
+      socket.on("connect", () => {
+        if (begun > 0) return next()
+        waiting.push(next)
+        if (waiting.length === order.connections) begin()
+      })
       socket.on("data", reader)
       socket.on("error", () => undefined)
       socket.on("close", () => {
@@ -169,10 +175,14 @@ const run = (order: Order): Promise<Outcome> =>
         else if (now() < deadline) setTimeout(connection, 10)
       })
     }
-    for (let i = 0; i < order.connections; i++) connection()
+    const begin = () => {
+      begun = now()
+      deadline = begun + order.seconds * 1000
+      for (const next of waiting) next()
+      if (order.rate !== undefined) arrive(order.rate)
+    }
 
-    if (order.rate !== undefined) {
-      const { rate } = order
+    const arrive = (rate: number) => {
       let arrivals = 0
       const tick = () => {
         const at = now()
@@ -187,6 +197,7 @@ const run = (order: Order): Promise<Outcome> =>
       }
       tick()
     }
+    for (let i = 0; i < order.connections; i++) connection()
   })
 
 /** Reads answers off a connection. Of a body, its last bytes are handed on, or all of it when `whole` says so. */

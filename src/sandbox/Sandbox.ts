@@ -21,6 +21,22 @@ const world: ReadonlyArray<Make> = [Chat.make, Issuer.make, Mail.make]
 
 const client_id = "sandbox-client"
 
+type Document = Readonly<Record<string, unknown>>
+
+const isDocument = (value: unknown): value is Document =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** One document with the entries of both: what both have, an object or a list, holds what either put there. */
+const merged = (one: Document, other: Document): Document => {
+  const whole: Record<string, unknown> = { ...one }
+  for (const [name, value] of Object.entries(other)) {
+    const there = whole[name]
+    if (isDocument(there) && isDocument(value)) whole[name] = merged(there, value)
+    else whole[name] = Array.isArray(there) && Array.isArray(value) ? [...there, ...value] : value
+  }
+  return whole
+}
+
 export interface Settings {
   /** Where it remembers its clock and its keys; without it, it is new at each start. */
   readonly data_dir?: string | undefined
@@ -37,7 +53,7 @@ export interface Sandbox extends SandboxInfo {
   /** Hands over the levers of the service itself, once it is up. */
   readonly connect: (levers: LeversContract) => void
   /** The configuration document that points a deployment at this sandbox. */
-  readonly configuration: Readonly<Record<string, unknown>>
+  readonly configuration: Document
 }
 
 export const make = ({ data_dir, port = 0 }: Settings): Effect.Effect<Sandbox, SandboxFailed, Scope.Scope> =>
@@ -76,13 +92,10 @@ export const make = ({ data_dir, port = 0 }: Settings): Effect.Effect<Sandbox, S
       connect: (levers) => {
         connected = levers
       },
-      configuration: Object.assign(
-        {
-          service_name: "Tollgate",
-          clients: [{ client_id, name: "Sandbox" }],
-          prices: { default_new_credits: 5, default_registration_credits: 1 }
-        },
-        ...services.map(({ configuration }) => configuration)
-      ) as Readonly<Record<string, unknown>>
+      configuration: services.reduce<Document>((whole, { configuration }) => merged(whole, configuration), {
+        service_name: "Tollgate",
+        clients: [{ client_id, name: "Sandbox" }],
+        prices: { default_new_credits: 5, default_registration_credits: 1 }
+      })
     }
   })
