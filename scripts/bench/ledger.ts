@@ -84,7 +84,7 @@ const least = (directory: string, seconds: number): Charges => {
   return charges
 }
 
-const source = { billing_account_id: account, tenant_id: tenant, kind: "own" } as const
+const source = { billing_account_id: account, tenant_id: tenant, kind: "own", why: "own" } as const
 const facts = {
   account_id: person,
   tenant_id: tenant,

@@ -13,6 +13,7 @@ import type { Nano } from "../kernel/Money.ts"
 import { isProblem } from "../kernel/Problem.ts"
 import { Writer } from "../ledger/Writer.ts"
 import type { CallOutcome, Refusal, Source } from "../ledger/Transaction.ts"
+import { Payers } from "./Payers.ts"
 import { InsufficientCredits } from "./Problems.ts"
 
 /** What a call wants to be admitted for. */
@@ -85,6 +86,7 @@ export class Gate extends Context.Tag("tollgate/gate/Gate")<Gate, Contract>() {
 const make = Effect.gen(function* () {
   const writer = yield* Writer
   const sql = yield* SqlClient
+  const payers = yield* Payers
   const run = yield* Ids.make("call")
   const fibers = yield* FiberPool.make
   yield* Effect.addFinalizer(() => fibers.quiet.pipe(Effect.timeout(drainLimit), Effect.ignore))
@@ -106,13 +108,14 @@ const make = Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
         const id = Ids.at("call", now)
         const { account_id, application_id, tenant_id } = caller
+        const sources = yield* payers(caller)
         const [result] = yield* writer
           .submit({
             postings: [
               {
                 _tag: "Reserve",
                 call: id,
-                sources: [{ billing_account_id: Ids.billingAccountOf(tenant_id), tenant_id, kind: "own" }],
+                sources,
                 least,
                 most,
                 run,

@@ -123,16 +123,16 @@ const credit = (draft: Draft, posting: Of<"Credit">): Either.Either<Result, Refu
 
 const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Refusal> => {
   const { call, facts, least, most, run, sources } = posting
+  for (const { billing_account_id: account, kind } of sources) {
+    if (kind === "team") continue
+    const own = draft.account(account)
+    if (own === undefined) return Either.left({ _tag: "AccountMissing", account })
+    if (own.status !== "active") return Either.left({ _tag: "AccountInactive", account })
+  }
   let available = 0n
   for (const source of sources) {
     const account = draft.account(source.billing_account_id)
-    if (account === undefined || account.status !== "active") {
-      if (source.kind === "team") continue
-      return Either.left({
-        _tag: account === undefined ? "AccountMissing" : "AccountInactive",
-        account: source.billing_account_id
-      })
-    }
+    if (account === undefined || account.status !== "active") continue
     const free = availableOf(account)
     if (free < least) {
       available = free > available ? free : available

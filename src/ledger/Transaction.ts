@@ -56,11 +56,18 @@ export interface CallFacts {
   readonly provider: string
 }
 
+/**
+ * Why a source is where it is in the order of charging: it is the caller's own, they pinned it, their token charges the team
+ * first, or those before it could not pay.
+ */
+export type Why = "own" | "pinned" | "team_first" | "fall_through"
+
 /** A billing account that may pay a call, in the order of charging. */
 export interface Source {
   readonly billing_account_id: string
   readonly tenant_id: string
   readonly kind: "own" | "team"
+  readonly why: Why
 }
 
 /** Credit set aside for one call: the most that it may cost. `id` is the call's. */
@@ -106,7 +113,7 @@ export type Posting =
     }
   /**
    * Sets aside between `least` and `most` on the first source that has `least` available. A source of kind `own` that is
-   * missing or not active refuses outright; a team's is passed over.
+   * missing or not active refuses outright, wherever it stands; a team's is passed over.
    */
   | {
       readonly _tag: "Reserve"

@@ -74,7 +74,7 @@ const credit = (who: string, amount: bigint): Posting => ({
 const reserve = (call: string, who: string, amount: bigint): Posting => ({
   _tag: "Reserve",
   call,
-  sources: [{ billing_account_id: who, tenant_id: `ten_${who}`, kind: "own" }],
+  sources: [{ billing_account_id: who, tenant_id: `ten_${who}`, kind: "own", why: "own" }],
   least: amount,
   most: amount,
   run: "now",

@@ -573,7 +573,12 @@ const reserve = fc
       model,
       provider: "p"
     }
-    const asked = payers.map(({ kind, who }): Source => ({ billing_account_id: who, tenant_id: tenantOf(who), kind }))
+    const asked = payers.map(({ kind, who }): Source => ({
+      billing_account_id: who,
+      tenant_id: tenantOf(who),
+      kind,
+      why: "own"
+    }))
     return {
       sentence: `${caller} calls ${model}, for ${least} to ${least + more} of ${payers.map(({ kind, who }) => `${kind} ${who}`).join(", else ")}`,
       posting: ({ calls }) => ({
@@ -588,13 +593,13 @@ const reserve = fc
       happen: (notebook) => {
         const call = callNamed(notebook.calls)
         const seen: Array<bigint> = []
+        const unfit = payers.find(({ kind, who }) => kind === "own" && notebook.purses.get(who)?.status !== "active")
+        // One's own decides, wherever it stands; a team that cannot is passed over.
+        if (unfit !== undefined) {
+          return new Refused(`${notebook.purses.has(unfit.who) ? "AccountInactive" : "AccountMissing"} ${unfit.who}`)
+        }
         for (const { kind, who } of payers) {
-          const purse = notebook.purses.get(who)
-          if (purse?.status !== "active") {
-            // One's own decides; a team that cannot is passed over.
-            if (kind === "team") continue
-            return new Refused(`${purse === undefined ? "AccountMissing" : "AccountInactive"} ${who}`)
-          }
+          if (notebook.purses.get(who)?.status !== "active") continue
           const free = freeOf(notebook, who)
           seen.push(free)
           if (free < least) continue
@@ -812,7 +817,7 @@ describe("a balance that affords three calls", () => {
       {
         _tag: "Reserve",
         call: callNamed(number),
-        sources: [{ billing_account_id: "ada", tenant_id: "ten_ada", kind: "own" }],
+        sources: [{ billing_account_id: "ada", tenant_id: "ten_ada", kind: "own", why: "own" }],
         least: 10n,
         most: 10n,
         run: "now",

@@ -58,7 +58,7 @@ const facts: CallFacts = {
 const reserve = (call: string, amount: bigint): Posting => ({
   _tag: "Reserve",
   call,
-  sources: [{ billing_account_id: "ada", tenant_id: "ten_ada", kind: "own" }],
+  sources: [{ billing_account_id: "ada", tenant_id: "ten_ada", kind: "own", why: "own" }],
   least: amount,
   most: amount,
   run: "now",
@@ -353,7 +353,8 @@ describe("what crosses to the thread", () => {
   const text = fc.oneof(fc.string(), fc.constantFrom("nano", "R", "S", "—\u0000\n", "\u{1f600}"))
   const nano = fc.bigInt(-(10n ** 30n), 10n ** 30n)
   const kind = fc.constantFrom("own" as const, "team" as const)
-  const source = fc.record({ billing_account_id: text, tenant_id: text, kind })
+  const why = fc.constantFrom("own" as const, "pinned" as const, "team_first" as const, "fall_through" as const)
+  const source = fc.record({ billing_account_id: text, tenant_id: text, kind, why })
   const orNull = (one: fc.Arbitrary<string>) => fc.option(one)
   const count = fc.nat()
   const callFacts = fc.record({

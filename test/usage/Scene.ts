@@ -55,7 +55,8 @@ export const reserve = (call: Call = {}) =>
     const source: Source = {
       billing_account_id: Ids.billingAccountOf(payer),
       tenant_id: payer,
-      kind: payer === tenant_id ? "own" : "team"
+      kind: payer === tenant_id ? "own" : "team",
+      why: payer === tenant_id ? "own" : "fall_through"
     }
     const facts: CallFacts = {
       account_id: call.account_id ?? ada,

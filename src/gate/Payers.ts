@@ -1,0 +1,25 @@
+/**
+ * Who may pay a call, in the order of charging. By itself the gate knows only the billing account of the credential's tenant;
+ * `pooling/` puts teams before or behind it.
+ */
+import { Context, Effect } from "effect"
+import type { CallerFacts } from "../http/Caller.ts"
+import { billingAccountOf } from "../kernel/Ids.ts"
+import type { TenantId } from "../kernel/Ids.ts"
+import type { Source } from "../ledger/Transaction.ts"
+
+/** The billing account of the credential's tenant. */
+export const ownOf = (tenant_id: TenantId): Source => ({
+  billing_account_id: billingAccountOf(tenant_id),
+  tenant_id,
+  kind: "own",
+  why: "own"
+})
+
+/** Asked before every call, so an answer that is known costs nothing. */
+export class Payers extends Context.Reference<Payers>()("tollgate/gate/Payers", {
+  defaultValue:
+    (): ((caller: CallerFacts) => Effect.Effect<ReadonlyArray<Source>>) =>
+    ({ tenant_id }) =>
+      Effect.succeed([ownOf(tenant_id)])
+}) {}
