@@ -27,6 +27,7 @@ import { OpsHttp } from "./ops/Http.ts"
 import { PricesHttp } from "./prices/Http.ts"
 import { SandboxHttp } from "./sandbox/Http.ts"
 import { Applications } from "./tenants/Applications.ts"
+import { Belonging } from "./tenants/Belonging.ts"
 import { TenantsHttp } from "./tenants/Http.ts"
 import { Tenants } from "./tenants/Tenants.ts"
 import { Identity } from "./upstream/Identity.ts"
@@ -47,7 +48,7 @@ export const domains = Layer.mergeAll(
     Layer.mergeAll(Gate.layer, Ledger.layer, Sessions.layer, Applications.layer, Identity.layer, Outbox.layer)
   ),
   Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
-  Layer.provideMerge(SigningKeys.layer)
+  Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer))
 )
 
 const api = HttpApiBuilder.api(Api).pipe(

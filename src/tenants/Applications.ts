@@ -18,6 +18,7 @@ import type {
   ApplicationWithKey,
   NewApplication
 } from "./Application.ts"
+import { Belonging } from "./Belonging.ts"
 import { ApplicationNotFound } from "./Problems.ts"
 
 interface Contract {
@@ -53,7 +54,8 @@ const make = Effect.gen(function* () {
   const writer = yield* Writer
   const secret = yield* DeploymentSecret
   const brand = yield* Brand
-  const cache = new Map<string, { readonly caller: CallerFacts; readonly until: number }>()
+  const belonging = yield* Belonging
+  const cache = new Map<string, { readonly caller: CallerFacts; readonly until: number; readonly version: number }>()
 
   const write = (text: Parameters<typeof statement>[0]) =>
     Effect.orDie(writer.submit({ postings: [], statements: [statement(text)] }))
@@ -115,11 +117,15 @@ const make = Effect.gen(function* () {
   })
 
   const look = Effect.fnUntraced(function* (hash: string, now: number) {
-    const [row] = yield* sql<Row>`SELECT * FROM tenants_applications WHERE key_hash = ${hash}`.pipe(Effect.orDie)
+    const version = belonging.version()
+    // A key acts for the person who made it, as long as they belong to the tenant.
+    const [row] = yield* sql<Row>`SELECT a.* FROM tenants_applications a
+      JOIN tenants_memberships m ON m.account_id = a.account_id AND m.tenant_id = a.tenant_id AND m.status = 'active'
+      WHERE a.key_hash = ${hash}`.pipe(Effect.orDie)
     if (row === undefined) return undefined
     // Of many calls that looked at once, the first has seen to everything.
     const known = cache.get(hash)
-    if (known !== undefined && known.until > now) return known.caller
+    if (known !== undefined && known.until > now && known.version === version) return known.caller
     const caller: CallerFacts = {
       account_id: row.account_id,
       tenant_id: row.tenant_id,
@@ -128,7 +134,7 @@ const make = Effect.gen(function* () {
       team_first: false
     }
     if (cache.size >= cachedMax) cache.delete(cache.keys().next().value!)
-    cache.set(hash, { caller, until: now + Duration.toMillis(cacheLifetime) })
+    cache.set(hash, { caller, until: now + Duration.toMillis(cacheLifetime), version })
     // Nobody waits for it. The guard: an entry that was pushed out of a full cache is looked up more often than once a minute.
     yield* Effect.forkDaemon(
       write(sql`UPDATE tenants_applications SET last_used_at = ${now} WHERE id = ${row.id}
@@ -142,7 +148,9 @@ const make = Effect.gen(function* () {
       const now = clock.unsafeCurrentTimeMillis()
       const hash = secret.hash("api_key", key)
       const known = cache.get(hash)
-      return known !== undefined && known.until > now ? Effect.succeed(known.caller) : look(hash, now)
+      return known !== undefined && known.until > now && known.version === belonging.version()
+        ? Effect.succeed(known.caller)
+        : look(hash, now)
     })
 
   return { create, list, find, change, remove, callerOf } satisfies Contract

@@ -26,6 +26,7 @@ import type { PriceListFacts } from "../../src/prices/PriceList.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 import { TenantsApi } from "../../src/tenants/Api.ts"
 import { Applications } from "../../src/tenants/Applications.ts"
+import { Belonging } from "../../src/tenants/Belonging.ts"
 import { TenantsHttp } from "../../src/tenants/Http.ts"
 import { Tenants } from "../../src/tenants/Tenants.ts"
 import { Identity, IdentityProviders } from "../../src/upstream/Identity.ts"
@@ -41,7 +42,7 @@ export const books = Ledger.layer.pipe(Layer.provideMerge(Writer.layer), Layer.p
 export const rooms = Credentials.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(Sessions.layer, Applications.layer, Identity.layer)),
   Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
-  Layer.provideMerge(SigningKeys.layer)
+  Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer))
 )
 
 const defaults: PriceListFacts = { default_new_credits: 5n * usd, default_registration_credits: 2n * usd }
