@@ -6,6 +6,7 @@ import { InternalError } from "./http/Problems.ts"
 import { ChatApi } from "./chat/Api.ts"
 import { NotificationsApi } from "./notifications/Api.ts"
 import { OpsApi } from "./ops/Api.ts"
+import { PoolingApi } from "./pooling/Api.ts"
 import { PricesApi } from "./prices/Api.ts"
 import { SandboxApi } from "./sandbox/Api.ts"
 import { TenantsApi } from "./tenants/Api.ts"
@@ -17,6 +18,7 @@ export class Api extends HttpApi.make("tollgate")
   .add(TenantsApi)
   .add(PricesApi)
   .add(BillingApi)
+  .add(PoolingApi)
   .add(UsageApi)
   .add(ChatApi)
   .add(NotificationsApi)

@@ -24,6 +24,8 @@ import { Outbox } from "./mail/Outbox.ts"
 import { NotificationsHttp } from "./notifications/Http.ts"
 import { Notifications } from "./notifications/Notifications.ts"
 import { OpsHttp } from "./ops/Http.ts"
+import { PoolingHttp } from "./pooling/Http.ts"
+import { Pooling } from "./pooling/Pooling.ts"
 import { PricesHttp } from "./prices/Http.ts"
 import { SandboxHttp } from "./sandbox/Http.ts"
 import { Applications } from "./tenants/Applications.ts"
@@ -36,17 +38,12 @@ import { Sums } from "./usage/Sums.ts"
 import { UsageHttp } from "./usage/Http.ts"
 
 /** Every room's service, and below it what it is made of. */
-export const domains = Layer.mergeAll(
-  Chat.layer,
-  Records.layer,
-  Sums.layer,
-  BillingAccounts.layer,
-  Credentials.layer,
-  Notifications.layer
-).pipe(
-  Layer.provideMerge(
-    Layer.mergeAll(Gate.layer, Ledger.layer, Sessions.layer, Applications.layer, Identity.layer, Outbox.layer)
-  ),
+export const domains = Layer.mergeAll(Chat.layer, Records.layer, Credentials.layer, Notifications.layer).pipe(
+  Layer.provideMerge(Layer.mergeAll(Gate.layer, Sessions.layer, Applications.layer, Identity.layer, Outbox.layer)),
+  Layer.provideMerge(Pooling.layerPayers),
+  Layer.provideMerge(Pooling.layer),
+  Layer.provideMerge(Layer.mergeAll(Sums.layer, BillingAccounts.layer)),
+  Layer.provideMerge(Ledger.layer),
   Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
   Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer))
 )
@@ -58,6 +55,7 @@ const api = HttpApiBuilder.api(Api).pipe(
     ChatHttp,
     NotificationsHttp,
     OpsHttp,
+    PoolingHttp,
     PricesHttp,
     SandboxHttp,
     TenantsHttp,

@@ -40,18 +40,11 @@ export const LedgerPage = Paginated(LedgerEntry).annotations({ identifier: "Ledg
 /** What a tenant may set about its billing account, and what holds until it does. */
 export interface Settings {
   readonly billing_emails: ReadonlyArray<string>
-  /** Whether members may spend the tenant's credit, as it was set. */
+  /** Whether members may spend the tenant's credit: as it was set, else as follows from the plan. */
   readonly member_spend_enabled: boolean
-  /** The same as it holds, and whether it was set or follows from the plan. */
+  /** The same: what holds, and whether it was set or follows. */
   readonly member_spend_effective: boolean
   readonly member_spend_source: "explicit" | "default"
-}
-
-export const settingsUnset: Settings = {
-  billing_emails: [],
-  member_spend_enabled: false,
-  member_spend_effective: false,
-  member_spend_source: "default"
 }
 
 export interface BillingAccount extends Schema.Schema.Type<typeof BillingAccount> {}

@@ -1,4 +1,5 @@
 /** The billing accounts of tenants, as their people see them. */
+import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Option } from "effect"
 import { billingAccountOf } from "../kernel/Ids.ts"
 import type { TenantId } from "../kernel/Ids.ts"
@@ -6,7 +7,8 @@ import type { PageOf } from "../kernel/Page.ts"
 import { entryId, Ledger } from "../ledger/Ledger.ts"
 import { balanceOf } from "../ledger/Transaction.ts"
 import type { Account, Entry } from "../ledger/Transaction.ts"
-import { settingsUnset } from "./Billing.ts"
+import { isTeam } from "../tenants/Account.ts"
+import { Tenants } from "../tenants/Tenants.ts"
 import type { BillingAccount, Credits, LedgerEntry, LedgerPage, Settings } from "./Billing.ts"
 import { BillingAccountNotFound } from "./Problems.ts"
 
@@ -15,6 +17,10 @@ interface Contract {
   /** Newest first. */
   readonly ledger: (tenant: TenantId, page: PageOf) => Effect.Effect<LedgerPage, BillingAccountNotFound>
   readonly find: (tenant: TenantId) => Effect.Effect<BillingAccount, BillingAccountNotFound>
+  /** Whether the tenant lets its members draw on its balance from elsewhere, and whether that was set or follows from its plan. */
+  readonly memberSpend: (
+    tenant: TenantId
+  ) => Effect.Effect<{ readonly enabled: boolean; readonly source: Settings["member_spend_source"] }>
 }
 
 export class BillingAccounts extends Context.Tag("tollgate/billing/BillingAccounts")<BillingAccounts, Contract>() {
@@ -22,7 +28,9 @@ export class BillingAccounts extends Context.Tag("tollgate/billing/BillingAccoun
 }
 
 const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
   const books = yield* Ledger
+  const tenants = yield* Tenants
 
   const account = (tenant: TenantId): Effect.Effect<Account, BillingAccountNotFound> =>
     Effect.flatMap(
@@ -30,8 +38,24 @@ const make = Effect.gen(function* () {
       Option.match({ onNone: () => new BillingAccountNotFound(), onSome: Effect.succeed })
     )
 
-  // Nobody can set anything yet.
-  const settings: (tenant: TenantId) => Effect.Effect<Settings> = () => Effect.succeed(settingsUnset)
+  const settings = Effect.fnUntraced(function* (tenant: TenantId): Effect.fn.Return<Settings> {
+    const [row] = yield* sql<{ billing_emails: string; member_spend_enabled: number | null }>`
+      SELECT billing_emails, member_spend_enabled FROM billing_settings WHERE tenant_id = ${tenant}`.pipe(Effect.orDie)
+    const set = row?.member_spend_enabled ?? undefined
+    const effective = set === undefined ? isTeam(yield* tenants.plan(tenant)) : set === 1
+    return {
+      billing_emails: row === undefined ? [] : (JSON.parse(row.billing_emails) as ReadonlyArray<string>),
+      member_spend_enabled: effective,
+      member_spend_effective: effective,
+      member_spend_source: set === undefined ? "default" : "explicit"
+    }
+  })
+
+  const memberSpend = (tenant: TenantId) =>
+    Effect.map(settings(tenant), ({ member_spend_effective, member_spend_source }) => ({
+      enabled: member_spend_effective,
+      source: member_spend_source
+    }))
 
   const credits = Effect.fn("BillingAccounts.credits")(function* (tenant: TenantId) {
     return { balance: balanceOf(yield* account(tenant)) }
@@ -47,7 +71,7 @@ const make = Effect.gen(function* () {
     return accountShown(yield* account(tenant), yield* settings(tenant))
   })
 
-  return { credits, ledger, find } satisfies Contract
+  return { credits, ledger, find, memberSpend } satisfies Contract
 })
 
 const accountShown = (account: Account, settings: Settings): BillingAccount => ({

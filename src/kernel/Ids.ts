@@ -82,3 +82,7 @@ export const usageOf = (call: string): string => `use_${call.slice(call.indexOf(
 /** The billing account of a tenant: each has exactly one, so it is named after it. */
 export const billingAccountOf = (tenant: string): BillingAccountId =>
   `bil_${tenant.slice(tenant.indexOf("_") + 1)}` as BillingAccountId
+
+/** The tenant whose billing account it is. */
+export const tenantOf = (billing_account: string): TenantId =>
+  `ten_${billing_account.slice(billing_account.indexOf("_") + 1)}` as TenantId

@@ -120,10 +120,12 @@ export const routes = ({ calls, clock, faults, levers, run }: Parts): ReadonlyAr
         if (billing_status === undefined && !changesPlan) {
           throw wrong("billing_status", "one of billing_status, plan, plan_status is needed")
         }
-        if (changesPlan && setPlan === undefined) return json(501, { error: "this service has no plans" })
         if (billing_status !== undefined && !(await run(setBillingStatus(tenant_id, billing_status)))) return noTenant
-        if (changesPlan && setPlan !== undefined) {
-          const change = { ...(plan !== undefined && { plan }), ...(plan_status !== undefined && { plan_status }) }
+        if (changesPlan) {
+          const change = {
+            ...(plan !== undefined && { plan }),
+            ...(plan_status !== undefined && { status: plan_status })
+          }
           if (!(await run(setPlan(tenant_id, change)))) return noTenant
         }
         return json(200, { tenant_id, billing_status, plan, plan_status })

@@ -2,23 +2,24 @@
 import { Effect } from "effect"
 import { billingAccountOf } from "../kernel/Ids.ts"
 import * as Ids from "../kernel/Ids.ts"
+import type { TenantId } from "../kernel/Ids.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { sandboxReference } from "../ledger/Invariants.ts"
 import type { AccountStatus, CreditSource, Posting } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
+import type { Plan } from "../tenants/Account.ts"
+import { Tenants } from "../tenants/Tenants.ts"
 
 export interface LeversContract {
   /** Books a credit of any source; answers whether there is such a tenant. */
   readonly credit: (tenant_id: string, amount: Nano, source: CreditSource) => Effect.Effect<boolean>
   readonly setBillingStatus: (tenant_id: string, status: AccountStatus) => Effect.Effect<boolean>
-  /** Absent as long as the service has no plans. */
-  readonly setPlan?: (
-    tenant_id: string,
-    change: { readonly plan?: string; readonly plan_status?: string }
-  ) => Effect.Effect<boolean>
+  readonly setPlan: (tenant_id: string, change: Partial<Plan>) => Effect.Effect<boolean>
 }
 
-export const make: Effect.Effect<LeversContract, never, Writer> = Effect.map(Writer, (writer) => {
+export const make: Effect.Effect<LeversContract, never, Writer | Tenants> = Effect.gen(function* () {
+  const writer = yield* Writer
+  const tenants = yield* Tenants
   const post = (posting: Posting): Effect.Effect<boolean> =>
     Effect.match(writer.submit({ postings: [posting], statements: [] }), {
       onFailure: () => false,
@@ -36,6 +37,7 @@ export const make: Effect.Effect<LeversContract, never, Writer> = Effect.map(Wri
           description: "booked by the sandbox"
         })
       ),
-    setBillingStatus: (tenant_id, status) => post({ _tag: "SetStatus", account: billingAccountOf(tenant_id), status })
+    setBillingStatus: (tenant_id, status) => post({ _tag: "SetStatus", account: billingAccountOf(tenant_id), status }),
+    setPlan: (tenant_id, change) => tenants.setPlan(tenant_id as TenantId, change)
   }
 })

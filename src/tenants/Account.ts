@@ -34,12 +34,27 @@ export const Me = Schema.Struct({
 }).annotations({ identifier: "Me" })
 export interface Me extends Schema.Schema.Type<typeof Me> {}
 
+/** What a tenant's plan allows. `none` is no plan at all; `status` says whether the plan is in force. */
+export const PlanName = Schema.Literal("none", "team")
+export const PlanStatus = Schema.Literal("active", "past_due", "canceled")
+export interface Plan {
+  readonly plan: typeof PlanName.Type
+  readonly status: typeof PlanStatus.Type
+  readonly seats: number
+}
+
+export const noPlan: Plan = { plan: "none", status: "canceled", seats: 0 }
+
+/** Whether the plan makes the tenant a team: its pool may pay for its members, and they may see what it paid. */
+export const isTeam = ({ plan, status }: Plan): boolean => plan === "team" && status === "active"
+
 export const Membership = Schema.Struct({
   tenant_id: TenantId,
   tenant_name: Schema.String,
   role: Role,
   status: MembershipStatus,
   is_home: Schema.Boolean,
-  plan: Schema.Struct({ status: Schema.String, seats: Schema.Int })
+  /** `none` where there is no plan. */
+  plan: Schema.Struct({ status: Schema.Literal("none", ...PlanStatus.literals), seats: Schema.Int })
 }).annotations({ identifier: "Membership" })
 export interface Membership extends Schema.Schema.Type<typeof Membership> {}

@@ -8,7 +8,9 @@ import type { Posting, Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import { PriceList } from "../prices/PriceList.ts"
 import type { VerifiedIdentity } from "../upstream/Identity.ts"
-import type { Account, Me, Membership } from "./Account.ts"
+import { noPlan } from "./Account.ts"
+import type { Account, Me, Membership, Plan } from "./Account.ts"
+import { Belonging } from "./Belonging.ts"
 import { AccountNotFound } from "./Problems.ts"
 
 interface Contract {
@@ -23,6 +25,13 @@ interface Contract {
   /** Those that have not ended, the home tenant first. */
   readonly memberships: (account: AccountId) => Effect.Effect<ReadonlyArray<Membership>>
   readonly isActiveMember: (account: AccountId, tenant: TenantId) => Effect.Effect<boolean>
+  /** The plan of a tenant; `noPlan` where it has none. */
+  readonly plan: (tenant: TenantId) => Effect.Effect<Plan>
+  /**
+   * Sets what is given of a plan, and leaves the rest as it is; `false` where there is no such tenant. A plan that is set for the
+   * first time is in force.
+   */
+  readonly setPlan: (tenant: TenantId, change: Partial<Plan>) => Effect.Effect<boolean>
 }
 
 export interface Welcomed {
@@ -34,6 +43,9 @@ export interface Welcomed {
 export class Tenants extends Context.Tag("tollgate/tenants/Tenants")<Tenants, Contract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Tenants, make))
 }
+
+/** What a team has room for unless it says otherwise. */
+const seatsDefault = 25
 
 interface AccountRow {
   readonly id: AccountId
@@ -51,6 +63,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
   const prices = yield* PriceList
+  const belonging = yield* Belonging
   const grant = prices.default_new_credits + prices.default_registration_credits
 
   const byIdentity = ({ provider, subject }: VerifiedIdentity) =>
@@ -212,11 +225,20 @@ const make = Effect.gen(function* () {
       role: Account["role"]
       status: Account["status"]
       is_home: number
-    }>`SELECT m.tenant_id, t.name AS tenant_name, m.role, m.status, m.tenant_id = a.home_tenant_id AS is_home
+      plan: Plan["plan"]
+      plan_status: Plan["status"]
+      seats: number
+    }>`SELECT m.tenant_id, t.name AS tenant_name, m.role, m.status, m.tenant_id = a.home_tenant_id AS is_home,
+        coalesce(p.plan, ${noPlan.plan}) AS plan, p.status AS plan_status, coalesce(p.seats, ${noPlan.seats}) AS seats
       FROM tenants_memberships m JOIN tenants_tenants t ON t.id = m.tenant_id JOIN tenants_accounts a ON a.id = m.account_id
+        LEFT JOIN tenants_plans p ON p.tenant_id = m.tenant_id
       WHERE m.account_id = ${account} AND m.status <> 'removed'
       ORDER BY is_home DESC, m.created_at, m.tenant_id`.pipe(Effect.orDie)
-    return rows.map((row) => ({ ...row, is_home: row.is_home === 1, plan: { status: "none", seats: 0 } }))
+    return rows.map(({ plan, plan_status, seats, ...row }) => ({
+      ...row,
+      is_home: row.is_home === 1,
+      plan: { status: plan === "none" ? ("none" as const) : plan_status, seats }
+    }))
   })
 
   const isActiveMember = (account: AccountId, tenant: TenantId) =>
@@ -226,5 +248,30 @@ const make = Effect.gen(function* () {
       Effect.map((rows) => rows.length > 0)
     )
 
-  return { welcome, me, account, memberships, isActiveMember } satisfies Contract
+  const plan = (tenant: TenantId) =>
+    sql<Plan>`SELECT plan, status, seats FROM tenants_plans WHERE tenant_id = ${tenant}`.pipe(
+      Effect.orDie,
+      Effect.map(([row]) => row ?? noPlan)
+    )
+
+  const setPlan = Effect.fn("Tenants.setPlan")(function* (tenant: TenantId, change: Partial<Plan>) {
+    const now = yield* Clock.currentTimeMillis
+    const unset = null
+    const set = sql`INSERT INTO tenants_plans (tenant_id, plan, status, seats, created_at, updated_at)
+      SELECT id, coalesce(${change.plan ?? unset}, 'team'), coalesce(${change.status ?? unset}, 'active'),
+        coalesce(${change.seats ?? unset}, ${seatsDefault}), ${now}, ${now} FROM tenants_tenants WHERE id = ${tenant}
+      ON CONFLICT (tenant_id) DO UPDATE SET plan = coalesce(${change.plan ?? unset}, plan),
+        status = coalesce(${change.status ?? unset}, status), seats = coalesce(${change.seats ?? unset}, seats),
+        updated_at = excluded.updated_at
+      RETURNING tenant_id`
+    const done = yield* writer.submit({ postings: [], statements: [statement(set, 1)] }).pipe(
+      Effect.as(true),
+      Effect.catchTag("Conflict", () => Effect.succeed(false)),
+      Effect.orDie
+    )
+    yield* belonging.changed
+    return done
+  })
+
+  return { welcome, me, account, memberships, isActiveMember, plan, setPlan } satisfies Contract
 })

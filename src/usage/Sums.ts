@@ -3,7 +3,8 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Either, Layer } from "effect"
 import type { CallerFacts } from "../http/Caller.ts"
 import { InvalidRequest } from "../http/Problems.ts"
-import type { TenantId } from "../kernel/Ids.ts"
+import { tenantOf } from "../kernel/Ids.ts"
+import type { AccountId, BillingAccountId, TenantId } from "../kernel/Ids.ts"
 import { fromRow } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import * as Numbers from "./Numbers.ts"
@@ -21,6 +22,29 @@ interface Contract {
   ) => Effect.Effect<Summary, InvalidStartTime | InvalidEndTime>
   /** The calls made with the tenant's credentials, whoever paid, by whole UTC days. Periods without calls are absent. */
   readonly rollup: (tenant: TenantId, query: RollupQuery) => Effect.Effect<Rollup, InvalidRollup | InvalidRequest>
+  /** What each billing account paid for an account's calls, in whichever tenant they were made, by whole UTC days. */
+  readonly byPayer: (account: AccountId, query: DatesQuery) => Effect.Effect<PayerSums, InvalidRequest>
+}
+
+export type DatesQuery = Pick<RollupQuery, "start_date" | "end_date">
+
+export interface Totals {
+  readonly total_requests: number
+  readonly total_tokens: number
+  readonly total_cost: Nano
+}
+
+export interface PayerSums {
+  readonly window: Window
+  readonly totals: Totals
+  /** The dearest first. */
+  readonly sources: ReadonlyArray<
+    Totals & {
+      readonly billing_account_id: BillingAccountId
+      readonly tenant_id: TenantId
+      readonly kind: "own" | "team"
+    }
+  >
 }
 
 export class Sums extends Context.Tag("tollgate/usage/Sums")<Sums, Contract>() {
@@ -83,7 +107,27 @@ const make = Effect.gen(function* () {
     return { rollup: by, start_date: window.start, end_date: window.end, data_points: rows.map(pointOf) }
   })
 
-  return { summary, rollup } satisfies Contract
+  const byPayer = Effect.fn("Sums.byPayer")(function* (account: AccountId, query: DatesQuery) {
+    const window = yield* windowOf(query)
+    const { end, start } = wholeDays(window)
+    const rows = yield* Effect.orDie(
+      sql<PayerRow>`SELECT billing_account_id, billing_source_kind AS kind, SUM(requests) AS requests,
+          SUM(prompt_tokens + completion_tokens) AS tokens, CAST(SUM(cost) AS TEXT) AS cost
+        FROM usage_by_payer WHERE account_id = ${account} AND start >= ${start} AND start < ${end}
+        GROUP BY 1, 2 ORDER BY SUM(cost) DESC, 1, 2`
+    )
+    const sources = rows.map((row) => ({
+      billing_account_id: row.billing_account_id,
+      tenant_id: tenantOf(row.billing_account_id),
+      kind: row.kind,
+      total_requests: row.requests,
+      total_tokens: row.tokens,
+      total_cost: fromRow(row.cost)
+    }))
+    return { window, totals: added(sources), sources }
+  })
+
+  return { summary, rollup, byPayer } satisfies Contract
 })
 
 const sumSelection = `SUM(successes) AS successes, SUM(prompt_tokens) AS prompt_tokens,
@@ -190,17 +234,35 @@ interface Asked {
 const asked = (query: RollupQuery): Either.Either<Asked, InvalidRollup | InvalidRequest> => {
   const by = rollups.find((name) => name === query.rollup)
   if (by === undefined) return Either.left(new InvalidRollup())
+  if (query.usage_type !== undefined && !usageTypes.some((type) => type === query.usage_type)) {
+    return refuse("usage_type", usageTypes.join(" or "))
+  }
+  return Either.map(windowOf(query), (window) => ({ by, window, filter: query }))
+}
+
+const windowOf = (query: DatesQuery): Either.Either<Window, InvalidRequest> => {
   const start = startOf(query.start_date)
   if (start === undefined) return refuse("start_date", "an RFC 3339 date and time")
   const end = endOf(query.end_date)
   if (end === undefined) return refuse("end_date", "an RFC 3339 date and time")
-  if (query.usage_type !== undefined && !usageTypes.some((type) => type === query.usage_type)) {
-    return refuse("usage_type", usageTypes.join(" or "))
-  }
-  return Either.right({ by, window: { start, end }, filter: query })
+  return Either.right({ start, end })
 }
 
 const refuse = (field: string, rule: string) => Either.left(new InvalidRequest({ details: { field, rule } }))
+
+interface PayerRow {
+  readonly billing_account_id: BillingAccountId
+  readonly kind: "own" | "team"
+  readonly requests: number
+  readonly tokens: number
+  readonly cost: string
+}
+
+const added = (parts: ReadonlyArray<Totals>): Totals => ({
+  total_requests: parts.reduce((sum, part) => sum + part.total_requests, 0),
+  total_tokens: parts.reduce((sum, part) => sum + part.total_tokens, 0),
+  total_cost: parts.reduce((sum, part) => sum + part.total_cost, 0n)
+})
 
 interface PointRow extends Omit<SumRow, "model" | "endpoint"> {
   readonly timestamp: number

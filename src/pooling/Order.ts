@@ -1,0 +1,40 @@
+/**
+ * The order of charging, as one function of what is known of a caller: the pinned source while it applies; the teams first for a
+ * token of the OAuth code exchange; else one's own first. The gate then charges the first that has enough.
+ */
+import { ownOf } from "../gate/Payers.ts"
+import { billingAccountOf } from "../kernel/Ids.ts"
+import type { TenantId } from "../kernel/Ids.ts"
+import type { Source } from "../ledger/Transaction.ts"
+
+/** What the order follows from. */
+export interface Standing {
+  /** The tenant of the credential: its billing account is the caller's own. */
+  readonly tenant_id: TenantId
+  /** Whether the credential charges teams before the caller's own. */
+  readonly team_first: boolean
+  /** The other tenants whose pool the caller may draw on, in the order in which they joined them. */
+  readonly teams: ReadonlyArray<TenantId>
+  /** The billing account that they pinned; it applies while it is among the others. */
+  readonly pinned: string | undefined
+}
+
+const teamOf = (tenant_id: TenantId): Source => ({
+  billing_account_id: billingAccountOf(tenant_id),
+  tenant_id,
+  kind: "team",
+  why: "fall_through"
+})
+
+/** Never empty: one's own is always in it. */
+export const orderOf = ({ pinned, team_first, teams, tenant_id }: Standing): ReadonlyArray<Source> => {
+  const own = ownOf(tenant_id)
+  const pool = teams.filter((team) => team !== tenant_id).map(teamOf)
+  const usual = team_first ? [...pool, own] : [own, ...pool]
+  const [first = own, ...others] = [
+    ...usual.filter(({ billing_account_id }) => billing_account_id === pinned),
+    ...usual.filter(({ billing_account_id }) => billing_account_id !== pinned)
+  ]
+  const why = first.billing_account_id === pinned ? "pinned" : first.kind === "own" ? "own" : "team_first"
+  return [{ ...first, why }, ...others.map((source): Source => ({ ...source, why: "fall_through" }))]
+}

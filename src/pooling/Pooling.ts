@@ -1,0 +1,220 @@
+/** Who pays for a person's calls: the order for the gate, and what the person sees of it and may choose. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Context, Duration, Effect, Layer, Option } from "effect"
+import { BillingAccounts } from "../billing/BillingAccounts.ts"
+import { Payers } from "../gate/Payers.ts"
+import type { CallerFacts } from "../http/Caller.ts"
+import type { InvalidRequest } from "../http/Problems.ts"
+import { billingAccountOf } from "../kernel/Ids.ts"
+import type { AccountId, BillingAccountId } from "../kernel/Ids.ts"
+import { Ledger } from "../ledger/Ledger.ts"
+import { availableOf, balanceOf, statement } from "../ledger/Transaction.ts"
+import type { Account, Source } from "../ledger/Transaction.ts"
+import { Writer } from "../ledger/Writer.ts"
+import type { Membership } from "../tenants/Account.ts"
+import { cacheLifetime } from "../tenants/Applications.ts"
+import { Belonging } from "../tenants/Belonging.ts"
+import { Tenants } from "../tenants/Tenants.ts"
+import { Sums } from "../usage/Sums.ts"
+import { orderOf } from "./Order.ts"
+import { InvalidBillingSource } from "./Problems.ts"
+import type { BillingSource, BillingSources, Capacity, PayerUsage, PayerUsageQuery, Selection } from "./Source.ts"
+
+type Asker = Pick<CallerFacts, "account_id" | "tenant_id" | "team_first">
+
+interface Contract {
+  /** The order of charging for a credential; remembered as long as nothing that it follows from changes. */
+  readonly payers: (caller: Asker) => Effect.Effect<ReadonlyArray<Source>>
+  readonly sources: (caller: Asker) => Effect.Effect<BillingSources>
+  /** Holds for everything that the account calls, by whichever credential. */
+  readonly select: (caller: Asker, selection: Selection) => Effect.Effect<BillingSources, InvalidBillingSource>
+  /** By whole UTC days. */
+  readonly usage: (caller: Asker, query: PayerUsageQuery) => Effect.Effect<PayerUsage, InvalidRequest>
+  readonly capacity: (caller: Asker) => Effect.Effect<Capacity>
+}
+
+export class Pooling extends Context.Tag("tollgate/pooling/Pooling")<Pooling, Contract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Pooling, make))
+  /** Tells the gate who may pay. */
+  static readonly layerPayers = Layer.effect(
+    Payers,
+    Effect.map(Pooling, ({ payers }) => payers)
+  )
+}
+
+const cachedMax = 50_000
+
+/** What is remembered of an account, by the tenant and kind of its credential. */
+interface Known {
+  readonly version: number
+  readonly until: number
+  readonly orders: Map<string, ReadonlyArray<Source>>
+}
+
+/** A tenant on a team plan in which the caller is an active member, or their own. */
+interface Place {
+  readonly membership: Membership
+  readonly kind: "own" | "team"
+  readonly account: Account | undefined
+  readonly member_spend: { readonly enabled: boolean; readonly source: "explicit" | "default" }
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const writer = yield* Writer
+  const ledger = yield* Ledger
+  const tenants = yield* Tenants
+  const billing = yield* BillingAccounts
+  const belonging = yield* Belonging
+  const sums = yield* Sums
+  const known = new Map<AccountId, Known>()
+
+  const selectionOf = (account: AccountId): Effect.Effect<Selection | null> =>
+    sql<{ pinned: BillingAccountId | null }>`SELECT pinned FROM pooling_selections WHERE account_id = ${account}`.pipe(
+      Effect.orDie,
+      Effect.map(([row]) => {
+        if (row === undefined) return null
+        return row.pinned === null ? { mode: "automatic" } : { mode: "pinned", billing_account_id: row.pinned }
+      })
+    )
+
+  /** The caller's own first, then every team on a plan that is active. */
+  const places = Effect.fnUntraced(function* ({ account_id, tenant_id }: Asker) {
+    const memberships = (yield* tenants.memberships(account_id)).filter(({ status }) => status === "active")
+    const teams = memberships.filter(({ plan, tenant_id: team }) => team !== tenant_id && plan.status === "active")
+    return yield* Effect.forEach(
+      [...memberships.filter((membership) => membership.tenant_id === tenant_id), ...teams],
+      (membership): Effect.Effect<Place> =>
+        Effect.all({
+          membership: Effect.succeed(membership),
+          kind: Effect.succeed(membership.tenant_id === tenant_id ? ("own" as const) : ("team" as const)),
+          account: Effect.map(ledger.accountOfTenant(membership.tenant_id), Option.getOrUndefined),
+          member_spend: billing.memberSpend(membership.tenant_id)
+        })
+    )
+  })
+
+  const order = (asker: Asker, all: ReadonlyArray<Place>, selection: Selection | null): ReadonlyArray<Source> =>
+    orderOf({
+      tenant_id: asker.tenant_id,
+      team_first: asker.team_first,
+      teams: all.flatMap(({ kind, member_spend, membership }) =>
+        kind === "team" && member_spend.enabled ? [membership.tenant_id] : []
+      ),
+      pinned: selection?.mode === "pinned" ? selection.billing_account_id : undefined
+    })
+
+  const look = Effect.fnUntraced(function* (asker: Asker, key: string, now: number) {
+    const version = belonging.version()
+    const sources = order(asker, yield* places(asker), yield* selectionOf(asker.account_id))
+    const there = known.get(asker.account_id)
+    if (there !== undefined && there.version === version && there.until > now) there.orders.set(key, sources)
+    else {
+      if (known.size >= cachedMax) known.delete(known.keys().next().value!)
+      const until = now + Duration.toMillis(cacheLifetime)
+      known.set(asker.account_id, { version, until, orders: new Map([[key, sources]]) })
+    }
+    return sources
+  })
+
+  const payers = (asker: Asker): Effect.Effect<ReadonlyArray<Source>> =>
+    Effect.clockWith((clock) => {
+      const now = clock.unsafeCurrentTimeMillis()
+      const key = asker.team_first ? `team first ${asker.tenant_id}` : asker.tenant_id
+      const there = known.get(asker.account_id)
+      const sources =
+        there !== undefined && there.version === belonging.version() && there.until > now
+          ? there.orders.get(key)
+          : undefined
+      return sources === undefined ? look(asker, key, now) : Effect.succeed(sources)
+    })
+
+  const sources = Effect.fn("Pooling.sources")(function* (asker: Asker) {
+    const all = yield* places(asker)
+    const selection = yield* selectionOf(asker.account_id)
+    const sequence = order(asker, all, selection).map(({ billing_account_id }) => billing_account_id)
+    // Without an own account that is active nothing is charged at all.
+    const ownActive = all.some(({ account, kind }) => kind === "own" && account?.status === "active")
+    const canPay = ({ account, kind, member_spend }: Place): boolean =>
+      ownActive && account?.status === "active" && availableOf(account) > 0n && (kind === "own" || member_spend.enabled)
+    const placeOf = ({ membership }: Place): number => {
+      const at = sequence.indexOf(billingAccountOf(membership.tenant_id))
+      return at === -1 ? sequence.length : at
+    }
+    const ordered = [...all].sort((a, b) => placeOf(a) - placeOf(b))
+    const selected = ordered.find(canPay) ?? ordered[0]
+    const teams = ordered.filter((place) => place.kind === "team" && canPay(place))
+    return {
+      sources: ordered.map((place) => shown(place, canPay(place), place === selected)),
+      selection,
+      selection_required:
+        selection?.mode !== "pinned" &&
+        teams.length > 1 &&
+        !ordered.some((place) => place.kind === "own" && canPay(place))
+    }
+  })
+
+  const select = Effect.fn("Pooling.select")(function* (asker: Asker, selection: Selection) {
+    const pinned = selection.mode === "pinned" ? selection.billing_account_id : null
+    if (pinned !== null) {
+      const { sources: there } = yield* sources(asker)
+      if (!there.some(({ available, billing_account_id }) => available && billing_account_id === pinned)) {
+        return yield* new InvalidBillingSource()
+      }
+    }
+    const now = yield* Clock.currentTimeMillis
+    const row = sql`INSERT INTO pooling_selections (account_id, pinned, updated_at)
+      VALUES (${asker.account_id}, ${pinned}, ${now})
+      ON CONFLICT (account_id) DO UPDATE SET pinned = excluded.pinned, updated_at = excluded.updated_at`
+    yield* Effect.orDie(writer.submit({ postings: [], statements: [statement(row)] }))
+    known.delete(asker.account_id)
+    return yield* sources(asker)
+  })
+
+  const usage = Effect.fn("Pooling.usage")(({ account_id }: Asker, query: PayerUsageQuery) =>
+    sums.byPayer(account_id, query)
+  )
+
+  const capacity = Effect.fn("Pooling.capacity")(function* (asker: Asker) {
+    const there = (yield* places(asker)).flatMap(({ account, kind, member_spend, membership }) =>
+      account === undefined || (kind === "team" && !member_spend.enabled)
+        ? []
+        : [
+            {
+              billing_account_id: account.id as BillingAccountId,
+              tenant_id: membership.tenant_id,
+              kind,
+              balance: balanceOf(account),
+              held_credits: account.held
+            }
+          ]
+    )
+    return {
+      total_balance: there.reduce((sum, { balance }) => sum + balance, 0n),
+      total_held: there.reduce((sum, { held_credits }) => sum + held_credits, 0n),
+      sources: there
+    }
+  })
+
+  return { payers, sources, select, usage, capacity } satisfies Contract
+})
+
+const shown = (
+  { account, kind, member_spend, membership }: Place,
+  available: boolean,
+  selected: boolean
+): BillingSource => ({
+  billing_account_id: billingAccountOf(membership.tenant_id),
+  tenant_id: membership.tenant_id,
+  tenant_name: membership.tenant_name,
+  kind,
+  role: membership.role,
+  is_home: membership.is_home,
+  available,
+  selected,
+  credits: { balance: account === undefined ? 0n : balanceOf(account) },
+  ...(kind === "team" && {
+    member_spend_enabled: member_spend.enabled,
+    member_spend_source: member_spend.source
+  })
+})

@@ -1,0 +1,8 @@
+/** What the billing-source routes refuse. */
+import { Problem } from "../kernel/Problem.ts"
+
+export class InvalidBillingSource extends Problem<InvalidBillingSource>()("InvalidBillingSource", {
+  status: 400,
+  error: "this billing source cannot pay for your calls now",
+  code: "invalid_billing_source"
+}) {}
