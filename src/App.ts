@@ -35,10 +35,17 @@ import { Tenants } from "./tenants/Tenants.ts"
 import { Identity } from "./upstream/Identity.ts"
 import { Records } from "./usage/Records.ts"
 import { Sums } from "./usage/Sums.ts"
+import { TeamUsage } from "./usage/TeamUsage.ts"
 import { UsageHttp } from "./usage/Http.ts"
 
 /** Every room's service, and below it what it is made of. */
-export const domains = Layer.mergeAll(Chat.layer, Records.layer, Credentials.layer, Notifications.layer).pipe(
+export const domains = Layer.mergeAll(
+  Chat.layer,
+  Records.layer,
+  TeamUsage.layer,
+  Credentials.layer,
+  Notifications.layer
+).pipe(
   Layer.provideMerge(Layer.mergeAll(Gate.layer, Sessions.layer, Applications.layer, Identity.layer, Outbox.layer)),
   Layer.provideMerge(Pooling.layerPayers),
   Layer.provideMerge(Pooling.layer),

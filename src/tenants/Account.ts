@@ -58,3 +58,17 @@ export const Membership = Schema.Struct({
   plan: Schema.Struct({ status: Schema.Literal("none", ...PlanStatus.literals), seats: Schema.Int })
 }).annotations({ identifier: "Membership" })
 export interface Membership extends Schema.Schema.Type<typeof Membership> {}
+
+/** Somebody who belongs to a tenant, as its other members see them. */
+export const Member = Schema.Struct({
+  account_id: AccountId,
+  name: Schema.String,
+  email: Schema.String,
+  role: Role,
+  status: MembershipStatus,
+  is_home: Schema.Boolean,
+  /** When they came, and when their role or status last changed. */
+  created_at: Moment,
+  updated_at: Moment
+}).annotations({ identifier: "Member" })
+export interface Member extends Schema.Schema.Type<typeof Member> {}

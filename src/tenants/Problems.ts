@@ -11,3 +11,10 @@ export class ApplicationNotFound extends Problem<ApplicationNotFound>()("Applica
   error: "application not found",
   code: "application_not_found"
 }) {}
+
+/** Organisation routes: the caller is no active member of the path's tenant. */
+export class NotAMember extends Problem<NotAMember>()("NotAMember", {
+  status: 403,
+  error: "you are not an active member of this tenant",
+  code: "not_a_member"
+}) {}

@@ -9,7 +9,7 @@ import { Writer } from "../ledger/Writer.ts"
 import { PriceList } from "../prices/PriceList.ts"
 import type { VerifiedIdentity } from "../upstream/Identity.ts"
 import { noPlan } from "./Account.ts"
-import type { Account, Me, Membership, Plan } from "./Account.ts"
+import type { Account, Me, Member, Membership, Plan } from "./Account.ts"
 import { Belonging } from "./Belonging.ts"
 import { AccountNotFound } from "./Problems.ts"
 
@@ -25,6 +25,12 @@ interface Contract {
   /** Those that have not ended, the home tenant first. */
   readonly memberships: (account: AccountId) => Effect.Effect<ReadonlyArray<Membership>>
   readonly isActiveMember: (account: AccountId, tenant: TenantId) => Effect.Effect<boolean>
+  /** Those who belong to the tenant and have not been removed, in the order in which they came. */
+  readonly members: (tenant: TenantId) => Effect.Effect<ReadonlyArray<Member>>
+  /** Accounts by their ids, whether or not they belong anywhere any more; those that there are not are left out. */
+  readonly named: (
+    accounts: ReadonlyArray<AccountId>
+  ) => Effect.Effect<ReadonlyArray<Pick<Account, "id" | "name" | "email">>>
   /** The plan of a tenant; `noPlan` where it has none. */
   readonly plan: (tenant: TenantId) => Effect.Effect<Plan>
   /**
@@ -248,6 +254,21 @@ const make = Effect.gen(function* () {
       Effect.map((rows) => rows.length > 0)
     )
 
+  const members = Effect.fn("Tenants.members")(function* (tenant: TenantId) {
+    const rows = yield* sql<Omit<Member, "is_home"> & { readonly is_home: number }>`
+      SELECT a.id AS account_id, a.name, a.email, m.role, m.status, a.home_tenant_id = m.tenant_id AS is_home,
+        m.created_at, m.updated_at
+      FROM tenants_memberships m JOIN tenants_accounts a ON a.id = m.account_id
+      WHERE m.tenant_id = ${tenant} AND m.status <> 'removed' ORDER BY m.created_at, m.account_id`
+    return rows.map((row) => ({ ...row, is_home: row.is_home === 1 }))
+  }, Effect.orDie)
+
+  const named = (accounts: ReadonlyArray<AccountId>) =>
+    Effect.orDie(
+      sql<Pick<Account, "id" | "name" | "email">>`SELECT id, name, email FROM tenants_accounts
+        WHERE id IN (SELECT value FROM json_each(${JSON.stringify(accounts)}))`
+    )
+
   const plan = (tenant: TenantId) =>
     sql<Plan>`SELECT plan, status, seats FROM tenants_plans WHERE tenant_id = ${tenant}`.pipe(
       Effect.orDie,
@@ -273,5 +294,5 @@ const make = Effect.gen(function* () {
     return done
   })
 
-  return { welcome, me, account, memberships, isActiveMember, plan, setPlan } satisfies Contract
+  return { welcome, me, account, memberships, isActiveMember, members, named, plan, setPlan } satisfies Contract
 })

@@ -5,8 +5,9 @@ import { InvalidRequest, TenantMismatchUsage } from "../http/Problems.ts"
 import { Either, UserToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { TenantId } from "../kernel/Ids.ts"
-import { InvalidEndTime, InvalidRollup, InvalidStartTime } from "./Problems.ts"
-import { RecordPage, RecordsQuery, Rollup, RollupQuery, Summary, SummaryQuery } from "./Usage.ts"
+import { NotAMember } from "../tenants/Problems.ts"
+import { InvalidEndTime, InvalidRollup, InvalidStartTime, TeamPlanRequired } from "./Problems.ts"
+import { RecordPage, RecordsQuery, Rollup, RollupQuery, Summary, SummaryQuery, TeamQuery, TeamUsage } from "./Usage.ts"
 
 const path = Schema.Struct({ tenant_id: TenantId })
 
@@ -41,4 +42,16 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addError(TenantMismatchUsage)
       .middleware(UserToken)
       .annotate(OpenApi.Summary, "The tenant's usage by day, month or year, in UTC; periods without calls are absent")
+  )
+  .add(
+    HttpApiEndpoint.get("team", "/v1/tenants/:tenant_id/usage/team")
+      .setPath(path)
+      .setUrlParams(TeamQuery)
+      .addSuccess(Envelope(TeamUsage))
+      .addError(InvalidRollup)
+      .addError(InvalidRequest)
+      .addError(NotAMember)
+      .addError(TeamPlanRequired)
+      .middleware(UserToken)
+      .annotate(OpenApi.Summary, "What the team's pool paid, and for whom")
   ) {}

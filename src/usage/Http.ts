@@ -7,6 +7,7 @@ import { envelope } from "../kernel/Envelope.ts"
 import type { TenantId } from "../kernel/Ids.ts"
 import { Records } from "./Records.ts"
 import { Sums } from "./Sums.ts"
+import { TeamUsage } from "./TeamUsage.ts"
 
 export const UsageHttp = HttpApiBuilder.group(
   Api,
@@ -14,10 +15,14 @@ export const UsageHttp = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const records = yield* Records
     const sums = yield* Sums
+    const team = yield* TeamUsage
     return handlers
       .handle("summary", ({ urlParams }) => Effect.flatMap(Caller, (caller) => sums.summary(caller, urlParams)))
       .handle("records", ({ path, urlParams }) => answer(path, (tenant) => records.page(tenant, urlParams)))
       .handle("rollup", ({ path, urlParams }) => answer(path, (tenant) => sums.rollup(tenant, urlParams)))
+      .handle("team", ({ path, urlParams }) =>
+        Effect.flatMap(Caller, (viewer) => Effect.map(team.of(viewer, path.tenant_id, urlParams), envelope))
+      )
   })
 )
 

@@ -15,3 +15,10 @@ export class InvalidRollup extends Problem<InvalidRollup>()("InvalidRollup", {
   status: 400,
   error: "Invalid rollup value (must be 'daily', 'monthly', or 'annual')"
 }) {}
+
+/** Team usage of a tenant whose plan does not make it a team. */
+export class TeamPlanRequired extends Problem<TeamPlanRequired>()("TeamPlanRequired", {
+  status: 403,
+  error: "team usage needs an active team plan",
+  code: "team_plan_required"
+}) {}

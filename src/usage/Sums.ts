@@ -3,14 +3,14 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Either, Layer } from "effect"
 import type { CallerFacts } from "../http/Caller.ts"
 import { InvalidRequest } from "../http/Problems.ts"
-import { tenantOf } from "../kernel/Ids.ts"
+import { billingAccountOf, tenantOf } from "../kernel/Ids.ts"
 import type { AccountId, BillingAccountId, TenantId } from "../kernel/Ids.ts"
 import { fromRow } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import * as Numbers from "./Numbers.ts"
 import { InvalidEndTime, InvalidRollup, InvalidStartTime } from "./Problems.ts"
 import { rollups, usageTypes } from "./Usage.ts"
-import type { DataPoint, Rollup, RollupName, RollupQuery, Summary, SummaryQuery } from "./Usage.ts"
+import type { DataPoint, Rollup, RollupName, RollupQuery, Summary, SummaryQuery, Totals } from "./Usage.ts"
 import { endOf, partsOf, startOf, wholeDays } from "./Window.ts"
 import type { Part, Window } from "./Window.ts"
 
@@ -24,15 +24,20 @@ interface Contract {
   readonly rollup: (tenant: TenantId, query: RollupQuery) => Effect.Effect<Rollup, InvalidRollup | InvalidRequest>
   /** What each billing account paid for an account's calls, in whichever tenant they were made, by whole UTC days. */
   readonly byPayer: (account: AccountId, query: DatesQuery) => Effect.Effect<PayerSums, InvalidRequest>
+  /** What the tenant's billing account paid, whoever called, by caller and period; the earliest period first. */
+  readonly paid: (
+    tenant: TenantId,
+    query: DatesQuery & { readonly rollup?: string | undefined }
+  ) => Effect.Effect<Paid, InvalidRollup | InvalidRequest>
+}
+
+export interface Paid {
+  readonly window: Window
+  readonly rollup: RollupName
+  readonly points: ReadonlyArray<{ readonly account_id: AccountId; readonly point: DataPoint }>
 }
 
 export type DatesQuery = Pick<RollupQuery, "start_date" | "end_date">
-
-export interface Totals {
-  readonly total_requests: number
-  readonly total_tokens: number
-  readonly total_cost: Nano
-}
 
 export interface PayerSums {
   readonly window: Window
@@ -127,7 +132,27 @@ const make = Effect.gen(function* () {
     return { window, totals: added(sources), sources }
   })
 
-  return { summary, rollup, byPayer } satisfies Contract
+  const paid = Effect.fn("Sums.paid")(function* (
+    tenant: TenantId,
+    { rollup = "daily", ...dates }: DatesQuery & { readonly rollup?: string | undefined }
+  ) {
+    const { by, window } = yield* asked({ ...dates, rollup })
+    const { end, start } = wholeDays(window)
+    const rows = yield* Effect.orDie(
+      sql<PointRow & { readonly account_id: AccountId }>`SELECT ${sql.literal(periodOf[by])} AS timestamp, account_id,
+          SUM(requests) AS requests, SUM(units) AS units, ${sql.literal(sumSelection)}
+        FROM usage_by_payer
+        WHERE billing_account_id = ${billingAccountOf(tenant)} AND start >= ${start} AND start < ${end}
+        GROUP BY 1, 2 ORDER BY 1, 2`
+    )
+    return {
+      window,
+      rollup: by,
+      points: rows.map((row) => ({ account_id: row.account_id, point: pointOf(row) }))
+    }
+  })
+
+  return { summary, rollup, byPayer, paid } satisfies Contract
 })
 
 const sumSelection = `SUM(successes) AS successes, SUM(prompt_tokens) AS prompt_tokens,
@@ -258,7 +283,8 @@ interface PayerRow {
   readonly cost: string
 }
 
-const added = (parts: ReadonlyArray<Totals>): Totals => ({
+/** The sum of sums. */
+export const added = (parts: ReadonlyArray<Totals>): Totals => ({
   total_requests: parts.reduce((sum, part) => sum + part.total_requests, 0),
   total_tokens: parts.reduce((sum, part) => sum + part.total_tokens, 0),
   total_cost: parts.reduce((sum, part) => sum + part.total_cost, 0n)

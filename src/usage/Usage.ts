@@ -2,7 +2,9 @@
 import { Schema } from "effect"
 import { Moment } from "../kernel/Moment.ts"
 import { Usd } from "../kernel/Money.ts"
+import { AccountId, TenantId } from "../kernel/Ids.ts"
 import { PageQuery, Paginated } from "../kernel/Page.ts"
+import { MembershipStatus, Role } from "../tenants/Account.ts"
 
 // ---- records ------------------------------------------------------------------------------------------------------------
 
@@ -149,3 +151,53 @@ export const Rollup = Schema.Struct({
   end_date: Schema.NullOr(Moment),
   data_points: Schema.Array(DataPoint)
 }).annotations({ identifier: "UsageRollup" })
+
+// ---- team ---------------------------------------------------------------------------------------------------------------
+
+/** How many members a series is drawn for at the most. */
+export const teamMembersMax = 5
+
+export interface TeamQuery extends Schema.Schema.Type<typeof TeamQuery> {}
+export const TeamQuery = Schema.Struct({
+  start_date: text("RFC 3339; the whole UTC day that it falls into is counted"),
+  end_date: text("RFC 3339; whole UTC days before it are counted, the one that it falls into too"),
+  rollup: oneOf(rollups, "The width of a data point; daily, unless said otherwise"),
+  members: text(
+    `Up to ${teamMembersMax} account ids with commas between them: \`members\` and \`series.members\` hold these only`
+  )
+})
+
+export interface Totals extends Schema.Schema.Type<typeof Totals> {}
+export const Totals = Schema.Struct({ total_requests: Schema.Int, total_tokens: Schema.Int, total_cost: Usd })
+
+export interface TeamUsage extends Schema.Schema.Type<typeof TeamUsage> {}
+export const TeamUsage = Schema.Struct({
+  /** As asked. */
+  window: Schema.Struct({ start: Schema.NullOr(Moment), end: Schema.NullOr(Moment) }),
+  rollup: Schema.Literal(...rollups),
+  tenant_id: TenantId,
+  viewer: Schema.Struct({ account_id: AccountId, role: Role }),
+  /** Of the whole team, whomever `members` names. */
+  totals: Totals,
+  members: Schema.Array(
+    Schema.Struct({
+      account_id: AccountId,
+      name: Schema.String,
+      email: Schema.String,
+      /** Null for those who left. */
+      role: Schema.NullOr(Role),
+      status: MembershipStatus,
+      /** Whether they belong to the team still; those who left and had spent are listed too. */
+      in_roster: Schema.Boolean,
+      is_viewer: Schema.Boolean,
+      totals: Totals
+    })
+  ),
+  series: Schema.Struct({
+    team: Schema.Array(DataPoint),
+    viewer: Schema.Array(DataPoint),
+    others: Schema.Array(DataPoint),
+    /** By account id: those asked for, else the five that cost the most. */
+    members: Schema.Record({ key: Schema.String, value: Schema.Array(DataPoint) })
+  })
+}).annotations({ identifier: "TeamUsage" })

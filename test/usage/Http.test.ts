@@ -14,6 +14,7 @@ import { UsageApi } from "../../src/usage/Api.ts"
 import { UsageHttp } from "../../src/usage/Http.ts"
 import { Records } from "../../src/usage/Records.ts"
 import { Sums } from "../../src/usage/Sums.ts"
+import { TeamUsage } from "../../src/usage/TeamUsage.ts"
 import * as Scene from "./Scene.ts"
 import { acme, ada, other } from "./Scene.ts"
 
@@ -38,7 +39,8 @@ const api = HttpApi.make("tollgate").add(UsageApi).add(BillingApi)
 const layer = HttpApiBuilder.api(api).pipe(
   Layer.provide([UsageHttp, BillingHttp]),
   Layer.provideMerge(credentials),
-  Layer.provide([Records.layer, Sums.layer, BillingAccounts.layer]),
+  Layer.provide([Records.layer, TeamUsage.layer, BillingAccounts.layer]),
+  Layer.provide(Sums.layer),
   Layer.provideMerge(
     Layer.mergeAll(HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer, HttpServer.layerContext)
   ),
