@@ -5,9 +5,10 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Clock, Context, Deferred, Effect, Exit, Layer, Runtime } from "effect"
-import { MessageChannel, Worker } from "node:worker_threads"
+import { MessageChannel } from "node:worker_threads"
 import * as Batch from "./Batch.ts"
 import { decodeOutcomes, encodeTransactions } from "./Codec.ts"
+import * as Thread from "./Thread.ts"
 import type { Outcome, Refusal, Result, Transaction } from "./Transaction.ts"
 
 interface Contract {
@@ -134,12 +135,8 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
   const clock = yield* Effect.clock
   const runtime = yield* Effect.runtime<never>()
   const { port1: port, port2 } = new MessageChannel()
-  const worker = yield* Effect.sync(
-    () =>
-      new Worker(new URL(threadModule, import.meta.url), {
-        workerData: { file, port: port2, batchMax },
-        transferList: [port2]
-      })
+  const worker = yield* Effect.sync(() =>
+    Thread.open({ workerData: { file, port: port2, batchMax }, transferList: [port2] })
   )
 
   type Resume = (effect: Effect.Effect<ReadonlyArray<Result>, Refusal>) => void
@@ -209,7 +206,3 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
   )
   return { submit } satisfies Contract
 })
-
-// Built, it lies beside the bundle that this is part of. Node 20 runs no TypeScript on a thread, so from the source too the
-// built one is taken.
-const threadModule = import.meta.url.endsWith(".ts") ? "../../dist/WriterThread.js" : "./WriterThread.js"
