@@ -9,13 +9,14 @@ import { OpsApi } from "./ops/Api.ts"
 import { PoolingApi } from "./pooling/Api.ts"
 import { PricesApi } from "./prices/Api.ts"
 import { SandboxApi } from "./sandbox/Api.ts"
-import { TenantsApi } from "./tenants/Api.ts"
+import { OrganisationsApi, TenantsApi } from "./tenants/Api.ts"
 import { UsageApi } from "./usage/Api.ts"
 import { version } from "./Version.ts"
 
 export class Api extends HttpApi.make("tollgate")
   .add(AuthApi)
   .add(TenantsApi)
+  .add(OrganisationsApi)
   .add(PricesApi)
   .add(BillingApi)
   .add(PoolingApi)

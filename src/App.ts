@@ -30,7 +30,8 @@ import { PricesHttp } from "./prices/Http.ts"
 import { SandboxHttp } from "./sandbox/Http.ts"
 import { Applications } from "./tenants/Applications.ts"
 import { Belonging } from "./tenants/Belonging.ts"
-import { TenantsHttp } from "./tenants/Http.ts"
+import { OrganisationsHttp, TenantsHttp } from "./tenants/Http.ts"
+import { Organisations } from "./tenants/Organisations.ts"
 import { Tenants } from "./tenants/Tenants.ts"
 import { Identity } from "./upstream/Identity.ts"
 import { Records } from "./usage/Records.ts"
@@ -44,6 +45,7 @@ export const domains = Layer.mergeAll(
   Records.layer,
   TeamUsage.layer,
   Credentials.layer,
+  Organisations.layer,
   Notifications.layer
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(Gate.layer, Sessions.layer, Applications.layer, Identity.layer, Outbox.layer)),
@@ -62,6 +64,7 @@ const api = HttpApiBuilder.api(Api).pipe(
     ChatHttp,
     NotificationsHttp,
     OpsHttp,
+    OrganisationsHttp,
     PoolingHttp,
     PricesHttp,
     SandboxHttp,

@@ -4,6 +4,7 @@ import { Schema } from "effect"
 import { InvalidRequest } from "../http/Problems.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { TenantId } from "../kernel/Ids.ts"
+import { NotAMember } from "../tenants/Problems.ts"
 import {
   ClientIdNotFound,
   ClientIdRequired,
@@ -11,7 +12,6 @@ import {
   IdentityProviderUnconfigured,
   IdentityRejected,
   InvalidGrant,
-  NotAMember,
   UnsupportedGrantType
 } from "./Problems.ts"
 

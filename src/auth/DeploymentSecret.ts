@@ -7,7 +7,7 @@ import { CompactEncrypt, compactDecrypt } from "jose"
 import { createHmac, hkdfSync } from "node:crypto"
 
 /** What a hash is for; a value hashed for one purpose matches no other. */
-export type Purpose = "api_key" | "refresh_token"
+export type Purpose = "api_key" | "refresh_token" | "tenant_invite" | "transfer_invite"
 
 interface Contract {
   /** HMAC-SHA256 as 64 hex digits. */
@@ -24,7 +24,12 @@ export const layer = (secret: Uint8Array) => Layer.sync(DeploymentSecret, () => 
 
 const make = (secret: Uint8Array): Contract => {
   const derive = (purpose: string) => Buffer.from(hkdfSync("sha256", secret, "", `tollgate/${purpose}`, 32))
-  const hashKeys: Record<Purpose, Buffer> = { api_key: derive("api_key"), refresh_token: derive("refresh_token") }
+  const hashKeys: Record<Purpose, Buffer> = {
+    api_key: derive("api_key"),
+    refresh_token: derive("refresh_token"),
+    tenant_invite: derive("tenant_invite"),
+    transfer_invite: derive("transfer_invite")
+  }
   const sealingKey = derive("seal")
   return {
     hash: (purpose, value) => createHmac("sha256", hashKeys[purpose]).update(value).digest("hex"),

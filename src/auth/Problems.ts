@@ -41,9 +41,3 @@ export class IdentityProviderUnconfigured extends Problem<IdentityProviderUnconf
   "IdentityProviderUnconfigured",
   { status: 503, error: "this identity provider is not configured here", code: "identity_provider_unconfigured" }
 ) {}
-
-export class NotAMember extends Problem<NotAMember>()("NotAMember", {
-  status: 403,
-  error: "you are not an active member of this tenant",
-  code: "not_a_member"
-}) {}

@@ -12,7 +12,8 @@ import type { Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { DeploymentSecret } from "./DeploymentSecret.ts"
-import { InvalidGrant, NotAMember } from "./Problems.ts"
+import { NotAMember } from "../tenants/Problems.ts"
+import { InvalidGrant } from "./Problems.ts"
 import { accessLifetime, Tokens } from "./Tokens.ts"
 
 export interface TokenPair {

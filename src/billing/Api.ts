@@ -6,7 +6,8 @@ import { UserToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { TenantId } from "../kernel/Ids.ts"
 import { PageQuery } from "../kernel/Page.ts"
-import { BillingAccount, Credits, LedgerPage } from "./Billing.ts"
+import { BillingAccount, BillingChange, Credits, LedgerPage } from "./Billing.ts"
+import { InsufficientRole } from "../tenants/Problems.ts"
 import { BillingAccountNotFound } from "./Problems.ts"
 
 const path = Schema.Struct({ tenant_id: TenantId })
@@ -31,6 +32,15 @@ export class BillingApi extends HttpApiGroup.make("billing")
       .setPath(path)
       .addSuccess(Envelope(BillingAccount))
       .annotate(OpenApi.Summary, "The billing account")
+  )
+  .add(
+    HttpApiEndpoint.patch("change", "/v1/tenants/:tenant_id/billing")
+      .setPath(path)
+      .setPayload(BillingChange)
+      .addSuccess(Envelope(BillingAccount))
+      .addError(InsufficientRole)
+      .addError(InvalidRequest)
+      .annotate(OpenApi.Summary, "Who gets billing mail, and whether members may spend (owner or admin)")
   )
   .addError(TenantMismatch)
   .addError(BillingAccountNotFound)

@@ -1,5 +1,6 @@
 /** What a tenant sees of its money: the balance, the ledger, the billing account. */
 import { Schema } from "effect"
+import { Email } from "../kernel/Email.ts"
 import { Moment } from "../kernel/Moment.ts"
 import { Usd } from "../kernel/Money.ts"
 import { Paginated } from "../kernel/Page.ts"
@@ -61,3 +62,12 @@ export const BillingAccount = Schema.Struct({
   billing_emails: Schema.Array(Schema.String),
   member_spend_enabled: Schema.Boolean
 }).annotations({ identifier: "BillingAccount" })
+
+/** What an owner or admin may change; what is not given stays. */
+export const BillingChange = Schema.Struct({
+  billing_emails: Schema.optional(
+    Schema.Array(Email).pipe(Schema.maxItems(10, { message: () => "up to 10 addresses" }))
+  ),
+  member_spend_enabled: Schema.optional(Schema.Boolean)
+}).annotations({ identifier: "BillingChange" })
+export interface BillingChange extends Schema.Schema.Type<typeof BillingChange> {}

@@ -1,15 +1,19 @@
 /** The billing accounts of tenants, as their people see them. */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Context, Effect, Layer, Option } from "effect"
+import { Clock, Context, Effect, Layer, Option } from "effect"
 import { billingAccountOf } from "../kernel/Ids.ts"
-import type { TenantId } from "../kernel/Ids.ts"
+import type { AccountId, TenantId } from "../kernel/Ids.ts"
 import type { PageOf } from "../kernel/Page.ts"
 import { entryId, Ledger } from "../ledger/Ledger.ts"
-import { balanceOf } from "../ledger/Transaction.ts"
+import { balanceOf, statement } from "../ledger/Transaction.ts"
 import type { Account, Entry } from "../ledger/Transaction.ts"
+import { Writer } from "../ledger/Writer.ts"
 import { isTeam } from "../tenants/Account.ts"
+import { Belonging } from "../tenants/Belonging.ts"
+import { manages } from "../tenants/Organisation.ts"
+import { InsufficientRole } from "../tenants/Problems.ts"
 import { Tenants } from "../tenants/Tenants.ts"
-import type { BillingAccount, Credits, LedgerEntry, LedgerPage, Settings } from "./Billing.ts"
+import type { BillingAccount, BillingChange, Credits, LedgerEntry, LedgerPage, Settings } from "./Billing.ts"
 import { BillingAccountNotFound } from "./Problems.ts"
 
 interface Contract {
@@ -17,6 +21,12 @@ interface Contract {
   /** Newest first. */
   readonly ledger: (tenant: TenantId, page: PageOf) => Effect.Effect<LedgerPage, BillingAccountNotFound>
   readonly find: (tenant: TenantId) => Effect.Effect<BillingAccount, BillingAccountNotFound>
+  /** By an owner or admin of the tenant. */
+  readonly change: (
+    by: AccountId,
+    tenant: TenantId,
+    change: BillingChange
+  ) => Effect.Effect<BillingAccount, BillingAccountNotFound | InsufficientRole>
   /** Whether the tenant lets its members draw on its balance from elsewhere, and whether that was set or follows from its plan. */
   readonly memberSpend: (
     tenant: TenantId
@@ -30,7 +40,9 @@ export class BillingAccounts extends Context.Tag("tollgate/billing/BillingAccoun
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const books = yield* Ledger
+  const writer = yield* Writer
   const tenants = yield* Tenants
+  const belonging = yield* Belonging
 
   const account = (tenant: TenantId): Effect.Effect<Account, BillingAccountNotFound> =>
     Effect.flatMap(
@@ -71,7 +83,24 @@ const make = Effect.gen(function* () {
     return accountShown(yield* account(tenant), yield* settings(tenant))
   })
 
-  return { credits, ledger, find, memberSpend } satisfies Contract
+  const change: Contract["change"] = Effect.fn("BillingAccounts.change")(function* (by, tenant, change) {
+    const role = yield* tenants.roleOf(by, tenant)
+    if (role === undefined || !manages(role)) return yield* new InsufficientRole()
+    yield* account(tenant)
+    const now = yield* Clock.currentTimeMillis
+    const unset = null
+    const emails = change.billing_emails === undefined ? unset : JSON.stringify([...new Set(change.billing_emails)])
+    const spend = change.member_spend_enabled === undefined ? unset : Number(change.member_spend_enabled)
+    const set = sql`INSERT INTO billing_settings (tenant_id, billing_emails, member_spend_enabled, updated_at)
+      VALUES (${tenant}, coalesce(${emails}, '[]'), ${spend}, ${now})
+      ON CONFLICT (tenant_id) DO UPDATE SET billing_emails = coalesce(${emails}, billing_emails),
+        member_spend_enabled = coalesce(${spend}, member_spend_enabled), updated_at = excluded.updated_at`
+    yield* Effect.orDie(writer.submit({ postings: [], statements: [statement(set)] }))
+    yield* belonging.changed
+    return yield* find(tenant)
+  })
+
+  return { credits, ledger, find, change, memberSpend } satisfies Contract
 })
 
 const accountShown = (account: Account, settings: Settings): BillingAccount => ({

@@ -14,6 +14,7 @@ export type Kind =
   | "call"
   | "fam"
   | "idn"
+  | "inv"
   | "key"
   | "led"
   | "ntf"

@@ -20,6 +20,9 @@ export const toDate = (millis: number): Date => new Date(millis)
 
 export const toIso = (millis: number): string => toDate(millis).toISOString()
 
+/** The UTC day: `2026-03-01`. */
+export const toDay = (millis: number): string => toIso(millis).slice(0, 10)
+
 /** An instant on the wire. */
 export const Moment: Schema.Schema<number, string> = Schema.transformOrFail(Schema.String, Schema.Int, {
   strict: true,

@@ -1,4 +1,4 @@
-/** Who I am, where I belong, and the applications of a tenant. */
+/** Who I am, where I belong, the applications of a tenant, and the people in it. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { InvalidRequest, TenantMismatch } from "../http/Problems.ts"
@@ -6,9 +6,33 @@ import { UserToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { AccountId, ApplicationId, TenantId } from "../kernel/Ids.ts"
 import { PageQuery } from "../kernel/Page.ts"
-import { Account, Me, Membership } from "./Account.ts"
+import { Account, Me, Member, Membership } from "./Account.ts"
 import { Application, ApplicationChange, ApplicationPage, ApplicationWithKey, NewApplication } from "./Application.ts"
-import { AccountNotFound, ApplicationNotFound } from "./Problems.ts"
+import {
+  Invite,
+  InviteId,
+  Invites,
+  MemberChange,
+  Members,
+  NewInvite,
+  NewOrganisation,
+  Organisation,
+  PlanChange,
+  TenantPlan
+} from "./Organisation.ts"
+import {
+  AccountNotFound,
+  AlreadyMember,
+  ApplicationNotFound,
+  EmailMismatch,
+  HomeTenant,
+  InsufficientRole,
+  InviteNotFound,
+  LastOwner,
+  MemberNotFound,
+  NotAMember,
+  TeamFull
+} from "./Problems.ts"
 
 const ofTenant = Schema.Struct({ tenant_id: TenantId })
 const ofApplication = Schema.Struct({ tenant_id: TenantId, application_id: ApplicationId })
@@ -79,5 +103,111 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .addError(TenantMismatch)
       .addError(ApplicationNotFound)
       .annotate(OpenApi.Summary, "Revoke an API key")
+  )
+  .middleware(UserToken) {}
+
+const ofMember = Schema.Struct({ tenant_id: TenantId, account_id: AccountId })
+
+/** Wants the caller to be an active member of the path's tenant, whichever tenant the token is for. */
+export class OrganisationsApi extends HttpApiGroup.make("organisations")
+  .add(
+    HttpApiEndpoint.post("create", "/v1/tenants")
+      .setPayload(NewOrganisation)
+      .addSuccess(
+        Envelope(Organisation).annotations(
+          HttpApiSchema.annotations({ status: 201, identifier: "OrganisationCreated" })
+        )
+      )
+      .addError(InvalidRequest)
+      .annotate(OpenApi.Summary, "Make a tenant to share; it starts without credit")
+  )
+  .add(
+    HttpApiEndpoint.get("members", "/v1/tenants/:tenant_id/members")
+      .setPath(ofTenant)
+      .addSuccess(Envelope(Members))
+      .addError(NotAMember)
+      .annotate(OpenApi.Summary, "Who belongs to the tenant")
+  )
+  .add(
+    HttpApiEndpoint.patch("changeMember", "/v1/tenants/:tenant_id/members/:account_id")
+      .setPath(ofMember)
+      .setPayload(MemberChange)
+      .addSuccess(Envelope(Member))
+      .addError(NotAMember)
+      .addError(InsufficientRole)
+      .addError(MemberNotFound)
+      .addError(LastOwner)
+      .addError(HomeTenant)
+      .addError(InvalidRequest)
+      .annotate(OpenApi.Summary, "Change a member's role, suspend or reinstate them (owner or admin)")
+  )
+  .add(
+    HttpApiEndpoint.del("removeMember", "/v1/tenants/:tenant_id/members/:account_id")
+      .setPath(ofMember)
+      .addSuccess(Envelope(Member))
+      .addError(NotAMember)
+      .addError(InsufficientRole)
+      .addError(MemberNotFound)
+      .addError(LastOwner)
+      .addError(HomeTenant)
+      .addError(InvalidRequest)
+      .annotate(OpenApi.Summary, "Remove a member (owner or admin), or leave")
+  )
+  .add(
+    HttpApiEndpoint.get("invites", "/v1/tenants/:tenant_id/invites")
+      .setPath(ofTenant)
+      .addSuccess(Envelope(Invites))
+      .addError(NotAMember)
+      .addError(InsufficientRole)
+      .annotate(OpenApi.Summary, "Invitations to the tenant, newest first (owner or admin)")
+  )
+  .add(
+    HttpApiEndpoint.post("invite", "/v1/tenants/:tenant_id/invites")
+      .setPath(ofTenant)
+      .setPayload(NewInvite)
+      .addSuccess(Envelope(Invite).annotations(HttpApiSchema.annotations({ status: 201, identifier: "InviteCreated" })))
+      .addError(NotAMember)
+      .addError(InsufficientRole)
+      .addError(AlreadyMember)
+      .addError(InvalidRequest)
+      .annotate(
+        OpenApi.Summary,
+        "Invite somebody by mail (owner or admin); replaces an open invitation of that address"
+      )
+  )
+  .add(
+    HttpApiEndpoint.del("revokeInvite", "/v1/tenants/:tenant_id/invites/:invite_id")
+      .setPath(Schema.Struct({ tenant_id: TenantId, invite_id: InviteId }))
+      .addSuccess(Envelope(Invite))
+      .addError(NotAMember)
+      .addError(InsufficientRole)
+      .addError(InviteNotFound)
+      .annotate(OpenApi.Summary, "Take an invitation back (owner or admin)")
+  )
+  .add(
+    HttpApiEndpoint.post("acceptInvite", "/v1/tenant-invites/:token/accept")
+      .setPath(Schema.Struct({ token: Schema.String }))
+      .addSuccess(Envelope(Membership))
+      .addError(InviteNotFound)
+      .addError(EmailMismatch)
+      .addError(TeamFull)
+      .annotate(OpenApi.Summary, "Join by the token of an invitation's letter")
+  )
+  .add(
+    HttpApiEndpoint.get("plan", "/v1/tenants/:tenant_id/plan")
+      .setPath(ofTenant)
+      .addSuccess(Envelope(TenantPlan))
+      .addError(NotAMember)
+      .annotate(OpenApi.Summary, "The tenant's plan and its seats")
+  )
+  .add(
+    HttpApiEndpoint.put("setPlan", "/v1/tenants/:tenant_id/plan")
+      .setPath(ofTenant)
+      .setPayload(PlanChange)
+      .addSuccess(Envelope(TenantPlan))
+      .addError(NotAMember)
+      .addError(InsufficientRole)
+      .addError(InvalidRequest)
+      .annotate(OpenApi.Summary, "Choose the plan and its seats (owner or admin)")
   )
   .middleware(UserToken) {}

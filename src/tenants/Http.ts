@@ -7,6 +7,7 @@ import { TenantMismatch } from "../http/Problems.ts"
 import { envelope } from "../kernel/Envelope.ts"
 import type { TenantId } from "../kernel/Ids.ts"
 import { Applications } from "./Applications.ts"
+import { Organisations } from "./Organisations.ts"
 import { Tenants } from "./Tenants.ts"
 
 export const TenantsHttp = HttpApiBuilder.group(
@@ -29,6 +30,45 @@ export const TenantsHttp = HttpApiBuilder.group(
       )
       .handle("deleteApplication", ({ path }) =>
         of(path, () => applications.remove(path.tenant_id, path.application_id))
+      )
+  })
+)
+
+export const OrganisationsHttp = HttpApiBuilder.group(
+  Api,
+  "organisations",
+  Effect.fnUntraced(function* (handlers) {
+    const organisations = yield* Organisations
+    return handlers
+      .handle("create", ({ payload }) => mine(({ account_id }) => organisations.create(account_id, payload.name)))
+      .handle("members", ({ path }) =>
+        mine(({ account_id }) =>
+          Effect.map(organisations.members(account_id, path.tenant_id), (members) => ({ members }))
+        )
+      )
+      .handle("changeMember", ({ path, payload }) =>
+        mine(({ account_id }) => organisations.change(account_id, path.tenant_id, path.account_id, payload))
+      )
+      .handle("removeMember", ({ path }) =>
+        mine(({ account_id }) =>
+          organisations.change(account_id, path.tenant_id, path.account_id, { status: "removed" })
+        )
+      )
+      .handle("invites", ({ path }) =>
+        mine(({ account_id }) =>
+          Effect.map(organisations.invites(account_id, path.tenant_id), (invites) => ({ invites }))
+        )
+      )
+      .handle("invite", ({ path, payload }) =>
+        mine(({ account_id }) => organisations.invite(account_id, path.tenant_id, payload))
+      )
+      .handle("revokeInvite", ({ path }) =>
+        mine(({ account_id }) => organisations.revoke(account_id, path.tenant_id, path.invite_id))
+      )
+      .handle("acceptInvite", ({ path }) => mine(({ account_id }) => organisations.accept(account_id, path.token)))
+      .handle("plan", ({ path }) => mine(({ account_id }) => organisations.plan(account_id, path.tenant_id)))
+      .handle("setPlan", ({ path, payload }) =>
+        mine(({ account_id }) => organisations.setPlan(account_id, path.tenant_id, payload))
       )
   })
 )

@@ -12,9 +12,61 @@ export class ApplicationNotFound extends Problem<ApplicationNotFound>()("Applica
   code: "application_not_found"
 }) {}
 
-/** Organisation routes: the caller is no active member of the path's tenant. */
+/** Organisation routes, and a refresh for another tenant: the caller is no active member of the path's tenant. */
 export class NotAMember extends Problem<NotAMember>()("NotAMember", {
   status: 403,
   error: "you are not an active member of this tenant",
   code: "not_a_member"
+}) {}
+
+/** The caller belongs to the tenant, but may not do this in it. */
+export class InsufficientRole extends Problem<InsufficientRole>()("InsufficientRole", {
+  status: 403,
+  error: "your role in this tenant does not allow this",
+  code: "insufficient_role"
+}) {}
+
+/** Routes that act for a mail address: the caller's verified one is another. */
+export class EmailMismatch extends Problem<EmailMismatch>()("EmailMismatch", {
+  status: 403,
+  error: "this was sent to another email address than the verified one of your account",
+  code: "email_mismatch"
+}) {}
+
+export class MemberNotFound extends Problem<MemberNotFound>()("MemberNotFound", {
+  status: 404,
+  error: "no such member in this tenant",
+  code: "member_not_found"
+}) {}
+
+export class LastOwner extends Problem<LastOwner>()("LastOwner", {
+  status: 409,
+  error: "a tenant keeps at least one active owner: make somebody else an owner first",
+  code: "last_owner"
+}) {}
+
+/** People cannot lose the tenant that they come home to. */
+export class HomeTenant extends Problem<HomeTenant>()("HomeTenant", {
+  status: 409,
+  error: "this is the home tenant of that account, which cannot be suspended or removed from it",
+  code: "home_tenant"
+}) {}
+
+export class AlreadyMember extends Problem<AlreadyMember>()("AlreadyMember", {
+  status: 409,
+  error: "somebody with this address belongs to the tenant already",
+  code: "already_member"
+}) {}
+
+/** Unknown, revoked, expired, or replaced by a later one. */
+export class InviteNotFound extends Problem<InviteNotFound>()("InviteNotFound", {
+  status: 404,
+  error: "there is no such invitation, or it is no longer open",
+  code: "invite_not_found"
+}) {}
+
+export class TeamFull extends Problem<TeamFull>()("TeamFull", {
+  status: 409,
+  error: "all seats of the team's plan are taken: an owner can add seats or free one",
+  code: "team_full"
 }) {}

@@ -9,7 +9,7 @@ import { Writer } from "../ledger/Writer.ts"
 import { PriceList } from "../prices/PriceList.ts"
 import type { VerifiedIdentity } from "../upstream/Identity.ts"
 import { noPlan } from "./Account.ts"
-import type { Account, Me, Member, Membership, Plan } from "./Account.ts"
+import type { Account, Me, Member, Membership, Plan, Role } from "./Account.ts"
 import { Belonging } from "./Belonging.ts"
 import { AccountNotFound } from "./Problems.ts"
 
@@ -25,6 +25,15 @@ interface Contract {
   /** Those that have not ended, the home tenant first. */
   readonly memberships: (account: AccountId) => Effect.Effect<ReadonlyArray<Membership>>
   readonly isActiveMember: (account: AccountId, tenant: TenantId) => Effect.Effect<boolean>
+  /** The role of an active member; `undefined` for everybody else. */
+  readonly roleOf: (account: AccountId, tenant: TenantId) => Effect.Effect<Role | undefined>
+  /** The address that the account has proved; `undefined` where it has proved none. */
+  readonly verifiedEmail: (account: AccountId) => Effect.Effect<string | undefined>
+  /** The account that has proved this address, and its home tenant. */
+  readonly accountOfEmail: (
+    email: string
+  ) => Effect.Effect<{ readonly account_id: AccountId; readonly home_tenant_id: TenantId } | undefined>
+  readonly nameOf: (tenant: TenantId) => Effect.Effect<string | undefined>
   /** Those who belong to the tenant and have not been removed, in the order in which they came. */
   readonly members: (tenant: TenantId) => Effect.Effect<ReadonlyArray<Member>>
   /** Accounts by their ids, whether or not they belong anywhere any more; those that there are not are left out. */
@@ -247,11 +256,31 @@ const make = Effect.gen(function* () {
     }))
   })
 
-  const isActiveMember = (account: AccountId, tenant: TenantId) =>
-    sql`SELECT 1 FROM tenants_memberships
+  const roleOf = (account: AccountId, tenant: TenantId) =>
+    sql<{ role: Role }>`SELECT role FROM tenants_memberships
       WHERE account_id = ${account} AND tenant_id = ${tenant} AND status = 'active'`.pipe(
       Effect.orDie,
-      Effect.map((rows) => rows.length > 0)
+      Effect.map(([row]) => row?.role)
+    )
+
+  const isActiveMember = (account: AccountId, tenant: TenantId) =>
+    Effect.map(roleOf(account, tenant), (role) => role !== undefined)
+
+  const verifiedEmail = (account: AccountId) =>
+    sql<{ email: string }>`SELECT email FROM tenants_accounts WHERE id = ${account} AND email_verified = 1`.pipe(
+      Effect.orDie,
+      Effect.map(([row]) => row?.email)
+    )
+
+  const accountOfEmail = (email: string) =>
+    Effect.map(byVerifiedEmail(email), ([row]) =>
+      row === undefined ? undefined : { account_id: row.id, home_tenant_id: row.home_tenant_id }
+    )
+
+  const nameOf = (tenant: TenantId) =>
+    sql<{ name: string }>`SELECT name FROM tenants_tenants WHERE id = ${tenant}`.pipe(
+      Effect.orDie,
+      Effect.map(([row]) => row?.name)
     )
 
   const members = Effect.fn("Tenants.members")(function* (tenant: TenantId) {
@@ -294,5 +323,19 @@ const make = Effect.gen(function* () {
     return done
   })
 
-  return { welcome, me, account, memberships, isActiveMember, members, named, plan, setPlan } satisfies Contract
+  return {
+    welcome,
+    me,
+    account,
+    memberships,
+    isActiveMember,
+    roleOf,
+    verifiedEmail,
+    accountOfEmail,
+    nameOf,
+    members,
+    named,
+    plan,
+    setPlan
+  } satisfies Contract
 })

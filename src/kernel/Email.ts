@@ -1,0 +1,22 @@
+/** Mail addresses on the wire: trimmed and in lower case, as accounts keep them. */
+import { Schema } from "effect"
+
+const rule = "an email address"
+
+export const Email = Schema.String.pipe(
+  Schema.maxLength(254, { message: () => rule }),
+  Schema.transform(Schema.String, {
+    strict: true,
+    decode: (text) => text.trim().toLowerCase(),
+    encode: (text) => text
+  }),
+  Schema.pattern(/^[^\s@<>"(),:;\\[\]\p{Cc}]+@[^\s@<>"(),:;\\[\]\p{Cc}]+$/u, {
+    message: () => rule
+  })
+).annotations({ identifier: "Email", jsonSchema: { type: "string", format: "email" } })
+
+/** The address with most of its name hidden: `a***@example.com`. */
+export const masked = (email: string): string => {
+  const at = email.lastIndexOf("@")
+  return `${email.slice(0, Math.min(1, at))}***${email.slice(at)}`
+}
