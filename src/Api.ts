@@ -10,6 +10,7 @@ import { PoolingApi } from "./pooling/Api.ts"
 import { PricesApi } from "./prices/Api.ts"
 import { SandboxApi } from "./sandbox/Api.ts"
 import { OrganisationsApi, TenantsApi } from "./tenants/Api.ts"
+import { TransferInvitesApi, TransfersApi } from "./transfers/Api.ts"
 import { UsageApi } from "./usage/Api.ts"
 import { version } from "./Version.ts"
 
@@ -19,6 +20,8 @@ export class Api extends HttpApi.make("tollgate")
   .add(OrganisationsApi)
   .add(PricesApi)
   .add(BillingApi)
+  .add(TransfersApi)
+  .add(TransferInvitesApi)
   .add(PoolingApi)
   .add(UsageApi)
   .add(ChatApi)

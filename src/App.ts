@@ -18,6 +18,7 @@ import { ChatHttp } from "./chat/Http.ts"
 import { Gate } from "./gate/Gate.ts"
 import { Express } from "./http/Express.ts"
 import { Frame } from "./http/Frame.ts"
+import { RateLimits } from "./http/RateLimits.ts"
 import type { Inbound } from "./http/Inbound.ts"
 import { Ledger } from "./ledger/Ledger.ts"
 import { Outbox } from "./mail/Outbox.ts"
@@ -33,6 +34,8 @@ import { Belonging } from "./tenants/Belonging.ts"
 import { OrganisationsHttp, TenantsHttp } from "./tenants/Http.ts"
 import { Organisations } from "./tenants/Organisations.ts"
 import { Tenants } from "./tenants/Tenants.ts"
+import { TransferInvitesHttp, TransfersHttp } from "./transfers/Http.ts"
+import { Transfers } from "./transfers/Transfers.ts"
 import { Identity } from "./upstream/Identity.ts"
 import { Records } from "./usage/Records.ts"
 import { Sums } from "./usage/Sums.ts"
@@ -46,6 +49,8 @@ export const domains = Layer.mergeAll(
   TeamUsage.layer,
   Credentials.layer,
   Organisations.layer,
+  RateLimits.layer,
+  Transfers.layer,
   Notifications.layer
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(Gate.layer, Sessions.layer, Applications.layer, Identity.layer, Outbox.layer)),
@@ -69,6 +74,8 @@ const api = HttpApiBuilder.api(Api).pipe(
     PricesHttp,
     SandboxHttp,
     TenantsHttp,
+    TransferInvitesHttp,
+    TransfersHttp,
     UsageHttp
   ]),
   Layer.provide(SecurityHttp)

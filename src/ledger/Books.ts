@@ -71,6 +71,10 @@ const post = (draft: Draft, posting: Posting): Either.Either<Result, Refusal> =>
       return setStatus(draft, posting)
     case "Credit":
       return credit(draft, posting)
+    case "Escrow":
+      return escrow(draft, posting)
+    case "EndEscrow":
+      return endEscrow(draft, posting)
     case "Reserve":
       return reserve(draft, posting)
     case "Settle":
@@ -119,6 +123,39 @@ const credit = (draft: Draft, posting: Of<"Credit">): Either.Either<Result, Refu
   }
   draft.enter(after, "credit", amount, source, reference, description)
   return Either.right({ _tag: "Credited", balance: balanceOf(after) })
+}
+
+const escrow = (draft: Draft, posting: Of<"Escrow">): Either.Either<Result, Refusal> => {
+  const { amount, description, transfer } = posting
+  const account = draft.account(posting.account)
+  if (account === undefined) return Either.left({ _tag: "AccountMissing", account: posting.account })
+  if (account.status !== "active") return Either.left({ _tag: "AccountInactive", account: account.id })
+  const available = availableOf(account)
+  if (amount <= 0n || amount > available) return Either.left({ _tag: "InsufficientCredits", available })
+  if (amount > account.giftable) return Either.left({ _tag: "InsufficientGiftable", giftable: account.giftable })
+  const after = { ...account, giftable: account.giftable - amount, held: account.held + amount }
+  draft.enter(after, "debit", amount, "transfer_escrow", transfer, description)
+  return Either.right({ _tag: "Escrowed", balance: balanceOf(after) })
+}
+
+const endEscrow = (draft: Draft, posting: Of<"EndEscrow">): Either.Either<Result, Refusal> => {
+  const { amount, description, from, to, transfer } = posting
+  const sender = draft.account(from)
+  if (sender === undefined) return Either.left({ _tag: "AccountMissing", account: from })
+  if (amount <= 0n || amount > sender.held) return Either.left({ _tag: "NotHeld", account: from })
+  const returned = from === to
+  const recipient = returned ? sender : draft.account(to)
+  if (recipient === undefined) return Either.left({ _tag: "AccountMissing", account: to })
+  // What comes back had its place before; only what arrives may be too much.
+  if (!returned && balanceOf(recipient) + amount > amountMax) {
+    return Either.left({ _tag: "BalanceTooLarge", account: to })
+  }
+  const released = { ...sender, held: sender.held - amount }
+  if (!returned) draft.accounts.set(from, released)
+  const before = returned ? released : recipient
+  const after = { ...before, giftable: before.giftable + amount, funded: before.funded || !returned }
+  draft.enter(after, "credit", amount, returned ? "transfer_return" : "transfer_release", transfer, description)
+  return Either.right({ _tag: "EscrowEnded", balance: balanceOf(after) })
 }
 
 const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Refusal> => {
@@ -291,7 +328,10 @@ export const accountsOf = (posting: Posting): ReadonlyArray<string> => {
     case "Open":
     case "SetStatus":
     case "Credit":
+    case "Escrow":
       return [posting.account]
+    case "EndEscrow":
+      return [posting.from, posting.to]
     case "Reserve":
       return posting.sources.map((source: Source) => source.billing_account_id)
     case "Settle":

@@ -158,6 +158,15 @@ const accounts: ReadonlyArray<Check> = [
       `${id} holds ${usd(found)} in escrow, but its open transfers come to ${usd(expected)}`
   },
   {
+    name: "held credit is that of the pending transfers",
+    query: `SELECT a.id AS id, ${text("COALESCE(t.amount, 0)")} AS expected, ${text("a.held")} AS found
+      FROM ledger_accounts a LEFT JOIN (
+        SELECT billing_account_id AS account, SUM(amount) AS amount FROM transfers WHERE status = 'pending' GROUP BY 1
+      ) t ON t.account = a.id WHERE a.held <> COALESCE(t.amount, 0)`,
+    sentence: ({ expected, found, id }) =>
+      `${id} holds ${usd(found)} in escrow, but its pending transfers come to ${usd(expected)}`
+  },
+  {
     name: "credit is neither made nor lost",
     query: `SELECT 'all accounts' AS id, ${text("made")} AS expected, ${text("kept")} AS found
       FROM (
@@ -241,6 +250,21 @@ const entries: ReadonlyArray<Check> = [
         GROUP BY reference_id
       ) WHERE escrows <> 1 OR payments > 1 OR (payments = 1 AND paid <> escrow)`,
     sentence: ({ expected, found, id }) => `transfer ${id} shows ${found} nano-USD, but ${expected} is right`
+  },
+  {
+    name: "a transfer's entries are those of its state",
+    query: `SELECT t.id AS id, printf('1 escrow of %d, %s', t.amount, CASE t.status WHEN 'pending' THEN 'nothing paid out'
+          WHEN 'accepted' THEN 'released' ELSE 'returned' END) AS expected,
+        printf('%d escrows of %d, %d releases, %d returns', COUNT(*) FILTER (WHERE e.source = 'transfer_escrow'),
+          COALESCE(SUM(e.amount) FILTER (WHERE e.source = 'transfer_escrow'), 0),
+          COUNT(*) FILTER (WHERE e.source = 'transfer_release'), COUNT(*) FILTER (WHERE e.source = 'transfer_return')) AS found
+      FROM transfers t LEFT JOIN (SELECT * FROM ledger_entries WHERE source = 'transfer_escrow' OR source IN ${paidOut}) e
+        ON e.reference_id = t.id GROUP BY t.id
+      HAVING COUNT(*) FILTER (WHERE e.source = 'transfer_escrow' AND e.billing_account_id = t.billing_account_id
+          AND e.amount = t.amount) <> 1
+        OR COUNT(*) FILTER (WHERE e.source = 'transfer_release') <> (t.status = 'accepted')
+        OR COUNT(*) FILTER (WHERE e.source = 'transfer_return') <> (t.status IN ('declined', 'revoked', 'expired'))`,
+    sentence: ({ expected, found, id }) => `transfer ${id} calls for ${expected}, but there is ${found}`
   },
   {
     name: "entries are in the order of time",

@@ -112,6 +112,29 @@ export type Posting =
       readonly description: string
     }
   /**
+   * Puts giftable credit into escrow for a transfer. What calls have set aside stays theirs. An account that is not active sends
+   * nothing.
+   */
+  | {
+      readonly _tag: "Escrow"
+      readonly account: string
+      readonly amount: Nano
+      readonly transfer: string
+      readonly description: string
+    }
+  /**
+   * Ends a transfer's escrow: to the recipient (`transfer_release`), or back to the sender (`transfer_return`) where `to` is the
+   * sender. That a transfer ends once is for the statement beside it to guard.
+   */
+  | {
+      readonly _tag: "EndEscrow"
+      readonly from: string
+      readonly to: string
+      readonly amount: Nano
+      readonly transfer: string
+      readonly description: string
+    }
+  /**
    * Sets aside between `least` and `most` on the first source that has `least` available. A source of kind `own` that is
    * missing or not active refuses outright, wherever it stands; a team's is passed over.
    */
@@ -153,6 +176,8 @@ export type Result =
   | { readonly _tag: "Opened" }
   | { readonly _tag: "Changed" }
   | { readonly _tag: "Credited"; readonly balance: Nano }
+  | { readonly _tag: "Escrowed"; readonly balance: Nano }
+  | { readonly _tag: "EscrowEnded"; readonly balance: Nano }
   | { readonly _tag: "Reserved"; readonly source: Source; readonly amount: Nano }
   | { readonly _tag: "Settled"; readonly usage_id: string; readonly collected: Nano; readonly balance: Nano }
   | { readonly _tag: "AlreadySettled" }
@@ -160,6 +185,10 @@ export type Result =
 /** Why a transaction was refused; nothing of it was done. */
 export type Refusal =
   | { readonly _tag: "InsufficientCredits"; readonly available: Nano }
+  /** The balance would do, but too much of it was granted. */
+  | { readonly _tag: "InsufficientGiftable"; readonly giftable: Nano }
+  /** The account has less in escrow than is to come out of it. */
+  | { readonly _tag: "NotHeld"; readonly account: string }
   | { readonly _tag: "AccountMissing"; readonly account: string }
   | { readonly _tag: "AccountInactive"; readonly account: string }
   | { readonly _tag: "AccountExists"; readonly account: string }

@@ -11,6 +11,7 @@ import identity from "./migrations/0002_identity.ts"
 import mail from "./migrations/0003_mail.ts"
 import organisations from "./migrations/0004_organisations.ts"
 import pooling from "./migrations/0005_pooling.ts"
+import transfers from "./migrations/0006_transfers.ts"
 
 /** Append only: a database that has applied one never looks at it again. The table is ours, so a host's migrations stay its own. */
 export const migrations = {
@@ -18,7 +19,8 @@ export const migrations = {
   "0002_identity": identity,
   "0003_mail": mail,
   "0004_organisations": organisations,
-  "0005_pooling": pooling
+  "0005_pooling": pooling,
+  "0006_transfers": transfers
 }
 
 const table = "tollgate_migrations"

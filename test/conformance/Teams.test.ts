@@ -1,5 +1,6 @@
 /** Organisations and pooling, from outside: roles, invitations by mail, plans, billing sources, who pays, team usage. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { linkTo } from "../support/mail.ts"
 import { start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
 
@@ -18,20 +19,6 @@ const organisation = async (owner: Person, name = "Acme"): Promise<string> => {
   return made.body.result.id
 }
 
-/** The token of the newest letter to the address that holds a link. */
-const linkTo = async (email: string): Promise<string> => {
-  for (let i = 0; i < 100; i++) {
-    const sent: ReadonlyArray<{ to: string; text: string }> = await service.control("/mail")
-    const letters = sent.filter(({ to }) => to === email)
-    const token = letters
-      .map(({ text }) => /\/invites\/([0-9a-f]{64})/.exec(text)?.[1])
-      .findLast((one) => one !== undefined)
-    if (token !== undefined) return token
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-  throw new Error(`no letter to ${email}`)
-}
-
 const invite = (by: Person, tenant: string, email: string, role = "member") =>
   service.call(`/v1/tenants/${tenant}/invites`, { token: by.token, json: { email, role } })
 
@@ -40,7 +27,7 @@ const accept = (who: Person, token: string) =>
 
 const joins = async (who: Person, by: Person, tenant: string, role = "member") => {
   expect((await invite(by, tenant, who.email, role)).status).toBe(201)
-  const joined = await accept(who, await linkTo(who.email))
+  const joined = await accept(who, await linkTo(service, who.email))
   expect([joined.status, joined.body.result]).toMatchObject([200, { tenant_id: tenant, role, status: "active" }])
 }
 
@@ -119,7 +106,7 @@ describe("invitations", () => {
     const [ada, bob, eve] = [await person("ada"), await person("bob"), await person("eve")]
     const tenant = await organisation(ada)
     await invite(ada, tenant, bob.email.toUpperCase())
-    const token = await linkTo(bob.email)
+    const token = await linkTo(service, bob.email)
     expect((await accept(eve, token)).body.code).toBe("email_mismatch")
     expect((await accept(bob, token)).status).toBe(200)
     expect((await accept(bob, token)).status).toBe(200)
@@ -133,10 +120,10 @@ describe("invitations", () => {
     const [ada, bob] = [await person("ada"), await person("bob")]
     const tenant = await organisation(ada)
     await invite(ada, tenant, bob.email)
-    const first = await linkTo(bob.email)
+    const first = await linkTo(service, bob.email)
     await service.control("/mail", undefined, "DELETE")
     const second = (await invite(ada, tenant, bob.email)).body.result
-    const replaced = await linkTo(bob.email)
+    const replaced = await linkTo(service, bob.email)
     expect(replaced).not.toBe(first)
     expect((await accept(bob, first)).body.code).toBe("invite_not_found")
     const back = await service.call(`/v1/tenants/${tenant}/invites/${second.id}`, {
@@ -160,7 +147,7 @@ describe("invitations", () => {
     expect(plan.body.result).toEqual({ plan: "team", status: "active", seats: 2, seats_taken: 1 })
     await joins(bob, ada, tenant)
     await invite(ada, tenant, cyd.email)
-    const token = await linkTo(cyd.email)
+    const token = await linkTo(service, cyd.email)
     const full = await accept(cyd, token)
     expect([full.status, full.body.code]).toEqual([409, "team_full"])
     await service.call(`/v1/tenants/${tenant}/plan`, {
@@ -183,7 +170,7 @@ describe("invitations", () => {
     const tokens: Array<string> = []
     for (const one of many) {
       await invite(ada, tenant, one.email)
-      tokens.push(await linkTo(one.email))
+      tokens.push(await linkTo(service, one.email))
     }
     const answers = await Promise.all(many.map((one, i) => accept(one, tokens[i]!)))
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409, 409, 409, 409, 409])

@@ -279,6 +279,8 @@ const refusalTold = (refusal: Refusal): string => {
   switch (refusal._tag) {
     case "InsufficientCredits":
       return `InsufficientCredits, ${refusal.available} there`
+    case "InsufficientGiftable":
+      return `InsufficientGiftable, ${refusal.giftable} there`
     case "Conflict":
       return `Conflict at ${refusal.statement}`
     default:

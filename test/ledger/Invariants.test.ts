@@ -40,6 +40,8 @@ const transfer = (payments: number): ReadonlyArray<string> => {
     `UPDATE ledger_buckets SET last_number = last_number + 1 WHERE billing_account_id = '${account}'`
   ]
   return [
+    `INSERT INTO transfers VALUES ('trf_1', 'bil_acme', 'acc_ada', 'x@example.com', NULL, 'gift', 2000000000, NULL, NULL,
+      '${payments === 0 ? "pending" : "accepted"}', 'hash', 'key', 'hash', 1, 1, 1, 1, 1, NULL, NULL)`,
     ...enter("bil_acme", "debit", "-", "transfer_escrow"),
     "UPDATE ledger_accounts SET held = held + 2000000000 WHERE id = 'bil_acme'",
     ...Array.from({ length: payments }, () => [
@@ -95,6 +97,10 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
     ...transfer(1),
     "UPDATE ledger_entries SET reference_id = 'trf_2' WHERE source = 'transfer_release'"
   ],
+  ["held credit is that of the pending transfers", ...transfer(0), "UPDATE transfers SET status = 'declined'"],
+  ["held credit is that of the pending transfers", ...transfer(0), "DELETE FROM transfers"],
+  ["a transfer's entries are those of its state", ...transfer(1), "UPDATE transfers SET status = 'declined'"],
+  ["a transfer's entries are those of its state", ...transfer(1), "UPDATE transfers SET amount = amount + 1"],
   ["entries are in the order of time", "UPDATE ledger_entries SET at = at - 1 WHERE seq = 3"],
   ["ledger_buckets says where entries are", "UPDATE ledger_buckets SET last_number = last_number + 1"],
   ["ledger_buckets says where entries are", "UPDATE ledger_buckets SET bucket = bucket + 1"],

@@ -1,0 +1,73 @@
+/**
+ * How often one address may knock where an anonymous or a guessing caller could hurt: so many times a minute, counted in whole
+ * minutes of the service's clock. Counters live in memory; a restart forgives.
+ */
+import { HttpServerRequest } from "@effect/platform"
+import { Clock, Context, Effect, Layer, Option } from "effect"
+import { RateLimited } from "./Problems.ts"
+
+/** Calls a minute and address. */
+export interface RateLimitSettings {
+  readonly sign_in: number
+  readonly token: number
+  readonly invite_preview: number
+  readonly client_token: number
+  readonly contact: number
+  /** Whether the last entry of X-Forwarded-For is the caller's address: behind a proxy of one's own only. */
+  readonly trust_forwarded_for: boolean
+}
+export type RateLimitName = Exclude<keyof RateLimitSettings, "trust_forwarded_for">
+
+export class RateLimitsConfig extends Context.Reference<RateLimitsConfig>()("tollgate/http/RateLimitsConfig", {
+  defaultValue: (): RateLimitSettings => ({
+    sign_in: 60,
+    token: 120,
+    invite_preview: 30,
+    client_token: 30,
+    contact: 10,
+    trust_forwarded_for: false
+  })
+}) {}
+
+interface Contract {
+  /** Counts a call of this address; refuses it, with the seconds to wait, when there were too many in this minute. */
+  readonly take: (name: RateLimitName) => Effect.Effect<void, RateLimited, HttpServerRequest.HttpServerRequest>
+}
+
+export class RateLimits extends Context.Tag("tollgate/http/RateLimits")<RateLimits, Contract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(RateLimits, make))
+}
+
+const minute = 60_000
+/** More addresses than this within a minute share one counter: the table cannot be made to grow. */
+const addressesMax = 100_000
+
+const make = Effect.gen(function* () {
+  const settings = yield* RateLimitsConfig
+  let current = 0
+  let counts = new Map<string, number>()
+
+  const take: Contract["take"] = Effect.fnUntraced(function* (name) {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const now = yield* Clock.currentTimeMillis
+    const period = Math.floor(now / minute)
+    if (period !== current) {
+      current = period
+      counts = new Map()
+    }
+    const key = `${name} ${addressOf(request, settings.trust_forwarded_for)}`
+    const counted = counts.has(key) || counts.size < addressesMax ? key : name
+    const count = (counts.get(counted) ?? 0) + 1
+    counts.set(counted, count)
+    if (count > settings[name]) {
+      return yield* new RateLimited({ retry_after: Math.ceil(((period + 1) * minute - now) / 1000) })
+    }
+  })
+
+  return { take } satisfies Contract
+})
+
+const addressOf = (request: HttpServerRequest.HttpServerRequest, forwarded: boolean): string => {
+  const claimed = forwarded ? request.headers["x-forwarded-for"]?.split(",").at(-1)?.trim() : undefined
+  return claimed || Option.getOrElse(request.remoteAddress, () => "")
+}

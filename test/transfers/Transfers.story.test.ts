@@ -1,0 +1,406 @@
+/**
+ * Stories of people who send each other credit, over the real books and a steered clock: they fund, spend, send, accept, decline,
+ * revoke, send again, wait, several at once. A bystander's notebook says what each of them has after every step and how each
+ * transfer stands; at the end all credit is accounted for.
+ */
+import { Clock, Effect, Either, Layer, ManagedRuntime } from "effect"
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import * as DeploymentSecret from "../../src/auth/DeploymentSecret.ts"
+import { billingAccountOf } from "../../src/kernel/Ids.ts"
+import type { AccountId, TenantId } from "../../src/kernel/Ids.ts"
+import { toDecimal, usd } from "../../src/kernel/Money.ts"
+import { verify } from "../../src/ledger/Invariants.ts"
+import { Ledger } from "../../src/ledger/Ledger.ts"
+import type { Posting } from "../../src/ledger/Transaction.ts"
+import { Writer } from "../../src/ledger/Writer.ts"
+import { Outbox } from "../../src/mail/Outbox.ts"
+import * as Sql from "../../src/sql/Sql.ts"
+import { Belonging } from "../../src/tenants/Belonging.ts"
+import { Tenants } from "../../src/tenants/Tenants.ts"
+import { judge, moves } from "../../src/transfers/Transfer.ts"
+import type { Move, Transfer, TransferId } from "../../src/transfers/Transfer.ts"
+import { Transfers } from "../../src/transfers/Transfers.ts"
+import { tell } from "../support/story.ts"
+import type { Step } from "../support/story.ts"
+
+const layer = Transfers.layer.pipe(
+  Layer.provideMerge(Outbox.layer),
+  Layer.provideMerge(Layer.mergeAll(Ledger.layer, Tenants.layer)),
+  Layer.provideMerge(Belonging.layer),
+  Layer.provideMerge(DeploymentSecret.layer(new Uint8Array(32).fill(1))),
+  Layer.provideMerge(Writer.layer),
+  Layer.provideMerge(Sql.layerMemory)
+)
+
+const people = ["ada", "bob", "cyd"] as const
+type Name = (typeof people)[number]
+const days = 86_400_000
+
+interface Purse {
+  giftable: bigint
+  granted: bigint
+  held: bigint
+}
+
+interface Noted {
+  readonly id: TransferId
+  readonly from: Name
+  readonly to: Name
+  readonly amount: bigint
+  readonly key: string
+  readonly expires_at: number
+  status: Transfer["status"]
+  resent_at: number | undefined
+}
+
+interface Notebook {
+  readonly purses: Record<Name, Purse>
+  readonly transfers: Array<Noted>
+  spent: bigint
+  came: bigint
+  calls: number
+}
+
+interface World {
+  readonly run: <A, E>(effect: Effect.Effect<A, E, Layer.Layer.Success<typeof layer>>) => Promise<A>
+  readonly close: () => Promise<void>
+  readonly clock: { now: number }
+  readonly accounts: Record<Name, { readonly account_id: AccountId; readonly home: TenantId }>
+}
+
+type Deed = Step<Notebook, World>
+
+const emailOf = (name: Name) => `${name}@example.com`
+
+const caller = (world: World, who: Name) => ({
+  account_id: world.accounts[who].account_id,
+  tenant_id: world.accounts[who].home,
+  application_id: null,
+  credential: "user_token" as const,
+  team_first: false
+})
+
+/** What must be of the transfer when it ends so. */
+const noteEnd = (notebook: Notebook, transfer: Noted, move: Move) => {
+  transfer.status = moves[move].to
+  notebook.purses[transfer.from].held -= transfer.amount
+  const lands = moves[move].escrow === "recipient" ? transfer.to : transfer.from
+  notebook.purses[lands].giftable += transfer.amount
+}
+
+const noteTime = (notebook: Notebook, now: number) => {
+  for (const one of notebook.transfers) {
+    if (one.status === "pending" && one.expires_at <= now) noteEnd(notebook, one, "expire")
+  }
+}
+
+const compare = async (notebook: Notebook, world: World) => {
+  await world.run(
+    Effect.gen(function* () {
+      const ledger = yield* Ledger
+      const transfers = yield* Transfers
+      yield* transfers.sweep
+      for (const who of people) {
+        const found = yield* ledger.account(billingAccountOf(world.accounts[who].home))
+        const { giftable, granted, held, reserved } = found._tag === "Some" ? found.value : expect.fail("no account")
+        expect({ who, giftable, granted, held, reserved }).toEqual({ who, ...notebook.purses[who], reserved: 0n })
+      }
+      for (const one of notebook.transfers) {
+        const { status } = yield* transfers.find(caller(world, one.from), one.id)
+        expect([one.id, status]).toEqual([one.id, one.status])
+      }
+    })
+  )
+}
+
+const deed = (
+  sentence: string,
+  happen: Deed["happen"],
+  possible?: (notebook: Readonly<Notebook>) => boolean
+): Deed => ({
+  sentence,
+  ...(possible !== undefined && { possible }),
+  happen: async (notebook, world) => {
+    await happen(notebook, world)
+    noteTime(notebook, world.clock.now)
+    await compare(notebook, world)
+  }
+})
+
+const name = fc.constantFrom(...people)
+const cents = fc.integer({ min: 1, max: 1_200 }).map((n) => BigInt(n) * (usd / 100n))
+
+const post = (posting: Posting) =>
+  Effect.flatMap(Writer, ({ submit }) => submit({ postings: [posting], statements: [] }))
+
+const credits = fc.tuple(name, cents, fc.constantFrom("purchase", "admin")).map(([who, amount, source]) =>
+  deed(`${who} gets ${toDecimal(amount)} (${source})`, async (notebook, world) => {
+    await world.run(
+      post({
+        _tag: "Credit",
+        account: billingAccountOf(world.accounts[who].home),
+        amount,
+        source: source as "purchase" | "admin",
+        reference: "pay",
+        description: "d"
+      })
+    )
+    notebook.came += amount
+    notebook.purses[who][source === "purchase" ? "giftable" : "granted"] += amount
+  })
+)
+
+const spends = fc.tuple(name, cents).map(([who, cost]) =>
+  deed(`${who} spends up to ${toDecimal(cost)}`, async (notebook, world) => {
+    const { account_id, home } = world.accounts[who]
+    const call = `call_${++notebook.calls}`
+    const facts = {
+      account_id,
+      tenant_id: home,
+      application_id: null,
+      usage_type: "tool",
+      endpoint: "search",
+      model: "m",
+      provider: "p"
+    } as const
+    const source = { billing_account_id: billingAccountOf(home), tenant_id: home, kind: "own", why: "own" } as const
+    const reserved = await world.run(
+      Effect.either(post({ _tag: "Reserve", call, sources: [source], least: cost, most: cost, run: "r", facts }))
+    )
+    const purse = notebook.purses[who]
+    expect(Either.isRight(reserved)).toBe(purse.giftable + purse.granted >= cost)
+    if (Either.isLeft(reserved)) return
+    const outcome = {
+      cost,
+      prompt_tokens: 0,
+      completion_tokens: 0,
+      units: 1,
+      success: true,
+      error_type: null,
+      usage_source: "provider",
+      latency_ms: 1
+    } as const
+    await world.run(post({ _tag: "Settle", call, outcome }))
+    const granted = cost < purse.granted ? cost : purse.granted
+    purse.granted -= granted
+    purse.giftable -= cost - granted
+    notebook.spent += cost
+  })
+)
+
+const create = (world: World, from: Name, to: Name, amount: bigint, key: string) =>
+  world.run(
+    Effect.flatMap(Transfers, (transfers) =>
+      Effect.either(
+        transfers.create(
+          caller(world, from),
+          key,
+          { amount: 1, recipient_email: emailOf(to), kind: "transfer" },
+          toDecimal(amount)
+        )
+      )
+    )
+  )
+
+const sends = fc.tuple(name, name, cents, fc.integer({ min: 1, max: 3 })).map(([from, to, amount, copies]) =>
+  deed(
+    `${from} sends ${toDecimal(amount)} to ${to}${copies === 1 ? "" : `, asked ${copies} times at once`}`,
+    async (notebook, world) => {
+      const key = `key-${notebook.transfers.length}-${notebook.calls++}-0123456789`
+      const answers = await Promise.all(Array.from({ length: copies }, () => create(world, from, to, amount, key)))
+      const purse = notebook.purses[from]
+      const wanted =
+        from === to
+          ? "TransferSelf"
+          : purse.giftable + purse.granted < amount
+            ? "TransferInsufficientCredits"
+            : purse.giftable < amount
+              ? "TransferInsufficientGiftable"
+              : undefined
+      if (wanted !== undefined) {
+        expect(answers.map((one) => (Either.isLeft(one) ? one.left._tag : "made"))).toEqual(answers.map(() => wanted))
+        return
+      }
+      const made = answers.map((one) => (Either.isRight(one) ? one.right : expect.fail(one.left._tag)))
+      expect(made.filter(({ created }) => created)).toHaveLength(1)
+      const { transfer } = made[0]!
+      notebook.transfers.push({
+        id: transfer.id,
+        from,
+        to,
+        amount,
+        key,
+        expires_at: world.clock.now + 30 * days,
+        status: "pending",
+        resent_at: undefined
+      })
+      purse.giftable -= amount
+      purse.held += amount
+    }
+  )
+)
+
+const which = fc.nat({ max: 20 })
+const pick = (notebook: Readonly<Notebook>, index: number) => notebook.transfers[index % notebook.transfers.length]!
+const some = ({ transfers }: Readonly<Notebook>) => transfers.length > 0
+
+/** One of a transfer's moves by the one who may make it; answers the refusal's name, or nothing. */
+const ask = (world: World, one: Noted, move: Exclude<Move, "expire">) =>
+  world.run(
+    Effect.flatMap(Transfers, (transfers) => {
+      const recipient = world.accounts[one.to].account_id
+      const asked: Effect.Effect<Transfer, { readonly _tag: string }> =
+        move === "accept"
+          ? transfers.accept(recipient, one.id)
+          : move === "decline"
+            ? transfers.decline(recipient, one.id)
+            : transfers.revoke(caller(world, one.from), one.id)
+      return Effect.match(asked, {
+        onFailure: (problem): string | undefined => problem._tag,
+        onSuccess: () => undefined
+      })
+    })
+  )
+
+const move = fc.constantFrom("accept" as const, "decline" as const, "revoke" as const)
+
+const ends = fc.tuple(which, move).map(([index, move]) =>
+  deed(
+    `somebody ${move}s transfer ${index}`,
+    async (notebook, world) => {
+      const one = pick(notebook, index)
+      const verdict = judge(one.status, move)
+      expect([move, await ask(world, one, move)]).toEqual([
+        move,
+        verdict === "refuse" ? "TransferNotPending" : undefined
+      ])
+      if (verdict === "make") noteEnd(notebook, one, move)
+    },
+    some
+  )
+)
+
+const races = fc.tuple(which, fc.array(move, { minLength: 2, maxLength: 4 })).map(([index, tried]) =>
+  deed(
+    `of transfer ${index}, at once: ${tried.join(", ")}`,
+    async (notebook, world) => {
+      const one = pick(notebook, index)
+      const before = one.status
+      const answers = await Promise.all(tried.map((move) => ask(world, one, move)))
+      const { status } = await world.run(
+        Effect.flatMap(Transfers, (transfers) => transfers.find(caller(world, one.from), one.id))
+      )
+      if (before === "pending") {
+        const won = tried.find((move) => moves[move].to === status)
+        expect(won).toBeDefined()
+        noteEnd(notebook, one, won!)
+      } else expect(status).toBe(before)
+      for (const [i, move] of tried.entries()) {
+        // A move that is not the state's own was refused; the recipient's own is answered the same again.
+        if (moves[move].to !== status) expect([move, answers[i]]).toEqual([move, "TransferNotPending"])
+        else if (move !== "revoke") expect([move, answers[i]]).toEqual([move, undefined])
+      }
+    },
+    some
+  )
+)
+
+const resends = which.map((index) =>
+  deed(
+    `transfer ${index} is sent again`,
+    async (notebook, world) => {
+      const one = pick(notebook, index)
+      const asked = await world.run(
+        Effect.flatMap(Transfers, (transfers) =>
+          Effect.match(transfers.resend(caller(world, one.from), one.id), {
+            onFailure: ({ _tag }): string => _tag,
+            onSuccess: () => "sent"
+          })
+        )
+      )
+      const soon = one.resent_at !== undefined && one.resent_at > world.clock.now - days / 2
+      expect(asked).toBe(one.status !== "pending" ? "TransferNotPending" : soon ? "TransferResendTooSoon" : "sent")
+      if (asked === "sent") one.resent_at = world.clock.now
+    },
+    some
+  )
+)
+
+const replays = fc.tuple(which, fc.boolean()).map(([index, same]) =>
+  deed(
+    `transfer ${index} is asked for again${same ? "" : ", with another amount"}`,
+    async (notebook, world) => {
+      const one = pick(notebook, index)
+      const answer = await create(world, one.from, one.to, same ? one.amount : one.amount + usd, one.key)
+      if (same)
+        expect(Either.isRight(answer) && [answer.right.created, answer.right.transfer.id]).toEqual([false, one.id])
+      else expect(Either.isLeft(answer) && answer.left._tag).toBe("IdempotencyKeyReused")
+    },
+    some
+  )
+)
+
+const passes = fc.constantFrom(1, 0.4, 0.6, 12, 29, 30).map((count) =>
+  deed(`${count} days pass`, async (_, world) => {
+    world.clock.now += count * days
+  })
+)
+
+const begin = async () => {
+  const time = { now: 1_700_000_000_000 }
+  const clock: Clock.Clock = {
+    [Clock.ClockTypeId]: Clock.ClockTypeId,
+    unsafeCurrentTimeMillis: () => time.now,
+    unsafeCurrentTimeNanos: () => BigInt(time.now) * 1_000_000n,
+    currentTimeNanos: Effect.sync(() => BigInt(time.now) * 1_000_000n),
+    currentTimeMillis: Effect.sync(() => time.now),
+    // Nobody is woken here: what is due ends when it is looked at.
+    sleep: () => Effect.never
+  }
+  const runtime = ManagedRuntime.make(Layer.provideMerge(layer, Layer.setClock(clock)))
+  const accounts = {} as World["accounts"]
+  for (const who of people) {
+    const { account_id, home_tenant_id } = await runtime.runPromise(
+      Effect.flatMap(Tenants, ({ welcome }) =>
+        welcome({ provider: "google", subject: who, email: emailOf(who), email_verified: true, name: who })
+      )
+    )
+    accounts[who] = { account_id, home: home_tenant_id }
+  }
+  const purse = (): Purse => ({ giftable: 0n, granted: 0n, held: 0n })
+  const notebook: Notebook = {
+    purses: { ada: purse(), bob: purse(), cyd: purse() },
+    transfers: [],
+    spent: 0n,
+    came: 0n,
+    calls: 0
+  }
+  const world: World = {
+    run: (effect) => runtime.runPromise(effect),
+    close: () => runtime.dispose(),
+    clock: time,
+    accounts
+  }
+  return { notebook, world }
+}
+
+describe("people who send each other credit", () => {
+  it("never lose or make any, whatever they do and in whichever order", async () => {
+    await tell<Notebook, World>({
+      steps: [credits, credits, spends, sends, sends, sends, ends, ends, races, resends, replays, passes],
+      begin,
+      end: async (notebook, world) => {
+        expect(await world.run(verify)).toEqual([])
+        const kept = people.reduce((sum, who) => {
+          const { giftable, granted, held } = notebook.purses[who]
+          return sum + giftable + granted + held
+        }, 0n)
+        expect(kept + notebook.spent).toBe(notebook.came)
+      },
+      close: (world) => world.close(),
+      stories: 60,
+      length: 40
+    })
+  })
+})
