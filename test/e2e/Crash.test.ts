@@ -1,6 +1,7 @@
 /**
  * The process is killed at random moments under load and started again on the same files. Every charge that was acknowledged
- * is there once, none is there twice, nothing is negative, nothing is left reserved.
+ * is there once, none is there twice, nothing is negative, nothing is left reserved. The same for transfers: what was acknowledged
+ * is there, what was not is there whole or not at all.
  */
 import Sqlite from "better-sqlite3"
 import { afterAll, describe, expect, it } from "vitest"
@@ -25,6 +26,11 @@ describe("a process that is killed", () => {
     folder = service.folder
     const ada = await service.signIn("ada@example.com")
     const key = await service.key(ada)
+    const bob = await service.signIn("bob@example.com")
+    await service.control("/credit", { tenant_id: ada.tenant_id, amount: 1_000, source: "purchase" })
+    let sends = 0
+    /** By Idempotency-Key: the last state that was acknowledged. */
+    const transfers = new Map<string, { readonly id: string; readonly status: string }>()
 
     for (let round = 0; round < rounds; round++) {
       const process = { killed: false }
@@ -47,7 +53,31 @@ describe("a process that is killed", () => {
           }
         }
       }
-      const callers = Array.from({ length: 16 }, caller)
+      const sender = async () => {
+        const path = `/v1/tenants/${ada.tenant_id}/billing/transfers`
+        while (!process.killed) {
+          const name = `crash-test-key-${++sends}`
+          try {
+            const made = await service.call(path, {
+              token: ada.token,
+              headers: { "idempotency-key": name },
+              json: { amount: 0.01, recipient_email: bob.email, kind: "gift" }
+            })
+            if (made.status !== 201) continue
+            const { id } = made.body.result
+            transfers.set(name, { id, status: "pending" })
+            const [token, method, where] =
+              sends % 2 === 0
+                ? ([ada.token, "DELETE", `${path}/${id}`] as const)
+                : ([bob.token, "POST", `/v1/transfers/${id}/accept`] as const)
+            const moved = await service.call(where, { token, method })
+            if (moved.status === 200) transfers.set(name, { id, status: moved.body.result.status })
+          } catch {
+            // Cut off by the kill.
+          }
+        }
+      }
+      const callers = [...Array.from({ length: 16 }, caller), ...Array.from({ length: 4 }, sender)]
       await new Promise((resolve) => setTimeout(resolve, 300 + Math.random() * 700))
       const ended = service.end("SIGKILL")
       process.killed = true
@@ -61,7 +91,19 @@ describe("a process that is killed", () => {
         .all() as ReadonlyArray<{ words: number; times: number }>
       const left = db.prepare("SELECT count(*) AS n FROM ledger_reservations").get() as { n: number }
       const reserved = db.prepare("SELECT sum(reserved) AS n FROM ledger_accounts").get() as { n: number }
+      const kept = db.prepare("SELECT idempotency_key AS key, id, status FROM transfers").all() as ReadonlyArray<{
+        key: string
+        id: string
+        status: string
+      }>
       db.close()
+      const states = new Map(kept.map(({ id, key, status }) => [key, { id, status }]))
+      for (const [name, { id, status }] of transfers) {
+        // A move that was not acknowledged may have been made all the same.
+        const found = states.get(name)
+        expect([name, found?.id]).toEqual([name, id])
+        if (status !== "pending") expect([name, found?.status]).toEqual([name, status])
+      }
       expect(charged.filter(({ times }) => times !== 1)).toEqual([])
       const there = new Set(charged.map(({ words }) => words))
       expect([...acknowledged].filter((words) => !there.has(words))).toEqual([])
@@ -70,6 +112,7 @@ describe("a process that is killed", () => {
       expect(reserved.n).toBe(0)
     }
     expect(acknowledged.size).toBeGreaterThan(0)
+    expect(new Set([...transfers.values()].map(({ status }) => status))).toContain("accepted")
 
     const verified = await command(["verify"], { DATA_DIR: folder })
     expect(verified.stdout + verified.stderr).toContain("every invariant of the books holds")

@@ -5,6 +5,9 @@
  */
 import { Clock, Effect, Either, Layer, ManagedRuntime } from "effect"
 import fc from "fast-check"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import * as DeploymentSecret from "../../src/auth/DeploymentSecret.ts"
 import { billingAccountOf } from "../../src/kernel/Ids.ts"
@@ -24,14 +27,17 @@ import { Transfers } from "../../src/transfers/Transfers.ts"
 import { tell } from "../support/story.ts"
 import type { Step } from "../support/story.ts"
 
-const layer = Transfers.layer.pipe(
+const rooms = Transfers.layer.pipe(
   Layer.provideMerge(Outbox.layer),
   Layer.provideMerge(Layer.mergeAll(Ledger.layer, Tenants.layer)),
   Layer.provideMerge(Belonging.layer),
-  Layer.provideMerge(DeploymentSecret.layer(new Uint8Array(32).fill(1))),
-  Layer.provideMerge(Writer.layer),
-  Layer.provideMerge(Sql.layerMemory)
+  Layer.provideMerge(DeploymentSecret.layer(new Uint8Array(32).fill(1)))
 )
+
+/** On one connection, where each waits for the other; and as in the service, where everybody reads while the writer writes. */
+const inMemory = rooms.pipe(Layer.provideMerge(Writer.layer), Layer.provideMerge(Sql.layerMemory))
+const onThread = (file: string) =>
+  rooms.pipe(Layer.provideMerge(Writer.layerThread(file)), Layer.provideMerge(Sql.layer(file)))
 
 const people = ["ada", "bob", "cyd"] as const
 type Name = (typeof people)[number]
@@ -63,7 +69,7 @@ interface Notebook {
 }
 
 interface World {
-  readonly run: <A, E>(effect: Effect.Effect<A, E, Layer.Layer.Success<typeof layer>>) => Promise<A>
+  readonly run: <A, E>(effect: Effect.Effect<A, E, Layer.Layer.Success<typeof inMemory>>) => Promise<A>
   readonly close: () => Promise<void>
   readonly clock: { now: number }
   readonly accounts: Record<Name, { readonly account_id: AccountId; readonly home: TenantId }>
@@ -245,23 +251,25 @@ const which = fc.nat({ max: 20 })
 const pick = (notebook: Readonly<Notebook>, index: number) => notebook.transfers[index % notebook.transfers.length]!
 const some = ({ transfers }: Readonly<Notebook>) => transfers.length > 0
 
-/** One of a transfer's moves by the one who may make it; answers the refusal's name, or nothing. */
-const ask = (world: World, one: Noted, move: Exclude<Move, "expire">) =>
-  world.run(
-    Effect.flatMap(Transfers, (transfers) => {
-      const recipient = world.accounts[one.to].account_id
-      const asked: Effect.Effect<Transfer, { readonly _tag: string }> =
-        move === "accept"
-          ? transfers.accept(recipient, one.id)
-          : move === "decline"
-            ? transfers.decline(recipient, one.id)
-            : transfers.revoke(caller(world, one.from), one.id)
-      return Effect.match(asked, {
-        onFailure: (problem): string | undefined => problem._tag,
-        onSuccess: () => undefined
-      })
+/** Moves of a transfer, at once, each by the one who may make it; answers each refusal's name, or nothing. */
+const ask = (world: World, one: Noted, tried: ReadonlyArray<Exclude<Move, "expire">>) =>
+  // Each looks before any of them acts: that is what makes it a race.
+  world.run(Effect.forEach(tried, (move) => asking(world, one, move), { concurrency: "unbounded" }))
+
+const asking = (world: World, one: Noted, move: Exclude<Move, "expire">) =>
+  Effect.flatMap(Transfers, (transfers) => {
+    const recipient = world.accounts[one.to].account_id
+    const asked: Effect.Effect<Transfer, { readonly _tag: string }> =
+      move === "accept"
+        ? transfers.accept(recipient, one.id)
+        : move === "decline"
+          ? transfers.decline(recipient, one.id)
+          : transfers.revoke(caller(world, one.from), one.id)
+    return Effect.match(asked, {
+      onFailure: (problem): string | undefined => problem._tag,
+      onSuccess: () => undefined
     })
-  )
+  })
 
 const move = fc.constantFrom("accept" as const, "decline" as const, "revoke" as const)
 
@@ -271,7 +279,7 @@ const ends = fc.tuple(which, move).map(([index, move]) =>
     async (notebook, world) => {
       const one = pick(notebook, index)
       const verdict = judge(one.status, move)
-      expect([move, await ask(world, one, move)]).toEqual([
+      expect([move, (await ask(world, one, [move]))[0]]).toEqual([
         move,
         verdict === "refuse" ? "TransferNotPending" : undefined
       ])
@@ -287,7 +295,7 @@ const races = fc.tuple(which, fc.array(move, { minLength: 2, maxLength: 4 })).ma
     async (notebook, world) => {
       const one = pick(notebook, index)
       const before = one.status
-      const answers = await Promise.all(tried.map((move) => ask(world, one, move)))
+      const answers = await ask(world, one, tried)
       const { status } = await world.run(
         Effect.flatMap(Transfers, (transfers) => transfers.find(caller(world, one.from), one.id))
       )
@@ -347,7 +355,7 @@ const passes = fc.constantFrom(1, 0.4, 0.6, 12, 29, 30).map((count) =>
   })
 )
 
-const begin = async () => {
+const begin = async (layer: typeof inMemory | ReturnType<typeof onThread>, folder?: string) => {
   const time = { now: 1_700_000_000_000 }
   const clock: Clock.Clock = {
     [Clock.ClockTypeId]: Clock.ClockTypeId,
@@ -378,17 +386,28 @@ const begin = async () => {
   }
   const world: World = {
     run: (effect) => runtime.runPromise(effect),
-    close: () => runtime.dispose(),
+    close: async () => {
+      await runtime.dispose()
+      if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
+    },
     clock: time,
     accounts
   }
   return { notebook, world }
 }
 
+const beginOnThread = () => {
+  const folder = mkdtempSync(join(tmpdir(), "tollgate-"))
+  return begin(onThread(join(folder, "books.db")), folder)
+}
+
 describe("people who send each other credit", () => {
-  it("never lose or make any, whatever they do and in whichever order", async () => {
+  it.each([
+    { where: "in memory", begin: () => begin(inMemory), stories: 200 },
+    { where: "through the writer's thread", begin: beginOnThread, stories: 10 }
+  ])("never lose or make any, whatever they do and in whichever order, $where", async ({ begin, stories }) => {
     await tell<Notebook, World>({
-      steps: [credits, credits, spends, sends, sends, sends, ends, ends, races, resends, replays, passes],
+      steps: [credits, credits, spends, sends, sends, sends, ends, races, races, resends, replays, passes],
       begin,
       end: async (notebook, world) => {
         expect(await world.run(verify)).toEqual([])
@@ -399,7 +418,7 @@ describe("people who send each other credit", () => {
         expect(kept + notebook.spent).toBe(notebook.came)
       },
       close: (world) => world.close(),
-      stories: 60,
+      stories,
       length: 40
     })
   })
