@@ -20,6 +20,7 @@ import { Express } from "./http/Express.ts"
 import { Frame } from "./http/Frame.ts"
 import { RateLimits } from "./http/RateLimits.ts"
 import type { Inbound } from "./http/Inbound.ts"
+import { Idempotency } from "./idempotency/Idempotency.ts"
 import { Ledger } from "./ledger/Ledger.ts"
 import { Outbox } from "./mail/Outbox.ts"
 import { NotificationsHttp } from "./notifications/Http.ts"
@@ -37,6 +38,8 @@ import { Tenants } from "./tenants/Tenants.ts"
 import { TransferInvitesHttp, TransfersHttp } from "./transfers/Http.ts"
 import { Transfers } from "./transfers/Transfers.ts"
 import { Identity } from "./upstream/Identity.ts"
+import { Explanations } from "./usage/Explanations.ts"
+import { PriceVersions } from "./prices/PriceVersions.ts"
 import { Records } from "./usage/Records.ts"
 import { Sums } from "./usage/Sums.ts"
 import { TeamUsage } from "./usage/TeamUsage.ts"
@@ -46,6 +49,7 @@ import { UsageHttp } from "./usage/Http.ts"
 export const domains = Layer.mergeAll(
   Chat.layer,
   Records.layer,
+  Explanations.layer,
   TeamUsage.layer,
   Credentials.layer,
   Organisations.layer,
@@ -53,7 +57,17 @@ export const domains = Layer.mergeAll(
   Transfers.layer,
   Notifications.layer
 ).pipe(
-  Layer.provideMerge(Layer.mergeAll(Gate.layer, Sessions.layer, Applications.layer, Identity.layer, Outbox.layer)),
+  Layer.provideMerge(
+    Layer.mergeAll(
+      Gate.layer,
+      Idempotency.layer,
+      PriceVersions.layer,
+      Sessions.layer,
+      Applications.layer,
+      Identity.layer,
+      Outbox.layer
+    )
+  ),
   Layer.provideMerge(Pooling.layerPayers),
   Layer.provideMerge(Pooling.layer),
   Layer.provideMerge(Layer.mergeAll(Sums.layer, BillingAccounts.layer)),

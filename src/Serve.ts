@@ -8,6 +8,7 @@ import { ConfigProblem, decodeFile } from "./Config.ts"
 import type { ConfigFile, EnvironmentFacts } from "./Config.ts"
 import * as Deployment from "./Deployment.ts"
 import { Gate } from "./gate/Gate.ts"
+import { Idempotency } from "./idempotency/Idempotency.ts"
 import { Observer } from "./http/Frame.ts"
 import { Metrics } from "./ops/Metrics.ts"
 import { greet } from "./sandbox/Greeting.ts"
@@ -32,6 +33,7 @@ const recovered = Layer.effectDiscard(
   Effect.gen(function* () {
     const released = yield* Effect.flatMap(Gate, (gate) => gate.recover)
     if (released > 0) yield* Effect.logWarning(`released ${released} reservations that an earlier run left`)
+    yield* Effect.flatMap(Idempotency, (idempotency) => idempotency.recover)
   })
 )
 

@@ -4,6 +4,12 @@ import { Schema } from "effect"
 import { InsufficientCredits } from "../gate/Problems.ts"
 import { InvalidRequest, PayloadTooLarge } from "../http/Problems.ts"
 import { Either } from "../http/Security.ts"
+import {
+  IdempotencyAnswerLost,
+  IdempotencyInFlight,
+  IdempotencyKeyInvalid,
+  IdempotencyKeyReused
+} from "../idempotency/Problems.ts"
 import { UpstreamBusy, UpstreamFailed, UpstreamRejected } from "../upstream/Problems.ts"
 import { ChatRequest, CompletionRequest } from "./Prompt.ts"
 
@@ -72,6 +78,10 @@ export class ChatApi extends HttpApiGroup.make("chat")
   .addError(InvalidRequest)
   .addError(PayloadTooLarge)
   .addError(InsufficientCredits)
+  .addError(IdempotencyKeyInvalid)
+  .addError(IdempotencyKeyReused)
+  .addError(IdempotencyInFlight)
+  .addError(IdempotencyAnswerLost)
   .addError(UpstreamRejected)
   .addError(UpstreamBusy)
   .addError(UpstreamFailed)

@@ -9,21 +9,24 @@ import type { Inbound } from "../http/Inbound.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import type { PayloadTooLarge } from "../http/Problems.ts"
 import type { Reply } from "../http/Reply.ts"
+import { Idempotency } from "../idempotency/Idempotency.ts"
+import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
 import { toDecimal } from "../kernel/Money.ts"
 import { UpstreamBusy, UpstreamFailed, UpstreamRejected } from "../upstream/Problems.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
 import type { Upstream } from "../upstream/Upstreams.ts"
 import * as Wire from "../upstream/Wire.ts"
+import { PriceVersions } from "../prices/PriceVersions.ts"
 import { findModel, Models } from "./Model.ts"
 import type { Model } from "./Model.ts"
 import { answerTokensWithin, boundOf, readChat, readCompletion } from "./Prompt.ts"
 import type { Prompt } from "./Prompt.ts"
 import * as Relay from "./Relay.ts"
-import { costOf, estimated, ofProvider } from "./Tokens.ts"
+import { costOf, estimated, ofProvider, priceLines } from "./Tokens.ts"
 import type { Tokens } from "./Tokens.ts"
 
 type UpstreamProblem = UpstreamRejected | UpstreamBusy | UpstreamFailed
-export type ChatProblem = InvalidRequest | PayloadTooLarge | InsufficientCredits | UpstreamProblem
+export type ChatProblem = InvalidRequest | PayloadTooLarge | InsufficientCredits | IdempotencyProblem | UpstreamProblem
 
 interface Contract {
   /** `POST /v1/chat/completions`. */
@@ -50,9 +53,16 @@ const make = Effect.gen(function* () {
   const gate = yield* Gate
   const catalogue = yield* Models
   const upstreams = yield* Upstreams
+  const idempotency = yield* Idempotency
+  const versions = yield* PriceVersions
+  const prices = new Map(
+    yield* Effect.forEach(catalogue.models, (model) =>
+      Effect.map(versions.of(priceLines(model)), (version) => [model.id, version] as const)
+    )
+  )
 
   const serve = (endpoint: Endpoint) =>
-    Effect.fnUntraced(function* (caller: CallerFacts, inbound: Inbound) {
+    Effect.fnUntraced(function* (caller: CallerFacts, inbound: Inbound, beside: Beside | undefined) {
       const bytes = yield* inbound.read(requestBytesMax)
       const prompt = yield* endpoint.read(bytes)
       const model = findModel(catalogue, prompt.model)
@@ -64,6 +74,8 @@ const make = Effect.gen(function* () {
         endpoint: endpoint.name,
         model: model.id,
         provider: model.routes[0]!.upstream,
+        price: prices.get(model.id),
+        beside,
         ...boundOf(model, prompt)
       } as const
       return yield* gate.meter(claim, (admission) => relay(endpoint, admission, model, prompt, inbound))
@@ -97,9 +109,17 @@ const make = Effect.gen(function* () {
     })
   }
 
+  const once = (endpoint: Endpoint) => {
+    const call = serve(endpoint)
+    return (caller: CallerFacts, inbound: Inbound) =>
+      idempotency.onceOf(caller, inbound, endpoint.name, requestBytesMax, (inbound, beside) =>
+        call(caller, inbound, beside)
+      )
+  }
+
   return {
-    chat: serve({ name: "chat/completions", read: readChat }),
-    completion: serve({ name: "completions", read: readCompletion })
+    chat: once({ name: "chat/completions", read: readChat }),
+    completion: once({ name: "completions", read: readCompletion })
   } satisfies Contract
 })
 

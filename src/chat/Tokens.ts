@@ -2,6 +2,7 @@
 import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
 import type { UsageSource } from "../ledger/Transaction.ts"
+import type { PriceLine } from "../prices/PriceVersions.ts"
 import type { Model } from "./Model.ts"
 
 export interface Tokens {
@@ -44,3 +45,9 @@ export const costOf = (model: Model, { completion_tokens, prompt_tokens }: Token
     { units: prompt_tokens, price: model.prompt_price },
     { units: completion_tokens, price: model.completion_price }
   ])
+
+/** The same as the version of a price is made of. */
+export const priceLines = (model: Model): ReadonlyArray<PriceLine> => [
+  { quantity: "prompt_tokens", unit: "token", price: model.prompt_price },
+  { quantity: "completion_tokens", unit: "token", price: model.completion_price }
+]

@@ -8,11 +8,11 @@ import { Cause, Clock, Context, Duration, Effect, Exit, Layer, Option } from "ef
 import type { CallerFacts } from "../http/Caller.ts"
 import * as FiberPool from "../kernel/FiberPool.ts"
 import * as Ids from "../kernel/Ids.ts"
-import { toNumber } from "../kernel/Money.ts"
+import { fromRow, toNumber } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { isProblem } from "../kernel/Problem.ts"
 import { Writer } from "../ledger/Writer.ts"
-import type { CallOutcome, Refusal, Source } from "../ledger/Transaction.ts"
+import type { CallOutcome, Refusal, Source, Statement } from "../ledger/Transaction.ts"
 import { Payers } from "./Payers.ts"
 import { InsufficientCredits } from "./Problems.ts"
 
@@ -28,6 +28,12 @@ export interface Claim {
   /** The most that the call can cost, which is what is set aside; less where the balance has less, but never below `least`. */
   readonly most: Nano
   readonly least: Nano
+  /** The version of the price that the call will be charged by. */
+  readonly price?: string | undefined
+  /** Statements that must stand or fall with the admission of this call. */
+  readonly beside?: ((call: string) => ReadonlyArray<Statement>) | undefined
+  /** The call outlives the process: what it has set aside stays until somebody ends it (see `hold` and `resume`). */
+  readonly held?: boolean | undefined
 }
 
 declare const admitted: unique symbol
@@ -51,10 +57,14 @@ export interface Admission {
   readonly payer: Source
   /** Ends the call: charge, entry, usage record and sums are on disk when this returns. Ending it again changes nothing. */
   readonly settle: (measured: Measured) => Effect.Effect<Receipt>
+  /** The same, with statements that stand or fall with it: `lost` if they found no rows, and then nothing has ended. */
+  readonly settleBeside: (measured: Measured, beside: ReadonlyArray<Statement>) => Effect.Effect<Receipt, "lost">
   /** Ends the call and answers with `value`, made from the receipt. */
   readonly answer: <A>(measured: Measured, value: (receipt: Receipt) => A) => Effect.Effect<Metered<A>>
   /** Answers now, while the call goes on in `rest`, which settles it; a `rest` that ends without is settled as a failure. */
   readonly goOn: <A>(value: A, rest: Effect.Effect<void>) => Effect.Effect<Metered<A>>
+  /** Answers now and leaves the call open, of a claim that is `held`: whoever resumes it ends it. */
+  readonly hold: <A>(value: A) => Effect.Effect<Metered<A>>
 }
 
 /** A value whose call is settled, or certain to be. */
@@ -72,6 +82,8 @@ interface Contract {
     claim: Claim,
     call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>
   ) => Effect.Effect<A, E | InsufficientCredits, R>
+  /** The admission of a held call that is still open; `undefined` when it has ended. */
+  readonly resume: (call: string) => Effect.Effect<Admission | undefined>
   /** Releases what an earlier run of the process left reserved; answers how many calls those were. */
   readonly recover: Effect.Effect<number>
 }
@@ -91,20 +103,24 @@ const make = Effect.gen(function* () {
   const fibers = yield* FiberPool.make
   yield* Effect.addFinalizer(() => fibers.quiet.pipe(Effect.timeout(drainLimit), Effect.ignore))
 
-  const end = (call: string, outcome: CallOutcome): Effect.Effect<Receipt> =>
-    writer.submit({ postings: [{ _tag: "Settle", call, outcome }], statements: [] }).pipe(
+  const end: End = (call, outcome, beside = none) =>
+    writer.submit({ postings: [{ _tag: "Settle", call, outcome }], statements: beside }).pipe(
       Effect.map(([result]) => ({
         usage_id: Ids.usageOf(call),
         collected: result?._tag === "Settled" ? result.collected : 0n
       })),
-      // A settlement has nothing to be refused for; if it is, the books are broken and must say so.
-      Effect.catchAll((refusal) => Effect.dieMessage(`the settlement of ${call} was refused: ${refusal._tag}`))
+      // By itself a settlement has nothing to be refused for; if it is, the books are broken and must say so.
+      Effect.catchAll((refusal) =>
+        refusal._tag === "Conflict" && beside.length > 0
+          ? Effect.fail("lost" as const)
+          : Effect.dieMessage(`the settlement of ${call} was refused: ${refusal._tag}`)
+      )
     )
 
   const meter = <A, E, R>(claim: Claim, call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>) =>
     Effect.uninterruptible(
       Effect.gen(function* () {
-        const { caller, endpoint, least, model, most, provider, usage_type } = claim
+        const { beside, caller, endpoint, held, least, model, most, price, provider, usage_type } = claim
         const now = yield* Clock.currentTimeMillis
         const id = Ids.at("call", now)
         const { account_id, application_id, tenant_id } = caller
@@ -118,11 +134,11 @@ const make = Effect.gen(function* () {
                 sources,
                 least,
                 most,
-                run,
-                facts: { account_id, tenant_id, application_id, usage_type, endpoint, model, provider }
+                run: held === true ? heldRun : run,
+                facts: { account_id, tenant_id, application_id, usage_type, endpoint, model, provider, price }
               }
             ],
-            statements: []
+            statements: beside === undefined ? none : beside(id)
           })
           .pipe(Effect.mapError((refusal) => refused(refusal, least)))
         if (result?._tag !== "Reserved") return yield* Effect.dieMessage("the writer did not answer a reservation")
@@ -135,17 +151,33 @@ const make = Effect.gen(function* () {
       })
     )
 
+  const resume = Effect.fnUntraced(function* (call: string) {
+    const [row] = yield* sql<{ amount: string; at: number; source: string }>`
+      SELECT CAST(amount AS TEXT) AS amount, at, source FROM ledger_reservations WHERE id = ${call} AND run = ${heldRun}`
+    if (row === undefined) return undefined
+    const source = JSON.parse(row.source) as Source
+    return new Admitted(call, row.at, source, fromRow(row.amount), end, fibers) as unknown as Admission
+  }, Effect.orDie)
+
   const recover = Effect.gen(function* () {
-    const left = yield* sql<{ id: string }>`SELECT id FROM ledger_reservations WHERE run <> ${run}`.pipe(Effect.orDie)
-    yield* Effect.forEach(left, ({ id }) => end(id, { ...failure("interrupted"), latency_ms: 0 }), {
+    const left = yield* sql<{ id: string }>`
+      SELECT id FROM ledger_reservations WHERE run NOT IN (${run}, ${heldRun})`.pipe(Effect.orDie)
+    yield* Effect.forEach(left, ({ id }) => Effect.orDie(end(id, { ...failure("interrupted"), latency_ms: 0 })), {
       concurrency: "unbounded",
       discard: true
     })
     return left.length
   })
 
-  return { meter, recover } satisfies Contract
+  return { meter, resume, recover } satisfies Contract
 })
+
+const none: ReadonlyArray<Statement> = []
+
+/** The run of calls that belong to no run of the process. */
+const heldRun = "held"
+
+type End = (call: string, outcome: CallOutcome, beside?: ReadonlyArray<Statement>) => Effect.Effect<Receipt, "lost">
 
 /** An admission in the making of its end. */
 class Admitted implements Omit<Admission, typeof admitted> {
@@ -154,17 +186,10 @@ class Admitted implements Omit<Admission, typeof admitted> {
   readonly at: number
   readonly payer: Source
   readonly reserved: Nano
-  private readonly end: (call: string, outcome: CallOutcome) => Effect.Effect<Receipt>
+  private readonly end: End
   private readonly fibers: FiberPool.FiberPool
 
-  constructor(
-    call: string,
-    at: number,
-    payer: Source,
-    reserved: Nano,
-    end: (call: string, outcome: CallOutcome) => Effect.Effect<Receipt>,
-    fibers: FiberPool.FiberPool
-  ) {
+  constructor(call: string, at: number, payer: Source, reserved: Nano, end: End, fibers: FiberPool.FiberPool) {
     this.call = call
     this.at = at
     this.payer = payer
@@ -174,20 +199,28 @@ class Admitted implements Omit<Admission, typeof admitted> {
   }
 
   settle(measured: Measured): Effect.Effect<Receipt> {
+    return this.settleBeside(measured, none) as Effect.Effect<Receipt>
+  }
+
+  settleBeside(measured: Measured, beside: ReadonlyArray<Statement>): Effect.Effect<Receipt, "lost"> {
     if (this.receipt !== undefined) return Effect.succeed(this.receipt)
     return Effect.flatMap(Clock.currentTimeMillis, (now) =>
       Effect.map(
-        this.end(this.call, {
-          cost: measured.cost,
-          prompt_tokens: measured.prompt_tokens,
-          completion_tokens: measured.completion_tokens,
-          units: measured.units,
-          provider: measured.provider,
-          success: measured.success,
-          error_type: measured.error_type,
-          usage_source: measured.usage_source,
-          latency_ms: Math.max(0, now - this.at)
-        }),
+        this.end(
+          this.call,
+          {
+            cost: measured.cost,
+            prompt_tokens: measured.prompt_tokens,
+            completion_tokens: measured.completion_tokens,
+            units: measured.units,
+            provider: measured.provider,
+            success: measured.success,
+            error_type: measured.error_type,
+            usage_source: measured.usage_source,
+            latency_ms: Math.max(0, now - this.at)
+          },
+          beside
+        ),
         (receipt) => (this.receipt = receipt)
       )
     )
@@ -195,6 +228,10 @@ class Admitted implements Omit<Admission, typeof admitted> {
 
   answer<A>(measured: Measured, value: (receipt: Receipt) => A): Effect.Effect<Metered<A>> {
     return Effect.map(this.settle(measured), (receipt) => ({ value: value(receipt) }) as unknown as Metered<A>)
+  }
+
+  hold<A>(value: A): Effect.Effect<Metered<A>> {
+    return Effect.succeed({ value } as unknown as Metered<A>)
   }
 
   goOn<A>(value: A, rest: Effect.Effect<void>): Effect.Effect<Metered<A>> {

@@ -458,7 +458,9 @@ const usageColumns = [
   "error_type",
   "billing_account_id",
   "billing_source_tenant_id",
-  "billing_source_kind"
+  "billing_source_kind",
+  "billing_source_why",
+  "price"
 ] as const
 
 const usageRow = (seq: number, r: UsageRecord): ReadonlyArray<unknown> => [
@@ -485,5 +487,7 @@ const usageRow = (seq: number, r: UsageRecord): ReadonlyArray<unknown> => [
   r.error_type,
   r.billing_account_id,
   r.billing_source_tenant_id,
-  r.billing_source_kind
+  r.billing_source_kind,
+  r.billing_source_why,
+  r.price ?? null
 ]

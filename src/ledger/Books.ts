@@ -230,7 +230,9 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
     error_type: outcome.error_type,
     billing_account_id: source.billing_account_id,
     billing_source_tenant_id: source.tenant_id,
-    billing_source_kind: source.kind
+    billing_source_kind: source.kind,
+    billing_source_why: source.why,
+    price: facts.price
   })
   return Either.right({ _tag: "Settled", usage_id, collected, balance: balanceOf(after) })
 }

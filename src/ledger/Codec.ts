@@ -1,7 +1,7 @@
 /**
  * Transactions and outcomes as text, to cross to the writer's thread and back. One string costs a fraction of a structured clone
  * of the same objects, and this is done twice for every call. What a call does is written by position; the rest is rare and
- * written as it is, with money as `{ nano: "…" }`.
+ * written as it is, with money as `{ nano: "…" }` and bytes as `{ bytes: "…" }`.
  */
 import type { Outcome, Posting, Result, Source, Transaction, UsageSource } from "./Transaction.ts"
 
@@ -97,14 +97,25 @@ const readOutcome = (coded: Coded): Answered => {
   return { _tag: "Committed", results: [result] }
 }
 
-/** The value with each bigint spelled out. */
+/** The value with each bigint and each piece of bytes spelled out. */
 const spelled = (value: unknown): object =>
-  JSON.parse(JSON.stringify(value, (_, part) => (typeof part === "bigint" ? { nano: `${part}` } : part))) as object
+  JSON.parse(
+    // `this`, since a buffer has been made into something else by the time it is handed over.
+    JSON.stringify(value, function (this: Record<string, unknown>, key, part) {
+      const raw = this[key]
+      if (raw instanceof Uint8Array) return { bytes: Buffer.from(raw).toString("base64") }
+      return typeof part === "bigint" ? { nano: `${part}` } : part
+    })
+  ) as object
 
 const read = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null) return value
   if (Array.isArray(value)) return value.map(read)
   const entries = Object.entries(value)
-  if (entries.length === 1 && entries[0]![0] === "nano") return BigInt(entries[0]![1] as string)
+  if (entries.length === 1) {
+    const [name, text] = entries[0]!
+    if (name === "nano") return BigInt(text as string)
+    if (name === "bytes") return Buffer.from(text as string, "base64")
+  }
   return Object.fromEntries(entries.map(([key, part]) => [key, read(part)]))
 }

@@ -54,6 +54,8 @@ export interface CallFacts {
   readonly endpoint: string
   readonly model: string
   readonly provider: string
+  /** The version of the price that the charge is made by (`prices/PriceVersions`). */
+  readonly price?: string | undefined
 }
 
 /**
@@ -229,4 +231,6 @@ export interface UsageRecord extends CallFacts, Omit<CallOutcome, "provider"> {
   readonly billing_account_id: string
   readonly billing_source_tenant_id: string
   readonly billing_source_kind: "own" | "team"
+  /** Why the payer stood where it did in the order of charging. */
+  readonly billing_source_why: Why
 }

@@ -12,6 +12,8 @@ import mail from "./migrations/0003_mail.ts"
 import organisations from "./migrations/0004_organisations.ts"
 import pooling from "./migrations/0005_pooling.ts"
 import transfers from "./migrations/0006_transfers.ts"
+import explain from "./migrations/0007_explain.ts"
+import idempotency from "./migrations/0008_idempotency.ts"
 
 /** Append only: a database that has applied one never looks at it again. The table is ours, so a host's migrations stay its own. */
 export const migrations = {
@@ -20,7 +22,9 @@ export const migrations = {
   "0003_mail": mail,
   "0004_organisations": organisations,
   "0005_pooling": pooling,
-  "0006_transfers": transfers
+  "0006_transfers": transfers,
+  "0007_explain": explain,
+  "0008_idempotency": idempotency
 }
 
 const table = "tollgate_migrations"

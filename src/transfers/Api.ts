@@ -5,12 +5,10 @@ import { InvalidRequest, RateLimited, TenantMismatch } from "../http/Problems.ts
 import { UserToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { TenantId } from "../kernel/Ids.ts"
+import { IdempotencyKeyInvalid, IdempotencyKeyRequired, IdempotencyKeyReused } from "../idempotency/Problems.ts"
 import { EmailMismatch, InsufficientRole } from "../tenants/Problems.ts"
 import {
   BillingAccountInactive,
-  IdempotencyKeyInvalid,
-  IdempotencyKeyRequired,
-  IdempotencyKeyReused,
   TransferInsufficientCredits,
   TransferInsufficientGiftable,
   TransferInvalid,

@@ -6,10 +6,11 @@ import { Caller } from "../http/Caller.ts"
 import type { CallerFacts } from "../http/Caller.ts"
 import { InvalidRequest, TenantMismatch } from "../http/Problems.ts"
 import { RateLimits } from "../http/RateLimits.ts"
+import { isKey } from "../idempotency/Idempotency.ts"
+import { IdempotencyKeyInvalid, IdempotencyKeyRequired } from "../idempotency/Problems.ts"
 import { envelope } from "../kernel/Envelope.ts"
 import type { TenantId } from "../kernel/Ids.ts"
 import { Created } from "./Api.ts"
-import { IdempotencyKeyInvalid, IdempotencyKeyRequired } from "./Problems.ts"
 import { Transfers } from "./Transfers.ts"
 
 export const TransfersHttp = HttpApiBuilder.group(
@@ -23,7 +24,7 @@ export const TransfersHttp = HttpApiBuilder.group(
           Effect.gen(function* () {
             const key = headers["idempotency-key"]
             if (key === undefined || key === "") return yield* new IdempotencyKeyRequired()
-            if (!/^[A-Za-z0-9_-]{16,128}$/.test(key)) return yield* new IdempotencyKeyInvalid()
+            if (!isKey(key)) return yield* new IdempotencyKeyInvalid()
             const literal = yield* amountIn(yield* Effect.orDie(request.text))
             const { created, transfer } = yield* transfers.create(caller, key, payload, literal)
             return yield* Effect.orDie(

@@ -1,24 +1,6 @@
 /** What the transfer routes refuse. */
 import { Problem } from "../kernel/Problem.ts"
 
-export class IdempotencyKeyRequired extends Problem<IdempotencyKeyRequired>()("IdempotencyKeyRequired", {
-  status: 400,
-  error: "the header Idempotency-Key is required",
-  code: "idempotency_key_required"
-}) {}
-
-export class IdempotencyKeyInvalid extends Problem<IdempotencyKeyInvalid>()("IdempotencyKeyInvalid", {
-  status: 400,
-  error: "the header Idempotency-Key takes 16 to 128 characters of A-Z a-z 0-9 _ -",
-  code: "idempotency_key_invalid"
-}) {}
-
-export class IdempotencyKeyReused extends Problem<IdempotencyKeyReused>()("IdempotencyKeyReused", {
-  status: 409,
-  error: "this Idempotency-Key was used for another request",
-  code: "idempotency_key_reused"
-}) {}
-
 /** A well-typed body that breaks a rule of transfers; `details` names the field and the rule. */
 export class TransferInvalid extends Problem<TransferInvalid>()("TransferInvalid", {
   status: 422,

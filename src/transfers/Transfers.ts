@@ -19,6 +19,7 @@ import { paginated } from "../kernel/Page.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
+import { IdempotencyKeyReused } from "../idempotency/Problems.ts"
 import { Outbox } from "../mail/Outbox.ts"
 import { notice } from "../notifications/Notification.ts"
 import { manages } from "../tenants/Organisation.ts"
@@ -26,7 +27,6 @@ import { EmailMismatch, InsufficientRole } from "../tenants/Problems.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import {
   BillingAccountInactive,
-  IdempotencyKeyReused,
   TransferInsufficientCredits,
   TransferInsufficientGiftable,
   TransferInvalid,

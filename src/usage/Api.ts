@@ -6,7 +6,8 @@ import { Either, UserToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { TenantId } from "../kernel/Ids.ts"
 import { NotAMember } from "../tenants/Problems.ts"
-import { InvalidEndTime, InvalidRollup, InvalidStartTime, TeamPlanRequired } from "./Problems.ts"
+import { Explanation } from "./Explanation.ts"
+import { InvalidEndTime, InvalidRollup, InvalidStartTime, TeamPlanRequired, UsageNotFound } from "./Problems.ts"
 import { RecordPage, RecordsQuery, Rollup, RollupQuery, Summary, SummaryQuery, TeamQuery, TeamUsage } from "./Usage.ts"
 
 const path = Schema.Struct({ tenant_id: TenantId })
@@ -21,6 +22,14 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addError(InvalidRequest)
       .middleware(Either)
       .annotate(OpenApi.Summary, "What the caller's account used in the credential's tenant")
+  )
+  .add(
+    HttpApiEndpoint.get("explain", "/v1/usage/:usage_id/explain")
+      .setPath(Schema.Struct({ usage_id: Schema.String }))
+      .addSuccess(Explanation)
+      .addError(UsageNotFound)
+      .middleware(Either)
+      .annotate(OpenApi.Summary, "A charge computed again: units, price and its version, reservation, payer and why")
   )
   .add(
     HttpApiEndpoint.get("records", "/v1/tenants/:tenant_id/usage")

@@ -5,6 +5,7 @@ import { Caller } from "../http/Caller.ts"
 import { TenantMismatchUsage } from "../http/Problems.ts"
 import { envelope } from "../kernel/Envelope.ts"
 import type { TenantId } from "../kernel/Ids.ts"
+import { Explanations } from "./Explanations.ts"
 import { Records } from "./Records.ts"
 import { Sums } from "./Sums.ts"
 import { TeamUsage } from "./TeamUsage.ts"
@@ -16,8 +17,10 @@ export const UsageHttp = HttpApiBuilder.group(
     const records = yield* Records
     const sums = yield* Sums
     const team = yield* TeamUsage
+    const explanations = yield* Explanations
     return handlers
       .handle("summary", ({ urlParams }) => Effect.flatMap(Caller, (caller) => sums.summary(caller, urlParams)))
+      .handle("explain", ({ path }) => Effect.flatMap(Caller, (caller) => explanations.of(caller, path.usage_id)))
       .handle("records", ({ path, urlParams }) => answer(path, (tenant) => records.page(tenant, urlParams)))
       .handle("rollup", ({ path, urlParams }) => answer(path, (tenant) => sums.rollup(tenant, urlParams)))
       .handle("team", ({ path, urlParams }) =>

@@ -22,3 +22,10 @@ export class TeamPlanRequired extends Problem<TeamPlanRequired>()("TeamPlanRequi
   error: "team usage needs an active team plan",
   code: "team_plan_required"
 }) {}
+
+/** Unknown, or neither made nor paid by the credential's tenant. */
+export class UsageNotFound extends Problem<UsageNotFound>()("UsageNotFound", {
+  status: 404,
+  error: "no such usage record",
+  code: "usage_not_found"
+}) {}

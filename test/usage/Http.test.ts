@@ -12,6 +12,8 @@ import { Either, UserToken } from "../../src/http/Security.ts"
 import { usd } from "../../src/kernel/Money.ts"
 import { UsageApi } from "../../src/usage/Api.ts"
 import { UsageHttp } from "../../src/usage/Http.ts"
+import { Explanations } from "../../src/usage/Explanations.ts"
+import { PriceVersions } from "../../src/prices/PriceVersions.ts"
 import { Records } from "../../src/usage/Records.ts"
 import { Sums } from "../../src/usage/Sums.ts"
 import { TeamUsage } from "../../src/usage/TeamUsage.ts"
@@ -39,7 +41,8 @@ const api = HttpApi.make("tollgate").add(UsageApi).add(BillingApi)
 const layer = HttpApiBuilder.api(api).pipe(
   Layer.provide([UsageHttp, BillingHttp]),
   Layer.provideMerge(credentials),
-  Layer.provide([Records.layer, TeamUsage.layer, BillingAccounts.layer]),
+  Layer.provide([Records.layer, TeamUsage.layer, BillingAccounts.layer, Explanations.layer]),
+  Layer.provide(PriceVersions.layer),
   Layer.provide(Sums.layer),
   Layer.provideMerge(
     Layer.mergeAll(HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer, HttpServer.layerContext)

@@ -1,0 +1,34 @@
+/** What an Idempotency-Key may be refused for. */
+import { Problem } from "../kernel/Problem.ts"
+
+export class IdempotencyKeyRequired extends Problem<IdempotencyKeyRequired>()("IdempotencyKeyRequired", {
+  status: 400,
+  error: "the header Idempotency-Key is required",
+  code: "idempotency_key_required"
+}) {}
+
+export class IdempotencyKeyInvalid extends Problem<IdempotencyKeyInvalid>()("IdempotencyKeyInvalid", {
+  status: 400,
+  error: "the header Idempotency-Key takes 16 to 128 characters of A-Z a-z 0-9 _ -",
+  code: "idempotency_key_invalid"
+}) {}
+
+export class IdempotencyKeyReused extends Problem<IdempotencyKeyReused>()("IdempotencyKeyReused", {
+  status: 409,
+  error: "this Idempotency-Key was used for another request",
+  code: "idempotency_key_reused"
+}) {}
+
+/** The first request with this key has no answer yet. */
+export class IdempotencyInFlight extends Problem<IdempotencyInFlight>()("IdempotencyInFlight", {
+  status: 409,
+  error: "the first request with this Idempotency-Key is still in flight",
+  code: "idempotency_in_flight"
+}) {}
+
+/** The call was made, and charged if it cost anything; what it answered was not kept. */
+export class IdempotencyAnswerLost extends Problem<IdempotencyAnswerLost>()("IdempotencyAnswerLost", {
+  status: 409,
+  error: "the call with this Idempotency-Key was made once, but its answer was not kept: see its usage record",
+  code: "idempotency_answer_lost"
+}) {}

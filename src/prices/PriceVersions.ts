@@ -1,0 +1,63 @@
+/**
+ * The prices that charges were made by, each kept under an id that is made from it: a record names the version, and a charge can
+ * be computed again years later, whatever the price is then.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Context, Effect, Layer } from "effect"
+import { createHash } from "node:crypto"
+import type { Nano } from "../kernel/Money.ts"
+import { charge } from "../kernel/Price.ts"
+import type { UnitPrice } from "../kernel/Price.ts"
+import { statement } from "../ledger/Transaction.ts"
+import { Writer } from "../ledger/Writer.ts"
+
+/** Which figure of a usage record is multiplied. */
+export type Quantity = "prompt_tokens" | "completion_tokens" | "units"
+
+/** So much for each unit of that figure. */
+export interface PriceLine {
+  readonly quantity: Quantity
+  /** What one of it is called: `token`, `second`, `image`. */
+  readonly unit: string
+  readonly price: UnitPrice
+}
+
+interface Contract {
+  /** The id of the version, which is on disk when this returns. Asked again it costs a look into memory. */
+  readonly of: (lines: ReadonlyArray<PriceLine>) => Effect.Effect<string>
+  readonly find: (id: string) => Effect.Effect<ReadonlyArray<PriceLine> | undefined>
+}
+
+export class PriceVersions extends Context.Tag("tollgate/prices/PriceVersions")<PriceVersions, Contract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(PriceVersions, make))
+}
+
+/** What the lines come to for a call's figures. */
+export const priced = (lines: ReadonlyArray<PriceLine>, figures: Readonly<Record<Quantity, number>>): Nano =>
+  charge(lines.map(({ price, quantity }) => ({ units: figures[quantity], price })))
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const writer = yield* Writer
+  const known = new Set<string>()
+
+  const of = Effect.fnUntraced(function* (lines: ReadonlyArray<PriceLine>) {
+    const text = JSON.stringify(lines.map(({ price, quantity, unit }) => ({ quantity, unit, price: `${price}` })))
+    const id = createHash("sha256").update(text).digest("hex").slice(0, 16)
+    if (known.has(id)) return id
+    const now = yield* Clock.currentTimeMillis
+    const kept = sql`INSERT INTO price_versions (id, lines, first_used_at) VALUES (${id}, ${text}, ${now}) ON CONFLICT DO NOTHING`
+    yield* Effect.orDie(writer.submit({ postings: [], statements: [statement(kept)] }))
+    known.add(id)
+    return id
+  })
+
+  const find = Effect.fnUntraced(function* (id: string) {
+    const [row] = yield* Effect.orDie(sql<{ lines: string }>`SELECT lines FROM price_versions WHERE id = ${id}`)
+    if (row === undefined) return undefined
+    const lines = JSON.parse(row.lines) as ReadonlyArray<Omit<PriceLine, "price"> & { readonly price: string }>
+    return lines.map((line): PriceLine => ({ ...line, price: BigInt(line.price) as UnitPrice }))
+  })
+
+  return { of, find } satisfies Contract
+})

@@ -1,0 +1,18 @@
+/** What it takes to explain a charge: the version of its price, and why its payer stood where it did. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Effect } from "effect"
+
+const tables = [
+  `ALTER TABLE usage_records ADD COLUMN billing_source_why TEXT`,
+  `ALTER TABLE usage_records ADD COLUMN price TEXT`,
+  // `lines` is a JSON list of `{ quantity, unit, usd }`; `id` is made from it, so a price that comes back is the same version.
+  `CREATE TABLE price_versions (
+    id TEXT PRIMARY KEY,
+    lines TEXT NOT NULL,
+    first_used_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID`
+]
+
+export default Effect.flatMap(SqlClient, (sql) =>
+  Effect.forEach(tables, (table) => sql.unsafe(table), { discard: true })
+)

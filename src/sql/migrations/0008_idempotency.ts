@@ -1,0 +1,26 @@
+/** Idempotency-Keys of metered calls, each with the answer that it is replayed with. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Effect } from "effect"
+
+const tables = [
+  // `call` is set from the admission on: without one, no provider was reached.
+  `CREATE TABLE idempotency_keys (
+    tenant_id TEXT NOT NULL,
+    account_id TEXT NOT NULL,
+    key TEXT NOT NULL,
+    request_hash TEXT NOT NULL,
+    run TEXT NOT NULL,
+    call TEXT,
+    status INTEGER,
+    headers TEXT,
+    body BLOB,
+    created_at INTEGER NOT NULL,
+    answered_at INTEGER,
+    PRIMARY KEY (tenant_id, account_id, key)
+  ) STRICT`,
+  `CREATE INDEX idempotency_keys_age ON idempotency_keys (created_at)`
+]
+
+export default Effect.flatMap(SqlClient, (sql) =>
+  Effect.forEach(tables, (table) => sql.unsafe(table), { discard: true })
+)

@@ -1,0 +1,121 @@
+/** Explains charges: computes each again from its record and the version of its price. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Context, Effect, Layer } from "effect"
+import type { CallerFacts } from "../http/Caller.ts"
+import { fromRow, toDecimal } from "../kernel/Money.ts"
+import * as Price from "../kernel/Price.ts"
+import type { UnitPrice } from "../kernel/Price.ts"
+import type { Why } from "../ledger/Transaction.ts"
+import { because } from "./Explanation.ts"
+import type { Explanation } from "./Explanation.ts"
+import { priced, PriceVersions } from "../prices/PriceVersions.ts"
+import { UsageNotFound } from "./Problems.ts"
+
+interface Contract {
+  /** For the tenant that called, and for the one that paid. */
+  readonly of: (caller: CallerFacts, usage_id: string) => Effect.Effect<Explanation, UsageNotFound>
+}
+
+export class Explanations extends Context.Tag("tollgate/usage/Explanations")<Explanations, Contract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Explanations, make))
+}
+
+interface Row {
+  readonly id: string
+  readonly at: number
+  readonly tenant_id: string
+  readonly endpoint: string
+  readonly model: string
+  readonly provider: string
+  readonly success: number
+  readonly error_type: string | null
+  readonly usage_source: string
+  readonly prompt_tokens: number
+  readonly completion_tokens: number
+  readonly units: number
+  readonly cost: string
+  readonly uncollected: string
+  readonly reserved: string
+  readonly billing_account_id: string
+  readonly billing_source_tenant_id: string
+  readonly billing_source_kind: "own" | "team"
+  readonly billing_source_why: Why | null
+  readonly price: string | null
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const versions = yield* PriceVersions
+
+  const of = Effect.fn("Explanations.of")(function* (caller: CallerFacts, usage_id: string) {
+    const [row] = yield* Effect.orDie(
+      sql<Row>`SELECT id, at, tenant_id, endpoint, model, provider, success, error_type, usage_source, prompt_tokens,
+          completion_tokens, units, CAST(cost AS TEXT) AS cost, CAST(uncollected AS TEXT) AS uncollected,
+          CAST(reserved AS TEXT) AS reserved, billing_account_id, billing_source_tenant_id, billing_source_kind,
+          billing_source_why, price
+        FROM usage_records WHERE id = ${usage_id}`
+    )
+    if (
+      row === undefined ||
+      (row.tenant_id !== caller.tenant_id && row.billing_source_tenant_id !== caller.tenant_id)
+    ) {
+      return yield* new UsageNotFound()
+    }
+    const lines = row.price === null ? undefined : yield* versions.find(row.price)
+    return explained(row, row.price, lines ?? [])
+  })
+
+  return { of } satisfies Contract
+})
+
+const explained = (row: Row, version: string | null, lines: Parameters<typeof priced>[0]): Explanation => {
+  const charged = fromRow(row.cost)
+  const uncollected = fromRow(row.uncollected)
+  // A failed call costs nothing, unless what it reported before it broke was charged.
+  const free = row.success === 0 && charged === 0n && uncollected === 0n
+  const computed = free || version === null ? charged + uncollected : priced(lines, row)
+  const paid = `${toDecimal(charged)} USD was charged to the ${row.billing_source_kind} account`
+  const why = row.billing_source_why
+  return {
+    usage_id: row.id,
+    timestamp: row.at,
+    endpoint: row.endpoint,
+    model: row.model,
+    provider: row.provider,
+    success: row.success === 1,
+    error_type: row.error_type,
+    usage_source: row.usage_source,
+    price:
+      version === null
+        ? null
+        : {
+            version,
+            lines: lines.map(({ price, quantity, unit }) => ({
+              quantity: row[quantity],
+              unit: quantity === "units" ? unit : `${quantity.slice(0, quantity.indexOf("_"))} ${unit}`,
+              unit_price_usd: Price.toDecimal(price),
+              amount_usd: Price.toDecimal((BigInt(row[quantity]) * price) as UnitPrice)
+            }))
+          },
+    computed_usd: computed,
+    reserved_usd: fromRow(row.reserved),
+    charged_usd: charged,
+    uncollected_usd: uncollected,
+    payer: {
+      billing_account_id: row.billing_account_id,
+      tenant_id: row.billing_source_tenant_id,
+      kind: row.billing_source_kind,
+      why,
+      because: why === null ? "" : because[why]
+    },
+    summary: free
+      ? `The call failed (${row.error_type ?? "no reason is known"}), and a failed call costs nothing.`
+      : `${paid}${why === null ? "" : `, since ${because[why]}`}.` +
+        (uncollected === 0n
+          ? ""
+          : ` ${toDecimal(uncollected)} USD more was due, but there was nothing left to pay it with.`) +
+        (row.usage_source === "estimated"
+          ? " The provider's figures were missing or could not be true; these are estimates."
+          : "")
+  }
+}
