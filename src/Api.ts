@@ -4,6 +4,7 @@ import { AuthApi } from "./auth/Api.ts"
 import { BillingApi } from "./billing/Api.ts"
 import { InternalError } from "./http/Problems.ts"
 import { ChatApi } from "./chat/Api.ts"
+import { DecisionsApi } from "./decisions/Api.ts"
 import { NotificationsApi } from "./notifications/Api.ts"
 import { OpsApi } from "./ops/Api.ts"
 import { PoolingApi } from "./pooling/Api.ts"
@@ -25,6 +26,7 @@ export class Api extends HttpApi.make("tollgate")
   .add(PoolingApi)
   .add(UsageApi)
   .add(ChatApi)
+  .add(DecisionsApi)
   .add(NotificationsApi)
   .add(OpsApi)
   .add(SandboxApi)

@@ -15,6 +15,8 @@ import { BillingAccounts } from "./billing/BillingAccounts.ts"
 import { BillingHttp } from "./billing/Http.ts"
 import { Chat } from "./chat/Chat.ts"
 import { ChatHttp } from "./chat/Http.ts"
+import { Decisions } from "./decisions/Decisions.ts"
+import { DecisionsHttp } from "./decisions/Http.ts"
 import { Gate } from "./gate/Gate.ts"
 import { Express } from "./http/Express.ts"
 import { Frame } from "./http/Frame.ts"
@@ -48,6 +50,7 @@ import { UsageHttp } from "./usage/Http.ts"
 /** Every room's service, and below it what it is made of. */
 export const domains = Layer.mergeAll(
   Chat.layer,
+  Decisions.layer,
   Records.layer,
   Explanations.layer,
   TeamUsage.layer,
@@ -81,6 +84,7 @@ const api = HttpApiBuilder.api(Api).pipe(
     AuthHttp,
     BillingHttp,
     ChatHttp,
+    DecisionsHttp,
     NotificationsHttp,
     OpsHttp,
     OrganisationsHttp,
@@ -108,10 +112,13 @@ export const express = Layer.effect(
   Effect.gen(function* () {
     const credentials = yield* Credentials
     const chat = yield* Chat
+    const decisions = yield* Decisions
     const either = (inbound: Inbound) => credentials.either(inbound.header("authorization"))
     return {
       "POST /v1/chat/completions": (inbound) => Effect.flatMap(either(inbound), (caller) => chat.chat(caller, inbound)),
-      "POST /v1/completions": (inbound) => Effect.flatMap(either(inbound), (caller) => chat.completion(caller, inbound))
+      "POST /v1/completions": (inbound) =>
+        Effect.flatMap(either(inbound), (caller) => chat.completion(caller, inbound)),
+      "POST /v1/decisions": (inbound) => Effect.flatMap(either(inbound), (caller) => decisions.decide(caller, inbound))
     }
   })
 )

@@ -5,6 +5,7 @@
 import { Config, ConfigError, Context, Effect, Either, LogLevel, ParseResult, Redacted, Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { UsdPer } from "./kernel/Price.ts"
+import type { UnitPrice } from "./kernel/Price.ts"
 import { Usd } from "./kernel/Money.ts"
 
 // ---- the file -------------------------------------------------------------------------------------------------------------
@@ -55,6 +56,21 @@ const ModelEntry = Schema.Struct({
   upstreams: Schema.NonEmptyArray(Schema.Struct({ upstream: NonEmpty, model: Schema.optional(NonEmpty) }))
 })
 
+const DecisionEntry = Schema.Struct({
+  upstream: NonEmpty,
+  /** Below the upstream's address. */
+  path: Schema.optionalWith(NonEmpty, { default: () => "/v1/systemone" }),
+  /** What the upstream calls the model that is served. */
+  model: NonEmpty,
+  /** What callers may call it; the first is the default. */
+  spellings: Schema.optionalWith(Schema.NonEmptyArray(NonEmpty), {
+    default: () => ["jev-1.13", "jev-1.13.0", "jev-latest"] as const
+  }),
+  price: Schema.optionalWith(Schema.Struct({ input_usd_per_million: UsdPer(1_000_000) }), {
+    default: () => ({ input_usd_per_million: 42_000_000_000n as UnitPrice })
+  })
+})
+
 const MailServer = Schema.Struct({
   host: NonEmpty,
   /** 465 with `secure`, else 587. */
@@ -90,6 +106,8 @@ export const ConfigFile = Schema.Struct({
   models: Schema.optionalWith(Schema.Array(ModelEntry), { default: () => [] }),
   /** The model behind `auto`. */
   auto: Schema.optional(NonEmpty),
+  /** The decision model; without it the decisions route answers 503. */
+  decisions: Schema.optional(DecisionEntry),
   prices: Schema.optionalWith(Schema.Struct({ default_new_credits: Usd, default_registration_credits: Usd }), {
     default: () => ({ default_new_credits: 0n, default_registration_credits: 0n })
   })
@@ -98,6 +116,9 @@ export const ConfigFile = Schema.Struct({
   .pipe(
     Schema.filter((file) => {
       const issues: Array<Schema.FilterIssue> = []
+      const named = (path: ReadonlyArray<string | number>, upstream: string) => {
+        if (!Object.hasOwn(file.upstreams, upstream)) issues.push({ path, message: `there is no upstream ${upstream}` })
+      }
       const models = new Set<string>()
       for (const [i, model] of file.models.entries()) {
         if (models.has(model.id) || model.id === "auto") {
@@ -105,14 +126,10 @@ export const ConfigFile = Schema.Struct({
         }
         models.add(model.id)
         for (const [j, { upstream }] of model.upstreams.entries()) {
-          if (!Object.hasOwn(file.upstreams, upstream)) {
-            issues.push({
-              path: ["models", i, "upstreams", j, "upstream"],
-              message: `there is no upstream ${upstream}`
-            })
-          }
+          named(["models", i, "upstreams", j, "upstream"], upstream)
         }
       }
+      if (file.decisions !== undefined) named(["decisions", "upstream"], file.decisions.upstream)
       if (file.auto !== undefined && !models.has(file.auto)) {
         issues.push({ path: ["auto"], message: `there is no model ${file.auto}` })
       }
@@ -157,6 +174,8 @@ export interface EnvironmentFacts {
   readonly service_name: string | undefined
   readonly key_prefix: string
   readonly log_level: LogLevel.LogLevel
+  /** Parts of the sandbox that are switched off. */
+  readonly sandbox_without: ReadonlyArray<"payments" | "decisions">
   /** The secret by which keys and tokens are hashed and sealed; a file in `data_dir` holds one if this does not. */
   readonly secret: Redacted.Redacted | undefined
 }
@@ -202,6 +221,11 @@ const read = <A>(
     })
   )
 
+const onOrOff = (name: string): Config.Config<boolean> =>
+  read(name, "on", "on or off", (text) =>
+    text === "on" ? { is: true } : text === "off" ? { is: false } : undefined
+  ).pipe(Config.map(({ is }) => is))
+
 const portOf = (text: string): number | undefined =>
   /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
 
@@ -217,10 +241,16 @@ export const environment: Config.Config<EnvironmentFacts> = Config.all({
   // Keys are told apart by their dashes, so a prefix has none.
   key_prefix: read("KEY_PREFIX", "svc", "letters and digits", (text) => /^[A-Za-z0-9]+$/.exec(text)?.[0]),
   log_level: read("LOG_LEVEL", "info", `one of ${Object.keys(logLevels).join(", ")}`, logLevelOf),
+  payments: onOrOff("SANDBOX_PAYMENTS"),
+  decisions: onOrOff("SANDBOX_DECISIONS"),
   secret: optional(Config.redacted("TOLLGATE_SECRET"))
 }).pipe(
-  Config.mapOrFail(({ url, ...rest }) =>
-    Either.map(databaseFile(url, rest.data_dir), (database) => ({ ...rest, database }))
+  Config.mapOrFail(({ decisions, payments, url, ...rest }) =>
+    Either.map(databaseFile(url, rest.data_dir), (database) => ({
+      ...rest,
+      database,
+      sandbox_without: [...(payments ? [] : ["payments" as const]), ...(decisions ? [] : ["decisions" as const])]
+    }))
   )
 )
 

@@ -12,6 +12,8 @@ import { Brand } from "./Brand.ts"
 import { Models } from "./chat/Model.ts"
 import { ConfigProblem, upstreamKey, variable } from "./Config.ts"
 import type { ConfigFile, EnvironmentFacts } from "./Config.ts"
+import { ConfiguredDecisionModel } from "./decisions/Decision.ts"
+import type { DecisionModel } from "./decisions/Decision.ts"
 import { Writer } from "./ledger/Writer.ts"
 import { PriceList } from "./prices/PriceList.ts"
 import * as Sql from "./sql/Sql.ts"
@@ -43,6 +45,7 @@ export const settings = (environment: EnvironmentFacts, file: ConfigFile) =>
     }),
     Layer.succeed(PriceList, file.prices),
     Layer.succeed(Models, { models: file.models.map(modelOf), auto: file.auto }),
+    Layer.succeed(ConfiguredDecisionModel, decisionModel(file)),
     Layer.succeed(IdentityProviders, file.identity),
     Layer.succeed(Clients, file.clients),
     upstreams(file),
@@ -64,6 +67,9 @@ const modelOf = (entry: ConfigFile["models"][number]): (typeof Models.Service)["
   completion_price: entry.price.completion_usd_per_million,
   routes: entry.upstreams.map(({ model, upstream }) => ({ upstream, model: model ?? entry.id }))
 })
+
+const decisionModel = ({ decisions }: ConfigFile): DecisionModel | undefined =>
+  decisions === undefined ? undefined : { ...decisions, input_price: decisions.price.input_usd_per_million }
 
 const upstreams = (file: ConfigFile) =>
   Layer.unwrapEffect(

@@ -70,7 +70,7 @@ const serveSandbox = (facts: EnvironmentFacts) =>
           "Serve the world with a configuration file (--config)."
       })
     }
-    const sandbox = yield* Sandbox.make({ data_dir: facts.data_dir })
+    const sandbox = yield* Sandbox.make({ data_dir: facts.data_dir, without: facts.sandbox_without })
     const file = yield* decodeFile(sandbox.configuration, "the sandbox's configuration")
     const { client_id, control, issuer, oauth_client, service_client_id } = sandbox
     const info = { issuer, control, client_id, service_client_id, oauth_client }

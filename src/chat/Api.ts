@@ -2,15 +2,11 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { InsufficientCredits } from "../gate/Problems.ts"
+import { ReadsOwnBody } from "../http/Frame.ts"
 import { InvalidRequest, PayloadTooLarge } from "../http/Problems.ts"
 import { Either } from "../http/Security.ts"
-import {
-  IdempotencyAnswerLost,
-  IdempotencyInFlight,
-  IdempotencyKeyInvalid,
-  IdempotencyKeyReused
-} from "../idempotency/Problems.ts"
-import { UpstreamBusy, UpstreamFailed, UpstreamRejected } from "../upstream/Problems.ts"
+import { IdempotencyRefusal } from "../idempotency/Problems.ts"
+import { UpstreamRefusal } from "../upstream/Problems.ts"
 import { ChatRequest, CompletionRequest } from "./Prompt.ts"
 
 /** USD a token as a decimal text; `-1` where the price depends on the model that is chosen. */
@@ -65,6 +61,7 @@ export class ChatApi extends HttpApiGroup.make("chat")
       .setPayload(ChatRequest)
       .addSuccess(ChatAnswer)
       .addSuccess(EventStream)
+      .annotate(ReadsOwnBody, true)
       .annotate(OpenApi.Summary, "Chat completion, streamed or not; fields unknown here pass through to the model")
   )
   .add(
@@ -72,17 +69,13 @@ export class ChatApi extends HttpApiGroup.make("chat")
       .setPayload(CompletionRequest)
       .addSuccess(CompletionAnswer)
       .addSuccess(EventStream)
+      .annotate(ReadsOwnBody, true)
       .annotate(OpenApi.Summary, "Text completion (legacy), streamed or not")
   )
   .add(HttpApiEndpoint.get("models", "/v1/models").addSuccess(ModelList))
   .addError(InvalidRequest)
   .addError(PayloadTooLarge)
   .addError(InsufficientCredits)
-  .addError(IdempotencyKeyInvalid)
-  .addError(IdempotencyKeyReused)
-  .addError(IdempotencyInFlight)
-  .addError(IdempotencyAnswerLost)
-  .addError(UpstreamRejected)
-  .addError(UpstreamBusy)
-  .addError(UpstreamFailed)
+  .addError(IdempotencyRefusal)
+  .addError(UpstreamRefusal)
   .middleware(Either) {}

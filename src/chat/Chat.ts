@@ -12,7 +12,8 @@ import type { Reply } from "../http/Reply.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
 import { toDecimal } from "../kernel/Money.ts"
-import { UpstreamBusy, UpstreamFailed, UpstreamRejected } from "../upstream/Problems.ts"
+import { failed, parse, refused } from "../upstream/Failures.ts"
+import type { UpstreamProblem } from "../upstream/Failures.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
 import type { Upstream } from "../upstream/Upstreams.ts"
 import * as Wire from "../upstream/Wire.ts"
@@ -25,7 +26,6 @@ import * as Relay from "./Relay.ts"
 import { costOf, estimated, ofProvider, priceLines } from "./Tokens.ts"
 import type { Tokens } from "./Tokens.ts"
 
-type UpstreamProblem = UpstreamRejected | UpstreamBusy | UpstreamFailed
 export type ChatProblem = InvalidRequest | PayloadTooLarge | InsufficientCredits | IdempotencyProblem | UpstreamProblem
 
 interface Contract {
@@ -151,12 +151,12 @@ const complete: Answer = Effect.fnUntraced(function* (upstream, request, admissi
   inbound.onGone(() => setTimeout(() => abort.abort?.(), Relay.readOnFor).unref())
   const answer = yield* Effect.catchAll(
     upstream.wire(admission).exchange(request, answerBytesMax, abort),
-    ({ reason }) => failed(inbound, upstream, reason)
+    ({ reason }) => failed(upstream.name, reason, inbound.request_id)
   )
   const text = answer.body.toString("utf8")
-  if (answer.status < 200 || answer.status > 299) return yield* refused(inbound, upstream, answer, text)
+  if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, inbound.request_id)
   const parsed = parse(text)
-  if (parsed === undefined) return yield* failed(inbound, upstream, "its answer is not a JSON object")
+  if (parsed === undefined) return yield* failed(upstream.name, "its answer is not a JSON object", inbound.request_id)
 
   const tokens = ofProvider(parsed.usage) ?? estimated(prompt.prompt_tokens_max, answerTokens(parsed.choices))
   return yield* admission.answer(measured(model, tokens, upstream), ({ collected }) => ({
@@ -167,11 +167,11 @@ const complete: Answer = Effect.fnUntraced(function* (upstream, request, admissi
 })
 
 const stream: Answer = Effect.fnUntraced(function* (upstream, request, admission, model, prompt, inbound) {
-  const unreachable = ({ reason }: Wire.Unreachable) => failed(inbound, upstream, reason)
+  const unreachable = ({ reason }: Wire.Unreachable) => failed(upstream.name, reason, inbound.request_id)
   const answer = yield* Effect.catchAll(upstream.wire(admission).open(request), unreachable)
   if (answer.status < 200 || answer.status > 299) {
     const whole = yield* Effect.catchAll(Wire.collect(answer, refusalBytesMax), unreachable)
-    return yield* refused(inbound, upstream, whole, whole.body.toString("utf8"))
+    return yield* refused(upstream.name, whole, inbound.request_id)
   }
   const relay = Relay.make(answer, prompt)
   const settled = Effect.flatMap(relay.ended, (ending) =>
@@ -231,53 +231,3 @@ const unknownModel = (name: string) =>
     error: `model: there is no model ${JSON.stringify(name.slice(0, 100))}; GET /v1/models lists them`,
     details: { field: "model", rule: "a model of GET /v1/models" }
   })
-
-/** The operator reads why; the caller only that. */
-const failed = (inbound: Inbound, upstream: Upstream, reason: string): Effect.Effect<never, UpstreamFailed> =>
-  Effect.logWarning("an upstream failed").pipe(
-    Effect.annotateLogs({
-      upstream: upstream.name,
-      reason,
-      ...(inbound.request_id !== undefined && { request_id: inbound.request_id })
-    }),
-    Effect.andThen(new UpstreamFailed())
-  )
-
-/** An upstream's own refusal. Its words are passed on only where they speak of the request. */
-const refused = (
-  inbound: Inbound,
-  upstream: Upstream,
-  { headers, status }: Wire.Whole,
-  text: string
-): Effect.Effect<never, UpstreamProblem> => {
-  if (status === 400 || status === 404 || status === 413 || status === 422) {
-    const message = messageOf(parse(text))
-    return new UpstreamRejected(message === undefined ? {} : { error: message })
-  }
-  if (status === 429) {
-    const after = Number(Wire.header(headers, "retry-after"))
-    return new UpstreamBusy(Number.isFinite(after) && after >= 0 ? { retry_after: Math.ceil(after) } : {})
-  }
-  return failed(inbound, upstream, `status ${status}`)
-}
-
-const parse = (text: string): Record<string, unknown> | undefined => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** The message in the error bodies that are common: `{ error: { message } }`, `{ error }`, `{ message }`, `{ detail }`. */
-const messageOf = (body: Record<string, unknown> | undefined): string | undefined => {
-  const error = body?.error
-  const message =
-    typeof error === "object" && error !== null
-      ? (error as Record<string, unknown>).message
-      : (error ?? body?.message ?? body?.detail)
-  return typeof message === "string" ? message.slice(0, 2_000) : undefined
-}

@@ -1,9 +1,7 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
-import { Caller } from "../http/Caller.ts"
-import * as Inbound from "../http/Inbound.ts"
-import * as Reply from "../http/Reply.ts"
+import { raw } from "../http/Raw.ts"
 import { toDecimal } from "../kernel/Price.ts"
 import { Chat } from "./Chat.ts"
 import { Models } from "./Model.ts"
@@ -16,14 +14,8 @@ export const ChatHttp = HttpApiBuilder.group(
     const chat = yield* Chat
     const models = listed(yield* Models)
     return handlers
-      .handleRaw("chat", ({ request }) =>
-        Effect.flatMap(Caller, (caller) => Effect.map(chat.chat(caller, Inbound.ofRequest(request)), Reply.toResponse))
-      )
-      .handleRaw("completion", ({ request }) =>
-        Effect.flatMap(Caller, (caller) =>
-          Effect.map(chat.completion(caller, Inbound.ofRequest(request)), Reply.toResponse)
-        )
-      )
+      .handleRaw("chat", raw(chat.chat))
+      .handleRaw("completion", raw(chat.completion))
       .handle("models", () => Effect.succeed(models))
   })
 )

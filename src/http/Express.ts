@@ -30,7 +30,9 @@ export type Lane = (request: IncomingMessage, response: ServerResponse) => boole
 
 export const lane = (routes: ExpressRoutes, observe: Observe): Effect.Effect<Lane, never, Scope.Scope> =>
   Effect.map(drained, (fibers) => (request, response) => {
-    const key = `${request.method} ${request.url}`
+    const url = request.url!
+    const query = url.indexOf("?")
+    const key = `${request.method} ${query === -1 ? url : url.slice(0, query)}`
     const handler = Object.hasOwn(routes, key) ? routes[key] : undefined
     if (handler === undefined) return false
     const id = RequestId.next()

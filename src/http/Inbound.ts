@@ -11,6 +11,8 @@ export interface Inbound {
    */
   readonly request_id: string | undefined
   readonly header: (name: string) => string | undefined
+  /** What stands behind the `?`. */
+  readonly query: () => URLSearchParams
   /** The body, refused above `limit` bytes, whether its length was declared or not. */
   readonly read: (limit: number) => Effect.Effect<Buffer, PayloadTooLarge | InvalidRequest>
   /** Calls back once, if the client leaves before its answer is complete. */
@@ -26,6 +28,7 @@ export const ofNode = (request: IncomingMessage, response: ServerResponse, reque
     const value = request.headers[name]
     return typeof value === "string" ? value : value?.[0]
   },
+  query: () => queryOf(request.url),
   read: (limit) => readNode(request, limit),
   onGone: (listener) => {
     response.once("close", () => {
@@ -42,6 +45,7 @@ export const ofRequest = (request: HttpServerRequest.HttpServerRequest): Inbound
   return {
     request_id: undefined,
     header: (name) => request.headers[name],
+    query: () => queryOf(request.url),
     read: (limit) =>
       Effect.flatMap(
         Effect.mapError(request.arrayBuffer, () => unreadable()),
@@ -49,6 +53,11 @@ export const ofRequest = (request: HttpServerRequest.HttpServerRequest): Inbound
       ),
     onGone: (listener) => web.signal?.addEventListener("abort", listener, { once: true })
   }
+}
+
+const queryOf = (url = ""): URLSearchParams => {
+  const at = url.indexOf("?")
+  return new URLSearchParams(at === -1 ? "" : url.slice(at + 1))
 }
 
 const nodeOf = (request: HttpServerRequest.HttpServerRequest) => {

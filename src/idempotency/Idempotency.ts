@@ -18,11 +18,7 @@ import type { Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import { IdempotencyAnswerLost, IdempotencyInFlight, IdempotencyKeyInvalid, IdempotencyKeyReused } from "./Problems.ts"
 
-export type IdempotencyProblem =
-  | IdempotencyKeyInvalid
-  | IdempotencyKeyReused
-  | IdempotencyInFlight
-  | IdempotencyAnswerLost
+export type IdempotencyProblem = IdempotencyKeyInvalid | IdempotencyKeyReused | IdempotencyInFlight
 
 /** For the claim of the call: ties the key to it. */
 export type Beside = (call: string) => ReadonlyArray<Statement>
@@ -63,6 +59,8 @@ export class Idempotency extends Context.Tag("tollgate/idempotency/Idempotency")
 
 interface Row {
   readonly request_hash: string
+  /** The call that it was used for, once that was admitted. */
+  readonly call: string | null
   readonly status: number | null
   readonly headers: string | null
   readonly body: Uint8Array | null
@@ -83,13 +81,12 @@ const make = Effect.gen(function* () {
   const write = (template: Parameters<typeof statement>[0]) =>
     Effect.orDie(writer.submit({ postings: [], statements: [statement(template)] }))
 
-  /** A key in hand: whose it is, and whether its call has been admitted. */
+  /** A key in hand. */
   const taken = (caller: CallerFacts, key: string) => {
     const mine = sql`tenant_id = ${caller.tenant_id} AND account_id = ${caller.account_id} AND key = ${key}`
-    let admitted = false
     return {
       find: Effect.map(
-        Effect.orDie(sql<Row>`SELECT request_hash, status, headers, body FROM idempotency_keys WHERE ${mine}`),
+        Effect.orDie(sql<Row>`SELECT request_hash, call, status, headers, body FROM idempotency_keys WHERE ${mine}`),
         ([row]) => row
       ),
       take: (request_hash: string) =>
@@ -106,11 +103,9 @@ const make = Effect.gen(function* () {
             ]
           })
         ),
-      beside: (call: string): ReadonlyArray<Statement> => {
-        admitted = true
-        return [statement(sql`UPDATE idempotency_keys SET call = ${call} WHERE ${mine}`)]
-      },
-      wasAdmitted: () => admitted,
+      beside: (call: string): ReadonlyArray<Statement> => [
+        statement(sql`UPDATE idempotency_keys SET call = ${call} WHERE ${mine}`)
+      ],
       release: write(sql`DELETE FROM idempotency_keys WHERE ${mine}`),
       keep: ({ body, headers, status }: Reply.Reply & { readonly body: string | Buffer }) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) =>
@@ -150,7 +145,7 @@ const make = Effect.gen(function* () {
         if (over) return done()
         over = true
         const answer = chunks === undefined ? lost : { ...reply, body: Buffer.concat(chunks) }
-        Runtime.runCallback(runtime)(key.keep(answer), { onExit: done })
+        Runtime.runCallback(runtime)(key.keep(answer), { onExit: () => done() })
       }
       const tee = new Transform({
         transform: (chunk: Buffer, _, next) => {
@@ -196,7 +191,7 @@ const make = Effect.gen(function* () {
         if (!took) return yield* answered
         const exit = yield* Effect.exit(call(mine.beside))
         if (Exit.isSuccess(exit)) return yield* kept(mine, exit.value)
-        if (!mine.wasAdmitted()) yield* mine.release
+        if ((yield* mine.find)?.call == null) yield* mine.release
         else {
           const reply = Reply.ofProblem(yield* problemOf(exit.cause))
           yield* mine.keep({ ...reply, body: reply.body as string })

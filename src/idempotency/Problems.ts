@@ -1,4 +1,5 @@
 /** What an Idempotency-Key may be refused for. */
+import { Schema } from "effect"
 import { Problem } from "../kernel/Problem.ts"
 
 export class IdempotencyKeyRequired extends Problem<IdempotencyKeyRequired>()("IdempotencyKeyRequired", {
@@ -32,3 +33,11 @@ export class IdempotencyAnswerLost extends Problem<IdempotencyAnswerLost>()("Ide
   error: "the call with this Idempotency-Key was made once, but its answer was not kept: see its usage record",
   code: "idempotency_answer_lost"
 }) {}
+
+/** Every refusal of a metered route's key. */
+export const IdempotencyRefusal = Schema.Union(
+  IdempotencyKeyInvalid,
+  IdempotencyKeyReused,
+  IdempotencyInFlight,
+  IdempotencyAnswerLost
+)

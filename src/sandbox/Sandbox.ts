@@ -7,17 +7,18 @@ import type { Clock, Scope } from "effect"
 import * as Calls from "./Calls.ts"
 import * as Chat from "./Chat.ts"
 import * as Control from "./Control.ts"
+import * as Decisions from "./Decisions.ts"
 import * as Faults from "./Faults.ts"
 import * as Issuer from "./Issuer.ts"
 import type { LeversContract } from "./Levers.ts"
 import * as Mail from "./Mail.ts"
-import type { Make, SandboxFailed } from "./Outside.ts"
+import type { Make, SandboxFailed, ServiceName } from "./Outside.ts"
 import type { SandboxInfo } from "./SandboxInfo.ts"
 import * as SteeredClock from "./SteeredClock.ts"
 import * as Switchboard from "./Switchboard.ts"
 
 /** The outside world, a line for each service of it. */
-const world: ReadonlyArray<Make> = [Chat.make, Issuer.make, Mail.make]
+const world: ReadonlyArray<Make> = [Chat.make, Decisions.make, Issuer.make, Mail.make]
 
 const client_id = "sandbox-client"
 
@@ -42,6 +43,8 @@ export interface Settings {
   readonly data_dir?: string | undefined
   /** Of the loopback interface; any free one unless given. */
   readonly port?: number | undefined
+  /** Services that the deployment is not told of. */
+  readonly without?: ReadonlyArray<ServiceName> | undefined
 }
 
 export interface Sandbox extends SandboxInfo {
@@ -56,7 +59,11 @@ export interface Sandbox extends SandboxInfo {
   readonly configuration: Document
 }
 
-export const make = ({ data_dir, port = 0 }: Settings): Effect.Effect<Sandbox, SandboxFailed, Scope.Scope> =>
+export const make = ({
+  data_dir,
+  port = 0,
+  without = []
+}: Settings): Effect.Effect<Sandbox, SandboxFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const clock = yield* SteeredClock.make(data_dir)
     const calls = Calls.make()
@@ -92,10 +99,12 @@ export const make = ({ data_dir, port = 0 }: Settings): Effect.Effect<Sandbox, S
       connect: (levers) => {
         connected = levers
       },
-      configuration: services.reduce<Document>((whole, { configuration }) => merged(whole, configuration), {
-        service_name: "Tollgate",
-        clients: [{ client_id, name: "Sandbox" }],
-        prices: { default_new_credits: 5, default_registration_credits: 1 }
-      })
+      configuration: services
+        .filter(({ service }) => !without.includes(service))
+        .reduce<Document>((whole, { configuration }) => merged(whole, configuration), {
+          service_name: "Tollgate",
+          clients: [{ client_id, name: "Sandbox" }],
+          prices: { default_new_credits: 5, default_registration_credits: 1 }
+        })
     }
   })

@@ -1,4 +1,5 @@
 /** What callers see of an upstream's failures: never its address, its credentials or its stack. */
+import { Schema } from "effect"
 import { Problem } from "../kernel/Problem.ts"
 
 /** The upstream found fault with the request itself; the text is its own. */
@@ -19,3 +20,6 @@ export class UpstreamFailed extends Problem<UpstreamFailed>()("UpstreamFailed", 
   error: "the model could not answer",
   code: "upstream_error"
 }) {}
+
+/** Every way in which an upstream may fail a call. */
+export const UpstreamRefusal = Schema.Union(UpstreamRejected, UpstreamBusy, UpstreamFailed)

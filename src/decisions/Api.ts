@@ -1,0 +1,42 @@
+/** Typed questions about a state, answered by the deployment's decision model. */
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { InsufficientCredits } from "../gate/Problems.ts"
+import { ReadsOwnBody } from "../http/Frame.ts"
+import { InvalidRequest } from "../http/Problems.ts"
+import { Either } from "../http/Security.ts"
+import { IdempotencyRefusal } from "../idempotency/Problems.ts"
+import { DecisionAnswer, DecisionRequest } from "./Decision.ts"
+import {
+  DecisionBodyTooLarge,
+  DecisionBodyUnreadable,
+  DecisionsUnavailable,
+  DecisionUpstreamFailed,
+  DecisionUpstreamUnreachable
+} from "./Problems.ts"
+
+const own = (status: number, description: string) =>
+  Schema.Record({ key: Schema.String, value: Schema.Unknown }).annotations(
+    HttpApiSchema.annotations({ status, description, identifier: `DecisionModel${status}` })
+  )
+
+export class DecisionsApi extends HttpApiGroup.make("decisions")
+  .add(
+    HttpApiEndpoint.post("decide", "/v1/decisions")
+      .setPayload(DecisionRequest)
+      .addSuccess(DecisionAnswer)
+      .addError(own(422, "The model's own body, naming the offending field"))
+      .addError(own(429, "The model's own body; Retry-After is passed through"))
+      .addError(own(529, "The model's own body: it is overloaded"))
+      .annotate(ReadsOwnBody, true)
+      .annotate(OpenApi.Summary, "Answer typed questions about a state; 0.30 is set aside, input tokens are charged")
+  )
+  .addError(InvalidRequest)
+  .addError(DecisionBodyUnreadable)
+  .addError(DecisionBodyTooLarge)
+  .addError(InsufficientCredits)
+  .addError(IdempotencyRefusal)
+  .addError(DecisionUpstreamFailed)
+  .addError(DecisionUpstreamUnreachable)
+  .addError(DecisionsUnavailable)
+  .middleware(Either) {}

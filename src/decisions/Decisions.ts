@@ -1,0 +1,192 @@
+/** Decisions: one model, one try, one price. Its own statuses pass through; everything else that it says is a 502. */
+import { Context, Effect, Layer } from "effect"
+import { Gate } from "../gate/Gate.ts"
+import type { Admission, Measured } from "../gate/Gate.ts"
+import type { InsufficientCredits } from "../gate/Problems.ts"
+import type { CallerFacts } from "../http/Caller.ts"
+import type { Inbound } from "../http/Inbound.ts"
+import type { InvalidRequest } from "../http/Problems.ts"
+import type { Reply } from "../http/Reply.ts"
+import { Idempotency } from "../idempotency/Idempotency.ts"
+import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
+import { usageOf } from "../kernel/Ids.ts"
+import { toDecimal, toNumber } from "../kernel/Money.ts"
+import { charge } from "../kernel/Price.ts"
+import { PriceVersions } from "../prices/PriceVersions.ts"
+import { isObject, parse } from "../upstream/Failures.ts"
+import { Upstreams } from "../upstream/Upstreams.ts"
+import * as Wire from "../upstream/Wire.ts"
+import { bodyBytesMax, ConfiguredDecisionModel, read, reservation } from "./Decision.ts"
+import type { DecisionModel } from "./Decision.ts"
+import {
+  DecisionBodyTooLarge,
+  DecisionBodyUnreadable,
+  DecisionsUnavailable,
+  DecisionUpstreamFailed,
+  DecisionUpstreamUnreachable
+} from "./Problems.ts"
+
+export type DecisionProblem =
+  | InvalidRequest
+  | DecisionBodyUnreadable
+  | DecisionBodyTooLarge
+  | DecisionsUnavailable
+  | InsufficientCredits
+  | IdempotencyProblem
+  | DecisionUpstreamFailed
+  | DecisionUpstreamUnreachable
+
+interface Contract {
+  /** `POST /v1/decisions`. */
+  readonly decide: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply, DecisionProblem>
+}
+
+/** How long the model may take, from the first byte to the last. */
+export const timeoutMillis = 30_000
+const answerBytesMax = 8 * 1024 * 1024
+
+export class Decisions extends Context.Tag("tollgate/decisions/Decisions")<Decisions, Contract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Decisions, make))
+}
+
+const make = Effect.gen(function* () {
+  const gate = yield* Gate
+  const upstreams = yield* Upstreams
+  const idempotency = yield* Idempotency
+  const versions = yield* PriceVersions
+  const model = yield* ConfiguredDecisionModel
+  if (model === undefined) return { decide: () => new DecisionsUnavailable() } satisfies Contract
+  const upstream = upstreams.get(model.upstream)!
+  const price = yield* versions.of([{ quantity: "prompt_tokens", unit: "token", price: model.input_price }])
+
+  const admitted = (caller: CallerFacts, body: string, beside: Beside | undefined) =>
+    gate.meter(
+      {
+        caller,
+        usage_type: "inference",
+        endpoint: "decisions",
+        model: model.model,
+        provider: upstream.name,
+        price,
+        most: reservation,
+        least: reservation,
+        beside
+      },
+      (admission) => ask(admission, body)
+    )
+
+  const ask = Effect.fnUntraced(function* (admission: Admission, body: string) {
+    const abort: Wire.Abort = {}
+    const late = setTimeout(() => abort.abort?.(), timeoutMillis)
+    const request = { method: "POST", path: model.path, headers: upstream.headers, body } as const
+    const answer = yield* upstream
+      .wire(admission)
+      .exchange(request, answerBytesMax, abort)
+      .pipe(
+        Effect.catchAll(({ reason }) =>
+          Effect.andThen(failed(upstream.name, reason), new DecisionUpstreamUnreachable())
+        ),
+        Effect.ensuring(Effect.sync(() => clearTimeout(late)))
+      )
+    const { headers, status } = answer
+    if (status === 422 || status === 429 || status === 529) {
+      return yield* admission.answer(refusedBy(status), () => passed(answer))
+    }
+    const parsed = status >= 200 && status < 300 ? parse(answer.body) : undefined
+    if (parsed === undefined) {
+      yield* failed(upstream.name, `status ${status}`)
+      return yield* new DecisionUpstreamFailed({ error: `The decision model upstream failed with status ${status}` })
+    }
+    const measured = measuredOf(model, parsed.usage, Buffer.byteLength(body))
+    return yield* admission.answer(measured, ({ collected }) => ({
+      status,
+      headers: { "content-type": "application/json", ...retryAfter(headers), "x-charge-usd": toDecimal(collected) },
+      body: JSON.stringify({
+        ...parsed,
+        id: typeof parsed.id === "string" ? parsed.id : usageOf(admission.call),
+        model: typeof parsed.model === "string" ? parsed.model : model.model,
+        provider: upstream.name,
+        usage: {
+          ...(isObject(parsed.usage) ? parsed.usage : {}),
+          input_tokens: measured.prompt_tokens,
+          output_tokens: measured.completion_tokens,
+          cost: toNumber(collected)
+        }
+      })
+    }))
+  })
+
+  const decide: Contract["decide"] = (caller, inbound) => {
+    const call = (inbound: Inbound, beside: Beside | undefined) =>
+      Effect.flatMap(bodyOf(inbound), (bytes) =>
+        Effect.flatMap(read(bytes, model), (body) => admitted(caller, body, beside))
+      )
+    return Effect.catchTag(
+      idempotency.onceOf(caller, inbound, "decisions", bodyBytesMax, call),
+      "PayloadTooLarge",
+      () => new DecisionBodyTooLarge()
+    )
+  }
+
+  return { decide } satisfies Contract
+})
+
+const bodyOf = (inbound: Inbound): Effect.Effect<Buffer, DecisionBodyTooLarge | DecisionBodyUnreadable> =>
+  Effect.mapError(inbound.read(bodyBytesMax), (problem) =>
+    problem._tag === "PayloadTooLarge" ? new DecisionBodyTooLarge() : new DecisionBodyUnreadable()
+  )
+
+const failed = (upstream: string, reason: string) =>
+  Effect.annotateLogs(Effect.logWarning("the decision model failed"), { upstream, reason })
+
+const retryAfter = (headers: Wire.WireHeaders): Record<string, string> => {
+  const after = Wire.header(headers, "retry-after")
+  return after === undefined ? {} : { "retry-after": after }
+}
+
+/** The model's own words, as they came. */
+const passed = ({ body, headers, status }: Wire.Whole): Reply => ({
+  status,
+  headers: { "content-type": Wire.header(headers, "content-type") ?? "application/json", ...retryAfter(headers) },
+  body
+})
+
+/** A refusal of the model costs nothing. */
+const refusedBy = (status: number): Measured => ({
+  cost: 0n,
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  units: 0,
+  provider: null,
+  success: false,
+  error_type: status === 422 ? "upstream_rejected" : status === 429 ? "upstream_rate_limited" : "upstream_overloaded",
+  usage_source: "none"
+})
+
+const count = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : undefined
+
+/**
+ * The charge. A token is at least a byte, so more of them than the request has bytes are not believed; nor are fewer than none.
+ * Then a token is four bytes, and the record says that it is estimated. (What has been set aside is enough for a megabyte.)
+ */
+const measuredOf = (model: DecisionModel, usage: unknown, bytes: number): Measured => {
+  const told = isObject(usage) ? count(usage.input_tokens) : undefined
+  const believed = told !== undefined && told <= tokensBeyondText + bytes
+  const prompt_tokens = believed ? told : Math.ceil(bytes / 4)
+  const output = isObject(usage) ? count(usage.output_tokens) : undefined
+  const completion_tokens = output !== undefined && output <= 1_000_000 ? output : 0
+  return {
+    cost: charge([{ units: prompt_tokens, price: model.input_price }]),
+    prompt_tokens,
+    completion_tokens,
+    units: prompt_tokens,
+    provider: null,
+    success: true,
+    error_type: null,
+    usage_source: believed ? "provider" : "estimated"
+  }
+}
+
+/** What the model may put around the request by itself. */
+const tokensBeyondText = 100_000

@@ -1,0 +1,16 @@
+/** The raw routes inside the `HttpApi`: the same handlers as in the express lane, for every other server. */
+import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Effect } from "effect"
+import { Caller } from "./Caller.ts"
+import type { CallerFacts } from "./Caller.ts"
+import * as Inbound from "./Inbound.ts"
+import * as Reply from "./Reply.ts"
+
+export const raw =
+  <E, R>(handler: (caller: CallerFacts, inbound: Inbound.Inbound) => Effect.Effect<Reply.Reply, E, R>) =>
+  ({
+    request
+  }: {
+    readonly request: HttpServerRequest.HttpServerRequest
+  }): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | Caller> =>
+    Effect.flatMap(Caller, (caller) => Effect.map(handler(caller, Inbound.ofRequest(request)), Reply.toResponse))
