@@ -12,6 +12,10 @@ import { PricesApi } from "./prices/Api.ts"
 import { SandboxApi } from "./sandbox/Api.ts"
 import { OrganisationsApi, TenantsApi } from "./tenants/Api.ts"
 import { TransferInvitesApi, TransfersApi } from "./transfers/Api.ts"
+import { MailApi } from "./mail/Api.ts"
+import { SearchApi } from "./search/Api.ts"
+import { SpeechApi } from "./speech/Api.ts"
+import { TranscriptionApi } from "./transcription/Api.ts"
 import { UsageApi } from "./usage/Api.ts"
 import { version } from "./Version.ts"
 
@@ -27,6 +31,10 @@ export class Api extends HttpApi.make("tollgate")
   .add(UsageApi)
   .add(ChatApi)
   .add(DecisionsApi)
+  .add(MailApi)
+  .add(SearchApi)
+  .add(SpeechApi)
+  .add(TranscriptionApi)
   .add(NotificationsApi)
   .add(OpsApi)
   .add(SandboxApi)

@@ -3,6 +3,8 @@
  * face, to be mounted in any server of the platform. `express` is the short way to the same handlers on node's own server.
  */
 import { HttpApiBuilder, HttpApiSwagger } from "@effect/platform"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as NodePath from "@effect/platform-node/NodePath"
 import { Effect, Layer } from "effect"
 import { Api } from "./Api.ts"
 import { Credentials } from "./auth/Credentials.ts"
@@ -39,6 +41,14 @@ import { Organisations } from "./tenants/Organisations.ts"
 import { Tenants } from "./tenants/Tenants.ts"
 import { TransferInvitesHttp, TransfersHttp } from "./transfers/Http.ts"
 import { Transfers } from "./transfers/Transfers.ts"
+import { SearchHttp } from "./search/Http.ts"
+import { Searches } from "./search/Searches.ts"
+import { SpeechHttp } from "./speech/Http.ts"
+import { Speeches } from "./speech/Speeches.ts"
+import { TranscriptionHttp } from "./transcription/Http.ts"
+import { Transcriptions } from "./transcription/Transcriptions.ts"
+import { MailHttp } from "./mail/Http.ts"
+import { SelfMail } from "./mail/SelfMail.ts"
 import { Identity } from "./upstream/Identity.ts"
 import { Explanations } from "./usage/Explanations.ts"
 import { PriceVersions } from "./prices/PriceVersions.ts"
@@ -51,6 +61,10 @@ import { UsageHttp } from "./usage/Http.ts"
 export const domains = Layer.mergeAll(
   Chat.layer,
   Decisions.layer,
+  SelfMail.layer,
+  Transcriptions.layer,
+  Speeches.layer,
+  Searches.layer,
   Records.layer,
   Explanations.layer,
   TeamUsage.layer,
@@ -76,7 +90,9 @@ export const domains = Layer.mergeAll(
   Layer.provideMerge(Layer.mergeAll(Sums.layer, BillingAccounts.layer)),
   Layer.provideMerge(Ledger.layer),
   Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
-  Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer))
+  Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer)),
+  // Uploads lie on the disk while their call lasts.
+  Layer.provide([NodeFileSystem.layer, NodePath.layer])
 )
 
 const api = HttpApiBuilder.api(Api).pipe(
@@ -85,6 +101,10 @@ const api = HttpApiBuilder.api(Api).pipe(
     BillingHttp,
     ChatHttp,
     DecisionsHttp,
+    MailHttp,
+    TranscriptionHttp,
+    SpeechHttp,
+    SearchHttp,
     NotificationsHttp,
     OpsHttp,
     OrganisationsHttp,
@@ -113,12 +133,14 @@ export const express = Layer.effect(
     const credentials = yield* Credentials
     const chat = yield* Chat
     const decisions = yield* Decisions
+    const searches = yield* Searches
     const either = (inbound: Inbound) => credentials.either(inbound.header("authorization"))
     return {
       "POST /v1/chat/completions": (inbound) => Effect.flatMap(either(inbound), (caller) => chat.chat(caller, inbound)),
       "POST /v1/completions": (inbound) =>
         Effect.flatMap(either(inbound), (caller) => chat.completion(caller, inbound)),
-      "POST /v1/decisions": (inbound) => Effect.flatMap(either(inbound), (caller) => decisions.decide(caller, inbound))
+      "POST /v1/decisions": (inbound) => Effect.flatMap(either(inbound), (caller) => decisions.decide(caller, inbound)),
+      "GET /v1/search": (inbound) => Effect.flatMap(either(inbound), (caller) => searches.search(caller, inbound))
     }
   })
 )

@@ -7,6 +7,8 @@ import { readFileSync } from "node:fs"
 import { UsdPer } from "./kernel/Price.ts"
 import type { UnitPrice } from "./kernel/Price.ts"
 import { Usd } from "./kernel/Money.ts"
+import { searchVendors } from "./search/Search.ts"
+import type { SearchVendorName } from "./search/Search.ts"
 
 // ---- the file -------------------------------------------------------------------------------------------------------------
 
@@ -71,6 +73,47 @@ const DecisionEntry = Schema.Struct({
   })
 })
 
+const ProviderFields = {
+  /** What callers pick it by. */
+  id: NonEmpty,
+  name: Schema.optional(NonEmpty),
+  description: Schema.optionalWith(Schema.String, { default: () => "" }),
+  upstream: NonEmpty
+} as const
+
+const SearchEntry = Schema.Struct({
+  ...ProviderFields,
+  /** Whose wire format it speaks. */
+  vendor: Schema.Literal(...(Object.keys(searchVendors) as ReadonlyArray<SearchVendorName>)),
+  usd_per_query: UsdPer(1)
+})
+
+const SpeechEntry = Schema.Struct({
+  ...ProviderFields,
+  models: Schema.NonEmptyArray(
+    Schema.Struct({ id: NonEmpty, model: Schema.optional(NonEmpty), usd_per_million_characters: UsdPer(1_000_000) })
+  )
+})
+
+const TranscriptionEntry = Schema.Struct({
+  ...ProviderFields,
+  models: Schema.NonEmptyArray(
+    Schema.Struct({
+      id: NonEmpty,
+      model: Schema.optional(NonEmpty),
+      /** `verbose_json` where the model can say how long the audio is. */
+      wire_format: Schema.optionalWith(Schema.Literal("verbose_json", "json"), { default: () => "json" as const }),
+      usd_per_minute: UsdPer(1)
+    })
+  )
+})
+
+const Tools = Schema.Struct({
+  search: Schema.optionalWith(Schema.Array(SearchEntry), { default: () => [] }),
+  speech: Schema.optionalWith(Schema.Array(SpeechEntry), { default: () => [] }),
+  transcription: Schema.optionalWith(Schema.Array(TranscriptionEntry), { default: () => [] })
+})
+
 const MailServer = Schema.Struct({
   host: NonEmpty,
   /** 465 with `secure`, else 587. */
@@ -80,6 +123,8 @@ const MailServer = Schema.Struct({
   user: Schema.optional(NonEmpty),
   /** The environment variable that holds the password. */
   password_env: Schema.optional(NonEmpty),
+  /** What a letter to oneself costs. */
+  usd_per_letter: Schema.optionalWith(UsdPer(1), { default: () => 0n as UnitPrice }),
   /** The sender: `Tollgate <no-reply@example.com>`. */
   from: Schema.String.pipe(
     Schema.filter((text) => /^[^<>@\r\n]*<[^<>\s@]+@[^<>\s@]+>$|^[^<>\s@]+@[^<>\s@]+$/.test(text), {
@@ -106,6 +151,8 @@ export const ConfigFile = Schema.Struct({
   models: Schema.optionalWith(Schema.Array(ModelEntry), { default: () => [] }),
   /** The model behind `auto`. */
   auto: Schema.optional(NonEmpty),
+  /** Providers of each tool; the first of a kind is asked unless a caller picks another. */
+  tools: Schema.optionalWith(Tools, { default: () => ({ search: [], speech: [], transcription: [] }) }),
   /** The decision model; without it the decisions route answers 503. */
   decisions: Schema.optional(DecisionEntry),
   prices: Schema.optionalWith(Schema.Struct({ default_new_credits: Usd, default_registration_credits: Usd }), {
@@ -127,6 +174,14 @@ export const ConfigFile = Schema.Struct({
         models.add(model.id)
         for (const [j, { upstream }] of model.upstreams.entries()) {
           named(["models", i, "upstreams", j, "upstream"], upstream)
+        }
+      }
+      for (const [kind, entries] of Object.entries(file.tools)) {
+        const ids = new Set<string>()
+        for (const [i, { id, upstream }] of entries.entries()) {
+          named(["tools", kind, i, "upstream"], upstream)
+          if (ids.has(id)) issues.push({ path: ["tools", kind, i, "id"], message: `${id} is taken` })
+          ids.add(id)
         }
       }
       if (file.decisions !== undefined) named(["decisions", "upstream"], file.decisions.upstream)

@@ -14,11 +14,17 @@ import { ConfigProblem, upstreamKey, variable } from "./Config.ts"
 import type { ConfigFile, EnvironmentFacts } from "./Config.ts"
 import { ConfiguredDecisionModel } from "./decisions/Decision.ts"
 import type { DecisionModel } from "./decisions/Decision.ts"
+import type { UnitPrice } from "./kernel/Price.ts"
 import { Writer } from "./ledger/Writer.ts"
+import { LetterPrice } from "./mail/SelfMail.ts"
 import { PriceList } from "./prices/PriceList.ts"
+import { SearchProviders } from "./search/Search.ts"
+import { SpeechProviders } from "./speech/Speech.ts"
 import * as Sql from "./sql/Sql.ts"
+import { TranscriptionProviders } from "./transcription/Transcription.ts"
 import { IdentityProviders } from "./upstream/Identity.ts"
 import { Mail } from "./upstream/Mail.ts"
+import type { Provider } from "./upstream/Provider.ts"
 import { Upstreams } from "./upstream/Upstreams.ts"
 
 /** Makes the folders that data is kept in. */
@@ -46,6 +52,8 @@ export const settings = (environment: EnvironmentFacts, file: ConfigFile) =>
     Layer.succeed(PriceList, file.prices),
     Layer.succeed(Models, { models: file.models.map(modelOf), auto: file.auto }),
     Layer.succeed(ConfiguredDecisionModel, decisionModel(file)),
+    tools(file),
+    Layer.succeed(LetterPrice, file.mail?.usd_per_letter ?? (0n as UnitPrice)),
     Layer.succeed(IdentityProviders, file.identity),
     Layer.succeed(Clients, file.clients),
     upstreams(file),
@@ -70,6 +78,49 @@ const modelOf = (entry: ConfigFile["models"][number]): (typeof Models.Service)["
 
 const decisionModel = ({ decisions }: ConfigFile): DecisionModel | undefined =>
   decisions === undefined ? undefined : { ...decisions, input_price: decisions.price.input_usd_per_million }
+
+const provider = ({
+  description,
+  id,
+  name,
+  upstream
+}: {
+  readonly id: string
+  readonly name?: string | undefined
+  readonly description: string
+  readonly upstream: string
+}): Provider => ({ id, name: name ?? id, description, upstream })
+
+const tools = ({ tools }: ConfigFile) =>
+  Layer.mergeAll(
+    Layer.succeed(
+      SearchProviders,
+      tools.search.map((entry) => ({ ...provider(entry), vendor: entry.vendor, price: entry.usd_per_query }))
+    ),
+    Layer.succeed(
+      SpeechProviders,
+      tools.speech.map((entry) => ({
+        ...provider(entry),
+        models: entry.models.map(({ id, model, usd_per_million_characters: price }) => ({
+          id,
+          upstream_model: model ?? id,
+          price
+        }))
+      }))
+    ),
+    Layer.succeed(
+      TranscriptionProviders,
+      tools.transcription.map((entry) => ({
+        ...provider(entry),
+        models: entry.models.map(({ id, model, usd_per_minute, wire_format }) => ({
+          id,
+          upstream_model: model ?? id,
+          wire_format,
+          price: (usd_per_minute / 60n) as UnitPrice
+        }))
+      }))
+    )
+  )
 
 const upstreams = (file: ConfigFile) =>
   Layer.unwrapEffect(

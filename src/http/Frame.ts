@@ -9,6 +9,7 @@ import { RouteNotFound as PlatformRouteNotFound } from "@effect/platform/HttpSer
 import { Cause, Context, Effect } from "effect"
 import { isProblem } from "../kernel/Problem.ts"
 import type { ProblemInstance } from "../kernel/Problem.ts"
+import { refusal } from "./Body.ts"
 import { crossOrigin, preflight } from "./CrossOrigin.ts"
 import * as Inbound from "./Inbound.ts"
 import { InternalError, InvalidRequest, MethodNotAllowed, RouteNotFound } from "./Problems.ts"
@@ -104,15 +105,7 @@ const problemOf = (cause: Cause.Cause<unknown>, wrongMethod: boolean): Effect.Ef
     return Effect.succeed(wrongMethod ? new MethodNotAllowed() : new RouteNotFound())
   }
   if (error instanceof HttpApiError.HttpApiDecodeError) {
-    const [issue] = error.issues
-    const field = issue?.path.map(String).join(".") ?? ""
-    const rule = issue?.message ?? "the documented shape"
-    return Effect.succeed(
-      new InvalidRequest({
-        error: field === "" ? `the request: ${rule}` : `${field}: ${rule}`,
-        details: { field, rule }
-      })
-    )
+    return Effect.succeed(refusal(error.issues))
   }
   return Effect.as(Effect.logError("a request failed unexpectedly", cause), new InternalError())
 }

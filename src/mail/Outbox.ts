@@ -37,6 +37,10 @@ export class Outbox extends Context.Tag("tollgate/mail/Outbox")<Outbox, Contract
   static readonly layer = Layer.suspend(() => Layer.scoped(Outbox, make))
 }
 
+/** The Message-ID of the letter with this key. */
+export const messageId = (key: string, domain: string): string =>
+  `${createHash("sha256").update(key).digest("hex").slice(0, 32)}@${domain}`
+
 interface Row {
   readonly key: string
   readonly recipient: string
@@ -79,7 +83,7 @@ const make = Effect.gen(function* () {
       // Before a byte of it leaves: should the process end now, nobody can know whether it did.
       yield* write(sql`UPDATE mail_outbox SET status = 'sending', attempts = attempts + 1 WHERE key = ${row.key}`)
       const { subject, text } = JSON.parse(yield* secret.unseal(row.sealed)) as { subject: string; text: string }
-      const id = `${createHash("sha256").update(row.key).digest("hex").slice(0, 32)}@${port.domain}`
+      const id = messageId(row.key, port.domain)
       yield* port.send({ to: row.recipient, subject, text, id }).pipe(
         Effect.andThen(end(row, "sent", null)),
         Effect.catchAll((failure) => again(row, failure))

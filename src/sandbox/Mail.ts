@@ -70,7 +70,14 @@ export const make: Make = ({ calls, faults }) =>
           }
         }
       ],
-      configuration: { mail: { host: "127.0.0.1", port, from: "Tollgate <no-reply@tollgate.localhost>" } }
+      configuration: {
+        mail: {
+          host: "127.0.0.1",
+          port,
+          from: "Tollgate <no-reply@tollgate.localhost>",
+          usd_per_letter: "0.001"
+        }
+      }
     }
   })
 

@@ -14,11 +14,22 @@ import type { LeversContract } from "./Levers.ts"
 import * as Mail from "./Mail.ts"
 import type { Make, SandboxFailed, ServiceName } from "./Outside.ts"
 import type { SandboxInfo } from "./SandboxInfo.ts"
+import * as Search from "./Search.ts"
+import * as Speech from "./Speech.ts"
 import * as SteeredClock from "./SteeredClock.ts"
 import * as Switchboard from "./Switchboard.ts"
+import * as Transcription from "./Transcription.ts"
 
 /** The outside world, a line for each service of it. */
-const world: ReadonlyArray<Make> = [Chat.make, Decisions.make, Issuer.make, Mail.make]
+const world: ReadonlyArray<Make> = [
+  Chat.make,
+  Decisions.make,
+  Search.make,
+  Speech.make,
+  Transcription.make,
+  Issuer.make,
+  Mail.make
+]
 
 const client_id = "sandbox-client"
 

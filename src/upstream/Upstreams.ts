@@ -15,7 +15,10 @@ export interface Upstream {
   readonly name: string
   /** Only who has been admitted gets at the wire. */
   readonly wire: (admission: Admission) => Wire.Wire
+  /** For JSON with the key as a bearer, as most want it. */
   readonly headers: Readonly<Record<string, string>>
+  /** The key, for those that want it otherwise. */
+  readonly key: Redacted.Redacted
 }
 
 export class Upstreams extends Context.Tag("tollgate/upstream/Upstreams")<Upstreams, ReadonlyMap<string, Upstream>>() {
@@ -27,7 +30,8 @@ export class Upstreams extends Context.Tag("tollgate/upstream/Upstreams")<Upstre
           Effect.map(Wire.make({ base_url, silence_ms_max }), (wire): Upstream => ({
             name,
             wire: () => wire,
-            headers: { "content-type": "application/json", authorization: `Bearer ${Redacted.value(api_key)}` }
+            headers: { "content-type": "application/json", authorization: `Bearer ${Redacted.value(api_key)}` },
+            key: api_key
           }))
         ),
         (upstreams) => new Map(upstreams.map((upstream) => [upstream.name, upstream]))

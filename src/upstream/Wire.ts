@@ -4,6 +4,7 @@
  */
 import { Effect } from "effect"
 import type { Scope } from "effect"
+import type { Readable } from "node:stream"
 import { Pool } from "undici"
 import type { Dispatcher } from "undici"
 
@@ -14,7 +15,8 @@ export interface WireRequest {
   /** Below the base address, with a leading slash. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: string | Buffer
+  /** A stream is read once, and only as fast as the upstream takes it. */
+  readonly body?: string | Buffer | Readable
 }
 
 /** No answer: not connected, cut off, or too slow. The reason is for the log, never for a caller. */

@@ -1,0 +1,44 @@
+/** Bodies and queries of raw routes by their schema, refused in the same words as everywhere else. */
+import { Either, ParseResult, Schema } from "effect"
+import { InvalidRequest } from "./Problems.ts"
+
+/** Names the first field that does not fit, and the rule. */
+export const refusal = (
+  issues: ReadonlyArray<Pick<ParseResult.ArrayFormatterIssue, "path" | "message">>
+): InvalidRequest => {
+  const [issue] = issues
+  const field = issue?.path.map(String).join(".") ?? ""
+  const rule = issue?.message ?? "the documented shape"
+  return new InvalidRequest({
+    error: field === "" ? `the request: ${rule}` : `${field}: ${rule}`,
+    details: { field, rule }
+  })
+}
+
+/** The same for what decoding by a schema found. */
+export const refused = (error: ParseResult.ParseError): InvalidRequest =>
+  refusal(ParseResult.ArrayFormatter.formatErrorSync(error))
+
+/** Reads a JSON body of this shape. */
+export const json = <A, I>(schema: Schema.Schema<A, I>): ((bytes: Buffer) => Either.Either<A, InvalidRequest>) => {
+  const decode = Schema.decodeUnknownEither(schema)
+  return (bytes) => {
+    let value: unknown
+    try {
+      value = JSON.parse(bytes.toString("utf8"))
+    } catch {
+      return Either.left(
+        new InvalidRequest({ error: "the request body is not JSON", details: { field: "", rule: "a JSON document" } })
+      )
+    }
+    return Either.mapLeft(decode(value), refused)
+  }
+}
+
+/** Reads a query of this shape; of a name that stands twice, the last. */
+export const query = <A, I>(
+  schema: Schema.Schema<A, I>
+): ((params: URLSearchParams) => Either.Either<A, InvalidRequest>) => {
+  const decode = Schema.decodeUnknownEither(schema)
+  return (params) => Either.mapLeft(decode(Object.fromEntries(params)), refused)
+}

@@ -1,0 +1,26 @@
+/** Mail to oneself. */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { InsufficientCredits } from "../gate/Problems.ts"
+import { ReadsOwnBody } from "../http/Frame.ts"
+import { InvalidRequest, PayloadTooLarge } from "../http/Problems.ts"
+import { ApiKey } from "../http/Security.ts"
+import { IdempotencyRefusal } from "../idempotency/Problems.ts"
+import { Envelope } from "../kernel/Envelope.ts"
+import { SelfLetter, SelfLetterSent } from "./Letter.ts"
+import { EmailNotVerified, MailUnavailable } from "./Problems.ts"
+
+export class MailApi extends HttpApiGroup.make("mail")
+  .add(
+    HttpApiEndpoint.post("sendToSelf", "/v1/email/self/send")
+      .setPayload(SelfLetter)
+      .addSuccess(Envelope(SelfLetterSent))
+      .annotate(ReadsOwnBody, true)
+      .annotate(OpenApi.Summary, "Send a letter to the verified address of the key's account")
+  )
+  .addError(InvalidRequest)
+  .addError(PayloadTooLarge)
+  .addError(EmailNotVerified)
+  .addError(MailUnavailable)
+  .addError(InsufficientCredits)
+  .addError(IdempotencyRefusal)
+  .middleware(ApiKey) {}

@@ -1,0 +1,60 @@
+/** A vendor of text to speech with the usual wire format. Its audio is silence, a kilobyte for each character, in pieces. */
+import { Effect } from "effect"
+import { json, parse, Refusal } from "./Outside.ts"
+import type { Answer, Make, Received } from "./Outside.ts"
+
+const types: Readonly<Record<string, string>> = {
+  mp3: "audio/mpeg",
+  opus: "audio/opus",
+  aac: "audio/aac",
+  flac: "audio/flac",
+  wav: "audio/wav",
+  pcm: "audio/pcm"
+}
+
+export const make: Make = ({ origin }) =>
+  Effect.succeed({
+    service: "speech",
+    routes: [{ method: "POST", path: "/audio-speech/v1/audio/speech", answer: speak }],
+    configuration: {
+      upstreams: { "sandbox-speech": { base_url: `${origin}/audio-speech/v1`, api_key: "sandbox" } },
+      tools: {
+        speech: [
+          {
+            id: "vendor",
+            name: "Vendor",
+            description: "Reads out silence",
+            upstream: "sandbox-speech",
+            models: [
+              { id: "tts-1", usd_per_million_characters: "15" },
+              { id: "tts-1-hd", usd_per_million_characters: "30" },
+              { id: "vendor-4o-mini-tts", usd_per_million_characters: "30" }
+            ]
+          }
+        ]
+      }
+    }
+  })
+
+const refuse = (message: string, param: string): Refusal =>
+  new Refusal(json(400, { error: { message, type: "invalid_request_error", param, code: null } }))
+
+const speak = ({ body, headers }: Received): Answer => {
+  if (!/^bearer +\S/i.test(headers.authorization ?? "")) {
+    return json(401, { error: { message: "no API key", type: "invalid_request_error", param: null, code: null } })
+  }
+  const asked = parse(body) as Readonly<Record<string, unknown>>
+  const { input, model, response_format = "mp3", voice } = asked
+  if (typeof input !== "string" || input === "") throw refuse("Invalid 'input': expected a text.", "input")
+  if (typeof model !== "string") throw refuse("you must provide a model parameter", "model")
+  if (typeof voice !== "string") throw refuse("you must provide a voice parameter", "voice")
+  const type = types[String(response_format)]
+  if (type === undefined) throw refuse("Invalid 'response_format'.", "response_format")
+  return { status: 200, headers: { "content-type": type }, pieces: silence([...input].length), first: 2 }
+}
+
+const kilobyte = new Uint8Array(1_024)
+
+function* silence(count: number): Generator<Uint8Array> {
+  for (let i = 0; i < count; i++) yield kilobyte
+}

@@ -1,0 +1,53 @@
+/**
+ * A vendor of transcription with the usual wire format: a form with a file. An audio file of the sandbox is any bytes; it lasts a
+ * second for each 16,000 of them, and what is heard in it is how long it is.
+ */
+import { Effect } from "effect"
+import { json, Refusal } from "./Outside.ts"
+import type { Answer, Make, Received } from "./Outside.ts"
+
+export const make: Make = ({ origin }) =>
+  Effect.succeed({
+    service: "transcription",
+    routes: [{ method: "POST", path: "/audio-text/v1/audio/transcriptions", answer: transcribe }],
+    configuration: {
+      upstreams: { "sandbox-transcription": { base_url: `${origin}/audio-text/v1`, api_key: "sandbox" } },
+      tools: {
+        transcription: [
+          {
+            id: "vendor",
+            name: "Vendor",
+            description: "Hears how long it is",
+            upstream: "sandbox-transcription",
+            models: [
+              { id: "whisper-1", wire_format: "verbose_json", usd_per_minute: "0.006" },
+              { id: "vendor-4o-transcribe", usd_per_minute: "0.006" },
+              { id: "vendor-4o-mini-transcribe", usd_per_minute: "0.006" }
+            ]
+          }
+        ]
+      }
+    }
+  })
+
+const refuse = (message: string, param: string): Refusal =>
+  new Refusal(json(400, { error: { message, type: "invalid_request_error", param, code: null } }))
+
+const transcribe = async ({ body, headers }: Received): Promise<Answer> => {
+  if (!/^bearer +\S/i.test(headers.authorization ?? "")) {
+    return json(401, { error: { message: "no API key", type: "invalid_request_error", param: null, code: null } })
+  }
+  const form = await new Response(new Uint8Array(body), { headers: { "content-type": headers["content-type"] ?? "" } })
+    .formData()
+    .catch(() => undefined)
+  if (form === undefined) throw refuse("Could not parse multipart form.", "file")
+  const file = form.get("file")
+  const model = form.get("model")
+  if (file === null || typeof file === "string") throw refuse("Invalid 'file': expected a file.", "file")
+  if (typeof model !== "string" || model === "") throw refuse("you must provide a model parameter", "model")
+  const seconds = file.size / 16_000
+  const text = `${seconds} seconds of ${file.name}`
+  return form.get("response_format") === "verbose_json"
+    ? json(200, { task: "transcribe", language: "english", duration: seconds, text, segments: [] })
+    : json(200, { text, usage: { type: "duration", seconds: Math.ceil(seconds) } })
+}

@@ -1,0 +1,24 @@
+/** Web search, and who can be asked. */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { InsufficientCredits } from "../gate/Problems.ts"
+import { InvalidRequest } from "../http/Problems.ts"
+import { Either } from "../http/Security.ts"
+import { UpstreamRefusal } from "../upstream/Problems.ts"
+import { ProviderList, ProviderNames } from "../upstream/Provider.ts"
+import { SearchAnswer, SearchQuery } from "./Search.ts"
+
+const search = <const Name extends string>(name: Name, path: `/${string}`) =>
+  HttpApiEndpoint.get(name, path)
+    .setUrlParams(SearchQuery)
+    .addSuccess(SearchAnswer)
+    .addError(InvalidRequest)
+    .addError(InsufficientCredits)
+    .addError(UpstreamRefusal)
+    .annotate(OpenApi.Summary, "Search the web, at the provider's price of a query")
+
+export class SearchApi extends HttpApiGroup.make("search")
+  .add(search("search", "/v1/search"))
+  .add(search("toolSearch", "/v1/tools/search"))
+  .add(HttpApiEndpoint.get("providers", "/v1/search/providers").addSuccess(ProviderNames))
+  .add(HttpApiEndpoint.get("toolProviders", "/v1/tools/search/providers").addSuccess(ProviderList))
+  .middleware(Either) {}

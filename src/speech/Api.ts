@@ -1,0 +1,33 @@
+/** Text to speech. */
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { InsufficientCredits } from "../gate/Problems.ts"
+import { ReadsOwnBody } from "../http/Frame.ts"
+import { InvalidRequest, PayloadTooLarge } from "../http/Problems.ts"
+import { Either } from "../http/Security.ts"
+import { IdempotencyRefusal } from "../idempotency/Problems.ts"
+import { UpstreamRefusal } from "../upstream/Problems.ts"
+import { SpeechRequest, ToolSpeechRequest } from "./Speech.ts"
+
+const Audio = HttpApiSchema.Uint8Array({ contentType: "audio/mpeg" })
+
+export class SpeechApi extends HttpApiGroup.make("speech")
+  .add(
+    HttpApiEndpoint.post("speak", "/v1/speech")
+      .setPayload(SpeechRequest)
+      .addSuccess(Audio)
+      .annotate(ReadsOwnBody, true)
+      .annotate(OpenApi.Summary, "Text to speech: audio of the format that is asked for, as it comes")
+  )
+  .add(
+    HttpApiEndpoint.post("speakSimply", "/v1/tools/speech")
+      .setPayload(ToolSpeechRequest)
+      .addSuccess(Audio)
+      .annotate(ReadsOwnBody, true)
+      .annotate(OpenApi.Summary, "Text to speech, where only the text must be given")
+  )
+  .addError(InvalidRequest)
+  .addError(PayloadTooLarge)
+  .addError(InsufficientCredits)
+  .addError(IdempotencyRefusal)
+  .addError(UpstreamRefusal)
+  .middleware(Either) {}

@@ -1,0 +1,85 @@
+/** Text made into speech: what may be asked, in which formats it comes, and what a character costs. */
+import { Context, Schema } from "effect"
+import type { UnitPrice } from "../kernel/Price.ts"
+import type { Provider } from "../upstream/Provider.ts"
+
+export interface SpeechModel {
+  readonly id: string
+  /** What the upstream calls it. */
+  readonly upstream_model: string
+  /** USD a character. */
+  readonly price: UnitPrice
+}
+
+/** A provider that speaks the OpenAI audio routes. */
+export interface SpeechProvider extends Provider {
+  readonly models: ReadonlyArray<SpeechModel>
+}
+
+export class SpeechProviders extends Context.Reference<SpeechProviders>()("tollgate/speech/SpeechProviders", {
+  defaultValue: (): ReadonlyArray<SpeechProvider> => []
+}) {}
+
+/** The content type of each format. */
+export const formats = {
+  mp3: "audio/mpeg",
+  opus: "audio/opus",
+  aac: "audio/aac",
+  flac: "audio/flac",
+  wav: "audio/wav",
+  pcm: "audio/pcm"
+} as const
+export type SpeechFormat = keyof typeof formats
+const formatNames = Object.keys(formats) as ReadonlyArray<SpeechFormat>
+
+export const voices = [
+  "alloy",
+  "ash",
+  "ballad",
+  "coral",
+  "echo",
+  "fable",
+  "onyx",
+  "nova",
+  "sage",
+  "shimmer",
+  "verse"
+] as const
+
+const oneOf = <const T extends string>(values: ReadonlyArray<T>) =>
+  Schema.Literal(...values).annotations({ message: () => `one of ${values.join(", ")}` })
+
+export const inputMax = 4_096
+export const charactersOf = (text: string): number => [...text].length
+
+const rest = {
+  response_format: Schema.optionalWith(oneOf(formatNames), { default: () => "mp3" as const }),
+  speed: Schema.optional(
+    Schema.JsonNumber.pipe(Schema.between(0.25, 4, { message: () => "a number from 0.25 to 4.0" }))
+  ),
+  provider: Schema.optional(Schema.String),
+  /** How it is to be said, where the model can be told. */
+  instructions: Schema.optional(Schema.String)
+} as const
+
+const Input = Schema.String.pipe(
+  Schema.filter((text) => text !== "" && charactersOf(text) <= inputMax, {
+    message: () => `a text of 1 to ${inputMax} characters`
+  })
+)
+
+export const SpeechRequest = Schema.Struct({
+  input: Input,
+  model: Schema.String,
+  voice: oneOf(voices),
+  ...rest
+}).annotations({ identifier: "SpeechRequest" })
+export interface SpeechRequest extends Schema.Schema.Type<typeof SpeechRequest> {}
+
+/** The same below `/v1/tools`, where only the text must be given. */
+export const ToolSpeechRequest = Schema.Struct({
+  input: Input,
+  model: Schema.optionalWith(Schema.String, { default: () => "" }),
+  voice: Schema.optionalWith(oneOf(voices), { default: () => "alloy" as const }),
+  ...rest
+}).annotations({ identifier: "ToolSpeechRequest" })

@@ -1,0 +1,134 @@
+/** Text to speech over the OpenAI audio route: the audio passes through as it comes, at the model's price of a character. */
+import { Context, Effect, Layer } from "effect"
+import type { Either } from "effect"
+import { Gate } from "../gate/Gate.ts"
+import type { Admission, Measured, Metered } from "../gate/Gate.ts"
+import type { InsufficientCredits } from "../gate/Problems.ts"
+import { json } from "../http/Body.ts"
+import type { CallerFacts } from "../http/Caller.ts"
+import type { Inbound } from "../http/Inbound.ts"
+import { InvalidRequest } from "../http/Problems.ts"
+import type { PayloadTooLarge } from "../http/Problems.ts"
+import type { Reply } from "../http/Reply.ts"
+import { Idempotency } from "../idempotency/Idempotency.ts"
+import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
+import { charge } from "../kernel/Price.ts"
+import { PriceVersions } from "../prices/PriceVersions.ts"
+import { failed, refused } from "../upstream/Failures.ts"
+import type { UpstreamProblem } from "../upstream/Failures.ts"
+import * as Passage from "../upstream/Passage.ts"
+import { pick } from "../upstream/Provider.ts"
+import { Upstreams } from "../upstream/Upstreams.ts"
+import * as Wire from "../upstream/Wire.ts"
+import { charactersOf, formats, SpeechProviders, SpeechRequest, ToolSpeechRequest } from "./Speech.ts"
+import type { SpeechModel, SpeechProvider } from "./Speech.ts"
+
+type SpeechProblem = InvalidRequest | PayloadTooLarge | InsufficientCredits | IdempotencyProblem | UpstreamProblem
+
+interface Contract {
+  /** `POST /v1/speech`. */
+  readonly speak: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply, SpeechProblem>
+  /** `POST /v1/tools/speech`, which needs only the text. */
+  readonly speakSimply: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply, SpeechProblem>
+}
+
+const bodyBytesMax = 1024 * 1024
+const refusalBytesMax = 1024 * 1024
+
+export class Speeches extends Context.Tag("tollgate/speech/Speeches")<Speeches, Contract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Speeches, make))
+}
+
+const make = Effect.gen(function* () {
+  const gate = yield* Gate
+  const upstreams = yield* Upstreams
+  const providers = yield* SpeechProviders
+  const idempotency = yield* Idempotency
+  const versions = yield* PriceVersions
+
+  const serve = (read: (bytes: Buffer) => Either.Either<SpeechRequest, InvalidRequest>) =>
+    Effect.fnUntraced(function* (caller: CallerFacts, inbound: Inbound, beside: Beside | undefined) {
+      const asked = yield* read(yield* inbound.read(bodyBytesMax))
+      const provider = yield* pick(providers, asked.provider)
+      const model = yield* modelOf(provider, asked.model)
+      const characters = charactersOf(asked.input)
+      const cost = charge([{ units: characters, price: model.price }])
+      const claim = {
+        caller,
+        usage_type: "tool",
+        endpoint: "speech",
+        model: model.id,
+        provider: provider.id,
+        price: yield* versions.of([{ quantity: "units", unit: "character", price: model.price }]),
+        most: cost,
+        least: cost,
+        beside
+      } as const
+      return yield* gate.meter(claim, (admission) => ask(admission, provider, model, asked, characters, inbound))
+    })
+
+  const ask = Effect.fnUntraced(function* (
+    admission: Admission,
+    provider: SpeechProvider,
+    model: SpeechModel,
+    { input, instructions, response_format, speed, voice }: SpeechRequest,
+    characters: number,
+    inbound: Inbound
+  ): Effect.fn.Return<Metered<Reply>, UpstreamProblem> {
+    const upstream = upstreams.get(provider.upstream)!
+    const unreachable = ({ reason }: Wire.Unreachable) => failed(upstream.name, reason, inbound.request_id)
+    const body = JSON.stringify({ model: model.upstream_model, input, voice, response_format, speed, instructions })
+    const request = { method: "POST", path: "/audio/speech", headers: upstream.headers, body } as const
+    const answer = yield* Effect.catchAll(upstream.wire(admission).open(request), unreachable)
+    if (answer.status < 200 || answer.status > 299) {
+      const whole = yield* Effect.catchAll(Wire.collect(answer, refusalBytesMax), unreachable)
+      return yield* refused(upstream.name, whole, inbound.request_id)
+    }
+    const type = Wire.header(answer.headers, "content-type") ?? ""
+    if (/json|text\//.test(type)) {
+      answer.abort()
+      return yield* failed(upstream.name, `its answer is ${type}, not audio`, inbound.request_id)
+    }
+    const passage = Passage.make(answer)
+    const settled = Effect.flatMap(passage.ended, (ending) =>
+      Effect.andThen(admission.settle(measuredOf(ending, provider, model, characters)), () => passage.finish(ending))
+    )
+    return yield* admission.goOn(
+      { status: 200, headers: { "content-type": formats[response_format] }, body: passage.body },
+      settled
+    )
+  })
+
+  const once = (schema: Parameters<typeof serve>[0]) => {
+    const call = serve(schema)
+    return (caller: CallerFacts, inbound: Inbound) =>
+      idempotency.onceOf(caller, inbound, "speech", bodyBytesMax, (inbound, beside) => call(caller, inbound, beside))
+  }
+
+  return { speak: once(json(SpeechRequest)), speakSimply: once(json(ToolSpeechRequest)) } satisfies Contract
+})
+
+const modelOf = ({ models }: SpeechProvider, asked: string): Effect.Effect<SpeechModel, InvalidRequest> => {
+  const found = asked === "" ? models[0] : models.find(({ id }) => id === asked)
+  const rule = `one of ${models.map(({ id }) => id).join(", ")}`
+  return found === undefined
+    ? new InvalidRequest({ error: `model: ${rule}`, details: { field: "model", rule } })
+    : Effect.succeed(found)
+}
+
+/** A client that leaves has had it made all the same; what the upstream broke off costs nothing. */
+const measuredOf = (
+  { how }: Passage.PassageEnding,
+  provider: SpeechProvider,
+  model: SpeechModel,
+  characters: number
+): Measured => ({
+  cost: how === "broken" ? 0n : charge([{ units: characters, price: model.price }]),
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  units: how === "broken" ? 0 : characters,
+  provider: provider.id,
+  success: how !== "broken",
+  error_type: how === "broken" ? "upstream_error" : how === "left" ? "client_disconnected" : null,
+  usage_source: how === "broken" ? "none" : "counted"
+})

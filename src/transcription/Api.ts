@@ -1,0 +1,36 @@
+/** Audio transcription. */
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, Multipart, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { InsufficientCredits } from "../gate/Problems.ts"
+import { ReadsOwnBody } from "../http/Frame.ts"
+import { InvalidRequest } from "../http/Problems.ts"
+import { Either } from "../http/Security.ts"
+import { IdempotencyRefusal } from "../idempotency/Problems.ts"
+import { Envelope } from "../kernel/Envelope.ts"
+import { UpstreamRefusal } from "../upstream/Problems.ts"
+import { AudioTooLarge } from "./Problems.ts"
+import { TranscriptionAnswer, TranscriptionFields } from "./Transcription.ts"
+
+const Form = HttpApiSchema.Multipart(Schema.Struct({ file: Multipart.SingleFileSchema, ...TranscriptionFields.fields }))
+
+export class TranscriptionApi extends HttpApiGroup.make("transcription")
+  .add(
+    HttpApiEndpoint.post("transcribe", "/v1/transcriptions")
+      .setPayload(Form)
+      .addSuccess(TranscriptionAnswer)
+      .annotate(ReadsOwnBody, true)
+      .annotate(OpenApi.Summary, "Speech to text; the file streams, up to 25 MiB")
+  )
+  .add(
+    HttpApiEndpoint.post("toolTranscribe", "/v1/tools/transcriptions")
+      .setPayload(Form)
+      .addSuccess(Envelope(TranscriptionAnswer))
+      .annotate(ReadsOwnBody, true)
+      .annotate(OpenApi.Summary, "Speech to text, its answer in an envelope")
+  )
+  .addError(InvalidRequest)
+  .addError(AudioTooLarge)
+  .addError(InsufficientCredits)
+  .addError(IdempotencyRefusal)
+  .addError(UpstreamRefusal)
+  .middleware(Either) {}

@@ -1,0 +1,165 @@
+/** Transcriptions over the OpenAI audio route, at the model's price of a second. */
+import type { FileSystem, HttpServerRequest, Path } from "@effect/platform"
+import { Context, Effect, Layer, Redacted } from "effect"
+import { randomBytes } from "node:crypto"
+import { Gate } from "../gate/Gate.ts"
+import type { Admission, Measured } from "../gate/Gate.ts"
+import type { InsufficientCredits } from "../gate/Problems.ts"
+import type { CallerFacts } from "../http/Caller.ts"
+import { InvalidRequest } from "../http/Problems.ts"
+import { json } from "../http/Reply.ts"
+import type { Reply } from "../http/Reply.ts"
+import { Idempotency } from "../idempotency/Idempotency.ts"
+import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
+import { toDecimal } from "../kernel/Money.ts"
+import { charge } from "../kernel/Price.ts"
+import { PriceVersions } from "../prices/PriceVersions.ts"
+import { failed, isObject, parse, refused } from "../upstream/Failures.ts"
+import type { UpstreamProblem } from "../upstream/Failures.ts"
+import { pick } from "../upstream/Provider.ts"
+import { Upstreams } from "../upstream/Upstreams.ts"
+import type { AudioTooLarge } from "./Problems.ts"
+import { secondsGuessed, secondsLeast, secondsMost, TranscriptionProviders } from "./Transcription.ts"
+import type { TranscriptionAnswer, TranscriptionModel, TranscriptionProvider } from "./Transcription.ts"
+import { formOf, receive } from "./Upload.ts"
+import type { Upload } from "./Upload.ts"
+
+type TranscriptionProblem = InvalidRequest | AudioTooLarge | InsufficientCredits | IdempotencyProblem | UpstreamProblem
+
+interface Contract {
+  /** A form with the audio in it; `shape` makes the body of the answer. */
+  readonly transcribe: (
+    caller: CallerFacts,
+    request: HttpServerRequest.HttpServerRequest,
+    shape: (answer: TranscriptionAnswer) => object
+  ) => Effect.Effect<Reply, TranscriptionProblem>
+}
+
+const answerBytesMax = 32 * 1024 * 1024
+
+export class Transcriptions extends Context.Tag("tollgate/transcription/Transcriptions")<Transcriptions, Contract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Transcriptions, make))
+}
+
+const make = Effect.gen(function* () {
+  const gate = yield* Gate
+  const upstreams = yield* Upstreams
+  const providers = yield* TranscriptionProviders
+  const idempotency = yield* Idempotency
+  const versions = yield* PriceVersions
+  const disk = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+
+  const transcribe: Contract["transcribe"] = (caller, request, shape) =>
+    Effect.gen(function* () {
+      const upload = yield* receive(request)
+      const provider = yield* pick(providers, upload.fields.provider)
+      const model = yield* modelOf(provider, upload.fields.model)
+      const price = yield* versions.of([{ quantity: "units", unit: "second", price: model.price }])
+      const call = (beside: Beside | undefined) =>
+        gate.meter(
+          {
+            caller,
+            usage_type: "tool",
+            endpoint: "transcriptions",
+            model: model.id,
+            provider: provider.id,
+            price,
+            most: charge([{ units: secondsMost(upload.bytes), price: model.price }]),
+            least: charge([{ units: secondsLeast(upload.bytes), price: model.price }]),
+            beside
+          },
+          (admission) => ask(admission, provider, model, upload, shape)
+        )
+      return yield* idempotency.once(
+        caller,
+        request.headers["idempotency-key"],
+        () => `transcriptions ${upload.fingerprint}`,
+        call
+      )
+    }).pipe(Effect.scoped, Effect.provide(disk))
+
+  const ask = Effect.fnUntraced(function* (
+    admission: Admission,
+    provider: TranscriptionProvider,
+    model: TranscriptionModel,
+    upload: Upload,
+    shape: (answer: TranscriptionAnswer) => object
+  ) {
+    const upstream = upstreams.get(provider.upstream)!
+    const boundary = `tollgate-${randomBytes(16).toString("hex")}`
+    const { language, prompt, temperature } = upload.fields
+    const form = formOf(
+      upload,
+      { model: model.upstream_model, response_format: model.wire_format, language, prompt, temperature },
+      boundary
+    )
+    const answer = yield* Effect.catchAll(
+      upstream.wire(admission).exchange(
+        {
+          method: "POST",
+          path: "/audio/transcriptions",
+          headers: {
+            authorization: `Bearer ${Redacted.value(upstream.key)}`,
+            "content-type": `multipart/form-data; boundary=${boundary}`,
+            "content-length": String(form.length)
+          },
+          body: form.body
+        },
+        answerBytesMax
+      ),
+      ({ reason }) => failed(upstream.name, reason)
+    )
+    if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer)
+    const parsed = parse(answer.body)
+    if (typeof parsed?.text !== "string") return yield* failed(upstream.name, "its answer holds no text")
+    const { duration, measured } = measuredOf(parsed, provider, model, upload.bytes)
+    const shown: TranscriptionAnswer = {
+      text: parsed.text,
+      status: "completed",
+      provider: provider.id,
+      ...(duration !== undefined && { duration })
+    }
+    return yield* admission.answer(measured, ({ collected }) =>
+      json(200, shape(shown), { "x-charge-usd": toDecimal(collected) })
+    )
+  })
+
+  return { transcribe } satisfies Contract
+})
+
+const modelOf = (
+  { models }: TranscriptionProvider,
+  asked: string | undefined
+): Effect.Effect<TranscriptionModel, InvalidRequest> => {
+  const found = asked === undefined || asked === "" ? models[0] : models.find(({ id }) => id === asked)
+  const rule = `one of ${models.map(({ id }) => id).join(", ")}`
+  return found === undefined
+    ? new InvalidRequest({ error: `model: ${rule}`, details: { field: "model", rule } })
+    : Effect.succeed(found)
+}
+
+/** The charge by the upstream's own count of seconds, as far as a file of so many bytes can last so long. */
+const measuredOf = (
+  answer: Record<string, unknown>,
+  provider: TranscriptionProvider,
+  model: TranscriptionModel,
+  bytes: number
+): { readonly duration: number | undefined; readonly measured: Measured } => {
+  const told = answer.duration ?? (isObject(answer.usage) ? answer.usage.seconds : undefined)
+  const duration =
+    typeof told === "number" && Number.isFinite(told) && told >= 0 && told <= secondsMost(bytes) ? told : undefined
+  const seconds = duration === undefined ? secondsGuessed(bytes) : Math.ceil(duration)
+  return {
+    duration,
+    measured: {
+      cost: charge([{ units: seconds, price: model.price }]),
+      prompt_tokens: 0,
+      completion_tokens: 0,
+      units: seconds,
+      provider: provider.id,
+      success: true,
+      error_type: null,
+      usage_source: duration === undefined ? "estimated" : "provider"
+    }
+  }
+}

@@ -1,0 +1,26 @@
+/** Brave's web search: `GET /res/v1/web/search`, the key in a header of its own. It has no raw pages and no depths. */
+import { isObject } from "../Failures.ts"
+import { resultOf } from "./SearchVendor.ts"
+import type { SearchVendor } from "./SearchVendor.ts"
+
+/** It answers at most so many. */
+const resultsMax = 20
+
+export const brave: SearchVendor = {
+  request: ({ domains, max_results, query }, key) => {
+    const sites = domains.map((domain) => `site:${domain}`).join(" OR ")
+    const params = new URLSearchParams({
+      q: sites === "" ? query : `${query} (${sites})`,
+      count: String(Math.min(max_results, resultsMax))
+    })
+    return {
+      method: "GET",
+      path: `/res/v1/web/search?${params}`,
+      headers: { accept: "application/json", "x-subscription-token": key }
+    }
+  },
+  results: ({ web }) =>
+    isObject(web) && Array.isArray(web.results)
+      ? web.results.flatMap((one: unknown) => (isObject(one) ? resultOf(one.url, one.title, one.description) : []))
+      : undefined
+}

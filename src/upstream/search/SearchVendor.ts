@@ -1,0 +1,38 @@
+/** What is asked of a search vendor and what it finds; each vendor's file says how that looks on its wire. */
+import type { WireRequest } from "../Wire.ts"
+
+export interface SearchAsk {
+  readonly query: string
+  readonly max_results: number
+  readonly include_raw: boolean
+  /** `basic` or `advanced`, where the vendor knows the difference. */
+  readonly search_depth: string | undefined
+  /** Only pages of these; all where it is empty. */
+  readonly domains: ReadonlyArray<string>
+}
+
+export interface SearchResult {
+  readonly title: string
+  readonly url: string
+  readonly content: string
+  readonly raw_content?: string
+}
+
+export interface SearchVendor {
+  readonly request: (ask: SearchAsk, key: string) => WireRequest
+  /** The results in its answer; `undefined` where that makes no sense. */
+  readonly results: (answer: Record<string, unknown>) => ReadonlyArray<SearchResult> | undefined
+}
+
+/** A result with what every one must have; what a vendor leaves out is empty, and one without an address is none. */
+export const resultOf = (url: unknown, title: unknown, content: unknown, raw_content?: unknown): Array<SearchResult> =>
+  typeof url === "string" && url !== ""
+    ? [
+        {
+          title: typeof title === "string" ? title : "",
+          url,
+          content: typeof content === "string" ? content : "",
+          ...(typeof raw_content === "string" && { raw_content })
+        }
+      ]
+    : []

@@ -1,0 +1,28 @@
+/** Tavily's search: `POST /search`, the key as a bearer. */
+import { isObject } from "../Failures.ts"
+import { resultOf } from "./SearchVendor.ts"
+import type { SearchVendor } from "./SearchVendor.ts"
+
+/** It answers at most so many. */
+const resultsMax = 20
+
+export const tavily: SearchVendor = {
+  request: ({ domains, include_raw, max_results, query, search_depth }, key) => ({
+    method: "POST",
+    path: "/search",
+    headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+    body: JSON.stringify({
+      query,
+      max_results: Math.min(max_results, resultsMax),
+      include_raw_content: include_raw,
+      search_depth: search_depth ?? "basic",
+      ...(domains.length > 0 && { include_domains: domains })
+    })
+  }),
+  results: ({ results }) =>
+    Array.isArray(results)
+      ? results.flatMap((one: unknown) =>
+          isObject(one) ? resultOf(one.url, one.title, one.content, one.raw_content) : []
+        )
+      : undefined
+}
