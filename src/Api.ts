@@ -12,6 +12,8 @@ import { PricesApi } from "./prices/Api.ts"
 import { SandboxApi } from "./sandbox/Api.ts"
 import { OrganisationsApi, TenantsApi } from "./tenants/Api.ts"
 import { TransferInvitesApi, TransfersApi } from "./transfers/Api.ts"
+import { ImagesApi } from "./images/Api.ts"
+import { MediaApi, MediaModelsApi } from "./media/Api.ts"
 import { MailApi } from "./mail/Api.ts"
 import { SearchApi } from "./search/Api.ts"
 import { SpeechApi } from "./speech/Api.ts"
@@ -32,6 +34,9 @@ export class Api extends HttpApi.make("tollgate")
   .add(ChatApi)
   .add(DecisionsApi)
   .add(MailApi)
+  .add(ImagesApi)
+  .add(MediaApi)
+  .add(MediaModelsApi)
   .add(SearchApi)
   .add(SpeechApi)
   .add(TranscriptionApi)

@@ -49,6 +49,11 @@ import { TranscriptionHttp } from "./transcription/Http.ts"
 import { Transcriptions } from "./transcription/Transcriptions.ts"
 import { MailHttp } from "./mail/Http.ts"
 import { SelfMail } from "./mail/SelfMail.ts"
+import { ImagesHttp } from "./images/Http.ts"
+import { Images } from "./images/Images.ts"
+import { MediaHttp, MediaModelsHttp } from "./media/Http.ts"
+import { Jobs } from "./media/Jobs.ts"
+import { Medias } from "./media/Medias.ts"
 import { Identity } from "./upstream/Identity.ts"
 import { Explanations } from "./usage/Explanations.ts"
 import { PriceVersions } from "./prices/PriceVersions.ts"
@@ -61,6 +66,8 @@ import { UsageHttp } from "./usage/Http.ts"
 export const domains = Layer.mergeAll(
   Chat.layer,
   Decisions.layer,
+  Images.layer,
+  Medias.layer,
   SelfMail.layer,
   Transcriptions.layer,
   Speeches.layer,
@@ -74,6 +81,7 @@ export const domains = Layer.mergeAll(
   Transfers.layer,
   Notifications.layer
 ).pipe(
+  Layer.provideMerge(Jobs.layer),
   Layer.provideMerge(
     Layer.mergeAll(
       Gate.layer,
@@ -101,6 +109,9 @@ const api = HttpApiBuilder.api(Api).pipe(
     BillingHttp,
     ChatHttp,
     DecisionsHttp,
+    ImagesHttp,
+    MediaHttp,
+    MediaModelsHttp,
     MailHttp,
     TranscriptionHttp,
     SpeechHttp,

@@ -7,6 +7,7 @@ import { readFileSync } from "node:fs"
 import { UsdPer } from "./kernel/Price.ts"
 import type { UnitPrice } from "./kernel/Price.ts"
 import { Usd } from "./kernel/Money.ts"
+import { imageSizes } from "./media/Media.ts"
 import { searchVendors } from "./search/Search.ts"
 import type { SearchVendorName } from "./search/Search.ts"
 
@@ -108,7 +109,76 @@ const TranscriptionEntry = Schema.Struct({
   )
 })
 
+type ImagePriceFields = {
+  readonly [Size in (typeof imageSizes)[number]]: Schema.optional<Schema.Schema<UnitPrice, string | number>>
+}
+
+const ImageEntry = Schema.Struct({
+  ...ProviderFields,
+  /** Where its models are below the upstream's address. */
+  endpoint: NonEmpty,
+  image_to_image_endpoint: Schema.optional(NonEmpty),
+  usd_per_image: UsdPer(1),
+  /** Sizes that cost otherwise. */
+  usd_per_image_by_size: Schema.optionalWith(
+    Schema.Struct(Object.fromEntries(imageSizes.map((size) => [size, Schema.optional(UsdPer(1))])) as ImagePriceFields),
+    { default: () => ({}) }
+  )
+})
+
+const MediaFields = {
+  id: NonEmpty,
+  display_name: Schema.optional(NonEmpty),
+  upstream: NonEmpty,
+  endpoint: NonEmpty,
+  pricing_note: Schema.optional(Schema.String),
+  /** Parameters of the model's own that pass as they are; none may change what the vendor charges. */
+  passes: Schema.optionalWith(Schema.Array(NonEmpty), { default: () => ["negative_prompt", "aspect_ratio"] })
+} as const
+
+const VideoEntry = Schema.Struct({
+  ...MediaFields,
+  type: Schema.Literal("video"),
+  /** The first tier is the default. */
+  resolutions: Schema.optional(
+    Schema.NonEmptyArray(
+      Schema.Struct({
+        tier: NonEmpty,
+        usd_per_second: UsdPer(1),
+        usd_per_second_with_audio: Schema.optional(UsdPer(1))
+      })
+    )
+  ),
+  /** For a model without tiers. */
+  usd_per_second: Schema.optional(UsdPer(1)),
+  /** Seconds: a range, a set, or nothing, which allows up to 60. */
+  duration: Schema.optional(
+    Schema.Union(Schema.Struct({ min: Count, max: Count }), Schema.Struct({ set: Schema.NonEmptyArray(Count) }))
+  ),
+  default_duration: Schema.optionalWith(Count, { default: () => 5 }),
+  /** Whether it can make sound, and does unless told otherwise. */
+  audio: Schema.optionalWith(Schema.Literal("none", "off", "on"), { default: () => "none" as const }),
+  /** Made from a first frame. */
+  from_image: Schema.optionalWith(Schema.Boolean, { default: () => false })
+}).pipe(
+  Schema.filter((entry) =>
+    (entry.resolutions === undefined) === (entry.usd_per_second === undefined)
+      ? { path: ["usd_per_second"], message: "either this, or resolutions with a price each" }
+      : undefined
+  )
+)
+
+const MediaImageEntry = Schema.Struct({
+  ...MediaFields,
+  type: Schema.Literal("image"),
+  usd_per_image: UsdPer(1),
+  images_max: Schema.optionalWith(Count, { default: () => 4 }),
+  /** Taken where a request names no model. */
+  default: Schema.optionalWith(Schema.Boolean, { default: () => false })
+})
+
 const Tools = Schema.Struct({
+  images: Schema.optionalWith(Schema.Array(ImageEntry), { default: () => [] }),
   search: Schema.optionalWith(Schema.Array(SearchEntry), { default: () => [] }),
   speech: Schema.optionalWith(Schema.Array(SpeechEntry), { default: () => [] }),
   transcription: Schema.optionalWith(Schema.Array(TranscriptionEntry), { default: () => [] })
@@ -152,7 +222,9 @@ export const ConfigFile = Schema.Struct({
   /** The model behind `auto`. */
   auto: Schema.optional(NonEmpty),
   /** Providers of each tool; the first of a kind is asked unless a caller picks another. */
-  tools: Schema.optionalWith(Tools, { default: () => ({ search: [], speech: [], transcription: [] }) }),
+  tools: Schema.optionalWith(Tools, { default: () => ({ images: [], search: [], speech: [], transcription: [] }) }),
+  /** Models of the generic media route. */
+  media: Schema.optionalWith(Schema.Array(Schema.Union(VideoEntry, MediaImageEntry)), { default: () => [] }),
   /** The decision model; without it the decisions route answers 503. */
   decisions: Schema.optional(DecisionEntry),
   prices: Schema.optionalWith(Schema.Struct({ default_new_credits: Usd, default_registration_credits: Usd }), {
@@ -183,6 +255,12 @@ export const ConfigFile = Schema.Struct({
           if (ids.has(id)) issues.push({ path: ["tools", kind, i, "id"], message: `${id} is taken` })
           ids.add(id)
         }
+      }
+      const mediaIds = new Set<string>()
+      for (const [i, { id, upstream }] of file.media.entries()) {
+        named(["media", i, "upstream"], upstream)
+        if (mediaIds.has(id)) issues.push({ path: ["media", i, "id"], message: `${id} is taken` })
+        mediaIds.add(id)
       }
       if (file.decisions !== undefined) named(["decisions", "upstream"], file.decisions.upstream)
       if (file.auto !== undefined && !models.has(file.auto)) {

@@ -14,9 +14,13 @@ import { ConfigProblem, upstreamKey, variable } from "./Config.ts"
 import type { ConfigFile, EnvironmentFacts } from "./Config.ts"
 import { ConfiguredDecisionModel } from "./decisions/Decision.ts"
 import type { DecisionModel } from "./decisions/Decision.ts"
+import { ImageProviders } from "./images/Image.ts"
+import * as Price from "./kernel/Price.ts"
 import type { UnitPrice } from "./kernel/Price.ts"
 import { Writer } from "./ledger/Writer.ts"
 import { LetterPrice } from "./mail/SelfMail.ts"
+import { MediaModels } from "./media/Media.ts"
+import type { MediaModel, Resolution } from "./media/Media.ts"
 import { PriceList } from "./prices/PriceList.ts"
 import { SearchProviders } from "./search/Search.ts"
 import { SpeechProviders } from "./speech/Speech.ts"
@@ -53,6 +57,7 @@ export const settings = (environment: EnvironmentFacts, file: ConfigFile) =>
     Layer.succeed(Models, { models: file.models.map(modelOf), auto: file.auto }),
     Layer.succeed(ConfiguredDecisionModel, decisionModel(file)),
     tools(file),
+    Layer.succeed(MediaModels, file.media.map(mediaModelOf)),
     Layer.succeed(LetterPrice, file.mail?.usd_per_letter ?? (0n as UnitPrice)),
     Layer.succeed(IdentityProviders, file.identity),
     Layer.succeed(Clients, file.clients),
@@ -94,6 +99,18 @@ const provider = ({
 const tools = ({ tools }: ConfigFile) =>
   Layer.mergeAll(
     Layer.succeed(
+      ImageProviders,
+      tools.images.map((entry) => ({
+        ...provider(entry),
+        endpoint: entry.endpoint,
+        image_to_image_endpoint: entry.image_to_image_endpoint,
+        price: entry.usd_per_image,
+        price_by_size: Object.fromEntries(
+          Object.entries(entry.usd_per_image_by_size).filter(([, price]) => price !== undefined)
+        )
+      }))
+    ),
+    Layer.succeed(
       SearchProviders,
       tools.search.map((entry) => ({ ...provider(entry), vendor: entry.vendor, price: entry.usd_per_query }))
     ),
@@ -121,6 +138,33 @@ const tools = ({ tools }: ConfigFile) =>
       }))
     )
   )
+
+const mediaModelOf = (entry: ConfigFile["media"][number]): MediaModel => {
+  const { endpoint, id, passes, upstream } = entry
+  const facts = { id, display_name: entry.display_name ?? id, upstream, endpoint, passes }
+  if (entry.type === "image") {
+    const { default: isDefault, images_max, usd_per_image: price } = entry
+    const pricing_note = entry.pricing_note ?? `${Price.toDecimal(price)} USD an image`
+    return { ...facts, type: "image", price, images_max, default: isDefault, pricing_note }
+  }
+  const { audio, default_duration, duration, from_image } = entry
+  const [first, ...others] = (entry.resolutions ?? [{ tier: "", usd_per_second: entry.usd_per_second! }]).map(
+    (one): Resolution => ({
+      tier: one.tier,
+      price: one.usd_per_second,
+      price_with_audio:
+        ("usd_per_second_with_audio" in one ? one.usd_per_second_with_audio : undefined) ?? one.usd_per_second
+    })
+  )
+  const resolutions = [first!, ...others] as const
+  const noted = resolutions.map(
+    ({ price, price_with_audio, tier }) =>
+      `${tier === "" ? "" : `${tier} `}${Price.toDecimal(price)}` +
+      (audio === "none" ? "" : ` (with audio ${Price.toDecimal(price_with_audio)})`)
+  )
+  const pricing_note = entry.pricing_note ?? `USD a second of video: ${noted.join(", ")}`
+  return { ...facts, type: "video", resolutions, duration, default_duration, audio, from_image, pricing_note }
+}
 
 const upstreams = (file: ConfigFile) =>
   Layer.unwrapEffect(

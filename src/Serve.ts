@@ -10,6 +10,7 @@ import * as Deployment from "./Deployment.ts"
 import { Gate } from "./gate/Gate.ts"
 import { Idempotency } from "./idempotency/Idempotency.ts"
 import { Observer } from "./http/Frame.ts"
+import { Jobs } from "./media/Jobs.ts"
 import { Metrics } from "./ops/Metrics.ts"
 import { greet } from "./sandbox/Greeting.ts"
 import * as Levers from "./sandbox/Levers.ts"
@@ -33,6 +34,7 @@ const recovered = Layer.effectDiscard(
   Effect.gen(function* () {
     const released = yield* Effect.flatMap(Gate, (gate) => gate.recover)
     if (released > 0) yield* Effect.logWarning(`released ${released} reservations that an earlier run left`)
+    yield* Effect.flatMap(Jobs, (jobs) => jobs.recover)
     yield* Effect.flatMap(Idempotency, (idempotency) => idempotency.recover)
   })
 )

@@ -17,6 +17,7 @@ export type Kind =
   | "inv"
   | "key"
   | "led"
+  | "med"
   | "ntf"
   | "pay"
   | "req"

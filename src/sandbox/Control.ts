@@ -10,7 +10,7 @@ import { Fault, queued } from "./Faults.ts"
 import type { Faults } from "./Faults.ts"
 import type { LeversContract } from "./Levers.ts"
 import { json, reader, Refusal, serviceNames, wrong } from "./Outside.ts"
-import type { Answer, Route, ServiceName } from "./Outside.ts"
+import type { Answer, JobMove, Route, ServiceName } from "./Outside.ts"
 import { latest } from "./SteeredClock.ts"
 import type { SteeredClock } from "./SteeredClock.ts"
 
@@ -18,6 +18,8 @@ interface Parts {
   readonly calls: Calls
   readonly faults: Faults
   readonly clock: SteeredClock
+  /** Moves a job of whichever vendor has it. */
+  readonly moveJob: (vendor_id: string, move: JobMove) => string | undefined
   /** `undefined` until the service is up. */
   readonly levers: () => LeversContract | undefined
   readonly run: <A>(effect: Effect.Effect<A>) => Promise<A>
@@ -56,12 +58,19 @@ const TenantChange = Schema.Struct({
   plan_status: Schema.optional(oneOf(["active", "past_due", "canceled"]))
 })
 
+const Move = Schema.Struct({
+  request_id: Schema.NonEmptyString,
+  status: Schema.optional(oneOf(["IN_PROGRESS", "COMPLETED", "FAILED"])),
+  duration: Schema.optional(Schema.Number)
+})
+
+const readMove = reader(Move)
 const readFault = reader(Fault)
 const readAdvance = reader(Advance)
 const readCredit = reader(Credit)
 const readTenantChange = reader(TenantChange)
 
-export const routes = ({ calls, clock, faults, levers, run }: Parts): ReadonlyArray<Route> => {
+export const routes = ({ calls, clock, faults, levers, moveJob, run }: Parts): ReadonlyArray<Route> => {
   const connected = (): LeversContract => {
     const there = levers()
     if (there === undefined) throw new Refusal(json(503, { error: "the service is not up yet" }))
@@ -98,6 +107,19 @@ export const routes = ({ calls, clock, faults, levers, run }: Parts): ReadonlyAr
         const { advance_ms } = readAdvance(body)
         if (clock.now() + advance_ms > latest) throw wrong("advance_ms", `to ${toIso(latest)} at the latest`)
         return json(200, { now: toIso(await run(clock.advance(advance_ms))) })
+      }
+    },
+    {
+      method: "POST",
+      path: "/control/media",
+      answer: async (received) => {
+        const move = readMove(received.body)
+        const vendor_id = await run(connected().vendorId(move.request_id))
+        if (vendor_id === undefined) return json(404, { error: "request_id: there is no such job" })
+        const moved = moveJob(vendor_id, move)
+        return moved === undefined
+          ? json(404, { error: "request_id: the vendor has no such job" })
+          : json(200, { request_id: move.request_id, status: moved })
       }
     },
     {

@@ -7,6 +7,7 @@ import type { Nano } from "../kernel/Money.ts"
 import { sandboxReference } from "../ledger/Invariants.ts"
 import type { AccountStatus, CreditSource, Posting } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
+import { Jobs } from "../media/Jobs.ts"
 import type { Plan } from "../tenants/Account.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 
@@ -15,11 +16,14 @@ export interface LeversContract {
   readonly credit: (tenant_id: string, amount: Nano, source: CreditSource) => Effect.Effect<boolean>
   readonly setBillingStatus: (tenant_id: string, status: AccountStatus) => Effect.Effect<boolean>
   readonly setPlan: (tenant_id: string, change: Partial<Plan>) => Effect.Effect<boolean>
+  /** What the vendor calls a generation job that a client knows by this id. */
+  readonly vendorId: (request_id: string) => Effect.Effect<string | undefined>
 }
 
-export const make: Effect.Effect<LeversContract, never, Writer | Tenants> = Effect.gen(function* () {
+export const make: Effect.Effect<LeversContract, never, Writer | Tenants | Jobs> = Effect.gen(function* () {
   const writer = yield* Writer
   const tenants = yield* Tenants
+  const jobs = yield* Jobs
   const post = (posting: Posting): Effect.Effect<boolean> =>
     Effect.match(writer.submit({ postings: [posting], statements: [] }), {
       onFailure: () => false,
@@ -38,6 +42,7 @@ export const make: Effect.Effect<LeversContract, never, Writer | Tenants> = Effe
         })
       ),
     setBillingStatus: (tenant_id, status) => post({ _tag: "SetStatus", account: billingAccountOf(tenant_id), status }),
-    setPlan: (tenant_id, change) => tenants.setPlan(tenant_id as TenantId, change)
+    setPlan: (tenant_id, change) => tenants.setPlan(tenant_id as TenantId, change),
+    vendorId: jobs.vendorId
   }
 })

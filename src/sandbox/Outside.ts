@@ -59,6 +59,13 @@ export interface Route {
   readonly answer: (received: Received) => Answer | Promise<Answer>
 }
 
+/** What a test may make of a generation job. */
+export interface JobMove {
+  readonly status?: "IN_PROGRESS" | "COMPLETED" | "FAILED" | undefined
+  /** Of the video that it makes. */
+  readonly duration?: number | undefined
+}
+
 /** A service of the outside world. */
 export interface Outside {
   readonly service: ServiceName
@@ -66,6 +73,8 @@ export interface Outside {
   readonly routes: ReadonlyArray<Route>
   /** What only a test calls, to steer it: neither listed nor faulted. */
   readonly levers?: ReadonlyArray<Route>
+  /** Of a service that has jobs: moves one, and answers how it stands then; `undefined` where it has no such job. */
+  readonly move?: (vendor_id: string, move: JobMove) => string | undefined
   /** The entries of the configuration document that point a deployment at it. */
   readonly configuration: Readonly<Record<string, unknown>>
 }

@@ -9,6 +9,7 @@ import * as Chat from "./Chat.ts"
 import * as Control from "./Control.ts"
 import * as Decisions from "./Decisions.ts"
 import * as Faults from "./Faults.ts"
+import * as Generation from "./Generation.ts"
 import * as Issuer from "./Issuer.ts"
 import type { LeversContract } from "./Levers.ts"
 import * as Mail from "./Mail.ts"
@@ -24,6 +25,8 @@ import * as Transcription from "./Transcription.ts"
 const world: ReadonlyArray<Make> = [
   Chat.make,
   Decisions.make,
+  Generation.images,
+  Generation.media,
   Search.make,
   Speech.make,
   Transcription.make,
@@ -93,6 +96,8 @@ export const make = ({
         calls,
         faults,
         clock,
+        moveJob: (vendor_id, move) =>
+          services.map((service) => service.move?.(vendor_id, move)).find((status) => status !== undefined),
         levers: () => connected,
         run: (effect) => runPromise(Effect.withClock(effect, clock.clock))
       })

@@ -14,6 +14,7 @@ import pooling from "./migrations/0005_pooling.ts"
 import transfers from "./migrations/0006_transfers.ts"
 import explain from "./migrations/0007_explain.ts"
 import idempotency from "./migrations/0008_idempotency.ts"
+import media from "./migrations/0009_media.ts"
 
 /** Append only: a database that has applied one never looks at it again. The table is ours, so a host's migrations stay its own. */
 export const migrations = {
@@ -24,7 +25,8 @@ export const migrations = {
   "0005_pooling": pooling,
   "0006_transfers": transfers,
   "0007_explain": explain,
-  "0008_idempotency": idempotency
+  "0008_idempotency": idempotency,
+  "0009_media": media
 }
 
 const table = "tollgate_migrations"

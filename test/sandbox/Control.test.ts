@@ -65,7 +65,8 @@ describe("the levers of the service", () => {
           return known(args[0])
         }),
       setBillingStatus: (...args) => Effect.sync(() => pulled.push(["status", ...args]) > 0 && known(args[0])),
-      setPlan: (...args) => Effect.sync(() => pulled.push(["plan", ...args]) > 0)
+      setPlan: (...args) => Effect.sync(() => pulled.push(["plan", ...args]) > 0),
+      vendorId: () => Effect.succeed(undefined)
     }
     own.connect(levers)
     await own.call("/control/clock", { advance_ms: 100_000 })

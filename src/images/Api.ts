@@ -1,0 +1,40 @@
+/** Images: made at once or polled for, and who makes them. */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { InsufficientCredits } from "../gate/Problems.ts"
+import { ReadsOwnBody } from "../http/Frame.ts"
+import { InvalidRequest, PayloadTooLarge } from "../http/Problems.ts"
+import { Either } from "../http/Security.ts"
+import { IdempotencyRefusal } from "../idempotency/Problems.ts"
+import { UpstreamRefusal } from "../upstream/Problems.ts"
+import { ProviderList, ProviderNames } from "../upstream/Provider.ts"
+import { ImageAnswer, ImageRequest, ImageStatusQuery } from "./Image.ts"
+import { ImageNotFound } from "./Problems.ts"
+
+const generate = <const Name extends string>(name: Name, path: `/${string}`) =>
+  HttpApiEndpoint.post(name, path)
+    .setPayload(ImageRequest)
+    .addSuccess(ImageAnswer)
+    .addError(InvalidRequest)
+    .addError(PayloadTooLarge)
+    .addError(InsufficientCredits)
+    .addError(IdempotencyRefusal)
+    .addError(UpstreamRefusal)
+    .annotate(ReadsOwnBody, true)
+    .annotate(OpenApi.Summary, "Make images; charged once they are there")
+
+const status = <const Name extends string>(name: Name, path: `/${string}`) =>
+  HttpApiEndpoint.get(name, path)
+    .setUrlParams(ImageStatusQuery)
+    .addSuccess(ImageAnswer)
+    .addError(InvalidRequest)
+    .addError(ImageNotFound)
+    .annotate(OpenApi.Summary, "How an image request stands")
+
+export class ImagesApi extends HttpApiGroup.make("images")
+  .add(generate("generate", "/v1/images/generate"))
+  .add(generate("toolGenerate", "/v1/tools/images/generate"))
+  .add(status("status", "/v1/images/status"))
+  .add(status("toolStatus", "/v1/tools/images/status"))
+  .add(HttpApiEndpoint.get("providers", "/v1/images/providers").addSuccess(ProviderNames))
+  .add(HttpApiEndpoint.get("toolProviders", "/v1/tools/images/providers").addSuccess(ProviderList))
+  .middleware(Either) {}

@@ -1,0 +1,69 @@
+/** Video and image generation by quote: submit, poll, fetch, cancel. */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { InsufficientCredits } from "../gate/Problems.ts"
+import { ReadsOwnBody } from "../http/Frame.ts"
+import { InvalidRequest, PayloadTooLarge } from "../http/Problems.ts"
+import { Either } from "../http/Security.ts"
+import { IdempotencyRefusal } from "../idempotency/Problems.ts"
+import { MediaModelEntry, MediaRequest, MediaResult, MediaStatus, MediaSubmitted } from "./Media.ts"
+import {
+  MediaAlreadyCompleted,
+  MediaNotCompleted,
+  MediaNotFound,
+  MediaRateLimited,
+  MediaRejected,
+  MediaUnavailable
+} from "./Problems.ts"
+
+const byId = Schema.Struct({ request_id: Schema.String })
+
+export class MediaApi extends HttpApiGroup.make("media")
+  .add(
+    HttpApiEndpoint.post("submit", "/v1/tools/media/generate")
+      .setPayload(MediaRequest)
+      .addSuccess(MediaSubmitted)
+      .addError(InvalidRequest)
+      .addError(PayloadTooLarge)
+      .addError(MediaRejected)
+      .addError(MediaRateLimited)
+      .addError(MediaUnavailable)
+      .addError(InsufficientCredits)
+      .addError(IdempotencyRefusal)
+      .annotate(ReadsOwnBody, true)
+      .annotate(OpenApi.Summary, "Submit a generation: the quote is set aside, nothing is charged yet")
+  )
+  .add(
+    HttpApiEndpoint.get("status", "/v1/tools/media/status")
+      .setUrlParams(byId)
+      .addSuccess(MediaStatus)
+      .addError(InvalidRequest)
+      .addError(MediaNotFound)
+      .annotate(OpenApi.Summary, "How a generation stands; poll until it is settled")
+  )
+  .add(
+    HttpApiEndpoint.get("result", "/v1/tools/media/result")
+      .setUrlParams(byId)
+      .addSuccess(MediaResult)
+      .addError(InvalidRequest)
+      .addError(MediaNotFound)
+      .addError(MediaNotCompleted)
+      .annotate(OpenApi.Summary, "What was made; its address is temporary")
+  )
+  .add(
+    HttpApiEndpoint.post("cancel", "/v1/tools/media/cancel")
+      .setPayload(byId)
+      .addSuccess(MediaStatus)
+      .addError(InvalidRequest)
+      .addError(MediaNotFound)
+      .addError(MediaAlreadyCompleted)
+      .annotate(OpenApi.Summary, "Ask the vendor to stop, best effort")
+  )
+  .middleware(Either) {}
+
+/** Open to everybody. */
+export class MediaModelsApi extends HttpApiGroup.make("mediaModels").add(
+  HttpApiEndpoint.get("list", "/v1/tools/media/models")
+    .addSuccess(Schema.Struct({ models: Schema.Array(MediaModelEntry) }))
+    .annotate(OpenApi.Summary, "The media models and their prices")
+) {}

@@ -1,0 +1,171 @@
+/** The generic media route: quotes, submits, and shows what became of it. */
+import { Context, Effect, Layer } from "effect"
+import type { InsufficientCredits } from "../gate/Problems.ts"
+import type { CallerFacts } from "../http/Caller.ts"
+import type { Inbound } from "../http/Inbound.ts"
+import { InvalidRequest } from "../http/Problems.ts"
+import type { PayloadTooLarge } from "../http/Problems.ts"
+import * as Reply from "../http/Reply.ts"
+import { Idempotency } from "../idempotency/Idempotency.ts"
+import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
+import { toNumber } from "../kernel/Money.ts"
+import * as Price from "../kernel/Price.ts"
+import type { NotTaken } from "../upstream/GenerationQueue.ts"
+import { Jobs } from "./Jobs.ts"
+import type { Job } from "./Jobs.ts"
+import { MediaModels, quoteOf } from "./Media.ts"
+import type { MediaModel, MediaResult, MediaStatus } from "./Media.ts"
+import {
+  MediaAlreadyCompleted,
+  MediaNotCompleted,
+  MediaNotFound,
+  MediaRateLimited,
+  MediaRejected,
+  MediaUnavailable
+} from "./Problems.ts"
+
+type SubmitProblem =
+  | InvalidRequest
+  | PayloadTooLarge
+  | MediaRejected
+  | MediaRateLimited
+  | MediaUnavailable
+  | InsufficientCredits
+  | IdempotencyProblem
+
+interface Contract {
+  readonly submit: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply.Reply, SubmitProblem>
+  readonly status: (caller: CallerFacts, request_id: string) => Effect.Effect<MediaStatus, MediaNotFound>
+  readonly result: (
+    caller: CallerFacts,
+    request_id: string
+  ) => Effect.Effect<MediaResult, MediaNotFound | MediaNotCompleted>
+  readonly cancel: (
+    caller: CallerFacts,
+    request_id: string
+  ) => Effect.Effect<MediaStatus, MediaNotFound | MediaAlreadyCompleted>
+}
+
+export const bodyBytesMax = 1024 * 1024
+
+export class Medias extends Context.Tag("tollgate/media/Medias")<Medias, Contract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Medias, make))
+}
+
+const make = Effect.gen(function* () {
+  const jobs = yield* Jobs
+  const models = yield* MediaModels
+  const idempotency = yield* Idempotency
+
+  const call = Effect.fnUntraced(function* (caller: CallerFacts, inbound: Inbound, beside: Beside | undefined) {
+    const body = yield* parsed(yield* inbound.read(bodyBytesMax))
+    const { input, model, price, unit, units } = yield* quoteOf(models, body)
+    const job = yield* jobs.submit(
+      caller,
+      {
+        route: "media",
+        type: model.type,
+        model: model.id,
+        provider: model.upstream,
+        upstream: model.upstream,
+        endpoint: model.endpoint,
+        input,
+        units,
+        unit,
+        price
+      },
+      beside,
+      refusedBy
+    )
+    return Reply.json(200, {
+      request_id: job.id,
+      model: job.model,
+      provider: job.provider,
+      status: job.status,
+      queue_position: job.queue_position ?? 0,
+      cost_usd: toNumber(job.quote),
+      units: job.units,
+      unit: job.unit
+    })
+  })
+
+  const submit: Contract["submit"] = (caller, inbound) =>
+    idempotency.onceOf(caller, inbound, "media/generate", bodyBytesMax, (inbound, beside) =>
+      call(caller, inbound, beside)
+    )
+
+  const found = (job: Job | undefined) => (job === undefined ? new MediaNotFound() : Effect.succeed(job))
+
+  const status: Contract["status"] = ({ account_id }, id) =>
+    Effect.map(Effect.flatMap(jobs.look(account_id, "media", id), found), statusOf)
+
+  const result: Contract["result"] = Effect.fn("Medias.result")(function* ({ account_id }, id) {
+    const job = yield* Effect.flatMap(jobs.look(account_id, "media", id), found)
+    if (job.status !== "COMPLETED" || !job.settled) return yield* new MediaNotCompleted()
+    return {
+      request_id: job.id,
+      model: job.model,
+      status: job.status,
+      output: job.output ?? {},
+      ...failureOf(job)
+    }
+  })
+
+  const cancel: Contract["cancel"] = Effect.fn("Medias.cancel")(function* ({ account_id }, id) {
+    const job = yield* Effect.flatMap(jobs.cancel(account_id, "media", id), found)
+    if (job.status === "COMPLETED") return yield* new MediaAlreadyCompleted()
+    return statusOf(job)
+  })
+
+  return { submit, status, result, cancel } satisfies Contract
+})
+
+const parsed = (bytes: Buffer): Effect.Effect<unknown, InvalidRequest> =>
+  Effect.try({
+    try: () => JSON.parse(bytes.toString("utf8")) as unknown,
+    catch: () =>
+      new InvalidRequest({ error: "the request body is not JSON", details: { field: "", rule: "a JSON document" } })
+  })
+
+const refusedBy = ({ how, message, retry_after }: NotTaken): MediaRejected | MediaRateLimited | MediaUnavailable => {
+  if (how === "rejected") return new MediaRejected(message === undefined ? {} : { error: message })
+  return how === "busy"
+    ? new MediaRateLimited(retry_after === undefined ? {} : { retry_after })
+    : new MediaUnavailable()
+}
+
+const failureOf = ({ error, error_type }: Job) => ({
+  ...(error !== null && { error }),
+  ...(error_type !== null && { error_type })
+})
+
+const statusOf = (job: Job): MediaStatus => ({
+  request_id: job.id,
+  model: job.model,
+  status: job.status,
+  metrics: { inference_time: job.inference_time },
+  settled: job.settled,
+  cost_usd: job.settled ? job.cost : job.quote,
+  units: job.units,
+  unit: job.unit,
+  ...failureOf(job)
+})
+
+/** A model as the list shows it, at the price of its defaults. */
+export const listed = (model: MediaModel) => {
+  const price =
+    model.type === "image"
+      ? model.price
+      : model.audio === "on"
+        ? model.resolutions[0].price_with_audio
+        : model.resolutions[0].price
+  return {
+    id: model.id,
+    display_name: model.display_name,
+    type: model.type,
+    unit: model.type === "video" ? ("second" as const) : ("image" as const),
+    unit_price_usd: Number(Price.toDecimal(price)),
+    pricing_note: model.pricing_note,
+    default: model.type === "image" && model.default
+  }
+}

@@ -1,0 +1,271 @@
+/**
+ * Two vendors that make images and videos from a queue: jobs are submitted, asked for, fetched and cancelled. A job is done about a
+ * second after it was submitted, unless a test moves it otherwise; jobs outlive the process.
+ */
+import { Effect } from "effect"
+import { randomUUID } from "node:crypto"
+import * as Kept from "./Kept.ts"
+import { json, parse, Refusal } from "./Outside.ts"
+import type { Answer, Make, Received, Route, ServiceName } from "./Outside.ts"
+
+/** When a job leaves the queue, and when it is done. */
+const runsAfter = 300
+const doneAfter = 1_000
+
+interface SandboxJob {
+  readonly id: string
+  readonly endpoint: string
+  readonly input: Readonly<Record<string, unknown>>
+  readonly created_at: number
+  /** Where a test has moved it. */
+  moved?: "IN_PROGRESS" | "COMPLETED" | "FAILED" | "CANCELLED"
+  /** Of the video that it makes, where a test says so. */
+  duration?: number
+}
+
+const sizes: Readonly<Record<string, readonly [width: number, height: number]>> = {
+  square_hd: [1024, 1024],
+  square: [512, 512],
+  portrait_4_3: [768, 1024],
+  portrait_16_9: [576, 1024],
+  landscape_4_3: [1024, 768],
+  landscape_16_9: [1024, 576]
+}
+
+const vendor = (
+  service: Extract<ServiceName, "media" | "images">,
+  configuration: (origin: string) => Readonly<Record<string, unknown>>
+): Make => {
+  return ({ clock, data_dir, origin }) =>
+    Effect.sync(() => {
+      const name = `sandbox-${service}.json`
+      const jobs = new Map<string, SandboxJob>(
+        (JSON.parse(Kept.read(data_dir, name) ?? "[]") as ReadonlyArray<SandboxJob>).map((job) => [job.id, job])
+      )
+      const keep = () => Kept.write(data_dir, name, JSON.stringify([...jobs.values()].slice(-jobsMax)))
+
+      const statusOf = (job: SandboxJob) => {
+        if (job.moved !== undefined) return job.moved
+        const age = clock.now() - job.created_at
+        return age >= doneAfter ? "COMPLETED" : age >= runsAfter ? "IN_PROGRESS" : "IN_QUEUE"
+      }
+      const find = ({ headers, params }: Received): SandboxJob => {
+        authorize(headers.authorization)
+        const job = jobs.get(params["id"] ?? "")
+        if (job === undefined || job.endpoint !== params["app"])
+          throw new Refusal(json(404, { detail: "Request not found" }))
+        return job
+      }
+
+      const submit = (received: Received): Answer => {
+        authorize(received.headers.authorization)
+        const input = parse(received.body) as Readonly<Record<string, unknown>>
+        if (typeof input["prompt"] !== "string" || input["prompt"] === "") {
+          return json(422, {
+            detail: [{ loc: ["body", "prompt"], msg: "field required", type: "value_error.missing" }]
+          })
+        }
+        const job: SandboxJob = {
+          id: randomUUID(),
+          endpoint: received.params["app"] ?? "",
+          input,
+          created_at: clock.now()
+        }
+        jobs.set(job.id, job)
+        keep()
+        const address = `${origin}/${service}-queue/${job.endpoint}/requests/${job.id}`
+        return json(200, {
+          request_id: job.id,
+          status: "IN_QUEUE",
+          queue_position: 0,
+          response_url: address,
+          status_url: `${address}/status`,
+          cancel_url: `${address}/cancel`
+        })
+      }
+
+      const status = (received: Received): Answer => {
+        const job = find(received)
+        const status = statusOf(job)
+        if (status === "FAILED") {
+          return json(200, { request_id: job.id, status: "COMPLETED", error: "the sandbox was told to fail" })
+        }
+        return json(status === "COMPLETED" || status === "CANCELLED" ? 200 : 202, {
+          request_id: job.id,
+          status,
+          ...(status === "IN_QUEUE" && { queue_position: 0 }),
+          ...(status === "COMPLETED" && { metrics: { inference_time: doneAfter / 1_000 } })
+        })
+      }
+
+      const result = (received: Received): Answer => {
+        const job = find(received)
+        const status = statusOf(job)
+        if (status === "FAILED") return json(422, { detail: "the sandbox was told to fail" })
+        if (status !== "COMPLETED") return json(400, { detail: "Request is still in progress" })
+        return json(200, job.endpoint.includes("video") ? videoOf(job, origin) : imagesOf(job, origin))
+      }
+
+      const cancel = (received: Received): Answer => {
+        const job = find(received)
+        const status = statusOf(job)
+        if (status === "COMPLETED" || status === "FAILED") return json(400, { status: "ALREADY_COMPLETED" })
+        // What already runs is finished all the same.
+        if (status === "IN_QUEUE") {
+          job.moved = "CANCELLED"
+          keep()
+        }
+        return json(202, { status: "CANCELLATION_REQUESTED" })
+      }
+
+      const mount = `/${service}-queue/{app*}`
+      const routes: ReadonlyArray<Route> = [
+        { method: "GET", path: `${mount}/requests/{id}/status`, answer: status },
+        { method: "PUT", path: `${mount}/requests/{id}/cancel`, answer: cancel },
+        { method: "GET", path: `${mount}/requests/{id}`, answer: result },
+        { method: "POST", path: mount, answer: submit }
+      ]
+      return {
+        service,
+        routes,
+        move: (vendor_id, { duration, status }) => {
+          const job = jobs.get(vendor_id)
+          if (job === undefined) return undefined
+          if (status !== undefined) job.moved = status
+          if (duration !== undefined) job.duration = duration
+          keep()
+          return statusOf(job)
+        },
+        levers: [{ method: "GET", path: `/files/${service}/{name}`, answer: file }],
+        configuration: configuration(origin)
+      }
+    })
+}
+
+/** The oldest of more jobs than this are forgotten at a restart. */
+const jobsMax = 10_000
+
+const authorize = (authorization: string | undefined): void => {
+  if (!/^key +\S/i.test(authorization ?? "")) throw new Refusal(json(401, { detail: "Authentication is required" }))
+}
+
+const fps = 24
+
+const videoOf = (job: SandboxJob, origin: string) => {
+  const seconds = job.duration ?? Number(job.input["duration"] ?? 5)
+  const [width, height] = job.input["resolution"] === "720p" ? [1280, 720] : [854, 480]
+  return {
+    actual_prompt: null,
+    duration: seconds,
+    seed: Number(job.input["seed"] ?? 42),
+    video: {
+      content_type: "video/mp4",
+      duration: seconds,
+      file_name: `${job.id}.mp4`,
+      file_size: Math.round(seconds * 250_000),
+      fps,
+      height,
+      num_frames: Math.round(seconds * fps),
+      url: `${origin}/files/media/${job.id}.mp4`,
+      width
+    }
+  }
+}
+
+const imagesOf = (job: SandboxJob, origin: string) => {
+  const [width, height] = sizes[String(job.input["image_size"] ?? "square_hd")] ?? [1024, 1024]
+  return {
+    images: Array.from({ length: Number(job.input["num_images"] ?? 1) }, (_, i) => ({
+      url: `${origin}/files/images/${job.id}-${i}.png`,
+      width,
+      height,
+      content_type: "image/png"
+    })),
+    seed: Number(job.input["seed"] ?? 42),
+    prompt: job.input["prompt"]
+  }
+}
+
+// One transparent pixel.
+const pixel = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==",
+  "base64"
+)
+
+const file = ({ params }: Received): Answer => {
+  const video = (params["name"] ?? "").endsWith(".mp4")
+  return {
+    status: 200,
+    headers: { "content-type": video ? "video/mp4" : "image/png" },
+    body: video ? Buffer.from("\0\0\0\x18ftypisom\0\0\0\0isommp42") : pixel
+  }
+}
+
+const tiers = [
+  { tier: "480p", usd_per_second: "0.05", usd_per_second_with_audio: "0.075" },
+  { tier: "720p", usd_per_second: "0.10", usd_per_second_with_audio: "0.15" }
+]
+
+export const media = vendor("media", (origin) => ({
+  upstreams: { "sandbox-media": { base_url: `${origin}/media-queue`, api_key: "sandbox" } },
+  media: [
+    {
+      type: "video",
+      id: "sandbox-video",
+      display_name: "Sandbox Video",
+      upstream: "sandbox-media",
+      endpoint: "sandbox/video",
+      resolutions: tiers,
+      duration: { min: 1, max: 10 },
+      default_duration: 5,
+      audio: "off"
+    },
+    {
+      type: "video",
+      id: "sandbox-video-open",
+      display_name: "Sandbox Video, of any length",
+      upstream: "sandbox-media",
+      endpoint: "sandbox/video-open",
+      usd_per_second: "0.02",
+      default_duration: 5
+    },
+    {
+      type: "video",
+      id: "sandbox-image-to-video",
+      display_name: "Sandbox Image to Video",
+      upstream: "sandbox-media",
+      endpoint: "sandbox/image-to-video",
+      resolutions: tiers,
+      duration: { min: 1, max: 10 },
+      default_duration: 5,
+      audio: "off",
+      from_image: true
+    },
+    {
+      type: "image",
+      id: "sandbox-image",
+      display_name: "Sandbox Image",
+      upstream: "sandbox-media",
+      endpoint: "sandbox/image",
+      usd_per_image: "0.04",
+      default: true
+    }
+  ]
+}))
+
+export const images = vendor("images", (origin) => ({
+  upstreams: { "sandbox-images": { base_url: `${origin}/images-queue`, api_key: "sandbox" } },
+  tools: {
+    images: [
+      {
+        id: "sandbox",
+        name: "Sandbox",
+        description: "Makes a transparent pixel of what it is told",
+        upstream: "sandbox-images",
+        endpoint: "sandbox/flux",
+        image_to_image_endpoint: "sandbox/flux/image-to-image",
+        usd_per_image: "0.04"
+      }
+    ]
+  }
+}))

@@ -1,0 +1,160 @@
+/**
+ * A vendor that makes images and videos from a queue, in the manner of fal: a job is submitted, asked for, fetched, cancelled.
+ * Here is how that looks on its wire, and which of its answers mean what.
+ */
+import { Effect, Redacted } from "effect"
+import type { Admission } from "../gate/Gate.ts"
+import { isObject, messageOf, parse, retryAfterOf } from "./Failures.ts"
+import type { Upstream } from "./Upstreams.ts"
+import type { Whole, WireRequest } from "./Wire.ts"
+
+/** The vendor did not take the job: `rejected` for the job itself, `busy` for now, `unavailable` for reasons of its own. */
+export interface NotTaken {
+  readonly _tag: "NotTaken"
+  readonly how: "rejected" | "busy" | "unavailable"
+  /** The vendor's words, where they speak of the job. */
+  readonly message?: string | undefined
+  readonly retry_after?: number
+}
+
+/** It could not be asked just now. */
+export interface Silent {
+  readonly _tag: "Silent"
+  readonly reason: string
+}
+
+export interface Taken {
+  readonly vendor_id: string
+  readonly queue_position: number | null
+}
+
+/** `gone`: the vendor knows no such job. `failed` is final, and has words. */
+export type Standing =
+  | { readonly how: "queued"; readonly queue_position: number | null }
+  | { readonly how: "running" }
+  | { readonly how: "completed"; readonly inference_time: number | null }
+  | { readonly how: "failed"; readonly error: string }
+  | { readonly how: "cancelled" }
+  | { readonly how: "gone" }
+
+/** What a finished job gave: its output, or a final failure. */
+export type Result =
+  | { readonly how: "output"; readonly output: Record<string, unknown> }
+  | { readonly how: "failed"; readonly error_type: "media_rejected" | "media_failed"; readonly error: string }
+
+const answerBytesMax = 8 * 1024 * 1024
+
+const whole = (value: unknown): number | null =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : null
+
+const seconds = (value: unknown): number | null =>
+  typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : null
+
+const ask = (
+  upstream: Upstream,
+  admission: Admission,
+  method: WireRequest["method"],
+  path: string,
+  body?: string
+): Effect.Effect<Whole, Silent> =>
+  upstream
+    .wire(admission)
+    .exchange(
+      {
+        method,
+        path,
+        headers: {
+          authorization: `Key ${Redacted.value(upstream.key)}`,
+          ...(body !== undefined && { "content-type": "application/json" })
+        },
+        ...(body !== undefined && { body })
+      },
+      answerBytesMax
+    )
+    .pipe(Effect.mapError(({ reason }): Silent => ({ _tag: "Silent", reason })))
+
+const silent = (answer: Whole): Silent => ({ _tag: "Silent", reason: `status ${answer.status}` })
+
+export const submit = Effect.fnUntraced(function* (
+  upstream: Upstream,
+  admission: Admission,
+  endpoint: string,
+  input: object
+): Effect.fn.Return<Taken, NotTaken> {
+  const answer = yield* Effect.mapError(
+    ask(upstream, admission, "POST", `/${endpoint}`, JSON.stringify(input)),
+    (): NotTaken => ({ _tag: "NotTaken", how: "unavailable" })
+  )
+  const { body, headers, status } = answer
+  const parsed = parse(body)
+  if (status >= 200 && status < 300 && typeof parsed?.request_id === "string" && parsed.request_id !== "") {
+    return { vendor_id: parsed.request_id, queue_position: whole(parsed.queue_position) }
+  }
+  if (status === 429) return yield* Effect.fail({ _tag: "NotTaken", how: "busy", ...retryAfterOf(headers) } as const)
+  if (status === 400 || status === 404 || status === 413 || status === 422) {
+    return yield* Effect.fail({ _tag: "NotTaken", how: "rejected", message: messageOf(parsed) } as const)
+  }
+  return yield* Effect.fail({ _tag: "NotTaken", how: "unavailable" } as const)
+})
+
+const jobPath = (endpoint: string, vendor_id: string) => `/${endpoint}/requests/${encodeURIComponent(vendor_id)}`
+
+export const standing = Effect.fnUntraced(function* (
+  upstream: Upstream,
+  admission: Admission,
+  endpoint: string,
+  vendor_id: string
+): Effect.fn.Return<Standing, Silent> {
+  const answer = yield* ask(upstream, admission, "GET", `${jobPath(endpoint, vendor_id)}/status`)
+  if (answer.status === 404) return { how: "gone" }
+  const parsed = answer.status < 300 ? parse(answer.body) : undefined
+  switch (parsed?.status) {
+    case "IN_QUEUE":
+      return { how: "queued", queue_position: whole(parsed.queue_position) }
+    case "IN_PROGRESS":
+      return { how: "running" }
+    case "COMPLETED":
+      if (typeof parsed.error === "string") return { how: "failed", error: parsed.error }
+      return {
+        how: "completed",
+        inference_time: isObject(parsed.metrics) ? seconds(parsed.metrics.inference_time) : null
+      }
+    case "FAILED":
+    case "ERROR":
+      return { how: "failed", error: messageOf(parsed) ?? "the generation failed" }
+    case "CANCELLED":
+    case "CANCELED":
+      return { how: "cancelled" }
+    default:
+      return yield* Effect.fail(silent(answer))
+  }
+})
+
+export const result = Effect.fnUntraced(function* (
+  upstream: Upstream,
+  admission: Admission,
+  endpoint: string,
+  vendor_id: string
+): Effect.fn.Return<Result, Silent> {
+  const answer = yield* ask(upstream, admission, "GET", jobPath(endpoint, vendor_id))
+  const { status } = answer
+  const parsed = parse(answer.body)
+  if (status >= 200 && status < 300 && parsed !== undefined) return { how: "output", output: parsed }
+  if (status === 400 || status === 422) {
+    return { how: "failed", error_type: "media_rejected", error: messageOf(parsed) ?? "the request was rejected" }
+  }
+  return yield* Effect.fail(silent(answer))
+})
+
+/** Best effort: `completed` where it was too late. */
+export const cancel = Effect.fnUntraced(function* (
+  upstream: Upstream,
+  admission: Admission,
+  endpoint: string,
+  vendor_id: string
+): Effect.fn.Return<"asked" | "completed", Silent> {
+  const answer = yield* ask(upstream, admission, "PUT", `${jobPath(endpoint, vendor_id)}/cancel`)
+  if (answer.status < 300 || answer.status === 404) return "asked"
+  if (answer.status === 400) return "completed"
+  return yield* Effect.fail(silent(answer))
+})
