@@ -1,6 +1,7 @@
 /** The contract: every route of the service. The OpenAPI document and the typed client derive from it. */
 import { HttpApi, OpenApi } from "@effect/platform"
 import { AuthApi } from "./auth/Api.ts"
+import { AutoReloadApi } from "./autoreload/Api.ts"
 import { BillingApi } from "./billing/Api.ts"
 import { InternalError } from "./http/Problems.ts"
 import { ChatApi } from "./chat/Api.ts"
@@ -8,6 +9,7 @@ import { DecisionsApi } from "./decisions/Api.ts"
 import { NotificationsApi } from "./notifications/Api.ts"
 import { OpsApi } from "./ops/Api.ts"
 import { PoolingApi } from "./pooling/Api.ts"
+import { PaymentsApi, WebhooksApi } from "./payments/Api.ts"
 import { PricesApi } from "./prices/Api.ts"
 import { SandboxApi } from "./sandbox/Api.ts"
 import { OrganisationsApi, TenantsApi } from "./tenants/Api.ts"
@@ -27,6 +29,9 @@ export class Api extends HttpApi.make("tollgate")
   .add(OrganisationsApi)
   .add(PricesApi)
   .add(BillingApi)
+  .add(AutoReloadApi)
+  .add(PaymentsApi)
+  .add(WebhooksApi)
   .add(TransfersApi)
   .add(TransferInvitesApi)
   .add(PoolingApi)

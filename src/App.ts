@@ -13,6 +13,8 @@ import { SecurityHttp } from "./auth/SecurityHttp.ts"
 import { Sessions } from "./auth/Sessions.ts"
 import { SigningKeys } from "./auth/SigningKeys.ts"
 import { Tokens } from "./auth/Tokens.ts"
+import { AutoReloads } from "./autoreload/AutoReloads.ts"
+import { AutoReloadHttp } from "./autoreload/Http.ts"
 import { BillingAccounts } from "./billing/BillingAccounts.ts"
 import { BillingHttp } from "./billing/Http.ts"
 import { Chat } from "./chat/Chat.ts"
@@ -30,6 +32,8 @@ import { Outbox } from "./mail/Outbox.ts"
 import { NotificationsHttp } from "./notifications/Http.ts"
 import { Notifications } from "./notifications/Notifications.ts"
 import { OpsHttp } from "./ops/Http.ts"
+import { PaymentsHttp, WebhooksHttp } from "./payments/Http.ts"
+import { Purchases } from "./payments/Purchases.ts"
 import { PoolingHttp } from "./pooling/Http.ts"
 import { Pooling } from "./pooling/Pooling.ts"
 import { PricesHttp } from "./prices/Http.ts"
@@ -89,10 +93,12 @@ export const domains = Layer.mergeAll(
       PriceVersions.layer,
       Sessions.layer,
       Applications.layer,
-      Identity.layer,
-      Outbox.layer
+      Identity.layer
     )
   ),
+  Layer.provideMerge(AutoReloads.layerWatch),
+  Layer.provideMerge(AutoReloads.layer),
+  Layer.provideMerge(Layer.mergeAll(Purchases.layer, Outbox.layer)),
   Layer.provideMerge(Pooling.layerPayers),
   Layer.provideMerge(Pooling.layer),
   Layer.provideMerge(Layer.mergeAll(Sums.layer, BillingAccounts.layer)),
@@ -106,6 +112,7 @@ export const domains = Layer.mergeAll(
 const api = HttpApiBuilder.api(Api).pipe(
   Layer.provide([
     AuthHttp,
+    AutoReloadHttp,
     BillingHttp,
     ChatHttp,
     DecisionsHttp,
@@ -119,6 +126,8 @@ const api = HttpApiBuilder.api(Api).pipe(
     NotificationsHttp,
     OpsHttp,
     OrganisationsHttp,
+    PaymentsHttp,
+    WebhooksHttp,
     PoolingHttp,
     PricesHttp,
     SandboxHttp,

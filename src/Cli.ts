@@ -11,7 +11,10 @@ import { Writer } from "./ledger/Writer.ts"
 import { ConfigProblem, describe, environment, readFile } from "./Config.ts"
 import type { EnvironmentFacts } from "./Config.ts"
 import * as Deployment from "./Deployment.ts"
+import { Purchases } from "./payments/Purchases.ts"
 import { serve } from "./Serve.ts"
+import { Belonging } from "./tenants/Belonging.ts"
+import { Tenants } from "./tenants/Tenants.ts"
 import * as Sql from "./sql/Sql.ts"
 import { version } from "./Version.ts"
 
@@ -96,6 +99,51 @@ const grant = Command.make(
     })
 ).pipe(Command.withDescription("Give a tenant credit that it can spend but not send on (source: admin)"))
 
+/** The rooms of money in, without the outside world, beside a running service. */
+const purchases = (facts: EnvironmentFacts) =>
+  Purchases.layer.pipe(
+    Layer.provide(Tenants.layer),
+    Layer.provide(Belonging.layer),
+    Layer.provideMerge(Deployment.database(facts))
+  )
+
+const purchase = Command.make(
+  "purchase",
+  {
+    tenant: Options.text("tenant").pipe(Options.withDescription("the tenant's id (ten_…)")),
+    amount: Options.text("amount").pipe(Options.withDescription("in credits: 1 credit is 1 USD")),
+    reference: Options.text("reference").pipe(
+      Options.withDescription("the invoice or receipt; booked once, however often this is run")
+    )
+  },
+  ({ amount, reference, tenant }) =>
+    Effect.gen(function* () {
+      const facts = yield* fromEnvironment
+      const nano = fromDecimal(amount, 9)
+      if (nano === undefined || nano <= 0n) return yield* refuse(`--amount ${amount}: a decimal number above zero`)
+      const booked = yield* Effect.flatMap(Purchases, (rooms) => rooms.bookOffline(tenant, nano, reference)).pipe(
+        Effect.provide(purchases(facts))
+      )
+      if (!booked)
+        return yield* refuse(`--tenant ${tenant}: no such tenant; or --reference ${reference} was booked before`)
+      yield* Console.log(`booked a purchase of ${toDecimal(nano)} credits for ${tenant} (${reference})`)
+    })
+).pipe(Command.withDescription("Book a purchase that was paid another way (source: purchase)"))
+
+const owed = Command.make("owed", {}, () =>
+  Effect.gen(function* () {
+    const facts = yield* fromEnvironment
+    const found = yield* Effect.flatMap(Purchases, (rooms) => rooms.owed).pipe(Effect.provide(purchases(facts)))
+    if (found.length === 0) return yield* Console.log("nobody owes anything")
+    yield* Effect.forEach(
+      found,
+      ({ owed, payment_id, tenant_id }) =>
+        Console.log(`${tenant_id} owes ${toDecimal(owed)} USD of ${payment_id}, which was refunded or disputed`),
+      { discard: true }
+    )
+  })
+).pipe(Command.withDescription("Show refunds and disputes that balances could not give back"))
+
 const verifyCommand = Command.make("verify", {}, () =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
@@ -120,7 +168,7 @@ const migrate = Command.make("migrate", {}, () =>
 
 const tollgate = Command.make("tollgate").pipe(
   Command.withDescription("Metered access to AI models: who is calling, whether they can pay, what the call cost"),
-  Command.withSubcommands([serveCommand, grant, verifyCommand, migrate])
+  Command.withSubcommands([serveCommand, grant, purchase, owed, verifyCommand, migrate])
 )
 
 const cli = Command.run(tollgate, { name: "Tollgate", version })

@@ -184,6 +184,20 @@ const Tools = Schema.Struct({
   transcription: Schema.optionalWith(Schema.Array(TranscriptionEntry), { default: () => [] })
 })
 
+const PaymentProcessor = Schema.Struct({
+  processor: Schema.Literal("stripe"),
+  /** The environment variables that hold the secret key and the secret that webhooks are signed with. */
+  secret_key_env: Schema.optional(NonEmpty),
+  webhook_secret_env: Schema.optional(NonEmpty),
+  /** The same themselves; for a processor that needs no secret, like a local one. */
+  secret_key: Schema.optional(NonEmpty),
+  webhook_secret: Schema.optional(NonEmpty),
+  /** Another address than the processor's own. */
+  base_url: Schema.optional(Address),
+  /** Where people come back to from its pages; `public_url` unless it says otherwise. */
+  return_url: Schema.optional(Address)
+})
+
 const MailServer = Schema.Struct({
   host: NonEmpty,
   /** 465 with `secure`, else 587. */
@@ -207,6 +221,8 @@ export const ConfigFile = Schema.Struct({
   service_name: Schema.optional(NonEmpty),
   /** Where people reach the service: links in mails begin with it. */
   public_url: Schema.optional(Address),
+  /** Who takes the money; without it, credit is only granted or booked by the operator. */
+  payments: Schema.optional(PaymentProcessor),
   /** The server that mail leaves by; without it, nothing is mailed. */
   mail: Schema.optional(MailServer),
   /** The applications that may sign people in. */

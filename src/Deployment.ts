@@ -28,6 +28,7 @@ import * as Sql from "./sql/Sql.ts"
 import { TranscriptionProviders } from "./transcription/Transcription.ts"
 import { IdentityProviders } from "./upstream/Identity.ts"
 import { Mail } from "./upstream/Mail.ts"
+import { make as makePayments, Payments } from "./upstream/Payments.ts"
 import type { Provider } from "./upstream/Provider.ts"
 import { Upstreams } from "./upstream/Upstreams.ts"
 
@@ -51,7 +52,7 @@ export const settings = (environment: EnvironmentFacts, file: ConfigFile) =>
     Layer.succeed(Brand, {
       service_name: environment.service_name ?? file.service_name ?? "Tollgate",
       key_prefix: environment.key_prefix,
-      public_url: (file.public_url ?? `http://${hostOf(environment.host)}:${environment.port}`).replace(/\/+$/, "")
+      public_url: publicUrl(environment, file)
     }),
     Layer.succeed(PriceList, file.prices),
     Layer.succeed(Models, { models: file.models.map(modelOf), auto: file.auto }),
@@ -62,9 +63,13 @@ export const settings = (environment: EnvironmentFacts, file: ConfigFile) =>
     Layer.succeed(IdentityProviders, file.identity),
     Layer.succeed(Clients, file.clients),
     upstreams(file),
+    payments(environment, file),
     mail(file),
     secret(environment)
   )
+
+const publicUrl = ({ host, port }: EnvironmentFacts, { public_url }: ConfigFile): string =>
+  (public_url ?? `http://${hostOf(host)}:${port}`).replace(/\/+$/, "")
 
 /** A host as it stands in an address. */
 const hostOf = (host: string): string => (host.includes(":") ? `[${host}]` : host)
@@ -179,6 +184,31 @@ const upstreams = (file: ConfigFile) =>
       (entries) => Upstreams.layer(Object.fromEntries(entries))
     )
   )
+
+const payments = (environment: EnvironmentFacts, file: ConfigFile) => {
+  const { payments } = file
+  if (payments === undefined) return Layer.empty
+  const secret = (entry: "secret_key" | "webhook_secret") =>
+    Effect.flatMap(variable(`payments.${entry}_env`, payments[`${entry}_env`]), (value) => {
+      const given = value ?? (payments[entry] === undefined ? undefined : Redacted.make(payments[entry]))
+      return given === undefined
+        ? new ConfigProblem({ message: `payments.${entry}_env: required, the environment variable that holds it` })
+        : Effect.succeed(given)
+    })
+  return Layer.unwrapEffect(
+    Effect.map(Effect.all([secret("secret_key"), secret("webhook_secret")]), ([secret_key, webhook_secret]) =>
+      Layer.succeed(
+        Payments,
+        makePayments({
+          secret_key,
+          webhook_secret,
+          base_url: payments.base_url,
+          return_url: payments.return_url ?? publicUrl(environment, file)
+        })
+      )
+    )
+  )
+}
 
 const mail = ({ mail }: ConfigFile) =>
   mail === undefined

@@ -78,7 +78,7 @@ const serveSandbox = (facts: EnvironmentFacts) =>
     const info = { issuer, control, client_id, service_client_id, oauth_client }
     return yield* Effect.gen(function* () {
       const { url } = yield* Server.Listening
-      sandbox.connect(yield* Levers.make)
+      sandbox.connect(yield* Levers.make, url)
       yield* Effect.flatMap(greet({ url, data_dir: facts.data_dir, ...info }), Console.log)
       return yield* Effect.never
     }).pipe(

@@ -27,6 +27,8 @@ interface Contract {
     tenant: TenantId,
     change: BillingChange
   ) => Effect.Effect<BillingAccount, BillingAccountNotFound | InsufficientRole>
+  /** Who gets billing mail. */
+  readonly billingEmails: (tenant: TenantId) => Effect.Effect<ReadonlyArray<string>>
   /** Whether the tenant lets its members draw on its balance from elsewhere, and whether that was set or follows from its plan. */
   readonly memberSpend: (
     tenant: TenantId
@@ -62,6 +64,8 @@ const make = Effect.gen(function* () {
       member_spend_source: set === undefined ? "default" : "explicit"
     }
   })
+
+  const billingEmails = (tenant: TenantId) => Effect.map(settings(tenant), ({ billing_emails }) => billing_emails)
 
   const memberSpend = (tenant: TenantId) =>
     Effect.map(settings(tenant), ({ member_spend_effective, member_spend_source }) => ({
@@ -100,7 +104,7 @@ const make = Effect.gen(function* () {
     return yield* find(tenant)
   })
 
-  return { credits, ledger, find, change, memberSpend } satisfies Contract
+  return { credits, ledger, find, change, billingEmails, memberSpend } satisfies Contract
 })
 
 const accountShown = (account: Account, settings: Settings): BillingAccount => ({

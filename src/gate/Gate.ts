@@ -13,6 +13,8 @@ import type { Nano } from "../kernel/Money.ts"
 import { isProblem } from "../kernel/Problem.ts"
 import { Writer } from "../ledger/Writer.ts"
 import type { CallOutcome, Refusal, Source, Statement } from "../ledger/Transaction.ts"
+import { BalanceWatch } from "./BalanceWatch.ts"
+import type { BalanceFell } from "./BalanceWatch.ts"
 import { Payers } from "./Payers.ts"
 import { InsufficientCredits } from "./Problems.ts"
 
@@ -47,6 +49,8 @@ export interface Receipt {
   readonly usage_id: string
   /** What was charged. */
   readonly collected: Nano
+  /** The payer's balance after it. */
+  readonly balance: Nano
 }
 
 /** The right to call a provider once, at a cost of up to `reserved`. */
@@ -99,6 +103,7 @@ const make = Effect.gen(function* () {
   const writer = yield* Writer
   const sql = yield* SqlClient
   const payers = yield* Payers
+  const watch = yield* BalanceWatch
   const run = yield* Ids.make("call")
   const fibers = yield* FiberPool.make
   yield* Effect.addFinalizer(() => fibers.quiet.pipe(Effect.timeout(drainLimit), Effect.ignore))
@@ -107,7 +112,8 @@ const make = Effect.gen(function* () {
     writer.submit({ postings: [{ _tag: "Settle", call, outcome }], statements: beside }).pipe(
       Effect.map(([result]) => ({
         usage_id: Ids.usageOf(call),
-        collected: result?._tag === "Settled" ? result.collected : 0n
+        collected: result?._tag === "Settled" ? result.collected : 0n,
+        balance: result?._tag === "Settled" ? result.balance : 0n
       })),
       // By itself a settlement has nothing to be refused for; if it is, the books are broken and must say so.
       Effect.catchAll((refusal) =>
@@ -143,7 +149,15 @@ const make = Effect.gen(function* () {
           .pipe(Effect.mapError((refusal) => refused(refusal, least)))
         if (result?._tag !== "Reserved") return yield* Effect.dieMessage("the writer did not answer a reservation")
 
-        const admission = new Admitted(id, now, result.source, result.amount, end, fibers) as unknown as Admission
+        const admission = new Admitted(
+          id,
+          now,
+          result.source,
+          result.amount,
+          end,
+          fibers,
+          watch
+        ) as unknown as Admission
         const exit = yield* Effect.exit(call(admission))
         if (Exit.isSuccess(exit)) return exit.value.value
         yield* admission.settle(failed(exit.cause))
@@ -156,7 +170,7 @@ const make = Effect.gen(function* () {
       SELECT CAST(amount AS TEXT) AS amount, at, source FROM ledger_reservations WHERE id = ${call} AND run = ${heldRun}`
     if (row === undefined) return undefined
     const source = JSON.parse(row.source) as Source
-    return new Admitted(call, row.at, source, fromRow(row.amount), end, fibers) as unknown as Admission
+    return new Admitted(call, row.at, source, fromRow(row.amount), end, fibers, watch) as unknown as Admission
   }, Effect.orDie)
 
   const recover = Effect.gen(function* () {
@@ -188,14 +202,24 @@ class Admitted implements Omit<Admission, typeof admitted> {
   readonly reserved: Nano
   private readonly end: End
   private readonly fibers: FiberPool.FiberPool
+  private readonly watch: BalanceFell
 
-  constructor(call: string, at: number, payer: Source, reserved: Nano, end: End, fibers: FiberPool.FiberPool) {
+  constructor(
+    call: string,
+    at: number,
+    payer: Source,
+    reserved: Nano,
+    end: End,
+    fibers: FiberPool.FiberPool,
+    watch: BalanceFell
+  ) {
     this.call = call
     this.at = at
     this.payer = payer
     this.reserved = reserved
     this.end = end
     this.fibers = fibers
+    this.watch = watch
   }
 
   settle(measured: Measured): Effect.Effect<Receipt> {
@@ -221,7 +245,11 @@ class Admitted implements Omit<Admission, typeof admitted> {
           },
           beside
         ),
-        (receipt) => (this.receipt = receipt)
+        (receipt) => {
+          const { balance, collected } = receipt
+          if (collected > 0n) this.watch(this.payer.billing_account_id, balance + collected, balance)
+          return (this.receipt = receipt)
+        }
       )
     )
   }

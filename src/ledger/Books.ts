@@ -71,6 +71,8 @@ const post = (draft: Draft, posting: Posting): Either.Either<Result, Refusal> =>
       return setStatus(draft, posting)
     case "Credit":
       return credit(draft, posting)
+    case "TakeBack":
+      return takeBack(draft, posting)
     case "Escrow":
       return escrow(draft, posting)
     case "EndEscrow":
@@ -123,6 +125,23 @@ const credit = (draft: Draft, posting: Of<"Credit">): Either.Either<Result, Refu
   }
   draft.enter(after, "credit", amount, source, reference, description)
   return Either.right({ _tag: "Credited", balance: balanceOf(after) })
+}
+
+const takeBack = (draft: Draft, posting: Of<"TakeBack">): Either.Either<Result, Refusal> => {
+  const { amount, description, reference } = posting
+  const account = draft.account(posting.account)
+  if (account === undefined) return Either.left({ _tag: "AccountMissing", account: posting.account })
+  const available = availableOf(account)
+  const taken = amount < available ? amount : available
+  if (taken <= 0n) return Either.right({ _tag: "TakenBack", taken: 0n, balance: balanceOf(account) })
+  const fromGiftable = taken < account.giftable ? taken : account.giftable
+  const after = {
+    ...account,
+    giftable: account.giftable - fromGiftable,
+    granted: account.granted - (taken - fromGiftable)
+  }
+  draft.enter(after, "debit", taken, "purchase", reference, description)
+  return Either.right({ _tag: "TakenBack", taken, balance: balanceOf(after) })
 }
 
 const escrow = (draft: Draft, posting: Of<"Escrow">): Either.Either<Result, Refusal> => {
@@ -330,6 +349,7 @@ export const accountsOf = (posting: Posting): ReadonlyArray<string> => {
     case "Open":
     case "SetStatus":
     case "Credit":
+    case "TakeBack":
     case "Escrow":
       return [posting.account]
     case "EndEscrow":

@@ -170,8 +170,8 @@ const accounts: ReadonlyArray<Check> = [
     name: "credit is neither made nor lost",
     query: `SELECT 'all accounts' AS id, ${text("made")} AS expected, ${text("kept")} AS found
       FROM (
-        SELECT (SELECT COALESCE(SUM(CASE WHEN source IN ${granted} OR ${fromSandbox} THEN amount
-            WHEN type = 'debit' AND source IS NULL THEN -amount ELSE 0 END), 0) FROM ledger_entries) AS made,
+        SELECT (SELECT COALESCE(SUM(CASE WHEN type = 'credit' AND (source IN ${granted} OR ${fromSandbox}) THEN amount
+            WHEN type = 'debit' AND (source IS NULL OR source = 'purchase') THEN -amount ELSE 0 END), 0) FROM ledger_entries) AS made,
           (SELECT COALESCE(SUM(giftable + granted + held), 0) FROM ledger_accounts) AS kept
       ) WHERE made <> kept`,
     sentence: ({ expected, found }) =>
@@ -208,7 +208,7 @@ const entries: ReadonlyArray<Check> = [
       `entry ${id} leaves a balance of ${usd(found)}, but the one before it and its amount make ${usd(expected)}`
   },
   {
-    // A charge spends granted credit first; a transfer takes giftable credit only.
+    // A charge spends granted credit first; a transfer takes giftable credit only; a payment that is taken back takes that first.
     name: "each giftable part follows from the one before",
     query: `SELECT ${entryName} AS id, ${text("due")} AS expected, ${text("giftable")} AS found
       FROM (
@@ -216,6 +216,7 @@ const entries: ReadonlyArray<Check> = [
           WHEN type = 'credit' AND (source = 'purchase' OR source IN ${paidOut}) THEN last_giftable + amount
           WHEN type = 'credit' THEN last_giftable
           WHEN source = 'transfer_escrow' THEN last_giftable - amount
+          WHEN source = 'purchase' THEN MAX(last_giftable - amount, 0)
           ELSE MIN(last_giftable, last_balance - amount) END AS due
         FROM (${followed})
       ) WHERE giftable <> due`,
@@ -230,11 +231,11 @@ const entries: ReadonlyArray<Check> = [
   },
   {
     name: "a source fits its direction",
-    query: `SELECT ${entryName} AS id, CASE WHEN type = 'credit' THEN 'a source of credit' ELSE 'escrow or none' END AS expected,
+    query: `SELECT ${entryName} AS id, CASE WHEN type = 'credit' THEN 'a source of credit' ELSE 'escrow, a purchase taken back, or none' END AS expected,
         COALESCE(source, 'none') AS found
       FROM ledger_entries
       WHERE CASE type WHEN 'credit' THEN COALESCE(source NOT IN ${granted} AND source NOT IN ${paidOut}, 1)
-        ELSE COALESCE(source <> 'transfer_escrow', 0) END`,
+        ELSE COALESCE(source NOT IN ('transfer_escrow', 'purchase'), 0) END`,
     sentence: ({ expected, found, id }) => `entry ${id} has the source ${found}, where ${expected} is due`
   },
   {

@@ -137,6 +137,17 @@ export type Posting =
       readonly description: string
     }
   /**
+   * Takes purchased credit back, when a payment was: what is there and not set aside, giftable credit first. A balance never goes
+   * below zero; what could not be taken is the caller's to remember.
+   */
+  | {
+      readonly _tag: "TakeBack"
+      readonly account: string
+      readonly amount: Nano
+      readonly reference: string
+      readonly description: string
+    }
+  /**
    * Sets aside between `least` and `most` on the first source that has `least` available. A source of kind `own` that is
    * missing or not active refuses outright, wherever it stands; a team's is passed over.
    */
@@ -178,6 +189,7 @@ export type Result =
   | { readonly _tag: "Opened" }
   | { readonly _tag: "Changed" }
   | { readonly _tag: "Credited"; readonly balance: Nano }
+  | { readonly _tag: "TakenBack"; readonly taken: Nano; readonly balance: Nano }
   | { readonly _tag: "Escrowed"; readonly balance: Nano }
   | { readonly _tag: "EscrowEnded"; readonly balance: Nano }
   | { readonly _tag: "Reserved"; readonly source: Source; readonly amount: Nano }

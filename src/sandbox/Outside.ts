@@ -75,6 +75,8 @@ export interface Outside {
   readonly levers?: ReadonlyArray<Route>
   /** Of a service that has jobs: moves one, and answers how it stands then; `undefined` where it has no such job. */
   readonly move?: (vendor_id: string, move: JobMove) => string | undefined
+  /** Of a service that calls back: where the deployment can be reached. */
+  readonly connect?: (url: string) => void
   /** The entries of the configuration document that point a deployment at it. */
   readonly configuration: Readonly<Record<string, unknown>>
 }

@@ -15,6 +15,7 @@ import type { LeversContract } from "./Levers.ts"
 import * as Mail from "./Mail.ts"
 import type { Make, SandboxFailed, ServiceName } from "./Outside.ts"
 import type { SandboxInfo } from "./SandboxInfo.ts"
+import * as Payments from "./Payments.ts"
 import * as Search from "./Search.ts"
 import * as Speech from "./Speech.ts"
 import * as SteeredClock from "./SteeredClock.ts"
@@ -31,7 +32,8 @@ const world: ReadonlyArray<Make> = [
   Speech.make,
   Transcription.make,
   Issuer.make,
-  Mail.make
+  Mail.make,
+  Payments.make
 ]
 
 const client_id = "sandbox-client"
@@ -67,8 +69,8 @@ export interface Sandbox extends SandboxInfo {
   readonly clock: Clock.Clock
   /** The same clock, to be moved. */
   readonly steered: SteeredClock.SteeredClock
-  /** Hands over the levers of the service itself, once it is up. */
-  readonly connect: (levers: LeversContract) => void
+  /** Hands over the levers of the service itself and its address, once it is up. */
+  readonly connect: (levers: LeversContract, url?: string) => void
   /** The configuration document that points a deployment at this sandbox. */
   readonly configuration: Document
 }
@@ -112,8 +114,9 @@ export const make = ({
       oauth_client: { client_id: "sandbox-oauth", redirect_uri: "http://127.0.0.1/callback" },
       clock: clock.clock,
       steered: clock,
-      connect: (levers) => {
+      connect: (levers, url) => {
         connected = levers
+        if (url !== undefined) for (const service of services) service.connect?.(url)
       },
       configuration: services
         .filter(({ service }) => !without.includes(service))

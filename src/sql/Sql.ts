@@ -15,6 +15,7 @@ import transfers from "./migrations/0006_transfers.ts"
 import explain from "./migrations/0007_explain.ts"
 import idempotency from "./migrations/0008_idempotency.ts"
 import media from "./migrations/0009_media.ts"
+import payments from "./migrations/0010_payments.ts"
 
 /** Append only: a database that has applied one never looks at it again. The table is ours, so a host's migrations stay its own. */
 export const migrations = {
@@ -26,7 +27,8 @@ export const migrations = {
   "0006_transfers": transfers,
   "0007_explain": explain,
   "0008_idempotency": idempotency,
-  "0009_media": media
+  "0009_media": media,
+  "0010_payments": payments
 }
 
 const table = "tollgate_migrations"

@@ -1,0 +1,128 @@
+/** The settings of auto-reload and alerts, what may be set, and the state that follows from what happened. */
+import { Either, Schema } from "effect"
+import { InvalidRequest } from "../http/Problems.ts"
+import { Moment } from "../kernel/Moment.ts"
+import { Usd, usd } from "../kernel/Money.ts"
+import type { Nano } from "../kernel/Money.ts"
+import { CreditAmount } from "../payments/Payment.ts"
+
+/** Between two attempts to charge, in milliseconds. */
+export const cooldown = 600_000
+/** So many failed charges in a row end it. */
+export const failuresMax = 3
+
+export const State = Schema.Literal("idle", "in_flight", "cooldown", "failed", "disabled")
+export type State = typeof State.Type
+
+export const AutoReload = Schema.Struct({
+  /** A processor on the deployment, and a payment method chosen. */
+  configured: Schema.Boolean,
+  auto_reload: Schema.Struct({
+    enabled: Schema.Boolean,
+    threshold_usd: Usd,
+    amount_credits: Schema.Int,
+    payment_method_id: Schema.NullOr(Schema.String),
+    state: State,
+    last_charged_at: Schema.NullOr(Moment),
+    last_error: Schema.NullOr(Schema.String),
+    disabled_reason: Schema.NullOr(Schema.String),
+    in_flight_started_at: Schema.NullOr(Moment)
+  }),
+  alerts: Schema.Struct({
+    enabled: Schema.Boolean,
+    warn_threshold_usd: Schema.NullOr(Usd),
+    rearm_threshold_usd: Schema.NullOr(Usd)
+  })
+}).annotations({ identifier: "AutoReload" })
+export interface AutoReload extends Schema.Schema.Type<typeof AutoReload> {}
+
+const thresholdMin = usd / 100n
+const thresholdMax = 10_000n * usd
+
+const Threshold = Usd.pipe(
+  Schema.filter((amount) => amount >= thresholdMin && amount <= thresholdMax, {
+    message: () => "a number of USD from 0.01 to 10000"
+  })
+)
+
+/** The body of a PUT: it replaces everything, and knows no other field. */
+export const AutoReloadChange = Schema.Struct({
+  auto_reload: Schema.Struct({
+    enabled: Schema.Boolean,
+    threshold_usd: Schema.optionalWith(Threshold, { default: () => 2n * usd }),
+    amount_credits: Schema.optionalWith(CreditAmount, { default: () => 10 }),
+    payment_method_id: Schema.optionalWith(Schema.NullOr(Schema.String), { default: () => null })
+  }),
+  alerts: Schema.optionalWith(
+    Schema.Struct({
+      enabled: Schema.Boolean,
+      warn_threshold_usd: Schema.optionalWith(Schema.NullOr(Threshold), { default: () => null }),
+      rearm_threshold_usd: Schema.optionalWith(Schema.NullOr(Threshold), { default: () => null })
+    }),
+    { default: () => ({ enabled: false, warn_threshold_usd: null, rearm_threshold_usd: null }) }
+  )
+}).annotations({ identifier: "AutoReloadChange", parseOptions: { onExcessProperty: "error" } })
+export interface AutoReloadChange extends Schema.Schema.Type<typeof AutoReloadChange> {}
+
+/** What no single field tells: alerts need a threshold, and are armed again at or above it. */
+export const fits = (change: AutoReloadChange): Either.Either<AutoReloadChange, InvalidRequest> => {
+  const { enabled, rearm_threshold_usd: rearm, warn_threshold_usd: warn } = change.alerts
+  const wrong = (field: string, rule: string) =>
+    Either.left(new InvalidRequest({ error: `${field}: ${rule}`, details: { field, rule } }))
+  if (enabled && warn === null) return wrong("alerts.warn_threshold_usd", "required while alerts are enabled")
+  if (rearm !== null && (warn === null || rearm < warn)) {
+    return wrong("alerts.rearm_threshold_usd", "not below warn_threshold_usd")
+  }
+  return Either.right(change)
+}
+
+/** What is kept of a tenant. */
+export interface Kept {
+  readonly enabled: boolean
+  readonly threshold: Nano
+  readonly amount_credits: number
+  readonly payment_method_id: string | null
+  readonly attempt: string | null
+  readonly in_flight_started_at: number | null
+  readonly last_attempt_at: number | null
+  readonly last_charged_at: number | null
+  /** The last attempt failed, and nothing was changed since. */
+  readonly last_failed: boolean
+  readonly last_error: string | null
+  readonly failures: number
+  readonly disabled_reason: string | null
+  readonly alerts_enabled: boolean
+  readonly warn_threshold: Nano | null
+  readonly rearm_threshold: Nano | null
+  readonly warned: boolean
+}
+
+/** Before anything was set. */
+export const unset: Kept = {
+  enabled: false,
+  threshold: 2n * usd,
+  amount_credits: 10,
+  payment_method_id: null,
+  attempt: null,
+  in_flight_started_at: null,
+  last_attempt_at: null,
+  last_charged_at: null,
+  last_failed: false,
+  last_error: null,
+  failures: 0,
+  disabled_reason: null,
+  alerts_enabled: false,
+  warn_threshold: null,
+  rearm_threshold: null,
+  warned: false
+}
+
+export const isCooling = ({ last_attempt_at }: Kept, now: number): boolean =>
+  last_attempt_at !== null && now < last_attempt_at + cooldown
+
+export const stateOf = (kept: Kept, now: number): State => {
+  if (kept.attempt !== null) return "in_flight"
+  if (!kept.enabled) return "disabled"
+  if (kept.last_failed) return "failed"
+  return kept.last_charged_at !== null && now < kept.last_charged_at + cooldown ? "cooldown" : "idle"
+}

@@ -1,0 +1,70 @@
+/** Money in: what the processor was asked and told us, and how a tenant keeps itself funded. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Effect } from "effect"
+
+const tables = [
+  `CREATE TABLE payments_customers (
+    tenant_id TEXT PRIMARY KEY,
+    customer_id TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID`,
+  // Each event of the processor once; its row stands in the transaction that does what it says.
+  `CREATE TABLE payments_events (
+    id TEXT PRIMARY KEY,
+    type TEXT NOT NULL,
+    received_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID`,
+  // A payment is credited once, whichever event tells of it. 'refunded' is the total so far, by the processor's word.
+  `CREATE TABLE payments_payments (
+    id TEXT PRIMARY KEY,
+    tenant_id TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('checkout', 'auto_reload', 'offline')),
+    amount INTEGER NOT NULL CHECK (amount > 0),
+    refunded INTEGER NOT NULL CHECK (refunded >= 0),
+    created_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID`,
+  `CREATE TABLE payments_disputes (
+    id TEXT PRIMARY KEY,
+    payment_id TEXT NOT NULL,
+    tenant_id TEXT NOT NULL,
+    amount INTEGER NOT NULL CHECK (amount > 0),
+    won INTEGER NOT NULL CHECK (won IN (0, 1)),
+    created_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID`,
+  // 'attempt' is the one in flight. Money in nano-USD, but 'amount_credits' is whole credits.
+  `CREATE TABLE autoreload_settings (
+    tenant_id TEXT PRIMARY KEY,
+    enabled INTEGER NOT NULL CHECK (enabled IN (0, 1)),
+    threshold INTEGER NOT NULL,
+    amount_credits INTEGER NOT NULL,
+    payment_method_id TEXT,
+    attempt TEXT,
+    in_flight_started_at INTEGER,
+    last_attempt_at INTEGER,
+    last_charged_at INTEGER,
+    last_failed INTEGER NOT NULL CHECK (last_failed IN (0, 1)),
+    last_error TEXT,
+    failures INTEGER NOT NULL,
+    disabled_reason TEXT,
+    alerts_enabled INTEGER NOT NULL CHECK (alerts_enabled IN (0, 1)),
+    warn_threshold INTEGER,
+    rearm_threshold INTEGER,
+    warned INTEGER NOT NULL CHECK (warned IN (0, 1)),
+    updated_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID`,
+  // Written before the processor is called, ended in the transaction that credits or gives up.
+  `CREATE TABLE autoreload_attempts (
+    id TEXT PRIMARY KEY,
+    tenant_id TEXT NOT NULL,
+    amount_credits INTEGER NOT NULL,
+    payment_method_id TEXT NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('in_flight', 'paid', 'failed')),
+    error TEXT,
+    created_at INTEGER NOT NULL,
+    ended_at INTEGER
+  ) STRICT, WITHOUT ROWID`,
+  `CREATE INDEX autoreload_attempts_open ON autoreload_attempts (created_at) WHERE status = 'in_flight'`
+]
+
+export default Effect.flatMap(SqlClient, (sql) =>
+  Effect.forEach(tables, (table) => sql.unsafe(table), { discard: true })
+)
