@@ -1,10 +1,11 @@
 /** The contract: every route of the service. The OpenAPI document and the typed client derive from it. */
 import { HttpApi, OpenApi } from "@effect/platform"
-import { AuthApi } from "./auth/Api.ts"
+import { AuthApi, BrowserApi, ConsentApi, OAuthApi } from "./auth/Api.ts"
 import { AutoReloadApi } from "./autoreload/Api.ts"
 import { BillingApi } from "./billing/Api.ts"
 import { InternalError } from "./http/Problems.ts"
 import { ChatApi } from "./chat/Api.ts"
+import { ContactApi } from "./contact/Api.ts"
 import { DecisionsApi } from "./decisions/Api.ts"
 import { NotificationsApi } from "./notifications/Api.ts"
 import { OpsApi } from "./ops/Api.ts"
@@ -25,6 +26,9 @@ import { version } from "./Version.ts"
 
 export class Api extends HttpApi.make("tollgate")
   .add(AuthApi)
+  .add(OAuthApi)
+  .add(ConsentApi)
+  .add(BrowserApi)
   .add(TenantsApi)
   .add(OrganisationsApi)
   .add(PricesApi)
@@ -46,6 +50,7 @@ export class Api extends HttpApi.make("tollgate")
   .add(SpeechApi)
   .add(TranscriptionApi)
   .add(NotificationsApi)
+  .add(ContactApi)
   .add(OpsApi)
   .add(SandboxApi)
   .addError(InternalError)

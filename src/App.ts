@@ -8,7 +8,10 @@ import * as NodePath from "@effect/platform-node/NodePath"
 import { Effect, Layer } from "effect"
 import { Api } from "./Api.ts"
 import { Credentials } from "./auth/Credentials.ts"
-import { AuthHttp } from "./auth/Http.ts"
+import { Authorization } from "./auth/Authorization.ts"
+import { Browser } from "./auth/Browser.ts"
+import { Clients } from "./auth/Clients.ts"
+import { AuthHttp, BrowserHttp, ConsentHttp, OAuthHttp } from "./auth/Http.ts"
 import { SecurityHttp } from "./auth/SecurityHttp.ts"
 import { Sessions } from "./auth/Sessions.ts"
 import { SigningKeys } from "./auth/SigningKeys.ts"
@@ -19,6 +22,8 @@ import { BillingAccounts } from "./billing/BillingAccounts.ts"
 import { BillingHttp } from "./billing/Http.ts"
 import { Chat } from "./chat/Chat.ts"
 import { ChatHttp } from "./chat/Http.ts"
+import { Contacts } from "./contact/Contacts.ts"
+import { ContactHttp } from "./contact/Http.ts"
 import { Decisions } from "./decisions/Decisions.ts"
 import { DecisionsHttp } from "./decisions/Http.ts"
 import { Gate } from "./gate/Gate.ts"
@@ -83,8 +88,11 @@ export const domains = Layer.mergeAll(
   Organisations.layer,
   RateLimits.layer,
   Transfers.layer,
-  Notifications.layer
+  Notifications.layer,
+  Browser.layer,
+  Contacts.layer
 ).pipe(
+  Layer.provideMerge(Authorization.layer),
   Layer.provideMerge(Jobs.layer),
   Layer.provideMerge(
     Layer.mergeAll(
@@ -93,6 +101,7 @@ export const domains = Layer.mergeAll(
       PriceVersions.layer,
       Sessions.layer,
       Applications.layer,
+      Clients.layer,
       Identity.layer
     )
   ),
@@ -112,9 +121,13 @@ export const domains = Layer.mergeAll(
 const api = HttpApiBuilder.api(Api).pipe(
   Layer.provide([
     AuthHttp,
+    OAuthHttp,
+    ConsentHttp,
+    BrowserHttp,
     AutoReloadHttp,
     BillingHttp,
     ChatHttp,
+    ContactHttp,
     DecisionsHttp,
     ImagesHttp,
     MediaHttp,

@@ -3,8 +3,11 @@ import { Command, Options } from "@effect/cli"
 import * as ValidationError from "@effect/cli/ValidationError"
 import { Cause, Console, Effect, Layer, Logger, Option } from "effect"
 import type { Either } from "effect"
+import { Clients, ConfiguredClients } from "./auth/Clients.ts"
+import { SigningKeys } from "./auth/SigningKeys.ts"
 import { billingAccountOf } from "./kernel/Ids.ts"
 import * as Ids from "./kernel/Ids.ts"
+import type { ApplicationId, TenantId } from "./kernel/Ids.ts"
 import { fromDecimal, toDecimal } from "./kernel/Money.ts"
 import { verify } from "./ledger/Invariants.ts"
 import { Writer } from "./ledger/Writer.ts"
@@ -13,6 +16,7 @@ import type { EnvironmentFacts } from "./Config.ts"
 import * as Deployment from "./Deployment.ts"
 import { Purchases } from "./payments/Purchases.ts"
 import { serve } from "./Serve.ts"
+import { Applications } from "./tenants/Applications.ts"
 import { Belonging } from "./tenants/Belonging.ts"
 import { Tenants } from "./tenants/Tenants.ts"
 import * as Sql from "./sql/Sql.ts"
@@ -144,6 +148,114 @@ const owed = Command.make("owed", {}, () =>
   })
 ).pipe(Command.withDescription("Show refunds and disputes that balances could not give back"))
 
+// ---- applications and keys ------------------------------------------------------------------------------------------------
+
+const clientsOf = (facts: EnvironmentFacts) =>
+  Clients.layer.pipe(
+    Layer.provide(Layer.succeed(ConfiguredClients, [])),
+    Layer.provideMerge(Deployment.database(facts))
+  )
+
+const clientCreate = Command.make(
+  "create",
+  {
+    kind: Options.choice("kind", ["app", "oauth", "web"]).pipe(
+      Options.withDescription("app: signs in by a provider's token; oauth: by the code flow; web: a contact form")
+    ),
+    name: Options.text("name").pipe(Options.withDescription("shown to people")),
+    redirect: Options.text("redirect-uri").pipe(
+      Options.withDescription("oauth only: where the code flow may lead back to; may be given several times"),
+      Options.repeated
+    )
+  },
+  ({ kind, name, redirect }) =>
+    Effect.gen(function* () {
+      const facts = yield* fromEnvironment
+      if (kind === "oauth" && redirect.length === 0) return yield* refuse("--redirect-uri: an oauth client needs one")
+      const wrong = redirect.find((uri) => !URL.canParse(uri) || new URL(uri).hash !== "")
+      if (wrong !== undefined) return yield* refuse(`--redirect-uri ${wrong}: an address without a fragment`)
+      const client = yield* Effect.flatMap(Clients, (clients) => clients.create(kind, name, redirect)).pipe(
+        Effect.provide(clientsOf(facts))
+      )
+      yield* Console.log(client.client_id)
+    })
+).pipe(Command.withDescription("Register an application; prints its client id"))
+
+const clientList = Command.make("list", {}, () =>
+  Effect.gen(function* () {
+    const facts = yield* fromEnvironment
+    const found = yield* Effect.flatMap(Clients, (clients) => clients.list).pipe(Effect.provide(clientsOf(facts)))
+    yield* Effect.forEach(
+      found,
+      ({ client_id, kind, name, redirect_uris }) => Console.log([client_id, kind, name, ...redirect_uris].join("\t")),
+      { discard: true }
+    )
+  })
+).pipe(Command.withDescription("List the applications that were registered by a command"))
+
+const clientRevoke = Command.make("revoke", { id: Options.text("id") }, ({ id }) =>
+  Effect.gen(function* () {
+    const facts = yield* fromEnvironment
+    const done = yield* Effect.flatMap(Clients, (clients) => clients.revoke(id)).pipe(Effect.provide(clientsOf(facts)))
+    if (!done) return yield* refuse(`--id ${id}: no such client, or it stands in the configuration file`)
+    yield* Console.log(`revoked ${id}`)
+  })
+).pipe(Command.withDescription("End an application; tokens that it has last until they expire"))
+
+const client = Command.make("client").pipe(
+  Command.withDescription("Applications that sign people in, or speak for a website"),
+  Command.withSubcommands([clientCreate, clientList, clientRevoke])
+)
+
+const tenantOption = Options.text("tenant").pipe(Options.withDescription("the tenant's id (ten_…)"))
+
+const keysOf = (facts: EnvironmentFacts) =>
+  Applications.layer.pipe(
+    Layer.provide(Belonging.layer),
+    Layer.provide(Deployment.secret(facts)),
+    Layer.provideMerge(Deployment.database(facts))
+  )
+
+const keyList = Command.make("list", { tenant: tenantOption }, ({ tenant }) =>
+  Effect.gen(function* () {
+    const facts = yield* fromEnvironment
+    const { records } = yield* Effect.flatMap(Applications, (keys) =>
+      keys.list(tenant as TenantId, { page: 1, per_page: 10_000 })
+    ).pipe(Effect.provide(keysOf(facts)))
+    yield* Effect.forEach(records, ({ id, key_prefix, name }) => Console.log([id, `${key_prefix}…`, name].join("\t")), {
+      discard: true
+    })
+  })
+).pipe(Command.withDescription("List a tenant's API keys"))
+
+const keyRevoke = Command.make("revoke", { tenant: tenantOption, id: Options.text("id") }, ({ id, tenant }) =>
+  Effect.gen(function* () {
+    const facts = yield* fromEnvironment
+    yield* Effect.flatMap(Applications, (keys) => keys.remove(tenant as TenantId, id as ApplicationId)).pipe(
+      Effect.provide(keysOf(facts)),
+      Effect.mapError(() => refuse(`--id ${id}: ${tenant} has no such key`))
+    )
+    yield* Console.log(`revoked ${id}; a running service notices within a minute`)
+  })
+).pipe(Command.withDescription("Revoke an API key"))
+
+const key = Command.make("key").pipe(
+  Command.withDescription("API keys of tenants"),
+  Command.withSubcommands([keyList, keyRevoke])
+)
+
+const rotateKeys = Command.make("rotate-keys", {}, () =>
+  Effect.gen(function* () {
+    const facts = yield* fromEnvironment
+    const layer = SigningKeys.layer.pipe(
+      Layer.provide(Deployment.secret(facts)),
+      Layer.provideMerge(Deployment.database(facts))
+    )
+    const { kid } = yield* Effect.flatMap(SigningKeys, (keys) => keys.rotate).pipe(Effect.provide(layer))
+    yield* Console.log(`${kid} signs from now on; a running service takes it over within an hour, and signs nobody out`)
+  })
+).pipe(Command.withDescription("Make a new key for access tokens; serve does so by itself every 30 days"))
+
 const verifyCommand = Command.make("verify", {}, () =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
@@ -168,7 +280,7 @@ const migrate = Command.make("migrate", {}, () =>
 
 const tollgate = Command.make("tollgate").pipe(
   Command.withDescription("Metered access to AI models: who is calling, whether they can pay, what the call cost"),
-  Command.withSubcommands([serveCommand, grant, purchase, owed, verifyCommand, migrate])
+  Command.withSubcommands([serveCommand, grant, purchase, owed, client, key, rotateKeys, verifyCommand, migrate])
 )
 
 const cli = Command.run(tollgate, { name: "Tollgate", version })

@@ -225,10 +225,33 @@ export const ConfigFile = Schema.Struct({
   payments: Schema.optional(PaymentProcessor),
   /** The server that mail leaves by; without it, nothing is mailed. */
   mail: Schema.optional(MailServer),
-  /** The applications that may sign people in. */
+  /** The applications that may sign people in with a provider's token. */
   clients: Schema.optionalWith(Schema.Array(Schema.Struct({ client_id: NonEmpty, name: NonEmpty })), {
     default: () => []
   }),
+  /** The applications that may use the OAuth code flow, and where it may lead back to. */
+  oauth_clients: Schema.optionalWith(
+    Schema.Array(Schema.Struct({ client_id: NonEmpty, name: NonEmpty, redirect_uris: Schema.NonEmptyArray(NonEmpty) })),
+    { default: () => [] }
+  ),
+  /** The websites whose contact forms may write to the operator. */
+  web_clients: Schema.optionalWith(Schema.Array(Schema.Struct({ client_id: NonEmpty, name: NonEmpty })), {
+    default: () => []
+  }),
+  /** Where contact messages are mailed to; they are stored anyhow. */
+  contact_email: Schema.optional(NonEmpty),
+  /** Calls a minute from one address, where anybody may knock. */
+  rate_limits: Schema.optionalWith(
+    Schema.Struct({
+      sign_in: Schema.optional(Count),
+      token: Schema.optional(Count),
+      invite_preview: Schema.optional(Count),
+      client_token: Schema.optional(Count),
+      contact: Schema.optional(Count),
+      trust_forwarded_for: Schema.optional(Schema.Boolean)
+    }),
+    { default: () => ({}) }
+  ),
   identity: Schema.optionalWith(
     Schema.Struct({ google: Schema.optional(IdentityProvider), microsoft: Schema.optional(IdentityProvider) }),
     { default: () => ({}) }

@@ -6,14 +6,19 @@ import { Effect, Layer, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { Clients } from "./auth/Clients.ts"
+import { ConfiguredClients } from "./auth/Clients.ts"
+import type { Client } from "./auth/Clients.ts"
 import * as DeploymentSecret from "./auth/DeploymentSecret.ts"
+import { TokenIssuer } from "./auth/Tokens.ts"
 import { Brand } from "./Brand.ts"
 import { Models } from "./chat/Model.ts"
 import { ConfigProblem, upstreamKey, variable } from "./Config.ts"
 import type { ConfigFile, EnvironmentFacts } from "./Config.ts"
 import { ConfiguredDecisionModel } from "./decisions/Decision.ts"
 import type { DecisionModel } from "./decisions/Decision.ts"
+import { ContactEmail } from "./contact/Contact.ts"
+import { RateLimitsConfig } from "./http/RateLimits.ts"
+import type { RateLimitSettings } from "./http/RateLimits.ts"
 import { ImageProviders } from "./images/Image.ts"
 import * as Price from "./kernel/Price.ts"
 import type { UnitPrice } from "./kernel/Price.ts"
@@ -61,12 +66,24 @@ export const settings = (environment: EnvironmentFacts, file: ConfigFile) =>
     Layer.succeed(MediaModels, file.media.map(mediaModelOf)),
     Layer.succeed(LetterPrice, file.mail?.usd_per_letter ?? (0n as UnitPrice)),
     Layer.succeed(IdentityProviders, file.identity),
-    Layer.succeed(Clients, file.clients),
+    Layer.succeed(ConfiguredClients, clientsOf(file)),
+    Layer.succeed(TokenIssuer, publicUrl(environment, file)),
+    Layer.effect(
+      RateLimitsConfig,
+      Effect.map(RateLimitsConfig, (preset) => ({ ...preset, ...(file.rate_limits as Partial<RateLimitSettings>) }))
+    ),
+    Layer.succeed(ContactEmail, file.contact_email),
     upstreams(file),
     payments(environment, file),
     mail(file),
     secret(environment)
   )
+
+const clientsOf = (file: ConfigFile): ReadonlyArray<Client> => [
+  ...file.clients.map((client) => ({ ...client, kind: "app" as const, redirect_uris: [] })),
+  ...file.oauth_clients.map((client) => ({ ...client, kind: "oauth" as const })),
+  ...file.web_clients.map((client) => ({ ...client, kind: "web" as const, redirect_uris: [] }))
+]
 
 const publicUrl = ({ host, port }: EnvironmentFacts, { public_url }: ConfigFile): string =>
   (public_url ?? `http://${hostOf(host)}:${port}`).replace(/\/+$/, "")
@@ -220,7 +237,7 @@ const mail = ({ mail }: ConfigFile) =>
       )
 
 /** From the environment, or from a file in the data folder that the first start makes. */
-const secret = (environment: EnvironmentFacts) =>
+export const secret = (environment: EnvironmentFacts) =>
   Layer.unwrapEffect(
     Effect.map(
       environment.secret === undefined ? keptSecret(environment.data_dir) : givenSecret(environment.secret),

@@ -1,7 +1,8 @@
 /** Signing in, staying signed in, signing out; and the keys by which anyone can verify an access token. */
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { InvalidRequest } from "../http/Problems.ts"
+import { InvalidRequest, RateLimited } from "../http/Problems.ts"
+import { UserToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { TenantId } from "../kernel/Ids.ts"
 import { NotAMember } from "../tenants/Problems.ts"
@@ -14,6 +15,18 @@ import {
   InvalidGrant,
   UnsupportedGrantType
 } from "./Problems.ts"
+
+/** What an application asks for. What is required is optional here, so that the texts of the specification come first. */
+export const AuthorizationRequest = Schema.Struct({
+  client_id: Schema.optional(Schema.String),
+  redirect_uri: Schema.optional(Schema.String),
+  response_type: Schema.optional(Schema.String),
+  scope: Schema.optional(Schema.String),
+  state: Schema.optional(Schema.String),
+  code_challenge: Schema.optional(Schema.String),
+  code_challenge_method: Schema.optional(Schema.String)
+}).annotations({ identifier: "AuthorizationRequest" })
+export interface AuthorizationRequest extends Schema.Schema.Type<typeof AuthorizationRequest> {}
 
 /** The provider's token for this person, and the application through which they come. */
 export const SignInRequest = Schema.Struct({
@@ -53,6 +66,7 @@ const signIn = <const Name extends string>(name: Name) =>
     .setPayload(SignInRequest)
     .addSuccess(Envelope(SignedIn))
     .addError(InvalidRequest)
+    .addError(RateLimited)
     .addError(ClientIdRequired)
     .addError(ClientIdNotFound)
     .addError(IdentityRejected)
@@ -65,6 +79,7 @@ const refresh = <const Name extends string>(name: Name, path: `/${string}`) =>
     .setPayload(RefreshRequest)
     .addSuccess(Envelope(TokenResponse))
     .addError(InvalidRequest)
+    .addError(RateLimited)
     .addError(ClientIdRequired)
     .addError(ClientIdNotFound)
     .addError(UnsupportedGrantType)
@@ -90,3 +105,86 @@ export class AuthApi extends HttpApiGroup.make("auth")
       .addSuccess(Schema.Struct({ keys: Schema.Array(Jwk) }))
       .annotate(OpenApi.Summary, "The public keys of access tokens")
   ) {}
+
+const Consented = Schema.Struct({
+  code: Schema.String,
+  state: Schema.NullOr(Schema.String),
+  redirect_uri: Schema.String
+}).annotations({ identifier: "Consented" })
+
+const Consentable = Schema.Struct({
+  client_id: Schema.String,
+  /** The application's name. */
+  client_name: Schema.String,
+  /** What it asks for. */
+  scope: Schema.String,
+  redirect_uri: Schema.String,
+  state: Schema.NullOr(Schema.String)
+}).annotations({ identifier: "Consentable" })
+
+const OAuthError = (status: 400 | 401) =>
+  Schema.Struct({ error: Schema.String, error_description: Schema.optional(Schema.String) }).annotations(
+    HttpApiSchema.annotations({ status, identifier: `OAuthError${status}` })
+  )
+
+const OAuthTokenRequest = Schema.Struct({
+  grant_type: Schema.String,
+  code: Schema.optional(Schema.String),
+  redirect_uri: Schema.optional(Schema.String),
+  client_id: Schema.optional(Schema.String),
+  code_verifier: Schema.optional(Schema.String),
+  refresh_token: Schema.optional(Schema.String)
+}).annotations({ identifier: "OAuthTokenRequest" })
+
+/** The OAuth 2.0 code flow with PKCE, as an application and its consent page drive it. */
+export class OAuthApi extends HttpApiGroup.make("oauth")
+  .add(
+    HttpApiEndpoint.post("request", "/v1/auth/oauth/request")
+      .setPayload(AuthorizationRequest)
+      .addSuccess(Envelope(Consentable))
+      .addError(InvalidRequest)
+      .addError(ClientIdRequired)
+      .addError(ClientIdNotFound)
+      .annotate(OpenApi.Summary, "Whether an application's request is in order, for a consent page")
+  )
+  .add(
+    HttpApiEndpoint.post("token", "/v1/auth/oauth/token")
+      .setPayload(OAuthTokenRequest)
+      .addSuccess(TokenResponse)
+      .addError(OAuthError(400))
+      .addError(OAuthError(401))
+      .addError(RateLimited)
+      .annotate(OpenApi.Summary, "Tokens for a code or a refresh token; JSON or form")
+  )
+  .add(
+    HttpApiEndpoint.get("discovery", "/.well-known/openid-configuration")
+      .addSuccess(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
+      .annotate(OpenApi.Summary, "Where everything is, for client libraries")
+  )
+  .add(
+    HttpApiEndpoint.get("authorizationServer", "/.well-known/oauth-authorization-server")
+      .addSuccess(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
+      .annotate(OpenApi.Summary, "The same by the name of RFC 8414")
+  ) {}
+
+/** The decision itself, by the person's own token. */
+export class ConsentApi extends HttpApiGroup.make("consent")
+  .add(
+    HttpApiEndpoint.post("code", "/v1/auth/oauth/code")
+      .setPayload(AuthorizationRequest)
+      .addSuccess(Envelope(Consented))
+      .addError(InvalidRequest)
+      .addError(ClientIdRequired)
+      .addError(ClientIdNotFound)
+      .annotate(OpenApi.Summary, "A code for what the person consents to; good for a minute, once")
+  )
+  .middleware(UserToken) {}
+
+const Page = HttpApiSchema.Text({ contentType: "text/html" })
+
+/** The pages of the same flow, for a person in a browser. */
+export class BrowserApi extends HttpApiGroup.make("browser")
+  .add(HttpApiEndpoint.get("authorize", "/oauth/authorize").addSuccess(Page))
+  .add(HttpApiEndpoint.post("decide", "/oauth/authorize").addSuccess(Page))
+  .add(HttpApiEndpoint.post("signedIn", "/oauth/signed-in").addSuccess(Page))
+  .add(HttpApiEndpoint.get("resume", "/oauth/continue").addSuccess(Page)) {}

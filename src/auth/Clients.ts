@@ -1,9 +1,117 @@
-/** The applications through which people may sign in, as the operator has registered them. */
-import { Context } from "effect"
+/** The applications that the operator has registered: in the configuration, or by a command, which is kept in the database. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Context, Effect, Layer } from "effect"
+import { randomBytes } from "node:crypto"
+import { statement } from "../ledger/Transaction.ts"
+import { Writer } from "../ledger/Writer.ts"
+
+/** `app` signs people in by a provider's token, `oauth` by the code flow, `web` speaks for a website's contact form. */
+export type ClientKind = "app" | "oauth" | "web"
 
 export interface Client {
   readonly client_id: string
+  readonly kind: ClientKind
   readonly name: string
+  /** Where the code flow may lead back to. */
+  readonly redirect_uris: ReadonlyArray<string>
 }
 
-export class Clients extends Context.Tag("tollgate/auth/Clients")<Clients, ReadonlyArray<Client>>() {}
+/** Those of the configuration. */
+export class ConfiguredClients extends Context.Tag("tollgate/auth/ConfiguredClients")<
+  ConfiguredClients,
+  ReadonlyArray<Client>
+>() {}
+
+interface Contract {
+  /** A client of one of these kinds. */
+  readonly find: (client_id: string, kinds: ReadonlyArray<ClientKind>) => Effect.Effect<Client | undefined>
+  readonly list: Effect.Effect<ReadonlyArray<Client>>
+  readonly create: (kind: ClientKind, name: string, redirect_uris: ReadonlyArray<string>) => Effect.Effect<Client>
+  /** Whether there was one to revoke. */
+  readonly revoke: (client_id: string) => Effect.Effect<boolean>
+}
+
+export class Clients extends Context.Tag("tollgate/auth/Clients")<Clients, Contract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Clients, make))
+}
+
+type Row = Omit<Client, "redirect_uris"> & { readonly redirect_uris: string }
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const writer = yield* Writer
+  const configured = yield* ConfiguredClients
+
+  const fromRow = (row: Row): Client => ({
+    ...row,
+    redirect_uris: JSON.parse(row.redirect_uris) as ReadonlyArray<string>
+  })
+
+  const find: Contract["find"] = Effect.fnUntraced(function* (client_id, kinds) {
+    const known = configured.find((client) => client.client_id === client_id)
+    const [row] =
+      known === undefined
+        ? yield* Effect.orDie(
+            sql<Row>`SELECT client_id, kind, name, redirect_uris FROM auth_clients
+              WHERE client_id = ${client_id} AND revoked_at IS NULL`
+          )
+        : []
+    const client = known ?? (row === undefined ? undefined : fromRow(row))
+    return client !== undefined && kinds.includes(client.kind) ? client : undefined
+  })
+
+  const list = Effect.map(
+    Effect.orDie(
+      sql<Row>`SELECT client_id, kind, name, redirect_uris FROM auth_clients WHERE revoked_at IS NULL ORDER BY created_at`
+    ),
+    (rows) => [...configured, ...rows.map(fromRow)]
+  )
+
+  const create: Contract["create"] = Effect.fnUntraced(function* (kind, name, redirect_uris) {
+    const now = yield* Clock.currentTimeMillis
+    const client: Client = { client_id: `${kind}-${randomBytes(12).toString("hex")}`, kind, name, redirect_uris }
+    const row = { ...client, redirect_uris: JSON.stringify(redirect_uris), created_at: now }
+    yield* Effect.orDie(
+      writer.submit({ postings: [], statements: [statement(sql`INSERT INTO auth_clients ${sql.insert(row)}`)] })
+    )
+    return client
+  })
+
+  const revoke: Contract["revoke"] = Effect.fnUntraced(function* (client_id) {
+    const now = yield* Clock.currentTimeMillis
+    const ended = sql`UPDATE auth_clients SET revoked_at = ${now}
+      WHERE client_id = ${client_id} AND revoked_at IS NULL RETURNING client_id`
+    return yield* writer.submit({ postings: [], statements: [statement(ended, 1)] }).pipe(
+      Effect.as(true),
+      Effect.catchTag("Conflict", () => Effect.succeed(false)),
+      Effect.orDie
+    )
+  })
+
+  return { find, list, create, revoke } satisfies Contract
+})
+
+/**
+ * Whether a redirect address is one that the client registered: the same to the letter, but for the port of a loopback address,
+ * which an application on the person's own machine cannot choose beforehand (RFC 8252).
+ */
+export const mayRedirect = ({ redirect_uris }: Client, asked: string): boolean =>
+  redirect_uris.some((registered) => registered === asked || isSameLoopback(registered, asked))
+
+const loopbacks: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "[::1]"])
+
+const isSameLoopback = (registered: string, asked: string): boolean => {
+  if (!URL.canParse(registered) || !URL.canParse(asked)) return false
+  const [one, other] = [new URL(registered), new URL(asked)]
+  return (
+    one.protocol === "http:" &&
+    loopbacks.has(one.hostname) &&
+    other.protocol === "http:" &&
+    other.hostname === one.hostname &&
+    other.username === "" &&
+    other.password === "" &&
+    other.hash === "" &&
+    other.pathname === one.pathname &&
+    other.search === one.search
+  )
+}

@@ -6,8 +6,17 @@ import { Context, Effect, Layer } from "effect"
 import { CompactEncrypt, compactDecrypt } from "jose"
 import { createHmac, hkdfSync } from "node:crypto"
 
-/** What a hash is for; a value hashed for one purpose matches no other. */
-export type Purpose = "api_key" | "refresh_token" | "tenant_invite" | "transfer_invite"
+/** What a hash is for: a value hashed for one purpose matches no other. */
+export const purposes = [
+  "api_key",
+  "refresh_token",
+  "tenant_invite",
+  "transfer_invite",
+  "authorization_code",
+  "client_token",
+  "browser"
+] as const
+export type Purpose = (typeof purposes)[number]
 
 interface Contract {
   /** HMAC-SHA256 as 64 hex digits. */
@@ -24,15 +33,10 @@ export const layer = (secret: Uint8Array) => Layer.sync(DeploymentSecret, () => 
 
 const make = (secret: Uint8Array): Contract => {
   const derive = (purpose: string) => Buffer.from(hkdfSync("sha256", secret, "", `tollgate/${purpose}`, 32))
-  const hashKeys: Record<Purpose, Buffer> = {
-    api_key: derive("api_key"),
-    refresh_token: derive("refresh_token"),
-    tenant_invite: derive("tenant_invite"),
-    transfer_invite: derive("transfer_invite")
-  }
+  const hashKeys = new Map(purposes.map((purpose) => [purpose, derive(purpose)]))
   const sealingKey = derive("seal")
   return {
-    hash: (purpose, value) => createHmac("sha256", hashKeys[purpose]).update(value).digest("hex"),
+    hash: (purpose, value) => createHmac("sha256", hashKeys.get(purpose)!).update(value).digest("hex"),
     seal: (text) =>
       Effect.promise(() =>
         new CompactEncrypt(Buffer.from(text)).setProtectedHeader({ alg: "dir", enc: "A256GCM" }).encrypt(sealingKey)
@@ -40,9 +44,7 @@ const make = (secret: Uint8Array): Contract => {
     unseal: (sealed) =>
       Effect.tryPromise(() => compactDecrypt(sealed, sealingKey)).pipe(
         Effect.map(({ plaintext }) => Buffer.from(plaintext).toString("utf8")),
-        Effect.orElse(() =>
-          Effect.dieMessage("a signing key was sealed by another secret: TOLLGATE_SECRET has changed")
-        )
+        Effect.orElse(() => Effect.dieMessage("something was sealed by another secret: TOLLGATE_SECRET has changed"))
       )
   }
 }

@@ -1,17 +1,28 @@
-import { HttpApiBuilder } from "@effect/platform"
-import { Effect } from "effect"
+import { HttpApiBuilder, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Effect, Schema } from "effect"
 import { Api } from "../Api.ts"
 import { Brand } from "../Brand.ts"
+import { Caller } from "../http/Caller.ts"
 import { InvalidRequest } from "../http/Problems.ts"
+import { RateLimits } from "../http/RateLimits.ts"
+import type { RateLimitName } from "../http/RateLimits.ts"
 import { envelope } from "../kernel/Envelope.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { Identity } from "../upstream/Identity.ts"
 import type { ProviderName } from "../upstream/Identity.ts"
 import type { RefreshRequest, SignInRequest } from "./Api.ts"
+import { Authorization, refuse } from "./Authorization.ts"
+import type { OAuthRefusal, TokenRequest } from "./Authorization.ts"
+import { Browser } from "./Browser.ts"
 import { Clients } from "./Clients.ts"
 import { ClientIdNotFound, ClientIdRequired, UnsupportedGrantType } from "./Problems.ts"
 import { Sessions } from "./Sessions.ts"
 import { SigningKeys } from "./SigningKeys.ts"
+
+interface Received<Payload> {
+  readonly payload: Payload
+  readonly request: HttpServerRequest.HttpServerRequest
+}
 
 export const AuthHttp = HttpApiBuilder.group(
   Api,
@@ -20,7 +31,7 @@ export const AuthHttp = HttpApiBuilder.group(
     const identity = yield* Identity
     const tenants = yield* Tenants
     const sessions = yield* Sessions
-    const { published } = yield* SigningKeys
+    const signing = yield* SigningKeys
     const clients = yield* Clients
     const { service_name } = yield* Brand
 
@@ -28,12 +39,17 @@ export const AuthHttp = HttpApiBuilder.group(
       if (client_id === undefined || client_id === "") {
         return yield* new ClientIdRequired({ error: `${service_name} client ID is required` })
       }
-      if (!clients.some((client) => client.client_id === client_id)) return yield* new ClientIdNotFound()
+      if ((yield* clients.find(client_id, ["app", "oauth"])) === undefined) return yield* new ClientIdNotFound()
       return client_id
     })
 
+    const limits = yield* RateLimits
+    const limited = (name: RateLimitName, request: HttpServerRequest.HttpServerRequest) =>
+      Effect.provideService(limits.take(name), HttpServerRequest.HttpServerRequest, request)
+
     const signIn = (provider: ProviderName) =>
-      Effect.fnUntraced(function* ({ payload }: { readonly payload: typeof SignInRequest.Type }) {
+      Effect.fnUntraced(function* ({ payload, request }: Received<typeof SignInRequest.Type>) {
+        yield* limited("sign_in", request)
         const client_id = yield* knownClient(payload.client_id)
         const person = yield* identity.verify(provider, payload)
         const { account_id, created, home_tenant_id } = yield* tenants.welcome(person)
@@ -41,7 +57,8 @@ export const AuthHttp = HttpApiBuilder.group(
         return envelope({ account_created: created, token_response: pair })
       })
 
-    const refresh = Effect.fnUntraced(function* ({ payload }: { readonly payload: typeof RefreshRequest.Type }) {
+    const refresh = Effect.fnUntraced(function* ({ payload, request }: Received<typeof RefreshRequest.Type>) {
+      yield* limited("token", request)
       const { grant_type = "refresh_token", refresh_token, tenant_id } = payload
       if (grant_type !== "refresh_token") {
         return yield* new UnsupportedGrantType({ error: `Unsupported grant_type: ${grant_type}` })
@@ -63,6 +80,127 @@ export const AuthHttp = HttpApiBuilder.group(
       .handle("revoke", ({ payload }) =>
         Effect.as(sessions.revoke(payload.token), envelope({ success: true as const }))
       )
-      .handle("keys", () => Effect.succeed({ keys: published as ReadonlyArray<Record<string, unknown>> }))
+      .handle("keys", () =>
+        Effect.sync(() => ({ keys: signing.published() as ReadonlyArray<Record<string, unknown>> }))
+      )
+  })
+)
+
+export const OAuthHttp = HttpApiBuilder.group(
+  Api,
+  "oauth",
+  Effect.fnUntraced(function* (handlers) {
+    const authorization = yield* Authorization
+    const limits = yield* RateLimits
+    const { public_url, service_name } = yield* Brand
+
+    const discovery = {
+      issuer: public_url,
+      authorization_endpoint: `${public_url}/oauth/authorize`,
+      token_endpoint: `${public_url}/v1/auth/oauth/token`,
+      jwks_uri: `${public_url}/.well-known/jwks.json`,
+      response_types_supported: ["code"],
+      response_modes_supported: ["query"],
+      grant_types_supported: ["authorization_code", "refresh_token"],
+      code_challenge_methods_supported: ["S256"],
+      token_endpoint_auth_methods_supported: ["none"],
+      subject_types_supported: ["public"],
+      id_token_signing_alg_values_supported: ["ES256"],
+      authorization_response_iss_parameter_supported: true
+    }
+
+    return handlers
+      .handle("request", ({ payload }) =>
+        authorization.check(payload).pipe(
+          Effect.mapError((problem) => named(problem, service_name)),
+          Effect.map(({ client, redirect_uri, scope, state }) =>
+            envelope({
+              client_id: client.client_id,
+              client_name: client.name,
+              scope,
+              redirect_uri,
+              state: state ?? null
+            })
+          )
+        )
+      )
+      .handleRaw("token", ({ request }) =>
+        Effect.provideService(limits.take("token"), HttpServerRequest.HttpServerRequest, request).pipe(
+          Effect.andThen(tokenRequest(request)),
+          Effect.flatMap(authorization.exchange),
+          Effect.map((pair) => HttpServerResponse.unsafeJson(pair, { headers: noStore })),
+          Effect.catchTag("OAuthRefusal", ({ error, error_description, status }) =>
+            Effect.succeed(
+              HttpServerResponse.unsafeJson(
+                { error, ...(error_description !== undefined && { error_description }) },
+                { status, headers: noStore }
+              )
+            )
+          )
+        )
+      )
+      .handle("discovery", () => Effect.succeed(discovery))
+      .handle("authorizationServer", () => Effect.succeed(discovery))
+  })
+)
+
+const noStore = { "cache-control": "no-store", pragma: "no-cache" }
+
+/** A token request as JSON or as a form. */
+const tokenRequest = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<TokenRequest, OAuthRefusal> =>
+  Effect.flatMap(Effect.orDie(request.text), (text): Effect.Effect<TokenRequest, OAuthRefusal> => {
+    const type = request.headers["content-type"] ?? ""
+    if (type.startsWith("application/x-www-form-urlencoded")) {
+      return Effect.succeed(Object.fromEntries(new URLSearchParams(text)))
+    }
+    return Effect.try({
+      try: () => Schema.decodeUnknownSync(TokenFields)(JSON.parse(text)),
+      catch: () => refuse("invalid_request", "the body is neither JSON nor a form of texts")
+    })
+  })
+
+const text = Schema.optional(Schema.String)
+const TokenFields = Schema.Struct({
+  grant_type: text,
+  code: text,
+  redirect_uri: text,
+  client_id: text,
+  code_verifier: text,
+  refresh_token: text
+})
+
+/** The texts that name the service. */
+const named = <E extends { readonly _tag: string }>(problem: E, service_name: string): E | ClientIdRequired =>
+  problem._tag === "ClientIdRequired"
+    ? new ClientIdRequired({ error: `${service_name} client ID is required` })
+    : problem
+
+export const ConsentHttp = HttpApiBuilder.group(
+  Api,
+  "consent",
+  Effect.fnUntraced(function* (handlers) {
+    const authorization = yield* Authorization
+    const { service_name } = yield* Brand
+    return handlers.handle("code", ({ payload }) =>
+      Effect.gen(function* () {
+        const person = yield* Caller
+        const asked = yield* Effect.mapError(authorization.check(payload), (problem) => named(problem, service_name))
+        const code = yield* authorization.consent(person, asked)
+        return envelope({ code, state: asked.state ?? null, redirect_uri: asked.redirect_uri })
+      })
+    )
+  })
+)
+
+export const BrowserHttp = HttpApiBuilder.group(
+  Api,
+  "browser",
+  Effect.fnUntraced(function* (handlers) {
+    const browser = yield* Browser
+    return handlers
+      .handleRaw("authorize", ({ request }) => browser.authorize(request))
+      .handleRaw("decide", ({ request }) => browser.decide(request))
+      .handleRaw("signedIn", ({ request }) => browser.signedIn(request))
+      .handleRaw("resume", ({ request }) => browser.resume(request))
   })
 )

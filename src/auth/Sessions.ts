@@ -33,6 +33,10 @@ export interface SignIn {
 
 interface Contract {
   readonly open: (signIn: SignIn) => Effect.Effect<TokenPair>
+  /** The same, with the name by which what followed from it can be ended. */
+  readonly begin: (signIn: SignIn) => Effect.Effect<{ readonly family: string; readonly pair: TokenPair }>
+  /** Ends a sign-in by its name. */
+  readonly end: (family: string) => Effect.Effect<void>
   /** A new pair for a refresh token, which is spent. `tenant_id` changes to another tenant of the account. */
   readonly refresh: (asked: {
     readonly refresh_token: string
@@ -95,7 +99,7 @@ const make = Effect.gen(function* () {
       refresh_token
     }))
 
-  const open = Effect.fn("Sessions.open")(function* (signIn: SignIn) {
+  const begin = Effect.fn("Sessions.begin")(function* (signIn: SignIn) {
     const now = yield* Clock.currentTimeMillis
     const family = Ids.at("fam", now)
     const { stored, token } = issue(family, signIn.tenant_id, now, now)
@@ -110,11 +114,19 @@ const make = Effect.gen(function* () {
     yield* Effect.orDie(
       writer.submit({
         postings: [],
-        statements: [statement(sql`INSERT INTO auth_families ${sql.insert(row)}`), stored]
+        statements: [statement(sql`INSERT INTO auth_families ${sql.insert(row)}`), stored, ...dead(now)]
       })
     )
-    return yield* pair(signIn, token)
+    return { family, pair: yield* pair(signIn, token) }
   })
+
+  const open = (signIn: SignIn) => Effect.map(begin(signIn), ({ pair }) => pair)
+
+  /** Forgets a few tokens that have been dead for long, whenever somebody signs in. */
+  const dead = (now: number) => [
+    statement(sql`DELETE FROM auth_refresh_tokens WHERE hash IN (SELECT hash FROM auth_refresh_tokens
+      WHERE expires_at < ${now - Duration.toMillis(familyLifetime)} ORDER BY expires_at LIMIT 20)`)
+  ]
 
   const find = (token: string) =>
     sql<Row>`SELECT t.family_id, t.tenant_id, t.expires_at, t.used_at,
@@ -172,5 +184,5 @@ const make = Effect.gen(function* () {
     if (row !== undefined) yield* end(row.family_id)
   })
 
-  return { open, refresh, revoke } satisfies Contract
+  return { open, begin, end, refresh, revoke } satisfies Contract
 })

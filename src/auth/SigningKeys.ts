@@ -3,7 +3,7 @@
  * new key signs nobody out. Private halves are stored sealed.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Schedule } from "effect"
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK } from "jose"
 import type { CryptoKey, JWK } from "jose"
 import { statement } from "../ledger/Transaction.ts"
@@ -16,15 +16,20 @@ export interface SigningKey {
 }
 
 interface Contract {
-  readonly current: SigningKey
+  /** The one that signs now. */
+  readonly current: () => SigningKey
   /** The public key of that id, if it is one of ours. */
   readonly find: (kid: string) => CryptoKey | undefined
   /** The public halves, as `/.well-known/jwks.json` shows them. */
-  readonly published: ReadonlyArray<JWK>
+  readonly published: () => ReadonlyArray<JWK>
+  /** Makes a new key, which signs from now on. The others stay published, so nobody is signed out. */
+  readonly rotate: Effect.Effect<SigningKey>
+  /** Takes over keys that another process has made. */
+  readonly reload: Effect.Effect<void>
 }
 
 export class SigningKeys extends Context.Tag("tollgate/auth/SigningKeys")<SigningKeys, Contract>() {
-  static readonly layer = Layer.suspend(() => Layer.effect(SigningKeys, make))
+  static readonly layer = Layer.suspend(() => Layer.scoped(SigningKeys, make))
 }
 
 export const algorithm = "ES256"
@@ -33,42 +38,80 @@ interface Row {
   readonly kid: string
   readonly public: string
   readonly sealed: string
+  readonly created_at: number
 }
+
+/** How old a key may become before another takes its place, and how often that is looked at. */
+export const rotation = Duration.days(30)
+const looks = Duration.hours(1)
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
   const secret = yield* DeploymentSecret
-  const stored = sql<Row>`SELECT kid, public, sealed FROM auth_signing_keys ORDER BY created_at DESC, kid`.pipe(
-    Effect.orDie
-  )
+  const stored = sql<Row>`SELECT kid, public, sealed, created_at FROM auth_signing_keys
+    ORDER BY created_at DESC, kid`.pipe(Effect.orDie)
 
-  const generate = Effect.gen(function* () {
+  /** Stores a new key, of those that are made at once only one: the others find that `newest` is not the newest any more. */
+  const generate = Effect.fnUntraced(function* (newest: string | undefined) {
     const { privateKey, publicKey } = yield* Effect.promise(() => generateKeyPair(algorithm, { extractable: true }))
     const jwk = yield* Effect.promise(() => exportJWK(publicKey))
     const kid = yield* Effect.promise(() => calculateJwkThumbprint(jwk))
     const sealed = yield* secret.seal(JSON.stringify(yield* Effect.promise(() => exportJWK(privateKey))))
     const published = JSON.stringify({ ...jwk, kid, alg: algorithm, use: "sig" })
     const now = yield* Clock.currentTimeMillis
-    // Of two processes that start at once on an empty table, one makes the key.
     const insert = sql`INSERT INTO auth_signing_keys (kid, public, sealed, created_at)
-      SELECT ${kid}, ${published}, ${sealed}, ${now} WHERE NOT EXISTS (SELECT 1 FROM auth_signing_keys)`
+      SELECT ${kid}, ${published}, ${sealed}, max(${now}, coalesce((SELECT max(created_at) + 1 FROM auth_signing_keys), 0))
+      WHERE (SELECT kid FROM auth_signing_keys ORDER BY created_at DESC, kid LIMIT 1) IS ${newest ?? null}`
     yield* Effect.orDie(writer.submit({ postings: [], statements: [statement(insert)] }))
-    return yield* stored
   })
 
-  const rows = yield* Effect.flatMap(stored, (rows) => (rows.length > 0 ? Effect.succeed(rows) : generate))
-  const published = rows.map((row) => JSON.parse(row.public) as JWK)
-  const imported = yield* Effect.forEach(published, (jwk) =>
-    Effect.map(
-      Effect.promise(() => importJWK(jwk, algorithm)),
-      (key) => [jwk.kid!, key as CryptoKey] as const
+  const load = Effect.gen(function* () {
+    const rows = yield* stored
+    const published = rows.map((row) => JSON.parse(row.public) as JWK)
+    const imported = yield* Effect.forEach(published, (jwk) =>
+      Effect.map(
+        Effect.promise(() => importJWK(jwk, algorithm)),
+        (key) => [jwk.kid!, key as CryptoKey] as const
+      )
     )
-  )
-  const newest = rows[0]!
-  const sealed = JSON.parse(yield* secret.unseal(newest.sealed)) as JWK
-  const key = (yield* Effect.promise(() => importJWK(sealed, algorithm))) as CryptoKey
-  const byId = new Map(imported)
+    const newest = rows[0]!
+    const sealed = JSON.parse(yield* secret.unseal(newest.sealed)) as JWK
+    const key = (yield* Effect.promise(() => importJWK(sealed, algorithm))) as CryptoKey
+    return { current: { kid: newest.kid, key }, made_at: newest.created_at, byId: new Map(imported), published }
+  })
 
-  return { current: { kid: newest.kid, key }, find: (kid) => byId.get(kid), published } satisfies Contract
+  if ((yield* stored).length === 0) yield* generate(undefined)
+  let keys = yield* load
+
+  const reload = Effect.map(load, (loaded) => {
+    keys = loaded
+  })
+  const rotate = Effect.andThen(
+    Effect.suspend(() => generate(keys.current.kid)),
+    Effect.map(reload, () => keys.current)
+  )
+
+  const keepFresh = Effect.gen(function* () {
+    yield* reload
+    const now = yield* Clock.currentTimeMillis
+    if (now - keys.made_at < Duration.toMillis(rotation)) return
+    const { kid } = yield* rotate
+    yield* Effect.annotateLogs(Effect.logInfo("a new key signs access tokens"), "kid", kid)
+  })
+  yield* keepFresh.pipe(
+    Effect.tapErrorCause((cause) => Effect.logError("the signing keys could not be looked at", cause)),
+    Effect.ignore,
+    Effect.repeat(Schedule.spaced(looks)),
+    Effect.withTracerEnabled(false),
+    Effect.forkScoped
+  )
+
+  return {
+    current: () => keys.current,
+    find: (kid) => keys.byId.get(kid),
+    published: () => keys.published,
+    rotate,
+    reload
+  } satisfies Contract
 })

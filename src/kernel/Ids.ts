@@ -18,6 +18,7 @@ export type Kind =
   | "key"
   | "led"
   | "med"
+  | "msg"
   | "ntf"
   | "pay"
   | "req"

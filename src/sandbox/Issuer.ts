@@ -9,7 +9,7 @@ import { createHash } from "node:crypto"
 import { toDate } from "../kernel/Moment.ts"
 import * as Kept from "./Kept.ts"
 import { json, reader } from "./Outside.ts"
-import type { Make, Received, SandboxFailed } from "./Outside.ts"
+import type { Answer, Make, Received, SandboxFailed } from "./Outside.ts"
 
 /** For whom its tokens are made, unless it is told otherwise. */
 export const audience = "sandbox-google"
@@ -71,9 +71,43 @@ export const make: Make = ({ clock, data_dir, origin }) =>
       return json(200, { sub, email, email_verified, name })
     }
 
+    /** A page on which one says who one is, for whoever comes with a browser. */
+    const authorize = ({ query }: Received) => {
+      if (query.get("response_type") !== "id_token" || query.get("response_mode") !== "form_post") {
+        return page(400, "<p>Only response_type=id_token with response_mode=form_post is known here.</p>")
+      }
+      return page(
+        200,
+        `<h1>Sandbox sign-in</h1><p>Be whoever you like.</p><form method="post" action="${issuer}/authorize">${hidden(query)}
+<label>Email <input name="email" value="demo@example.com"></label> <button>Continue</button></form>`
+      )
+    }
+
+    const authorized = async ({ body }: Received) => {
+      const form = new URLSearchParams(body.toString())
+      const email = form.get("email") ?? ""
+      const iat = seconds()
+      const id_token = await sign("JWT", {
+        iss: issuer,
+        sub: subjectOf(email),
+        aud: form.get("client_id") ?? audience,
+        iat,
+        exp: iat + lifetimeSeconds,
+        email,
+        email_verified: true,
+        name: email.slice(0, email.indexOf("@")),
+        nonce: form.get("nonce") ?? undefined
+      } as JWTPayload)
+      const answer = new URLSearchParams({ id_token, state: form.get("state") ?? "" })
+      return page(
+        200,
+        `<p>Signed in as ${escape(email)}.</p><form method="post" action="${escape(form.get("redirect_uri") ?? "")}">${hidden(answer)}
+<button>Go on</button></form>`
+      )
+    }
+
     const document = json(200, {
       issuer,
-      // Nobody has to click through a page here: a token is had by asking.
       authorization_endpoint: `${issuer}/authorize`,
       token_endpoint: `${issuer}/token`,
       userinfo_endpoint: `${issuer}/userinfo`,
@@ -94,10 +128,25 @@ export const make: Make = ({ clock, data_dir, origin }) =>
         { method: "GET", path: "/issuer/jwks", answer: () => keys },
         { method: "GET", path: "/issuer/userinfo", answer: userinfo }
       ],
-      levers: [{ method: "POST", path: "/issuer/token", answer: token }],
+      levers: [
+        { method: "POST", path: "/issuer/token", answer: token },
+        { method: "GET", path: "/issuer/authorize", answer: authorize },
+        { method: "POST", path: "/issuer/authorize", answer: authorized }
+      ],
       configuration: { identity: { google: provider, microsoft: provider } }
     }
   })
+
+const escape = (text: string): string => text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
+
+const hidden = (fields: URLSearchParams): string =>
+  [...fields].map(([name, value]) => `<input type="hidden" name="${escape(name)}" value="${escape(value)}">`).join("")
+
+const page = (status: number, body: string): Answer => ({
+  status,
+  headers: { "content-type": "text/html; charset=utf-8" },
+  body: `<!doctype html><meta charset="utf-8"><title>Sandbox sign-in</title>${body}`
+})
 
 /** The same person each time, however the address is written. */
 const subjectOf = (email: string): string => createHash("sha256").update(email.toLowerCase()).digest("hex").slice(0, 32)

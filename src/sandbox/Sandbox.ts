@@ -37,6 +37,8 @@ const world: ReadonlyArray<Make> = [
 ]
 
 const client_id = "sandbox-client"
+const service_client_id = "sandbox-web"
+const oauth_client = { client_id: "sandbox-oauth", redirect_uri: "http://127.0.0.1/callback" }
 
 type Document = Readonly<Record<string, unknown>>
 
@@ -110,8 +112,8 @@ export const make = ({
       issuer: `${origin}/issuer`,
       control: `${origin}/control`,
       client_id,
-      service_client_id: "sandbox-web",
-      oauth_client: { client_id: "sandbox-oauth", redirect_uri: "http://127.0.0.1/callback" },
+      service_client_id,
+      oauth_client,
       clock: clock.clock,
       steered: clock,
       connect: (levers, url) => {
@@ -123,6 +125,17 @@ export const make = ({
         .reduce<Document>((whole, { configuration }) => merged(whole, configuration), {
           service_name: "Tollgate",
           clients: [{ client_id, name: "Sandbox" }],
+          oauth_clients: [
+            {
+              client_id: oauth_client.client_id,
+              name: "Sandbox Application",
+              redirect_uris: [oauth_client.redirect_uri]
+            }
+          ],
+          web_clients: [{ client_id: service_client_id, name: "Sandbox Website" }],
+          contact_email: "operator@tollgate.localhost",
+          // Tests sign in many people a minute.
+          rate_limits: { sign_in: 1_000, token: 1_000, client_token: 60, contact: 60 },
           prices: { default_new_credits: 5, default_registration_credits: 1 }
         })
     }

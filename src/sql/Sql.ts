@@ -16,6 +16,7 @@ import explain from "./migrations/0007_explain.ts"
 import idempotency from "./migrations/0008_idempotency.ts"
 import media from "./migrations/0009_media.ts"
 import payments from "./migrations/0010_payments.ts"
+import clients from "./migrations/0011_clients.ts"
 
 /** Append only: a database that has applied one never looks at it again. The table is ours, so a host's migrations stay its own. */
 export const migrations = {
@@ -28,7 +29,8 @@ export const migrations = {
   "0007_explain": explain,
   "0008_idempotency": idempotency,
   "0009_media": media,
-  "0010_payments": payments
+  "0010_payments": payments,
+  "0011_clients": clients
 }
 
 const table = "tollgate_migrations"

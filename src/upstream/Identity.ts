@@ -45,8 +45,20 @@ export type IdentityProblem =
 interface Contract {
   readonly verify: (
     provider: ProviderName,
-    tokens: { readonly id_token?: string | undefined; readonly access_token?: string | undefined }
+    tokens: {
+      readonly id_token?: string | undefined
+      readonly access_token?: string | undefined
+      /** What the token must repeat, where it was asked for with one. */
+      readonly nonce?: string | undefined
+    }
   ) => Effect.Effect<VerifiedIdentity, IdentityProblem>
+  /** Which providers there are. */
+  readonly configured: ReadonlyArray<ProviderName>
+  /** The provider's own page for signing in, which posts a token to `redirect_uri`. */
+  readonly signInPage: (
+    provider: ProviderName,
+    asked: { readonly redirect_uri: string; readonly nonce: string; readonly state: string }
+  ) => Effect.Effect<string, IdentityProviderUnavailable | IdentityProviderUnconfigured>
 }
 
 export class Identity extends Context.Tag("tollgate/upstream/Identity")<Identity, Contract>() {
@@ -63,13 +75,16 @@ const make = Effect.gen(function* () {
   const keysOf = Effect.fnUntraced(function* (provider: ProviderName, { issuer, jwks_uri }: ProviderSettings) {
     const known = keySets.get(provider)
     if (known !== undefined) return known
-    const uri = jwks_uri ?? (yield* discovered(issuer))
+    const uri = jwks_uri ?? (yield* discovered(issuer, "jwks_uri"))
     const keys = createRemoteJWKSet(new URL(uri), { timeoutDuration: patience, cooldownDuration: 5_000 })
     keySets.set(provider, keys)
     return keys
   })
 
-  const verify: Contract["verify"] = Effect.fn("Identity.verify")(function* (provider, { access_token, id_token }) {
+  const verify: Contract["verify"] = Effect.fn("Identity.verify")(function* (
+    provider,
+    { access_token, id_token, nonce }
+  ) {
     const settings = providers[provider]
     if (settings === undefined) return yield* new IdentityProviderUnconfigured()
     // An access token is believed only if it is a signed token for one of our audiences too: a provider's word that it belongs
@@ -97,6 +112,7 @@ const make = Effect.gen(function* () {
           ? new IdentityRejected()
           : new IdentityProviderUnavailable()
     })
+    if (nonce !== undefined && claims.nonce !== nonce) return yield* new IdentityRejected()
     const subject = text(claims.sub)
     if (subject === "") return yield* new IdentityRejected()
     const email = text(claims.email).trim().toLowerCase()
@@ -109,7 +125,25 @@ const make = Effect.gen(function* () {
     }
   })
 
-  return { verify } satisfies Contract
+  const signInPage: Contract["signInPage"] = Effect.fn("Identity.signInPage")(function* (provider, asked) {
+    const settings = providers[provider]
+    if (settings === undefined) return yield* new IdentityProviderUnconfigured()
+    const page = new URL(yield* discovered(settings.issuer, "authorization_endpoint"))
+    // The token comes straight to us, in a form, so no secret is needed to fetch it.
+    const query = {
+      response_type: "id_token",
+      response_mode: "form_post",
+      client_id: settings.audiences[0]!,
+      scope: "openid email profile",
+      ...asked
+    }
+    for (const [name, value] of Object.entries(query)) page.searchParams.set(name, value)
+    return page.href
+  })
+
+  const configured = (["google", "microsoft"] as const).filter((name) => providers[name] !== undefined)
+
+  return { verify, configured, signInPage } satisfies Contract
 })
 
 /** What jose throws where not the token is bad but the key set: no 200, no JSON (both generic), no key set, no answer in time. */
@@ -121,16 +155,19 @@ const providerFaults: ReadonlySet<string> = new Set([
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "")
 
-/** Where an issuer's discovery document says that its keys are. */
-const discovered = (issuer: string): Effect.Effect<string, IdentityProviderUnavailable> =>
+/** An address in an issuer's discovery document. */
+const discovered = (
+  issuer: string,
+  what: "jwks_uri" | "authorization_endpoint"
+): Effect.Effect<string, IdentityProviderUnavailable> =>
   Effect.tryPromise({
     try: async (signal) => {
       const response = await fetch(`${issuer.replace(/\/+$/, "")}/.well-known/openid-configuration`, {
         signal: AbortSignal.any([signal, AbortSignal.timeout(patience)]),
         redirect: "error"
       })
-      const { jwks_uri } = (await response.json()) as { readonly jwks_uri: unknown }
-      return new URL(text(jwks_uri)).href
+      const document = (await response.json()) as { readonly [entry: string]: unknown }
+      return new URL(text(document[what])).href
     },
     catch: () => new IdentityProviderUnavailable()
   })

@@ -7,7 +7,7 @@ import { Effect, Layer, TestClock } from "effect"
 import type { Scope, TestServices } from "effect"
 import type { JWTPayload } from "jose"
 import { AuthApi } from "../../src/auth/Api.ts"
-import { Clients } from "../../src/auth/Clients.ts"
+import { Clients, ConfiguredClients } from "../../src/auth/Clients.ts"
 import { Credentials } from "../../src/auth/Credentials.ts"
 import * as DeploymentSecret from "../../src/auth/DeploymentSecret.ts"
 import { AuthHttp } from "../../src/auth/Http.ts"
@@ -17,6 +17,7 @@ import { SigningKeys } from "../../src/auth/SigningKeys.ts"
 import { Tokens } from "../../src/auth/Tokens.ts"
 import { Brand } from "../../src/Brand.ts"
 import { Frame } from "../../src/http/Frame.ts"
+import { RateLimits } from "../../src/http/RateLimits.ts"
 import { parse } from "../../src/kernel/Moment.ts"
 import { usd } from "../../src/kernel/Money.ts"
 import { Ledger } from "../../src/ledger/Ledger.ts"
@@ -40,7 +41,9 @@ export const books = Ledger.layer.pipe(Layer.provideMerge(Writer.layer), Layer.p
 
 /** The rooms of identity; they want the books, the settings and the secret. */
 export const rooms = Credentials.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(Sessions.layer, Applications.layer, Identity.layer)),
+  Layer.provideMerge(
+    Layer.mergeAll(Sessions.layer, Applications.layer, Identity.layer, Clients.layer, RateLimits.layer)
+  ),
   Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
   Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer))
 )
@@ -55,9 +58,9 @@ const settings = (prices: PriceListFacts) =>
           google: { issuer: url, audiences: ["another-client", audience] },
           microsoft: { issuer: url, audiences: [audience], jwks_uri: `${url}/keys`, trust_email: true }
         }),
-        Layer.succeed(Clients, [
-          { client_id, name: "Console" },
-          { client_id: "phone", name: "Phone" }
+        Layer.succeed(ConfiguredClients, [
+          { client_id, kind: "app", name: "Console", redirect_uris: [] },
+          { client_id: "phone", kind: "app", name: "Phone", redirect_uris: [] }
         ]),
         Layer.succeed(PriceList, prices),
         Layer.succeed(Brand, { service_name: "Tollbooth", key_prefix: "svc", public_url: "https://toll.example" }),
@@ -92,7 +95,7 @@ export const scene = <A, E>(
   name: string,
   body: Effect.Effect<A, E, World | Scope.Scope | TestServices.TestServices>,
   prices?: PriceListFacts
-) => it.scoped(name, () => Effect.zipRight(TestClock.setTime(beginning), body).pipe(Effect.provide(layerOf(prices))))
+) => it.scoped(name, () => Effect.zipRight(TestClock.setTime(beginning), Effect.provide(body, layerOf(prices))))
 
 export interface Answer {
   readonly status: number

@@ -1,0 +1,218 @@
+/**
+ * The OAuth 2.0 authorization code flow with PKCE: what an application asks for, the code that the person's consent gives it, and
+ * the tokens that the code gives, once. Tokens from here charge the team's pool first.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Context, Duration, Effect, Layer } from "effect"
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
+import type { CallerFacts } from "../http/Caller.ts"
+import { InvalidRequest } from "../http/Problems.ts"
+import type { AccountId, TenantId } from "../kernel/Ids.ts"
+import { statement } from "../ledger/Transaction.ts"
+import { Writer } from "../ledger/Writer.ts"
+import { Clients, mayRedirect } from "./Clients.ts"
+import type { Client } from "./Clients.ts"
+import { DeploymentSecret } from "./DeploymentSecret.ts"
+import { ClientIdNotFound, ClientIdRequired } from "./Problems.ts"
+import { Sessions } from "./Sessions.ts"
+import type { TokenPair } from "./Sessions.ts"
+
+/** What an application asks for. */
+export interface AuthorizationRequest {
+  readonly client_id?: string | undefined
+  readonly redirect_uri?: string | undefined
+  readonly response_type?: string | undefined
+  readonly scope?: string | undefined
+  readonly state?: string | undefined
+  readonly code_challenge?: string | undefined
+  readonly code_challenge_method?: string | undefined
+}
+
+/** The same, found to be in order. */
+export interface Asked {
+  readonly client: Client
+  readonly redirect_uri: string
+  readonly scope: string
+  readonly state: string | undefined
+  readonly challenge: string
+}
+
+export interface TokenRequest {
+  readonly grant_type?: string | undefined
+  readonly code?: string | undefined
+  readonly redirect_uri?: string | undefined
+  readonly client_id?: string | undefined
+  readonly code_verifier?: string | undefined
+  readonly refresh_token?: string | undefined
+}
+
+/** A refusal in the words of RFC 6749. */
+export interface OAuthRefusal {
+  readonly _tag: "OAuthRefusal"
+  readonly status: 400 | 401
+  readonly error: string
+  readonly error_description?: string
+}
+
+export const refuse = (error: string, error_description?: string, status: 400 | 401 = 400): OAuthRefusal => ({
+  _tag: "OAuthRefusal",
+  status,
+  error,
+  ...(error_description !== undefined && { error_description })
+})
+
+interface Contract {
+  /** Whether what an application asks for is in order. */
+  readonly check: (
+    request: AuthorizationRequest
+  ) => Effect.Effect<Asked, ClientIdRequired | ClientIdNotFound | InvalidRequest>
+  /** A code for what the person has consented to; good for a minute, once. */
+  readonly consent: (person: Pick<CallerFacts, "account_id" | "tenant_id">, asked: Asked) => Effect.Effect<string>
+  /** Tokens for a code, or for a refresh token. */
+  readonly exchange: (request: TokenRequest) => Effect.Effect<TokenPair, OAuthRefusal>
+}
+
+export const codeLifetime = Duration.seconds(60)
+
+export class Authorization extends Context.Tag("tollgate/auth/Authorization")<Authorization, Contract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Authorization, make))
+}
+
+interface CodeRow {
+  readonly client_id: string
+  readonly redirect_uri: string
+  readonly account_id: AccountId
+  readonly tenant_id: TenantId
+  readonly challenge: string
+  readonly expires_at: number
+  readonly used_at: number | null
+  readonly family_id: string | null
+}
+
+const invalidGrant = refuse("invalid_grant", "the code or token is not valid, has expired, or was used before")
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const writer = yield* Writer
+  const secret = yield* DeploymentSecret
+  const clients = yield* Clients
+  const sessions = yield* Sessions
+
+  const check: Contract["check"] = Effect.fn("Authorization.check")(function* (request) {
+    const { client_id, code_challenge, code_challenge_method, redirect_uri, response_type, scope = "", state } = request
+    const wrong = (field: string, rule: string) =>
+      new InvalidRequest({ error: `${field}: ${rule}`, details: { field, rule } })
+    if (client_id === undefined || client_id === "") return yield* new ClientIdRequired()
+    const client = yield* clients.find(client_id, ["oauth"])
+    if (client === undefined) return yield* new ClientIdNotFound()
+    if (redirect_uri === undefined || !mayRedirect(client, redirect_uri)) {
+      return yield* wrong("redirect_uri", "one that the application has registered")
+    }
+    if (response_type !== "code") return yield* wrong("response_type", "code")
+    if (code_challenge_method !== "S256") return yield* wrong("code_challenge_method", "S256")
+    if (code_challenge === undefined || !/^[A-Za-z0-9_-]{43}$/.test(code_challenge)) {
+      return yield* wrong("code_challenge", "the SHA-256 of the verifier in base64url")
+    }
+    return { client, redirect_uri, scope, state, challenge: code_challenge }
+  })
+
+  const consent: Contract["consent"] = Effect.fn("Authorization.consent")(function* (person, asked) {
+    const now = yield* Clock.currentTimeMillis
+    const code = `oc_${randomBytes(32).toString("hex")}`
+    const row = {
+      hash: secret.hash("authorization_code", code),
+      client_id: asked.client.client_id,
+      redirect_uri: asked.redirect_uri,
+      account_id: person.account_id,
+      tenant_id: person.tenant_id,
+      challenge: asked.challenge,
+      scope: asked.scope,
+      expires_at: now + Duration.toMillis(codeLifetime)
+    }
+    yield* Effect.orDie(
+      writer.submit({
+        postings: [],
+        statements: [
+          statement(sql`DELETE FROM auth_codes WHERE expires_at < ${now - Duration.toMillis(Duration.days(1))}`),
+          statement(sql`INSERT INTO auth_codes ${sql.insert(row)}`)
+        ]
+      })
+    )
+    return code
+  })
+
+  const knownClient = Effect.fnUntraced(function* (client_id: string | undefined) {
+    const client = client_id === undefined || client_id === "" ? undefined : yield* clients.find(client_id, ["oauth"])
+    return client ?? (yield* Effect.fail(refuse("invalid_client", "no such client", 401)))
+  })
+
+  const byCode = Effect.fnUntraced(function* (client: Client, { code, code_verifier, redirect_uri }: TokenRequest) {
+    if (code === undefined || code_verifier === undefined || redirect_uri === undefined) {
+      return yield* Effect.fail(refuse("invalid_request", "code, redirect_uri and code_verifier are required"))
+    }
+    const hash = secret.hash("authorization_code", code)
+    const [row] = yield* Effect.orDie(
+      sql<CodeRow>`SELECT client_id, redirect_uri, account_id, tenant_id, challenge, expires_at, used_at, family_id
+        FROM auth_codes WHERE hash = ${hash}`
+    )
+    if (row === undefined || row.client_id !== client.client_id) return yield* Effect.fail(invalidGrant)
+    const now = yield* Clock.currentTimeMillis
+    // Whatever comes of it, the code is spent: a wrong verifier burns it too.
+    const spent = sql`UPDATE auth_codes SET used_at = ${now} WHERE hash = ${hash} AND used_at IS NULL RETURNING hash`
+    const first = yield* writer.submit({ postings: [], statements: [statement(spent, 1)] }).pipe(
+      Effect.as(true),
+      Effect.catchTag("Conflict", () => Effect.succeed(false)),
+      Effect.orDie
+    )
+    if (!first) {
+      // Somebody has a copy of it: what it gave ends.
+      const [used] = yield* Effect.orDie(
+        sql<{ family_id: string | null }>`SELECT family_id FROM auth_codes WHERE hash = ${hash}`
+      )
+      if (used?.family_id != null) yield* sessions.end(used.family_id)
+      return yield* Effect.fail(invalidGrant)
+    }
+    if (row.expires_at <= now || row.redirect_uri !== redirect_uri || !isVerifier(code_verifier, row.challenge)) {
+      return yield* Effect.fail(invalidGrant)
+    }
+    const { family, pair } = yield* sessions.begin({
+      account_id: row.account_id,
+      tenant_id: row.tenant_id,
+      client_id: client.client_id,
+      team_first: true
+    })
+    yield* Effect.orDie(
+      writer.submit({
+        postings: [],
+        statements: [statement(sql`UPDATE auth_codes SET family_id = ${family} WHERE hash = ${hash}`)]
+      })
+    )
+    return pair
+  })
+
+  const exchange: Contract["exchange"] = Effect.fn("Authorization.exchange")(function* (request) {
+    const { grant_type = "", refresh_token } = request
+    if (grant_type !== "authorization_code" && grant_type !== "refresh_token") {
+      return yield* Effect.fail(refuse(`Unsupported grant_type: ${grant_type.slice(0, 200)}`))
+    }
+    const client = yield* knownClient(request.client_id)
+    if (grant_type === "authorization_code") return yield* byCode(client, request)
+    if (refresh_token === undefined) {
+      return yield* Effect.fail(refuse("invalid_request", "refresh_token is required"))
+    }
+    return yield* Effect.mapError(
+      sessions.refresh({ refresh_token, client_id: client.client_id, tenant_id: undefined }),
+      () => invalidGrant
+    )
+  })
+
+  return { check, consent, exchange } satisfies Contract
+})
+
+/** RFC 7636: the challenge is the SHA-256 of the verifier. */
+const isVerifier = (verifier: string, challenge: string): boolean => {
+  if (!/^[A-Za-z0-9._~-]{43,128}$/.test(verifier)) return false
+  const made = Buffer.from(createHash("sha256").update(verifier).digest("base64url"))
+  const wanted = Buffer.from(challenge)
+  return made.length === wanted.length && timingSafeEqual(made, wanted)
+}

@@ -1,0 +1,273 @@
+/**
+ * The code flow in a browser: the person signs in with a provider, reads who asks for what, and decides. What is remembered between
+ * two pages travels sealed, in a cookie and in the provider's `state`; both are good for ten minutes.
+ */
+import { HttpServerResponse } from "@effect/platform"
+import type { HttpServerRequest } from "@effect/platform"
+import { Clock, Context, Duration, Effect, Layer } from "effect"
+import { randomBytes, timingSafeEqual } from "node:crypto"
+import { Brand } from "../Brand.ts"
+import type { AccountId, TenantId } from "../kernel/Ids.ts"
+import { Tenants } from "../tenants/Tenants.ts"
+import { Identity } from "../upstream/Identity.ts"
+import type { ProviderName } from "../upstream/Identity.ts"
+import { Authorization } from "./Authorization.ts"
+import type { Asked, AuthorizationRequest } from "./Authorization.ts"
+import { Clients, mayRedirect } from "./Clients.ts"
+import { DeploymentSecret } from "./DeploymentSecret.ts"
+import * as Pages from "./Pages.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+type Response = HttpServerResponse.HttpServerResponse
+
+interface Contract {
+  /** `GET /oauth/authorize`: asks the person, or where they want to sign in. */
+  readonly authorize: (request: Request) => Effect.Effect<Response>
+  /** `POST /oauth/authorize`: the person's decision. */
+  readonly decide: (request: Request) => Effect.Effect<Response>
+  /** `POST /oauth/signed-in`: the provider's token for the person, in a form. */
+  readonly signedIn: (request: Request) => Effect.Effect<Response>
+  /** `GET /oauth/continue`: the same browser again, with its cookie, which the provider's form did not bring. */
+  readonly resume: (request: Request) => Effect.Effect<Response>
+}
+
+export class Browser extends Context.Tag("tollgate/auth/Browser")<Browser, Contract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Browser, make))
+}
+
+const lifetime = Duration.minutes(10)
+const names: Record<ProviderName, string> = { google: "Google", microsoft: "Microsoft" }
+
+/** Who has signed in in this browser. */
+interface SignedIn {
+  readonly kind: "signed-in"
+  readonly account_id: AccountId
+  readonly tenant_id: TenantId
+  readonly until: number
+}
+/** A browser on its way to a provider. */
+interface Leaving {
+  readonly kind: "leaving"
+  readonly nonce: string
+  readonly until: number
+}
+/** What the provider is to bring back. */
+interface Errand {
+  readonly kind: "errand"
+  readonly provider: ProviderName
+  readonly nonce: string
+  readonly request: AuthorizationRequest
+  readonly until: number
+}
+/** A person whom the provider has vouched for, on the way back to their browser. */
+interface Arriving extends Omit<SignedIn, "kind"> {
+  readonly kind: "arriving"
+  readonly nonce: string
+  readonly request: AuthorizationRequest
+}
+type Sealed = SignedIn | Leaving | Errand | Arriving
+
+const cookieName = "tollgate_consent"
+
+const make = Effect.gen(function* () {
+  const authorization = yield* Authorization
+  const clients = yield* Clients
+  const identity = yield* Identity
+  const tenants = yield* Tenants
+  const secret = yield* DeploymentSecret
+  const { public_url, service_name } = yield* Brand
+  const secure = public_url.startsWith("https:")
+
+  const until = Effect.map(Clock.currentTimeMillis, (now) => now + Duration.toMillis(lifetime))
+  const seal = (value: Sealed) => secret.seal(JSON.stringify(value))
+
+  /** What was sealed here a moment ago, and is of this kind. */
+  const open = <Kind extends Sealed["kind"]>(kind: Kind, sealed: string | undefined | null) =>
+    sealed === undefined || sealed === null || sealed === ""
+      ? Effect.succeed(undefined)
+      : Effect.gen(function* () {
+          const now = yield* Clock.currentTimeMillis
+          const value = JSON.parse(yield* secret.unseal(sealed)) as Sealed
+          return value.kind === kind && value.until > now ? (value as Extract<Sealed, { kind: Kind }>) : undefined
+        }).pipe(Effect.catchAllCause(() => Effect.succeed(undefined)))
+
+  const setCookie = (value: string) =>
+    `${cookieName}=${value}; Path=/oauth; HttpOnly; SameSite=Lax; Max-Age=${Duration.toSeconds(lifetime)}${secure ? "; Secure" : ""}`
+
+  /** An application's request that has an address to come back to is refused there, in the words of RFC 6749. */
+  const refused = Effect.fnUntraced(function* (request: AuthorizationRequest, error: string, description: string) {
+    const client = request.client_id === undefined ? undefined : yield* clients.find(request.client_id, ["oauth"])
+    return client === undefined || request.redirect_uri === undefined || !mayRedirect(client, request.redirect_uri)
+      ? html(400, Pages.wrong(description))
+      : back(request.redirect_uri, { error, error_description: description, state: request.state, iss: public_url })
+  })
+
+  const checked = <A>(request: AuthorizationRequest, then: (asked: Asked) => Effect.Effect<Response, A>) =>
+    Effect.matchEffect(authorization.check(request), {
+      onFailure: (problem) =>
+        refused(
+          request,
+          request.response_type === "code" ? "invalid_request" : "unsupported_response_type",
+          problem.body.error
+        ),
+      onSuccess: then
+    })
+
+  const ask = Effect.fnUntraced(function* (asked: Asked, request: AuthorizationRequest, cookie: string, who: SignedIn) {
+    const [person] = yield* tenants.named([who.account_id])
+    return html(
+      200,
+      Pages.consent({
+        service: service_name,
+        client: asked.client.name,
+        person: person?.email ?? "",
+        scope: asked.scope,
+        redirect_host: new URL(asked.redirect_uri).host,
+        fields: { ...request, proof: secret.hash("browser", cookie) }
+      })
+    )
+  })
+
+  const authorize: Contract["authorize"] = (http) => {
+    const request = requestIn(queryOf(http))
+    return checked(request, (asked) =>
+      Effect.gen(function* () {
+        const cookie = cookieOf(http)
+        const who = yield* open("signed-in", cookie)
+        if (who !== undefined && cookie !== undefined) return yield* ask(asked, request, cookie, who)
+
+        const nonce = randomBytes(16).toString("hex")
+        const leaving = yield* seal({ kind: "leaving", nonce, until: yield* until })
+        const providers = yield* Effect.forEach(identity.configured, (provider) =>
+          Effect.gen(function* () {
+            const state = yield* seal({ kind: "errand", provider, nonce, request, until: yield* until })
+            const url = yield* identity.signInPage(provider, {
+              redirect_uri: `${public_url}/oauth/signed-in`,
+              nonce,
+              state
+            })
+            return [{ name: names[provider], url }]
+          }).pipe(Effect.catchAll(() => Effect.succeed([])))
+        )
+        const found = providers.flat()
+        if (found.length === 0) return html(503, Pages.wrong("Nobody can be signed in just now."))
+        const body = Pages.signIn({ service: service_name, client: asked.client.name, providers: found })
+        return HttpServerResponse.setHeader(html(200, body), "set-cookie", setCookie(leaving))
+      })
+    )
+  }
+
+  const signedIn: Contract["signedIn"] = Effect.fnUntraced(function* (http) {
+    const form = yield* formOf(http)
+    const errand = yield* open("errand", form.get("state"))
+    if (errand === undefined) return html(400, Pages.wrong("This sign-in took too long, or did not begin here."))
+    const person = yield* Effect.either(
+      identity.verify(errand.provider, { id_token: form.get("id_token") ?? undefined, nonce: errand.nonce })
+    )
+    if (person._tag === "Left") return html(400, Pages.wrong(person.left.body.error))
+    const { account_id, home_tenant_id } = yield* tenants.welcome(person.right)
+    const arriving = yield* seal({
+      kind: "arriving",
+      account_id,
+      tenant_id: home_tenant_id,
+      nonce: errand.nonce,
+      request: errand.request,
+      until: yield* until
+    })
+    return redirect(`/oauth/continue?${new URLSearchParams({ arriving })}`)
+  })
+
+  const resume: Contract["resume"] = Effect.fnUntraced(function* (http) {
+    const arriving = yield* open("arriving", queryOf(http).get("arriving"))
+    const leaving = yield* open("leaving", cookieOf(http))
+    // Only the browser that left may arrive: nobody is signed in as somebody else by a link.
+    if (arriving === undefined || leaving === undefined || leaving.nonce !== arriving.nonce) {
+      return html(400, Pages.wrong("This sign-in took too long, or was begun in another browser."))
+    }
+    const { account_id, request, tenant_id } = arriving
+    const cookie = yield* seal({ kind: "signed-in", account_id, tenant_id, until: yield* until })
+    const query = new URLSearchParams(
+      Object.entries(request).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
+    )
+    return HttpServerResponse.setHeader(redirect(`/oauth/authorize?${query}`), "set-cookie", setCookie(cookie))
+  })
+
+  const decide: Contract["decide"] = Effect.fnUntraced(function* (http) {
+    const form = yield* formOf(http)
+    const request = requestIn(form)
+    const cookie = cookieOf(http)
+    const who = yield* open("signed-in", cookie)
+    // The proof is only in our own form: no other site can decide for the person.
+    if (who === undefined || cookie === undefined || !same(form.get("proof") ?? "", secret.hash("browser", cookie))) {
+      return html(400, Pages.wrong("This page was open for too long. Nothing was allowed."))
+    }
+    return yield* checked(request, (asked) => {
+      const { redirect_uri, state } = asked
+      return form.get("decision") === "allow"
+        ? Effect.map(authorization.consent(who, asked), (code) => back(redirect_uri, { code, state, iss: public_url }))
+        : Effect.succeed(
+            back(redirect_uri, {
+              error: "access_denied",
+              error_description: "the person did not allow it",
+              state,
+              iss: public_url
+            })
+          )
+    })
+  })
+
+  return { authorize, decide, signedIn, resume } satisfies Contract
+})
+
+const same = (one: string, other: string): boolean =>
+  one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
+
+const queryOf = ({ url }: Request): URLSearchParams => {
+  const at = url.indexOf("?")
+  return new URLSearchParams(at === -1 ? "" : url.slice(at + 1))
+}
+
+const formOf = (request: Request): Effect.Effect<URLSearchParams> =>
+  Effect.map(Effect.orDie(request.text), (text) => new URLSearchParams(text))
+
+const cookieOf = ({ headers }: Request): string | undefined =>
+  headers.cookie
+    ?.split(/; */)
+    .find((one) => one.startsWith(`${cookieName}=`))
+    ?.slice(cookieName.length + 1)
+
+const fields = [
+  "client_id",
+  "redirect_uri",
+  "response_type",
+  "scope",
+  "state",
+  "code_challenge",
+  "code_challenge_method"
+] as const
+
+const requestIn = (params: URLSearchParams): AuthorizationRequest =>
+  Object.fromEntries(fields.map((name) => [name, params.get(name) ?? undefined]))
+
+/** A page that no other site can frame, and that is kept by nobody. */
+const html = (status: number, body: string): Response =>
+  HttpServerResponse.text(body, {
+    status,
+    contentType: "text/html; charset=utf-8",
+    headers: {
+      "cache-control": "no-store",
+      "content-security-policy":
+        "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
+      "referrer-policy": "no-referrer",
+      "x-content-type-options": "nosniff"
+    }
+  })
+
+const redirect = (location: string): Response =>
+  HttpServerResponse.empty({ status: 303, headers: { location, "cache-control": "no-store" } })
+
+const back = (redirect_uri: string, answer: Readonly<Record<string, string | undefined>>): Response => {
+  const url = new URL(redirect_uri)
+  for (const [name, value] of Object.entries(answer)) if (value !== undefined) url.searchParams.set(name, value)
+  return redirect(url.href)
+}

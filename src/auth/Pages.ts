@@ -1,0 +1,79 @@
+/** The pages of the code flow, for a person in a browser: no script, no style from elsewhere, readable as they are. */
+
+const escape = (text: string): string => text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
+
+const page = (title: string, body: string): string => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escape(title)}</title>
+<style>
+body { font: 1.1rem/1.5 system-ui, sans-serif; max-width: 32rem; margin: 4rem auto; padding: 0 1rem; color: #222; }
+button, .button { font: inherit; padding: .6rem 1.2rem; margin: .5rem .5rem .5rem 0; border: 1px solid #444; border-radius: .4rem;
+  background: #fff; color: #222; text-decoration: none; display: inline-block; cursor: pointer; }
+button.yes { background: #124; color: #fff; }
+.small { color: #555; font-size: .9rem; }
+</style>
+</head>
+<body>
+<main>
+${body}
+</main>
+</body>
+</html>
+`
+
+const hidden = (fields: Readonly<Record<string, string | undefined>>): string =>
+  Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `<input type="hidden" name="${escape(name)}" value="${escape(value ?? "")}">`)
+    .join("\n")
+
+/** Where to sign in first. */
+export const signIn = (options: {
+  readonly service: string
+  readonly client: string
+  readonly providers: ReadonlyArray<{ readonly name: string; readonly url: string }>
+}): string =>
+  page(
+    `Sign in to ${options.service}`,
+    `<h1>Sign in to ${escape(options.service)}</h1>
+<p><strong>${escape(options.client)}</strong> would like to use your account. Sign in first; you will be asked before anything is
+shared.</p>
+${options.providers.map(({ name, url }) => `<a class="button" href="${escape(url)}">Continue with ${escape(name)}</a>`).join("\n")}`
+  )
+
+/** The question itself. */
+export const consent = (options: {
+  readonly service: string
+  readonly client: string
+  readonly person: string
+  readonly scope: string
+  readonly redirect_host: string
+  readonly fields: Readonly<Record<string, string | undefined>>
+}): string =>
+  page(
+    `${options.client} asks for access`,
+    `<h1>${escape(options.client)} asks for access</h1>
+<p>It wants to use ${escape(options.service)} as <strong>${escape(options.person)}</strong>. If you allow it, it can:</p>
+<ul>
+<li>see your name, your email address and the teams that you belong to;</li>
+<li>make calls that are charged to your teams and to you;</li>
+<li>read your usage and your balance.</li>
+</ul>
+${options.scope === "" ? "" : `<p class="small">Asked for: ${escape(options.scope)}</p>`}
+<form method="post" action="/oauth/authorize">
+${hidden(options.fields)}
+<button class="yes" name="decision" value="allow">Allow</button>
+<button name="decision" value="deny">Do not allow</button>
+</form>
+<p class="small">You will be taken to ${escape(options.redirect_host)}. Signing out of the application ends its access.</p>`
+  )
+
+/** Something that the person cannot mend, but may want to tell somebody. */
+export const wrong = (text: string): string =>
+  page(
+    "That did not work",
+    `<h1>That did not work</h1>\n<p>${escape(text)}</p>\n<p>Go back to the application and try again.</p>`
+  )

@@ -1,0 +1,28 @@
+/** A website's contact form: a token for a browser that nobody has signed in with, and the one message that it is good for. */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { ClientIdNotFound, ClientIdRequired } from "../auth/Problems.ts"
+import { InvalidRequest, MissingAuthorization, RateLimited } from "../http/Problems.ts"
+import { Envelope } from "../kernel/Envelope.ts"
+import { ClientToken, ClientTokenRequest, ContactMessage } from "./Contact.ts"
+import { InvalidClientToken } from "./Problems.ts"
+
+export class ContactApi extends HttpApiGroup.make("contact")
+  .add(
+    HttpApiEndpoint.post("clientToken", "/v1/web/client-token")
+      .setPayload(ClientTokenRequest)
+      .addSuccess(ClientToken)
+      .addError(ClientIdRequired)
+      .addError(ClientIdNotFound)
+      .annotate(OpenApi.Summary, "A token for one contact message, good for 30 minutes")
+  )
+  .add(
+    HttpApiEndpoint.post("contact", "/v1/web/contact")
+      .setPayload(ContactMessage)
+      .addSuccess(Envelope(Schema.Struct({ received: Schema.Literal(true) })))
+      .addError(MissingAuthorization)
+      .addError(InvalidClientToken)
+      .annotate(OpenApi.Summary, "Write to the operator; spends the client token")
+  )
+  .addError(InvalidRequest)
+  .addError(RateLimited) {}

@@ -1,0 +1,31 @@
+/** A message to the operator from a website's contact form, by a token that is good for one. */
+import { Context, Schema } from "effect"
+import { Email } from "../kernel/Email.ts"
+
+/** Where messages are mailed to; they are stored anyhow. */
+export class ContactEmail extends Context.Reference<ContactEmail>()("tollgate/contact/ContactEmail", {
+  defaultValue: (): string | undefined => undefined
+}) {}
+
+const text = (most: number) =>
+  Schema.String.pipe(
+    Schema.filter((text) => text.trim() !== "" && text.length <= most, {
+      message: () => `a text of 1 to ${most} characters`
+    })
+  )
+
+export const ContactMessage = Schema.Struct({
+  name: text(200),
+  email: Email,
+  inquiryType: text(100),
+  message: text(10_000),
+  subscribe: Schema.optionalWith(Schema.Boolean, { default: () => false })
+}).annotations({ identifier: "ContactMessage" })
+export interface ContactMessage extends Schema.Schema.Type<typeof ContactMessage> {}
+
+export const ClientTokenRequest = Schema.Struct({ service_client_id: Schema.optional(Schema.String) })
+
+export const ClientToken = Schema.Struct({ token: Schema.String, expires_in: Schema.Int }).annotations({
+  identifier: "ClientToken"
+})
+export interface ClientToken extends Schema.Schema.Type<typeof ClientToken> {}

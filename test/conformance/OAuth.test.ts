@@ -1,0 +1,363 @@
+/** The code flow with PKCE, by an off-the-shelf client library and by a person in a browser; and every refusal of it. */
+import * as oidc from "openid-client"
+import { createHash, randomBytes } from "node:crypto"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { start } from "../support/Service.ts"
+import type { Person, Service } from "../support/Service.ts"
+
+let service: Service
+beforeAll(async () => {
+  service = await start()
+})
+afterAll(() => service.discard())
+
+let people = 0
+const person = () => service.signIn(`oauth${++people}@example.com`)
+const client_id = "sandbox-oauth"
+const redirect_uri = "http://127.0.0.1:4711/callback"
+const days = 86_400_000
+
+const verifierOf = () => randomBytes(32).toString("base64url")
+const challengeOf = (verifier: string) => createHash("sha256").update(verifier).digest("base64url")
+
+const request = (verifier: string, more: object = {}) => ({
+  client_id,
+  redirect_uri,
+  response_type: "code",
+  scope: "profile",
+  state: "s-1",
+  code_challenge: challengeOf(verifier),
+  code_challenge_method: "S256",
+  ...more
+})
+
+const consent = (who: Person, json: object) => service.call("/v1/auth/oauth/code", { token: who.token, json })
+const exchange = (json: object) => service.call("/v1/auth/oauth/token", { json: { client_id, ...json } })
+
+const codeFor = async (who: Person, verifier: string): Promise<string> => {
+  const { body, status } = await consent(who, request(verifier))
+  expect([status, body.result.state, body.result.redirect_uri]).toEqual([200, "s-1", redirect_uri])
+  return body.result.code
+}
+const redeem = (code: string, code_verifier: string, more: object = {}) =>
+  exchange({ grant_type: "authorization_code", code, redirect_uri, code_verifier, ...more })
+
+/** A browser without script: follows nothing by itself, keeps cookies, sends forms. */
+class Browser {
+  private readonly cookies = new Map<string, string>()
+  async open(url: string, form?: Record<string, string>) {
+    const cookie = new URL(url).origin === service.url ? [...this.cookies].map(([k, v]) => `${k}=${v}`).join("; ") : ""
+    const response = await fetch(url, {
+      redirect: "manual",
+      headers: { ...(cookie !== "" && { cookie }) },
+      ...(form !== undefined && { method: "POST", body: new URLSearchParams(form) })
+    })
+    for (const one of response.headers.getSetCookie()) {
+      const [pair = ""] = one.split(";")
+      this.cookies.set(pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1))
+    }
+    const location = response.headers.get("location")
+    const page = { status: response.status, headers: response.headers, html: await response.text() }
+    return { ...page, location: location === null ? undefined : new URL(location, url).href }
+  }
+  async follow(
+    url: string,
+    form?: Record<string, string>
+  ): Promise<Awaited<ReturnType<Browser["open"]>> & { url: string }> {
+    const page = await this.open(url, form)
+    return page.location !== undefined && page.location.startsWith(service.url)
+      ? this.follow(page.location)
+      : { ...page, url }
+  }
+}
+const text = (html: string) => html.replaceAll(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)))
+const fieldsOf = (html: string) =>
+  Object.fromEntries(
+    [...html.matchAll(/name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]) => [name!, text(value!)])
+  )
+
+describe("by a client library", () => {
+  it("the whole flow: discovery, consent in a browser without script, tokens, refresh", async () => {
+    const who = await person()
+    const config = await oidc.discovery(new URL(service.url), client_id, undefined, oidc.None(), {
+      execute: [oidc.allowInsecureRequests],
+      algorithm: "oauth2"
+    })
+    const verifier = oidc.randomPKCECodeVerifier()
+    const state = oidc.randomState()
+    const page = oidc.buildAuthorizationUrl(config, {
+      redirect_uri,
+      scope: "profile",
+      state,
+      code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: "S256"
+    })
+
+    const browser = new Browser()
+    const welcome = await browser.follow(page.href)
+    expect(welcome.html).toContain("Sandbox Application")
+    expect(welcome.html).not.toContain("<script")
+    expect(welcome.headers.get("content-security-policy")).toContain("frame-ancestors 'none'")
+    const [, provider] = /href="([^"]+)">Continue with Google/.exec(welcome.html)!
+    const signIn = await browser.open(text(provider!))
+    const posted = await browser.open(/action="([^"]+)"/.exec(signIn.html)![1]!, {
+      ...fieldsOf(signIn.html),
+      email: who.email
+    })
+    const question = await browser.follow(text(/action="([^"]+)"/.exec(posted.html)![1]!), fieldsOf(posted.html))
+    expect(question.html).toContain(who.email)
+    expect(question.html).toContain("Allow")
+    const decided = await browser.open(`${service.url}/oauth/authorize`, {
+      ...fieldsOf(question.html),
+      decision: "allow"
+    })
+    expect(decided.location).toContain(redirect_uri)
+
+    const tokens = await oidc.authorizationCodeGrant(config, new URL(decided.location!), {
+      pkceCodeVerifier: verifier,
+      expectedState: state
+    })
+    expect(tokens).toMatchObject({ token_type: "bearer", expires_in: 3600 })
+    const me = await service.call("/v1/me", { token: tokens.access_token })
+    expect(me.body.result.account.id).toBe(who.account_id)
+    const refreshed = await oidc.refreshTokenGrant(config, tokens.refresh_token!)
+    expect((await service.call("/v1/me", { token: refreshed.access_token })).status).toBe(200)
+  })
+
+  it("a person who does not allow it is believed", async () => {
+    const who = await person()
+    const browser = new Browser()
+    const verifier = verifierOf()
+    const page = `${service.url}/oauth/authorize?${new URLSearchParams(request(verifier))}`
+    const welcome = await browser.follow(page)
+    const signIn = await browser.open(text(/href="([^"]+)">Continue with Google/.exec(welcome.html)![1]!))
+    const posted = await browser.open(/action="([^"]+)"/.exec(signIn.html)![1]!, {
+      ...fieldsOf(signIn.html),
+      email: who.email
+    })
+    const question = await browser.follow(text(/action="([^"]+)"/.exec(posted.html)![1]!), fieldsOf(posted.html))
+    // Another site cannot decide for them.
+    const { proof: _, ...forged } = fieldsOf(question.html)
+    expect((await browser.open(`${service.url}/oauth/authorize`, { ...forged, decision: "allow" })).status).toBe(400)
+    const other = new Browser()
+    expect(
+      (await other.open(`${service.url}/oauth/authorize`, { ...fieldsOf(question.html), decision: "allow" })).status
+    ).toBe(400)
+    const denied = await browser.open(`${service.url}/oauth/authorize`, {
+      ...fieldsOf(question.html),
+      decision: "deny"
+    })
+    const answer = new URL(denied.location!)
+    expect([answer.searchParams.get("error"), answer.searchParams.get("state")]).toEqual(["access_denied", "s-1"])
+  })
+
+  it("nobody is signed in as somebody else by a link", async () => {
+    const who = await person()
+    const browser = new Browser()
+    const welcome = await browser.follow(`${service.url}/oauth/authorize?${new URLSearchParams(request(verifierOf()))}`)
+    const signIn = await browser.open(text(/href="([^"]+)">Continue with Google/.exec(welcome.html)![1]!))
+    const posted = await browser.open(/action="([^"]+)"/.exec(signIn.html)![1]!, {
+      ...fieldsOf(signIn.html),
+      email: who.email
+    })
+    const arriving = await browser.open(text(/action="([^"]+)"/.exec(posted.html)![1]!), fieldsOf(posted.html))
+    const victim = await new Browser().open(arriving.location!)
+    expect([victim.status, victim.html.includes("another browser")]).toEqual([400, true])
+  })
+
+  it("never leads to an address that was not registered", async () => {
+    for (const more of [
+      { redirect_uri: "https://evil.example/callback" },
+      { client_id: "nobody" },
+      { redirect_uri: "" }
+    ]) {
+      const page = await new Browser().open(
+        `${service.url}/oauth/authorize?${new URLSearchParams(request(verifierOf(), more))}`
+      )
+      expect([page.status, page.location]).toEqual([400, undefined])
+    }
+    const plain = await new Browser().open(
+      `${service.url}/oauth/authorize?${new URLSearchParams(request(verifierOf(), { code_challenge_method: "plain" }))}`
+    )
+    expect(new URL(plain.location!).searchParams.get("error")).toBe("invalid_request")
+  })
+})
+
+describe("a request", () => {
+  const check = (json: object) => service.call("/v1/auth/oauth/request", { json })
+
+  it("tells a consent page who asks for what", async () => {
+    const { body, status } = await check(request(verifierOf()))
+    expect([status, body.result]).toEqual([
+      200,
+      { client_id, client_name: "Sandbox Application", scope: "profile", redirect_uri, state: "s-1" }
+    ])
+  })
+
+  it.each([
+    ["http://127.0.0.1/callback", 200],
+    ["http://127.0.0.1:1/callback", 200],
+    ["http://localhost:4711/callback", 400],
+    ["http://127.0.0.1:4711/other", 400],
+    ["http://127.0.0.1:4711/callback?x=1", 400],
+    ["http://127.0.0.1:4711/callback#x", 400],
+    ["https://127.0.0.1:4711/callback", 400],
+    ["http://127.0.0.1.evil.example/callback", 400],
+    ["http://user@127.0.0.1/callback", 400],
+    ["not an address", 400]
+  ])("may lead back to %s: %d", async (redirect_uri, status) => {
+    expect((await check(request(verifierOf(), { redirect_uri }))).status).toBe(status)
+  })
+
+  it.each([
+    [{ client_id: undefined }, 400, "Tollgate client ID is required"],
+    [{ client_id: "nobody" }, 404, "Client ID not found"],
+    [{ client_id: "sandbox-client" }, 404, "Client ID not found"],
+    [{ response_type: "token" }, 400, "response_type: code"],
+    [{ code_challenge_method: "plain" }, 400, "code_challenge_method: S256"],
+    [{ code_challenge: "short" }, 400, "code_challenge: the SHA-256 of the verifier in base64url"]
+  ])("is refused for %j", async (more, status, error) => {
+    const json = request(verifierOf(), more)
+    const answers = [await check(json), await consent(await person(), json)]
+    for (const answer of answers) expect([answer.status, answer.body.error]).toEqual([status, error])
+  })
+
+  it("is consented to by a person only", async () => {
+    const who = await person()
+    expect((await service.call("/v1/auth/oauth/code", { json: request(verifierOf()) })).status).toBe(401)
+    const key = await service.key(who)
+    expect((await service.call("/v1/auth/oauth/code", { token: key, json: request(verifierOf()) })).status).toBe(401)
+  })
+})
+
+describe("a code", () => {
+  const invalid = { error: "invalid_grant", error_description: expect.any(String) }
+
+  it("gives tokens that charge the team first, and stay so through refresh", async () => {
+    const [ada, who] = [await person(), await person()]
+    const team = (await service.call("/v1/tenants", { token: ada.token, json: { name: "Team" } })).body.result.id
+    await service.control(`/tenants/${team}`, { plan: "team" })
+    await service.control("/credit", { tenant_id: team, amount: 5, source: "purchase" })
+    await service.call(`/v1/tenants/${team}/invites`, { token: ada.token, json: { email: who.email } })
+    const { linkTo } = await import("../support/mail.ts")
+    await service.call(`/v1/tenant-invites/${await linkTo(service, who.email)}/accept`, {
+      token: who.token,
+      method: "POST"
+    })
+    const verifier = verifierOf()
+    const { body } = await redeem(await codeFor(who, verifier), verifier)
+    expect(body).toEqual({
+      access_token: expect.any(String),
+      token_type: "Bearer",
+      expires_in: 3600,
+      refresh_token: expect.any(String)
+    })
+    const refreshed = (await exchange({ grant_type: "refresh_token", refresh_token: body.refresh_token })).body
+    for (const token of [body.access_token, refreshed.access_token]) {
+      expect((await service.call("/v1/search?query=x", { token })).status).toBe(200)
+      const [record] = await service.usage(who)
+      expect([record.billing_source_kind, record.billing_source_tenant_id]).toEqual(["team", team])
+    }
+    expect((await service.call("/v1/search?query=x", { token: who.token })).status).toBe(200)
+    expect((await service.usage(who))[0].billing_source_kind).toBe("own")
+  })
+
+  it("works once; a second use ends what the first gave", async () => {
+    const who = await person()
+    const verifier = verifierOf()
+    const code = await codeFor(who, verifier)
+    const first = await redeem(code, verifier)
+    expect(first.status).toBe(200)
+    const second = await redeem(code, verifier)
+    expect([second.status, second.body]).toEqual([400, invalid])
+    const refresh = await exchange({ grant_type: "refresh_token", refresh_token: first.body.refresh_token })
+    expect([refresh.status, refresh.body]).toEqual([400, invalid])
+  })
+
+  it("of many uses at once, one works", async () => {
+    const who = await person()
+    const verifier = verifierOf()
+    const code = await codeFor(who, verifier)
+    const answers = await Promise.all(Array.from({ length: 10 }, () => redeem(code, verifier)))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+  })
+
+  it("is burnt by a wrong verifier", async () => {
+    const who = await person()
+    const verifier = verifierOf()
+    const code = await codeFor(who, verifier)
+    expect((await redeem(code, verifierOf())).body).toEqual(invalid)
+    expect((await redeem(code, verifier)).body).toEqual(invalid)
+  })
+
+  it("lasts a minute", async () => {
+    const who = await person()
+    const verifier = verifierOf()
+    const code = await codeFor(who, verifier)
+    await service.control("/clock", { advance_ms: 61_000 })
+    expect((await redeem(code, verifier)).body).toEqual(invalid)
+  })
+
+  it("is the application's, for its address", async () => {
+    const who = await person()
+    const verifier = verifierOf()
+    expect(
+      (await redeem(await codeFor(who, verifier), verifier, { redirect_uri: "http://127.0.0.1/callback" })).body
+    ).toEqual(invalid)
+    const other = await redeem(await codeFor(who, verifier), verifier, { client_id: "nobody" })
+    expect([other.status, other.body.error]).toEqual([401, "invalid_client"])
+    const missing = await redeem(await codeFor(who, verifier), verifier, { code_verifier: undefined })
+    expect([missing.status, missing.body.error]).toEqual([400, "invalid_request"])
+  })
+
+  it("is taken as a form too", async () => {
+    const who = await person()
+    const verifier = verifierOf()
+    const form = new URLSearchParams({
+      grant_type: "authorization_code",
+      code: await codeFor(who, verifier),
+      redirect_uri,
+      client_id,
+      code_verifier: verifier
+    })
+    const response = await fetch(`${service.url}/v1/auth/oauth/token`, { method: "POST", body: form })
+    expect([response.status, response.headers.get("cache-control")]).toEqual([200, "no-store"])
+  })
+
+  it.each(["password", "client_credentials", ""])("grant type %j is not supported", async (grant_type) => {
+    const answer = await exchange({ grant_type })
+    expect([answer.status, answer.body.error]).toEqual([400, `Unsupported grant_type: ${grant_type}`])
+  })
+})
+
+describe("time", () => {
+  it("a refresh token lasts 7 days, a sign-in 90, and signing keys change without signing anyone out", async () => {
+    const mine = await start()
+    try {
+      const who = await mine.signIn("patient@example.com")
+      const { client_id } = await mine.sandbox()
+      const refresh = (refresh_token: string) =>
+        mine.call("/v1/auth/token", { json: { client_id, grant_type: "refresh_token", refresh_token } })
+      const keys = async () =>
+        (await mine.call("/.well-known/jwks.json")).body.keys.map(({ kid }: { kid: string }) => kid)
+      const before = await keys()
+      let token = who.refresh_token
+      for (let day = 6; day < 90; day += 6) {
+        await mine.control("/clock", { advance_ms: 6 * days })
+        const { body, status } = await refresh(token)
+        expect([day, status]).toEqual([day, 200])
+        token = body.result.refresh_token
+        expect((await mine.call("/v1/me", { token: body.result.access_token })).status).toBe(200)
+      }
+      expect((await keys()).length).toBeGreaterThan(1)
+      expect(await keys()).toEqual(expect.arrayContaining(before))
+      await mine.control("/clock", { advance_ms: 7 * days })
+      expect((await refresh(token)).body.code).toBe("invalid_grant")
+      const fresh = await mine.signIn("patient@example.com")
+      await mine.control("/clock", { advance_ms: 7 * days + 1 })
+      expect((await refresh(fresh.refresh_token)).status).toBe(401)
+    } finally {
+      await mine.discard()
+    }
+  })
+})
