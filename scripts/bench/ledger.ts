@@ -122,43 +122,43 @@ const same = async (directory: string, seconds: number): Promise<Charges> => {
   const begin = db.prepare("BEGIN IMMEDIATE")
   const commit = db.prepare("COMMIT")
   const openAccount = into(
-    "ledger_accounts",
+    "tollgate_ledger_accounts",
     "id, tenant_id, status, giftable, granted, held, reserved, funded, entries"
   )
-  const hold = db.prepare("UPDATE ledger_accounts SET reserved = reserved + ? WHERE id = ?")
+  const hold = db.prepare("UPDATE tollgate_ledger_accounts SET reserved = reserved + ? WHERE id = ?")
   const pay = db.prepare(
-    "UPDATE ledger_accounts SET granted = granted - ?, reserved = reserved - ?, entries = entries + ? WHERE id = ?"
+    "UPDATE tollgate_ledger_accounts SET granted = granted - ?, reserved = reserved - ?, entries = entries + ? WHERE id = ?"
   )
-  const putReservation = into("ledger_reservations", "id, billing_account_id, amount, at, run, source, facts")
-  const takeReservation = db.prepare("DELETE FROM ledger_reservations WHERE id = ?")
+  const putReservation = into("tollgate_ledger_reservations", "id, billing_account_id, amount, at, run, source, facts")
+  const takeReservation = db.prepare("DELETE FROM tollgate_ledger_reservations WHERE id = ?")
   const putEntry = into(
-    "ledger_entries",
+    "tollgate_ledger_entries",
     "seq, billing_account_id, number, type, amount, balance, giftable, source, reference_id, description, at"
   )
   const putBucket = into(
-    "ledger_buckets",
+    "tollgate_ledger_buckets",
     "billing_account_id, bucket, first_number, last_number",
     "ON CONFLICT (billing_account_id, bucket) DO UPDATE SET last_number = excluded.last_number"
   )
   const putUsage = into(
-    "usage_records",
+    "tollgate_usage_records",
     `seq, id, tenant_id, number, at, account_id, application_id, usage_type, endpoint, model, provider, prompt_tokens,
      completion_tokens, units, cost, uncollected, reserved, usage_source, latency_ms, success, error_type, billing_account_id,
      billing_source_tenant_id, billing_source_kind`
   )
   const putUsageBucket = into(
-    "usage_buckets",
+    "tollgate_usage_buckets",
     "tenant_id, bucket, first_number, last_number, first_at, last_at",
     "ON CONFLICT (tenant_id, bucket) DO UPDATE SET last_number = excluded.last_number, last_at = excluded.last_at"
   )
   const putCounter = into(
-    "usage_counters",
+    "tollgate_usage_counters",
     "tenant_id, records",
     "ON CONFLICT (tenant_id) DO UPDATE SET records = excluded.records"
   )
-  const byTenant = rollup("usage_by_tenant", "tenant_id, start, application_id, usage_type, provider")
-  const byCaller = rollup("usage_by_caller", "tenant_id, account_id, grain, start, model, endpoint")
-  const byPayer = rollup("usage_by_payer", "billing_account_id, start, account_id, billing_source_kind")
+  const byTenant = rollup("tollgate_usage_by_tenant", "tenant_id, start, application_id, usage_type, provider")
+  const byCaller = rollup("tollgate_usage_by_caller", "tenant_id, account_id, grain, start, model, endpoint")
+  const byPayer = rollup("tollgate_usage_by_payer", "billing_account_id, start, account_id, billing_source_kind")
 
   let balance = credit * 1e9
   let reserved = 0
@@ -209,7 +209,7 @@ const same = async (directory: string, seconds: number): Promise<Charges> => {
     commit.run()
   })
   const look = db.prepare(
-    "SELECT (SELECT count(*) FROM usage_records) AS records, (SELECT sum(amount) FROM ledger_entries) AS collected"
+    "SELECT (SELECT count(*) FROM tollgate_usage_records) AS records, (SELECT sum(amount) FROM tollgate_ledger_entries) AS collected"
   )
   agree("same", charges.charges, look.get() as { readonly records: number; readonly collected: number })
   db.close()

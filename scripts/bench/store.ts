@@ -21,19 +21,19 @@ const tables = `
   CREATE TABLE accounts (id TEXT PRIMARY KEY, balance INTEGER NOT NULL, reserved INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   CREATE TABLE reservations (id TEXT PRIMARY KEY, account TEXT NOT NULL, amount INTEGER NOT NULL, at INTEGER NOT NULL)
     STRICT, WITHOUT ROWID;
-  CREATE TABLE usage_records (
+  CREATE TABLE tollgate_usage_records (
     seq INTEGER PRIMARY KEY, id TEXT NOT NULL, at INTEGER NOT NULL, account TEXT NOT NULL, tenant TEXT NOT NULL,
     application TEXT, usage_type TEXT NOT NULL, endpoint TEXT NOT NULL, model TEXT NOT NULL, provider TEXT NOT NULL,
     prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, units REAL NOT NULL, cost INTEGER NOT NULL,
     latency INTEGER NOT NULL, success INTEGER NOT NULL, error_type TEXT, payer TEXT NOT NULL, payer_tenant TEXT NOT NULL,
     payer_kind TEXT NOT NULL
   ) STRICT;
-  CREATE INDEX usage_by_tenant ON usage_records (seq >> 16, tenant);
-  CREATE TABLE ledger_entries (
+  CREATE INDEX tollgate_usage_by_tenant ON tollgate_usage_records (seq >> 16, tenant);
+  CREATE TABLE tollgate_ledger_entries (
     seq INTEGER PRIMARY KEY, account TEXT NOT NULL, type TEXT NOT NULL, amount INTEGER NOT NULL, balance INTEGER NOT NULL,
     source TEXT, reference TEXT NOT NULL, description TEXT NOT NULL, at INTEGER NOT NULL
   ) STRICT;
-  CREATE INDEX ledger_by_account ON ledger_entries (seq >> 16, account);
+  CREATE INDEX ledger_by_account ON tollgate_ledger_entries (seq >> 16, account);
   CREATE TABLE rollups (
     tenant TEXT NOT NULL, day INTEGER NOT NULL, usage_type TEXT NOT NULL, provider TEXT NOT NULL, requests INTEGER NOT NULL,
     prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, units REAL NOT NULL, cost INTEGER NOT NULL,
@@ -59,9 +59,9 @@ export const openStore = (directory: string) => {
     .prepare("UPDATE accounts SET balance = balance - ?, reserved = reserved - ? WHERE id = ? RETURNING balance")
     .pluck()
   const putUsage = db.prepare(
-    "INSERT INTO usage_records VALUES (NULL, ?, ?, ?, ?, ?, 'inference', ?, ?, ?, ?, ?, ?, ?, ?, 1, NULL, ?, ?, 'own')"
+    "INSERT INTO tollgate_usage_records VALUES (NULL, ?, ?, ?, ?, ?, 'inference', ?, ?, ?, ?, ?, ?, ?, ?, 1, NULL, ?, ?, 'own')"
   )
-  const putEntry = db.prepare("INSERT INTO ledger_entries VALUES (NULL, ?, 'debit', ?, ?, NULL, ?, ?, ?)")
+  const putEntry = db.prepare("INSERT INTO tollgate_ledger_entries VALUES (NULL, ?, 'debit', ?, ?, NULL, ?, ?, ?)")
   const addRollup = db.prepare(
     `INSERT INTO rollups VALUES (?, ?, 'inference', ?, 1, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET requests = requests + 1, prompt_tokens = prompt_tokens + excluded.prompt_tokens,
@@ -140,8 +140,8 @@ export const openStore = (directory: string) => {
         readonly balance: number
         readonly reserved: number
       }),
-      records: db.prepare("SELECT count(*) FROM usage_records").pluck().get() as number,
-      collected: db.prepare("SELECT coalesce(sum(amount), 0) FROM ledger_entries").pluck().get() as number
+      records: db.prepare("SELECT count(*) FROM tollgate_usage_records").pluck().get() as number,
+      collected: db.prepare("SELECT coalesce(sum(amount), 0) FROM tollgate_ledger_entries").pluck().get() as number
     }),
     close: (): void => {
       db.close()

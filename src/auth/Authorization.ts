@@ -133,8 +133,10 @@ const make = Effect.gen(function* () {
       writer.submit({
         postings: [],
         statements: [
-          statement(sql`DELETE FROM auth_codes WHERE expires_at < ${now - Duration.toMillis(Duration.days(1))}`),
-          statement(sql`INSERT INTO auth_codes ${sql.insert(row)}`)
+          statement(
+            sql`DELETE FROM tollgate_auth_codes WHERE expires_at < ${now - Duration.toMillis(Duration.days(1))}`
+          ),
+          statement(sql`INSERT INTO tollgate_auth_codes ${sql.insert(row)}`)
         ]
       })
     )
@@ -153,12 +155,12 @@ const make = Effect.gen(function* () {
     const hash = secret.hash("authorization_code", code)
     const [row] = yield* Effect.orDie(
       sql<CodeRow>`SELECT client_id, redirect_uri, account_id, tenant_id, challenge, expires_at, used_at, family_id
-        FROM auth_codes WHERE hash = ${hash}`
+        FROM tollgate_auth_codes WHERE hash = ${hash}`
     )
     if (row === undefined || row.client_id !== client.client_id) return yield* Effect.fail(invalidGrant)
     const now = yield* Clock.currentTimeMillis
     // Whatever comes of it, the code is spent: a wrong verifier burns it too.
-    const spent = sql`UPDATE auth_codes SET used_at = ${now} WHERE hash = ${hash} AND used_at IS NULL RETURNING hash`
+    const spent = sql`UPDATE tollgate_auth_codes SET used_at = ${now} WHERE hash = ${hash} AND used_at IS NULL RETURNING hash`
     const first = yield* writer.submit({ postings: [], statements: [statement(spent, 1)] }).pipe(
       Effect.as(true),
       Effect.catchTag("Conflict", () => Effect.succeed(false)),
@@ -167,7 +169,7 @@ const make = Effect.gen(function* () {
     if (!first) {
       // Somebody has a copy of it: what it gave ends.
       const [used] = yield* Effect.orDie(
-        sql<{ family_id: string | null }>`SELECT family_id FROM auth_codes WHERE hash = ${hash}`
+        sql<{ family_id: string | null }>`SELECT family_id FROM tollgate_auth_codes WHERE hash = ${hash}`
       )
       if (used?.family_id != null) yield* sessions.end(used.family_id)
       return yield* Effect.fail(invalidGrant)
@@ -184,7 +186,7 @@ const make = Effect.gen(function* () {
     yield* Effect.orDie(
       writer.submit({
         postings: [],
-        statements: [statement(sql`UPDATE auth_codes SET family_id = ${family} WHERE hash = ${hash}`)]
+        statements: [statement(sql`UPDATE tollgate_auth_codes SET family_id = ${family} WHERE hash = ${hash}`)]
       })
     )
     return pair

@@ -52,7 +52,7 @@ const make = Effect.gen(function* () {
     const [row] =
       known === undefined
         ? yield* Effect.orDie(
-            sql<Row>`SELECT client_id, kind, name, redirect_uris FROM auth_clients
+            sql<Row>`SELECT client_id, kind, name, redirect_uris FROM tollgate_auth_clients
               WHERE client_id = ${client_id} AND revoked_at IS NULL`
           )
         : []
@@ -62,7 +62,7 @@ const make = Effect.gen(function* () {
 
   const list = Effect.map(
     Effect.orDie(
-      sql<Row>`SELECT client_id, kind, name, redirect_uris FROM auth_clients WHERE revoked_at IS NULL ORDER BY created_at`
+      sql<Row>`SELECT client_id, kind, name, redirect_uris FROM tollgate_auth_clients WHERE revoked_at IS NULL ORDER BY created_at`
     ),
     (rows) => [...configured, ...rows.map(fromRow)]
   )
@@ -72,14 +72,17 @@ const make = Effect.gen(function* () {
     const client: Client = { client_id: `${kind}-${randomBytes(12).toString("hex")}`, kind, name, redirect_uris }
     const row = { ...client, redirect_uris: JSON.stringify(redirect_uris), created_at: now }
     yield* Effect.orDie(
-      writer.submit({ postings: [], statements: [statement(sql`INSERT INTO auth_clients ${sql.insert(row)}`)] })
+      writer.submit({
+        postings: [],
+        statements: [statement(sql`INSERT INTO tollgate_auth_clients ${sql.insert(row)}`)]
+      })
     )
     return client
   })
 
   const revoke: Contract["revoke"] = Effect.fnUntraced(function* (client_id) {
     const now = yield* Clock.currentTimeMillis
-    const ended = sql`UPDATE auth_clients SET revoked_at = ${now}
+    const ended = sql`UPDATE tollgate_auth_clients SET revoked_at = ${now}
       WHERE client_id = ${client_id} AND revoked_at IS NULL RETURNING client_id`
     return yield* writer.submit({ postings: [], statements: [statement(ended, 1)] }).pipe(
       Effect.as(true),

@@ -88,7 +88,7 @@ const make = Effect.gen(function* () {
       expires_at,
       used_at: null
     }
-    return { token, stored: statement(sql`INSERT INTO auth_refresh_tokens ${sql.insert(row)}`) }
+    return { token, stored: statement(sql`INSERT INTO tollgate_auth_refresh_tokens ${sql.insert(row)}`) }
   }
 
   const pair = (signIn: SignIn, refresh_token: string): Effect.Effect<TokenPair> =>
@@ -114,7 +114,7 @@ const make = Effect.gen(function* () {
     yield* Effect.orDie(
       writer.submit({
         postings: [],
-        statements: [statement(sql`INSERT INTO auth_families ${sql.insert(row)}`), stored, ...dead(now)]
+        statements: [statement(sql`INSERT INTO tollgate_auth_families ${sql.insert(row)}`), stored, ...dead(now)]
       })
     )
     return { family, pair: yield* pair(signIn, token) }
@@ -124,14 +124,14 @@ const make = Effect.gen(function* () {
 
   /** Forgets a few tokens that have been dead for long, whenever somebody signs in. */
   const dead = (now: number) => [
-    statement(sql`DELETE FROM auth_refresh_tokens WHERE hash IN (SELECT hash FROM auth_refresh_tokens
+    statement(sql`DELETE FROM tollgate_auth_refresh_tokens WHERE hash IN (SELECT hash FROM tollgate_auth_refresh_tokens
       WHERE expires_at < ${now - Duration.toMillis(familyLifetime)} ORDER BY expires_at LIMIT 20)`)
   ]
 
   const find = (token: string) =>
     sql<Row>`SELECT t.family_id, t.tenant_id, t.expires_at, t.used_at,
         f.account_id, f.client_id, f.team_first, f.signed_in_at, f.revoked_at
-      FROM auth_refresh_tokens t JOIN auth_families f ON f.id = t.family_id
+      FROM tollgate_auth_refresh_tokens t JOIN tollgate_auth_families f ON f.id = t.family_id
       WHERE t.hash = ${secret.hash("refresh_token", token)}`.pipe(
       Effect.orDie,
       Effect.map(([row]) => row)
@@ -139,7 +139,11 @@ const make = Effect.gen(function* () {
 
   const end = (family: string) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) =>
-      submit(statement(sql`UPDATE auth_families SET revoked_at = ${now} WHERE id = ${family} AND revoked_at IS NULL`))
+      submit(
+        statement(
+          sql`UPDATE tollgate_auth_families SET revoked_at = ${now} WHERE id = ${family} AND revoked_at IS NULL`
+        )
+      )
     )
 
   const submit = (...statements: ReadonlyArray<Statement>) => Effect.orDie(writer.submit({ postings: [], statements }))
@@ -162,9 +166,9 @@ const make = Effect.gen(function* () {
 
     const { stored, token } = issue(row.family_id, tenant, row.signed_in_at, now)
     const spent = statement(
-      sql`UPDATE auth_refresh_tokens SET used_at = ${now}
+      sql`UPDATE tollgate_auth_refresh_tokens SET used_at = ${now}
         WHERE hash = ${secret.hash("refresh_token", refresh_token)} AND used_at IS NULL
-          AND EXISTS (SELECT 1 FROM auth_families WHERE id = ${row.family_id} AND revoked_at IS NULL)
+          AND EXISTS (SELECT 1 FROM tollgate_auth_families WHERE id = ${row.family_id} AND revoked_at IS NULL)
         RETURNING hash`,
       1
     )

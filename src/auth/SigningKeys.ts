@@ -49,7 +49,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
   const secret = yield* DeploymentSecret
-  const stored = sql<Row>`SELECT kid, public, sealed, created_at FROM auth_signing_keys
+  const stored = sql<Row>`SELECT kid, public, sealed, created_at FROM tollgate_auth_signing_keys
     ORDER BY created_at DESC, kid`.pipe(Effect.orDie)
 
   /** Stores a new key, of those that are made at once only one: the others find that `newest` is not the newest any more. */
@@ -60,9 +60,9 @@ const make = Effect.gen(function* () {
     const sealed = yield* secret.seal(JSON.stringify(yield* Effect.promise(() => exportJWK(privateKey))))
     const published = JSON.stringify({ ...jwk, kid, alg: algorithm, use: "sig" })
     const now = yield* Clock.currentTimeMillis
-    const insert = sql`INSERT INTO auth_signing_keys (kid, public, sealed, created_at)
-      SELECT ${kid}, ${published}, ${sealed}, max(${now}, coalesce((SELECT max(created_at) + 1 FROM auth_signing_keys), 0))
-      WHERE (SELECT kid FROM auth_signing_keys ORDER BY created_at DESC, kid LIMIT 1) IS ${newest ?? null}`
+    const insert = sql`INSERT INTO tollgate_auth_signing_keys (kid, public, sealed, created_at)
+      SELECT ${kid}, ${published}, ${sealed}, max(${now}, coalesce((SELECT max(created_at) + 1 FROM tollgate_auth_signing_keys), 0))
+      WHERE (SELECT kid FROM tollgate_auth_signing_keys ORDER BY created_at DESC, kid LIMIT 1) IS ${newest ?? null}`
     yield* Effect.orDie(writer.submit({ postings: [], statements: [statement(insert)] }))
   })
 

@@ -111,7 +111,7 @@ const make = Effect.gen(function* () {
         in_flight_started_at, last_attempt_at, last_charged_at, last_failed, last_error, failures, disabled_reason,
         alerts_enabled, CAST(warn_threshold AS TEXT) AS warn_threshold, CAST(rearm_threshold AS TEXT) AS rearm_threshold,
         warned
-      FROM autoreload_settings WHERE tenant_id = ${tenant}`.pipe(
+      FROM tollgate_autoreload_settings WHERE tenant_id = ${tenant}`.pipe(
       Effect.orDie,
       Effect.map(([row]): Kept => (row === undefined ? unset : fromSettingsRow(row)))
     )
@@ -194,7 +194,7 @@ const make = Effect.gen(function* () {
     }
     yield* Effect.orDie(
       submit(
-        statement(sql`INSERT INTO autoreload_settings ${sql.insert({ tenant_id: caller.tenant_id, ...settings })}
+        statement(sql`INSERT INTO tollgate_autoreload_settings ${sql.insert({ tenant_id: caller.tenant_id, ...settings })}
           ON CONFLICT (tenant_id) DO UPDATE SET ${sql.csv(
             Object.keys(settings).map((name) => sql`${sql(name)} = excluded.${sql(name)}`)
           )}`)
@@ -212,12 +212,12 @@ const make = Effect.gen(function* () {
     const attempt = Ids.at("pay", now)
     return yield* submit(
       statement(
-        sql`UPDATE autoreload_settings SET attempt = ${attempt}, in_flight_started_at = ${now}, last_attempt_at = ${now}
+        sql`UPDATE tollgate_autoreload_settings SET attempt = ${attempt}, in_flight_started_at = ${now}, last_attempt_at = ${now}
           WHERE tenant_id = ${tenant} AND enabled = 1 AND attempt IS NULL
             AND last_attempt_at IS ${kept.last_attempt_at} RETURNING tenant_id`,
         1
       ),
-      statement(sql`INSERT INTO autoreload_attempts (id, tenant_id, amount_credits, payment_method_id, status, created_at)
+      statement(sql`INSERT INTO tollgate_autoreload_attempts (id, tenant_id, amount_credits, payment_method_id, status, created_at)
         VALUES (${attempt}, ${tenant}, ${kept.amount_credits}, ${kept.payment_method_id}, 'in_flight', ${now})`)
     ).pipe(
       Effect.as(attempt),
@@ -248,7 +248,7 @@ const make = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       yield* purchases.book(charged.right, [
         endAttempt(id, "paid", null, now),
-        statement(sql`UPDATE autoreload_settings SET attempt = NULL, in_flight_started_at = NULL, last_charged_at = ${now},
+        statement(sql`UPDATE tollgate_autoreload_settings SET attempt = NULL, in_flight_started_at = NULL, last_charged_at = ${now},
           last_failed = 0, last_error = NULL, failures = 0 WHERE tenant_id = ${tenant_id} AND attempt = ${id}`)
       ])
       return "paid"
@@ -265,7 +265,7 @@ const make = Effect.gen(function* () {
   })
 
   const endAttempt = (id: string, status: "paid" | "failed", error: string | null, now: number): Statement =>
-    statement(sql`UPDATE autoreload_attempts SET status = ${status}, error = ${error}, ended_at = ${now}
+    statement(sql`UPDATE tollgate_autoreload_attempts SET status = ${status}, error = ${error}, ended_at = ${now}
       WHERE id = ${id} AND status = 'in_flight'`)
 
   const declined = Effect.fnUntraced(function* ({ id, tenant_id }: Attempt, reason: string) {
@@ -283,7 +283,7 @@ const make = Effect.gen(function* () {
     yield* Effect.orDie(
       submit(
         endAttempt(id, "failed", reason, now),
-        statement(sql`UPDATE autoreload_settings SET attempt = NULL, in_flight_started_at = NULL, last_failed = 1,
+        statement(sql`UPDATE tollgate_autoreload_settings SET attempt = NULL, in_flight_started_at = NULL, last_failed = 1,
           last_error = ${reason}, failures = ${failures}${disabled} WHERE tenant_id = ${tenant_id} AND attempt = ${id}`),
         ...words
       )
@@ -379,7 +379,7 @@ const make = Effect.gen(function* () {
       text: `The balance has fallen below ${toDecimal(warn_threshold)} USD; it was ${toDecimal(after)} USD then.`
     })
     yield* Effect.orDie(
-      submit(statement(sql`UPDATE autoreload_settings SET warned = 1 WHERE tenant_id = ${tenant}`), ...words)
+      submit(statement(sql`UPDATE tollgate_autoreload_settings SET warned = 1 WHERE tenant_id = ${tenant}`), ...words)
     )
     yield* outbox.wake
   })
@@ -406,12 +406,12 @@ const make = Effect.gen(function* () {
   )
 
   for (const { tenant_id } of yield* Effect.orDie(
-    sql<{ tenant_id: TenantId }>`SELECT tenant_id FROM autoreload_settings`
+    sql<{ tenant_id: TenantId }>`SELECT tenant_id FROM tollgate_autoreload_settings`
   )) {
     arm(tenant_id, yield* keptOf(tenant_id))
   }
   for (const attempt of yield* Effect.orDie(
-    sql<Attempt>`SELECT id, tenant_id, amount_credits, payment_method_id FROM autoreload_attempts
+    sql<Attempt>`SELECT id, tenant_id, amount_credits, payment_method_id FROM tollgate_autoreload_attempts
       WHERE status = 'in_flight'`
   )) {
     yield* Queue.offer(open, attempt)

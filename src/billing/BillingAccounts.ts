@@ -54,7 +54,9 @@ const make = Effect.gen(function* () {
 
   const settings = Effect.fnUntraced(function* (tenant: TenantId): Effect.fn.Return<Settings> {
     const [row] = yield* sql<{ billing_emails: string; member_spend_enabled: number | null }>`
-      SELECT billing_emails, member_spend_enabled FROM billing_settings WHERE tenant_id = ${tenant}`.pipe(Effect.orDie)
+      SELECT billing_emails, member_spend_enabled FROM tollgate_billing_settings WHERE tenant_id = ${tenant}`.pipe(
+      Effect.orDie
+    )
     const set = row?.member_spend_enabled ?? undefined
     const effective = set === undefined ? isTeam(yield* tenants.plan(tenant)) : set === 1
     return {
@@ -95,7 +97,7 @@ const make = Effect.gen(function* () {
     const unset = null
     const emails = change.billing_emails === undefined ? unset : JSON.stringify([...new Set(change.billing_emails)])
     const spend = change.member_spend_enabled === undefined ? unset : Number(change.member_spend_enabled)
-    const set = sql`INSERT INTO billing_settings (tenant_id, billing_emails, member_spend_enabled, updated_at)
+    const set = sql`INSERT INTO tollgate_billing_settings (tenant_id, billing_emails, member_spend_enabled, updated_at)
       VALUES (${tenant}, coalesce(${emails}, '[]'), ${spend}, ${now})
       ON CONFLICT (tenant_id) DO UPDATE SET billing_emails = coalesce(${emails}, billing_emails),
         member_spend_enabled = coalesce(${spend}, member_spend_enabled), updated_at = excluded.updated_at`

@@ -52,8 +52,8 @@ const make = Effect.gen(function* () {
       writer.submit({
         postings: [],
         statements: [
-          statement(sql`DELETE FROM auth_client_tokens WHERE expires_at < ${now}`),
-          statement(sql`INSERT INTO auth_client_tokens (hash, client_id, expires_at)
+          statement(sql`DELETE FROM tollgate_auth_client_tokens WHERE expires_at < ${now}`),
+          statement(sql`INSERT INTO tollgate_auth_client_tokens (hash, client_id, expires_at)
             VALUES (${secret.hash("client_token", token)}, ${service_client_id}, ${now + Duration.toMillis(tokenLifetime)})`)
         ]
       })
@@ -67,7 +67,7 @@ const make = Effect.gen(function* () {
     const hash = secret.hash("client_token", bearer)
     const now = yield* Clock.currentTimeMillis
     const [row] = yield* Effect.orDie(
-      sql<{ client_id: string }>`SELECT client_id FROM auth_client_tokens
+      sql<{ client_id: string }>`SELECT client_id FROM tollgate_auth_client_tokens
         WHERE hash = ${hash} AND used_at IS NULL AND expires_at > ${now}`
     )
     if (row === undefined) return yield* new InvalidClientToken()
@@ -89,11 +89,11 @@ const make = Effect.gen(function* () {
         postings: [],
         statements: [
           statement(
-            sql`UPDATE auth_client_tokens SET used_at = ${now} WHERE hash = ${hash} AND used_at IS NULL RETURNING hash`,
+            sql`UPDATE tollgate_auth_client_tokens SET used_at = ${now} WHERE hash = ${hash} AND used_at IS NULL RETURNING hash`,
             1
           ),
           statement(
-            sql`INSERT INTO contact_messages ${sql.insert({
+            sql`INSERT INTO tollgate_contact_messages ${sql.insert({
               id,
               client_id: row.client_id,
               name,

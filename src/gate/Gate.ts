@@ -167,7 +167,7 @@ const make = Effect.gen(function* () {
 
   const resume = Effect.fnUntraced(function* (call: string) {
     const [row] = yield* sql<{ amount: string; at: number; source: string }>`
-      SELECT CAST(amount AS TEXT) AS amount, at, source FROM ledger_reservations WHERE id = ${call} AND run = ${heldRun}`
+      SELECT CAST(amount AS TEXT) AS amount, at, source FROM tollgate_ledger_reservations WHERE id = ${call} AND run = ${heldRun}`
     if (row === undefined) return undefined
     const source = JSON.parse(row.source) as Source
     return new Admitted(call, row.at, source, fromRow(row.amount), end, fibers, watch) as unknown as Admission
@@ -175,7 +175,7 @@ const make = Effect.gen(function* () {
 
   const recover = Effect.gen(function* () {
     const left = yield* sql<{ id: string }>`
-      SELECT id FROM ledger_reservations WHERE run NOT IN (${run}, ${heldRun})`.pipe(Effect.orDie)
+      SELECT id FROM tollgate_ledger_reservations WHERE run NOT IN (${run}, ${heldRun})`.pipe(Effect.orDie)
     yield* Effect.forEach(left, ({ id }) => Effect.orDie(end(id, { ...failure("interrupted"), latency_ms: 0 })), {
       concurrency: "unbounded",
       discard: true

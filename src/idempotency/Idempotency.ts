@@ -86,7 +86,9 @@ const make = Effect.gen(function* () {
     const mine = sql`tenant_id = ${caller.tenant_id} AND account_id = ${caller.account_id} AND key = ${key}`
     return {
       find: Effect.map(
-        Effect.orDie(sql<Row>`SELECT request_hash, call, status, headers, body FROM idempotency_keys WHERE ${mine}`),
+        Effect.orDie(
+          sql<Row>`SELECT request_hash, call, status, headers, body FROM tollgate_idempotency_keys WHERE ${mine}`
+        ),
         ([row]) => row
       ),
       take: (request_hash: string) =>
@@ -95,7 +97,7 @@ const make = Effect.gen(function* () {
             postings: [],
             statements: [
               statement(
-                sql`INSERT INTO idempotency_keys (tenant_id, account_id, key, request_hash, run, created_at)
+                sql`INSERT INTO tollgate_idempotency_keys (tenant_id, account_id, key, request_hash, run, created_at)
                   VALUES (${caller.tenant_id}, ${caller.account_id}, ${key}, ${request_hash}, ${run}, ${now})
                   ON CONFLICT DO NOTHING RETURNING key`,
                 1
@@ -104,12 +106,12 @@ const make = Effect.gen(function* () {
           })
         ),
       beside: (call: string): ReadonlyArray<Statement> => [
-        statement(sql`UPDATE idempotency_keys SET call = ${call} WHERE ${mine}`)
+        statement(sql`UPDATE tollgate_idempotency_keys SET call = ${call} WHERE ${mine}`)
       ],
-      release: write(sql`DELETE FROM idempotency_keys WHERE ${mine}`),
+      release: write(sql`DELETE FROM tollgate_idempotency_keys WHERE ${mine}`),
       keep: ({ body, headers, status }: Reply.Reply & { readonly body: string | Buffer }) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          write(sql`UPDATE idempotency_keys SET status = ${status}, headers = ${JSON.stringify(headers)},
+          write(sql`UPDATE tollgate_idempotency_keys SET status = ${status}, headers = ${JSON.stringify(headers)},
             body = ${typeof body === "string" ? Buffer.from(body) : body}, answered_at = ${now} WHERE ${mine}`)
         )
     }
@@ -217,17 +219,17 @@ const make = Effect.gen(function* () {
   const recover = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const orphan = sql`status IS NULL AND run <> ${run}`
-    const charged = sql`call IS NOT NULL AND EXISTS (SELECT 1 FROM usage_records u
+    const charged = sql`call IS NOT NULL AND EXISTS (SELECT 1 FROM tollgate_usage_records u
       WHERE u.id = 'use_' || substr(call, instr(call, '_') + 1) AND u.success = 1)`
-    yield* write(sql`UPDATE idempotency_keys SET status = ${lost.status}, headers = ${JSON.stringify(lost.headers)},
+    yield* write(sql`UPDATE tollgate_idempotency_keys SET status = ${lost.status}, headers = ${JSON.stringify(lost.headers)},
       body = ${Buffer.from(lost.body)}, answered_at = ${now} WHERE ${orphan} AND ${charged}`)
     // The others came to nothing, and cost nothing.
-    yield* write(sql`DELETE FROM idempotency_keys WHERE ${orphan}`)
+    yield* write(sql`DELETE FROM tollgate_idempotency_keys WHERE ${orphan}`)
   })
 
   const forget = Effect.flatMap(Clock.currentTimeMillis, (now) =>
     write(
-      sql`DELETE FROM idempotency_keys WHERE created_at < ${now - Duration.toMillis(lifetime)} AND status IS NOT NULL`
+      sql`DELETE FROM tollgate_idempotency_keys WHERE created_at < ${now - Duration.toMillis(lifetime)} AND status IS NOT NULL`
     )
   )
   yield* forget.pipe(

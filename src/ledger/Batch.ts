@@ -146,20 +146,25 @@ function* write(written: Books.Draft, last: Last): Asking<void> {
   }
 
   if (written.released.size > 0) {
-    yield* query("DELETE FROM ledger_reservations WHERE id IN (SELECT value FROM json_each(?))", [
+    yield* query("DELETE FROM tollgate_ledger_reservations WHERE id IN (SELECT value FROM json_each(?))", [
       JSON.stringify([...written.released])
     ])
   }
-  yield* insert("ledger_accounts", accountColumns, [...written.accounts.values()].map(accountRow), accountConflict)
-  yield* insert("ledger_reservations", reservationColumns, [...written.reserved.values()].map(reservationRow))
+  yield* insert(
+    "tollgate_ledger_accounts",
+    accountColumns,
+    [...written.accounts.values()].map(accountRow),
+    accountConflict
+  )
+  yield* insert("tollgate_ledger_reservations", reservationColumns, [...written.reserved.values()].map(reservationRow))
 
   yield* insert(
-    "ledger_entries",
+    "tollgate_ledger_entries",
     entryColumns,
     written.entries.map((entry, i) => entryRow(last.entry + 1 + i, entry))
   )
   yield* insert(
-    "ledger_buckets",
+    "tollgate_ledger_buckets",
     ["billing_account_id", "bucket", "first_number", "last_number"],
     buckets(last.entry, written.entries, (entry) => entry.billing_account_id).map((b) => [
       b.key,
@@ -172,12 +177,12 @@ function* write(written: Books.Draft, last: Last): Asking<void> {
 
   if (written.usage.length === 0) return
   yield* insert(
-    "usage_records",
+    "tollgate_usage_records",
     usageColumns,
     written.usage.map((record, i) => usageRow(last.usage + 1 + i, record))
   )
   yield* insert(
-    "usage_buckets",
+    "tollgate_usage_buckets",
     ["tenant_id", "bucket", "first_number", "last_number", "first_at", "last_at"],
     buckets(last.usage, written.usage, (record) => record.tenant_id).map((b) => [
       b.key,
@@ -190,7 +195,7 @@ function* write(written: Books.Draft, last: Last): Asking<void> {
     "(tenant_id, bucket) DO UPDATE SET last_number = excluded.last_number, last_at = excluded.last_at"
   )
   yield* insert(
-    "usage_counters",
+    "tollgate_usage_counters",
     ["tenant_id", "records"],
     [...written.records],
     "(tenant_id) DO UPDATE SET records = excluded.records"
@@ -225,18 +230,18 @@ const rollups: ReadonlyArray<{
   readonly keyOf: (record: UsageRecord) => ReadonlyArray<ReadonlyArray<string | number>>
 }> = [
   {
-    table: "usage_by_tenant",
+    table: "tollgate_usage_by_tenant",
     columns: ["tenant_id", "start", "application_id", "usage_type", "provider"],
     keyOf: (r) => [[r.tenant_id, startOf(r.at, day), r.application_id ?? "", r.usage_type, r.provider]]
   },
   {
-    table: "usage_by_caller",
+    table: "tollgate_usage_by_caller",
     columns: ["tenant_id", "account_id", "grain", "start", "model", "endpoint"],
     keyOf: (r) =>
       [day, hour].map((grain) => [r.tenant_id, r.account_id, grain, startOf(r.at, grain), r.model, r.endpoint])
   },
   {
-    table: "usage_by_payer",
+    table: "tollgate_usage_by_payer",
     columns: ["billing_account_id", "start", "account_id", "billing_source_kind"],
     keyOf: (r) => [[r.billing_account_id, startOf(r.at, day), r.account_id, r.billing_source_kind]]
   }
@@ -314,7 +319,7 @@ const accountConflict = `(id) DO UPDATE SET ${["status", "giftable", "granted", 
 export const accountSelection = `id, tenant_id, status, CAST(giftable AS TEXT) AS giftable, CAST(granted AS TEXT) AS granted,
   CAST(held AS TEXT) AS held, CAST(reserved AS TEXT) AS reserved, funded, entries`
 
-const selectAccounts = `SELECT ${accountSelection} FROM ledger_accounts WHERE id IN (SELECT value FROM json_each(?))`
+const selectAccounts = `SELECT ${accountSelection} FROM tollgate_ledger_accounts WHERE id IN (SELECT value FROM json_each(?))`
 
 export interface AccountRow {
   readonly id: string
@@ -352,7 +357,7 @@ const accountRow = (a: Account): ReadonlyArray<unknown> => [
 const reservationColumns = ["id", "billing_account_id", "amount", "at", "run", "source", "facts"] as const
 
 const selectReservations = `SELECT id, CAST(amount AS TEXT) AS amount, at, run, source, facts
-  FROM ledger_reservations WHERE id IN (SELECT value FROM json_each(?))`
+  FROM tollgate_ledger_reservations WHERE id IN (SELECT value FROM json_each(?))`
 
 const reservationOf = (row: {
   readonly id: string
@@ -400,11 +405,11 @@ const reservationRow = (r: Reservation): ReadonlyArray<unknown> => [
 ]
 
 const selectCounters =
-  "SELECT tenant_id, records FROM usage_counters WHERE tenant_id IN (SELECT value FROM json_each(?))"
+  "SELECT tenant_id, records FROM tollgate_usage_counters WHERE tenant_id IN (SELECT value FROM json_each(?))"
 
 const selectTail = `SELECT e.seq AS entry, e.at AS entry_at, u.seq AS usage, u.at AS usage_at
-  FROM (SELECT 1) LEFT JOIN (SELECT seq, at FROM ledger_entries ORDER BY seq DESC LIMIT 1) e ON true
-  LEFT JOIN (SELECT seq, at FROM usage_records ORDER BY seq DESC LIMIT 1) u ON true`
+  FROM (SELECT 1) LEFT JOIN (SELECT seq, at FROM tollgate_ledger_entries ORDER BY seq DESC LIMIT 1) e ON true
+  LEFT JOIN (SELECT seq, at FROM tollgate_usage_records ORDER BY seq DESC LIMIT 1) u ON true`
 
 const entryColumns = [
   "seq",

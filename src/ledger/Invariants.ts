@@ -72,16 +72,16 @@ const fromSandbox = `(source IN ${paidOut} AND substr(reference_id, 1, ${sandbox
 /** Each entry beside the one before it in its account. */
 const followed = `SELECT *, LAG(number, 1, 0) OVER account AS last_number, LAG(balance, 1, 0) OVER account AS last_balance,
     LAG(giftable, 1, 0) OVER account AS last_giftable
-  FROM ledger_entries WINDOW account AS (PARTITION BY billing_account_id ORDER BY seq)`
+  FROM tollgate_ledger_entries WINDOW account AS (PARTITION BY billing_account_id ORDER BY seq)`
 
 const accounts: ReadonlyArray<Check> = [
   {
     name: "balance is the sum of its entries",
     query: `SELECT id, ${text("COALESCE(made_figure, 0)")} AS expected, ${text("COALESCE(kept_figure, 'no account')")} AS found
       FROM (${beside(
-        "SELECT id, giftable + granted AS figure FROM ledger_accounts",
+        "SELECT id, giftable + granted AS figure FROM tollgate_ledger_accounts",
         `SELECT billing_account_id AS id, SUM(CASE type WHEN 'credit' THEN amount ELSE -amount END) AS figure
-          FROM ledger_entries GROUP BY billing_account_id`,
+          FROM tollgate_ledger_entries GROUP BY billing_account_id`,
         ["id"],
         ["figure"]
       )}) WHERE kept_figure IS NOT COALESCE(made_figure, 0)`,
@@ -91,8 +91,8 @@ const accounts: ReadonlyArray<Check> = [
   {
     name: "balance is that of the last entry",
     query: `SELECT a.id AS id, ${text("COALESCE(e.balance, 0)")} AS expected, ${text("a.giftable + a.granted")} AS found
-      FROM ledger_accounts a LEFT JOIN (
-        SELECT billing_account_id AS account, balance, MAX(seq) FROM ledger_entries GROUP BY billing_account_id
+      FROM tollgate_ledger_accounts a LEFT JOIN (
+        SELECT billing_account_id AS account, balance, MAX(seq) FROM tollgate_ledger_entries GROUP BY billing_account_id
       ) e ON e.account = a.id
       WHERE a.giftable + a.granted <> COALESCE(e.balance, 0)`,
     sentence: ({ expected, found, id }) =>
@@ -101,8 +101,8 @@ const accounts: ReadonlyArray<Check> = [
   {
     name: "giftable credit is that of the last entry",
     query: `SELECT a.id AS id, ${text("COALESCE(e.giftable, 0)")} AS expected, ${text("a.giftable")} AS found
-      FROM ledger_accounts a LEFT JOIN (
-        SELECT billing_account_id AS account, giftable, MAX(seq) FROM ledger_entries GROUP BY billing_account_id
+      FROM tollgate_ledger_accounts a LEFT JOIN (
+        SELECT billing_account_id AS account, giftable, MAX(seq) FROM tollgate_ledger_entries GROUP BY billing_account_id
       ) e ON e.account = a.id
       WHERE a.giftable <> COALESCE(e.giftable, 0)`,
     sentence: ({ expected, found, id }) => `${id} may give away ${usd(found)}, but its last entry says ${usd(expected)}`
@@ -111,15 +111,15 @@ const accounts: ReadonlyArray<Check> = [
     name: "nothing is below zero",
     query: `SELECT id, '0 or more' AS expected,
         printf('giftable %d, granted %d, held %d, reserved %d', giftable, granted, held, reserved) AS found
-      FROM ledger_accounts WHERE MIN(giftable, granted, held, reserved) < 0`,
+      FROM tollgate_ledger_accounts WHERE MIN(giftable, granted, held, reserved) < 0`,
     sentence: ({ found, id }) => `${id} is below zero: ${found} nano-USD`
   },
   {
     name: "reserved is the sum of open reservations",
     query: `SELECT id, ${text("COALESCE(made_figure, 0)")} AS expected, ${text("COALESCE(kept_figure, 'no account')")} AS found
       FROM (${beside(
-        "SELECT id, reserved AS figure FROM ledger_accounts",
-        "SELECT billing_account_id AS id, SUM(amount) AS figure FROM ledger_reservations GROUP BY billing_account_id",
+        "SELECT id, reserved AS figure FROM tollgate_ledger_accounts",
+        "SELECT billing_account_id AS id, SUM(amount) AS figure FROM tollgate_ledger_reservations GROUP BY billing_account_id",
         ["id"],
         ["figure"]
       )}) WHERE kept_figure IS NOT COALESCE(made_figure, 0)`,
@@ -128,14 +128,14 @@ const accounts: ReadonlyArray<Check> = [
   {
     name: "reserved is within the balance",
     query: `SELECT id, ${text("giftable + granted")} AS expected, ${text("reserved")} AS found
-      FROM ledger_accounts WHERE reserved > giftable + granted`,
+      FROM tollgate_ledger_accounts WHERE reserved > giftable + granted`,
     sentence: ({ expected, found, id }) => `${id} has ${usd(found)} set aside of a balance of ${usd(expected)}`
   },
   {
     name: "funded is whether credit was bought or received",
     query: `SELECT a.id AS id, ${text("e.account IS NOT NULL")} AS expected, ${text("a.funded")} AS found
-      FROM ledger_accounts a LEFT JOIN (
-        SELECT DISTINCT billing_account_id AS account FROM ledger_entries WHERE source IN ('purchase', 'transfer_release')
+      FROM tollgate_ledger_accounts a LEFT JOIN (
+        SELECT DISTINCT billing_account_id AS account FROM tollgate_ledger_entries WHERE source IN ('purchase', 'transfer_release')
       ) e ON e.account = a.id
       WHERE a.funded <> (e.account IS NOT NULL)`,
     sentence: ({ expected, id }) =>
@@ -146,22 +146,22 @@ const accounts: ReadonlyArray<Check> = [
   {
     name: "held is what waits in escrow",
     query: `WITH paid AS MATERIALIZED (
-        SELECT reference_id, SUM(amount) AS amount FROM ledger_entries WHERE source IN ${paidOut} GROUP BY reference_id
+        SELECT reference_id, SUM(amount) AS amount FROM tollgate_ledger_entries WHERE source IN ${paidOut} GROUP BY reference_id
       ), escrow AS MATERIALIZED (
         SELECT e.billing_account_id AS account, SUM(e.amount - COALESCE(p.amount, 0)) AS amount
-        FROM ledger_entries e LEFT JOIN paid p ON p.reference_id = e.reference_id
+        FROM tollgate_ledger_entries e LEFT JOIN paid p ON p.reference_id = e.reference_id
         WHERE e.source = 'transfer_escrow' GROUP BY e.billing_account_id
       )
       SELECT a.id AS id, ${text("COALESCE(e.amount, 0)")} AS expected, ${text("a.held")} AS found
-      FROM ledger_accounts a LEFT JOIN escrow e ON e.account = a.id WHERE a.held <> COALESCE(e.amount, 0)`,
+      FROM tollgate_ledger_accounts a LEFT JOIN escrow e ON e.account = a.id WHERE a.held <> COALESCE(e.amount, 0)`,
     sentence: ({ expected, found, id }) =>
       `${id} holds ${usd(found)} in escrow, but its open transfers come to ${usd(expected)}`
   },
   {
     name: "held credit is that of the pending transfers",
     query: `SELECT a.id AS id, ${text("COALESCE(t.amount, 0)")} AS expected, ${text("a.held")} AS found
-      FROM ledger_accounts a LEFT JOIN (
-        SELECT billing_account_id AS account, SUM(amount) AS amount FROM transfers WHERE status = 'pending' GROUP BY 1
+      FROM tollgate_ledger_accounts a LEFT JOIN (
+        SELECT billing_account_id AS account, SUM(amount) AS amount FROM tollgate_transfers WHERE status = 'pending' GROUP BY 1
       ) t ON t.account = a.id WHERE a.held <> COALESCE(t.amount, 0)`,
     sentence: ({ expected, found, id }) =>
       `${id} holds ${usd(found)} in escrow, but its pending transfers come to ${usd(expected)}`
@@ -171,8 +171,8 @@ const accounts: ReadonlyArray<Check> = [
     query: `SELECT 'all accounts' AS id, ${text("made")} AS expected, ${text("kept")} AS found
       FROM (
         SELECT (SELECT COALESCE(SUM(CASE WHEN type = 'credit' AND (source IN ${granted} OR ${fromSandbox}) THEN amount
-            WHEN type = 'debit' AND (source IS NULL OR source = 'purchase') THEN -amount ELSE 0 END), 0) FROM ledger_entries) AS made,
-          (SELECT COALESCE(SUM(giftable + granted + held), 0) FROM ledger_accounts) AS kept
+            WHEN type = 'debit' AND (source IS NULL OR source = 'purchase') THEN -amount ELSE 0 END), 0) FROM tollgate_ledger_entries) AS made,
+          (SELECT COALESCE(SUM(giftable + granted + held), 0) FROM tollgate_ledger_accounts) AS kept
       ) WHERE made <> kept`,
     sentence: ({ expected, found }) =>
       `purchases and grants less charges come to ${usd(expected)}, but balances and escrow to ${usd(found)}`
@@ -193,8 +193,8 @@ const entries: ReadonlyArray<Check> = [
   {
     name: "entries are counted",
     query: `SELECT a.id AS id, ${text("COALESCE(e.count, 0)")} AS expected, ${text("a.entries")} AS found
-      FROM ledger_accounts a LEFT JOIN (
-        SELECT billing_account_id AS account, COUNT(*) AS count FROM ledger_entries GROUP BY billing_account_id
+      FROM tollgate_ledger_accounts a LEFT JOIN (
+        SELECT billing_account_id AS account, COUNT(*) AS count FROM tollgate_ledger_entries GROUP BY billing_account_id
       ) e ON e.account = a.id
       WHERE a.entries <> COALESCE(e.count, 0)`,
     sentence: ({ expected, found, id }) => `${id} counts ${found} entries, but has ${expected}`
@@ -226,14 +226,14 @@ const entries: ReadonlyArray<Check> = [
   {
     name: "giftable credit is part of the balance",
     query: `SELECT ${entryName} AS id, ${text("balance")} AS expected, ${text("giftable")} AS found
-      FROM ledger_entries WHERE giftable < 0 OR giftable > balance`,
+      FROM tollgate_ledger_entries WHERE giftable < 0 OR giftable > balance`,
     sentence: ({ expected, found, id }) => `entry ${id} says that ${usd(found)} of ${usd(expected)} may be given away`
   },
   {
     name: "a source fits its direction",
     query: `SELECT ${entryName} AS id, CASE WHEN type = 'credit' THEN 'a source of credit' ELSE 'escrow, a purchase taken back, or none' END AS expected,
         COALESCE(source, 'none') AS found
-      FROM ledger_entries
+      FROM tollgate_ledger_entries
       WHERE CASE type WHEN 'credit' THEN COALESCE(source NOT IN ${granted} AND source NOT IN ${paidOut}, 1)
         ELSE COALESCE(source NOT IN ('transfer_escrow', 'purchase'), 0) END`,
     sentence: ({ expected, found, id }) => `entry ${id} has the source ${found}, where ${expected} is due`
@@ -247,7 +247,7 @@ const entries: ReadonlyArray<Check> = [
           COUNT(*) FILTER (WHERE source = 'transfer_escrow') AS escrows,
           COALESCE(SUM(amount) FILTER (WHERE source IN ${paidOut}), 0) AS paid,
           COUNT(*) FILTER (WHERE source IN ${paidOut}) AS payments
-        FROM ledger_entries WHERE (source = 'transfer_escrow' OR source IN ${paidOut}) AND NOT ${fromSandbox}
+        FROM tollgate_ledger_entries WHERE (source = 'transfer_escrow' OR source IN ${paidOut}) AND NOT ${fromSandbox}
         GROUP BY reference_id
       ) WHERE escrows <> 1 OR payments > 1 OR (payments = 1 AND paid <> escrow)`,
     sentence: ({ expected, found, id }) => `transfer ${id} shows ${found} nano-USD, but ${expected} is right`
@@ -259,7 +259,7 @@ const entries: ReadonlyArray<Check> = [
         printf('%d escrows of %d, %d releases, %d returns', COUNT(*) FILTER (WHERE e.source = 'transfer_escrow'),
           COALESCE(SUM(e.amount) FILTER (WHERE e.source = 'transfer_escrow'), 0),
           COUNT(*) FILTER (WHERE e.source = 'transfer_release'), COUNT(*) FILTER (WHERE e.source = 'transfer_return')) AS found
-      FROM transfers t LEFT JOIN (SELECT * FROM ledger_entries WHERE source = 'transfer_escrow' OR source IN ${paidOut}) e
+      FROM tollgate_transfers t LEFT JOIN (SELECT * FROM tollgate_ledger_entries WHERE source = 'transfer_escrow' OR source IN ${paidOut}) e
         ON e.reference_id = t.id GROUP BY t.id
       HAVING COUNT(*) FILTER (WHERE e.source = 'transfer_escrow' AND e.billing_account_id = t.billing_account_id
           AND e.amount = t.amount) <> 1
@@ -270,15 +270,15 @@ const entries: ReadonlyArray<Check> = [
   {
     name: "entries are in the order of time",
     query: `SELECT ${entryName} AS id, ${text("last_at")} AS expected, ${text("at")} AS found
-      FROM (SELECT *, LAG(at, 1, at) OVER (ORDER BY seq) AS last_at FROM ledger_entries) WHERE at < last_at`,
+      FROM (SELECT *, LAG(at, 1, at) OVER (ORDER BY seq) AS last_at FROM tollgate_ledger_entries) WHERE at < last_at`,
     sentence: ({ expected, found, id }) =>
       `entry ${id} was made at ${found}, before the one that precedes it (${expected})`
   },
   {
-    name: "ledger_buckets says where entries are",
-    query: bucketsQuery("ledger_buckets", "billing_account_id", "ledger_entries", ["number"]),
+    name: "tollgate_ledger_buckets says where entries are",
+    query: bucketsQuery("tollgate_ledger_buckets", "billing_account_id", "tollgate_ledger_entries", ["number"]),
     sentence: ({ expected, found, id }) =>
-      `ledger_buckets says ${found} for ${id}, but the entries there are ${expected}`
+      `tollgate_ledger_buckets says ${found} for ${id}, but the entries there are ${expected}`
   }
 ]
 
@@ -287,25 +287,25 @@ const entries: ReadonlyArray<Check> = [
 const usage: ReadonlyArray<Check> = [
   {
     name: "a call is recorded once",
-    query: `SELECT id, '1' AS expected, ${text("COUNT(*)")} AS found FROM usage_records GROUP BY id HAVING COUNT(*) > 1`,
+    query: `SELECT id, '1' AS expected, ${text("COUNT(*)")} AS found FROM tollgate_usage_records GROUP BY id HAVING COUNT(*) > 1`,
     sentence: ({ found, id }) => `usage record ${id} is there ${found} times`
   },
   {
     name: "a call is either open or recorded",
     query: `SELECT r.id AS id, 'no reservation' AS expected, 'a reservation and the record ' || u.id AS found
-      FROM ledger_reservations r JOIN usage_records u ON u.id = 'use_' || substr(r.id, instr(r.id, '_') + 1)`,
+      FROM tollgate_ledger_reservations r JOIN tollgate_usage_records u ON u.id = 'use_' || substr(r.id, instr(r.id, '_') + 1)`,
     sentence: ({ found, id }) => `call ${id} is settled, but still open: it has ${found}`
   },
   {
     name: "a cost has one debit",
     query: `WITH debits AS MATERIALIZED (
         SELECT reference_id, COUNT(*) AS count, SUM(amount) AS amount, MIN(billing_account_id) AS account
-        FROM ledger_entries WHERE type = 'debit' AND source IS NULL GROUP BY reference_id
+        FROM tollgate_ledger_entries WHERE type = 'debit' AND source IS NULL GROUP BY reference_id
       )
       SELECT u.id AS id, CASE u.cost WHEN 0 THEN 'no debit' ELSE printf('1 debit of %d on %s', u.cost, u.billing_account_id) END
           AS expected,
         CASE WHEN d.count IS NULL THEN 'no debit' ELSE printf('%d debits of %d on %s', d.count, d.amount, d.account) END AS found
-      FROM usage_records u LEFT JOIN debits d ON d.reference_id = u.id
+      FROM tollgate_usage_records u LEFT JOIN debits d ON d.reference_id = u.id
       WHERE CASE WHEN u.cost = 0 THEN d.count IS NOT NULL
         ELSE d.count IS NOT 1 OR d.amount <> u.cost OR d.account <> u.billing_account_id END`,
     sentence: ({ expected, found, id }) => `usage record ${id} calls for ${expected} (nano-USD), but there is ${found}`
@@ -313,14 +313,14 @@ const usage: ReadonlyArray<Check> = [
   {
     name: "a debit has one cost",
     query: `SELECT e.billing_account_id || ' #' || e.number AS id, 'usage record ' || e.reference_id AS expected, 'none' AS found
-      FROM ledger_entries e LEFT JOIN usage_records u ON u.id = e.reference_id
+      FROM tollgate_ledger_entries e LEFT JOIN tollgate_usage_records u ON u.id = e.reference_id
       WHERE e.type = 'debit' AND e.source IS NULL AND u.id IS NULL`,
     sentence: ({ expected, id }) => `entry ${id} charges for ${expected}, which does not exist`
   },
   {
     name: "the payer is an account of its tenant",
     query: `SELECT u.id AS id, COALESCE(a.tenant_id, 'an account') AS expected, u.billing_source_tenant_id AS found
-      FROM usage_records u LEFT JOIN ledger_accounts a ON a.id = u.billing_account_id
+      FROM tollgate_usage_records u LEFT JOIN tollgate_ledger_accounts a ON a.id = u.billing_account_id
       WHERE a.tenant_id IS NOT u.billing_source_tenant_id`,
     sentence: ({ expected, found, id }) =>
       `usage record ${id} was paid by tenant ${found}, but its account says ${expected}`
@@ -328,51 +328,56 @@ const usage: ReadonlyArray<Check> = [
   {
     name: "records are numbered without a gap",
     query: `SELECT id, ${text("last_number + 1")} AS expected, ${text("number")} AS found
-      FROM (SELECT *, LAG(number, 1, 0) OVER (PARTITION BY tenant_id ORDER BY seq) AS last_number FROM usage_records)
+      FROM (SELECT *, LAG(number, 1, 0) OVER (PARTITION BY tenant_id ORDER BY seq) AS last_number FROM tollgate_usage_records)
       WHERE number <> last_number + 1`,
     sentence: ({ expected, found, id }) => `usage record ${id} has number ${found} where ${expected} should come`
   },
   {
     name: "records are in the order of time",
     query: `SELECT id, ${text("last_at")} AS expected, ${text("at")} AS found
-      FROM (SELECT *, LAG(at, 1, at) OVER (ORDER BY seq) AS last_at FROM usage_records) WHERE at < last_at`,
+      FROM (SELECT *, LAG(at, 1, at) OVER (ORDER BY seq) AS last_at FROM tollgate_usage_records) WHERE at < last_at`,
     sentence: ({ expected, found, id }) =>
       `usage record ${id} was made at ${found}, before the one that precedes it (${expected})`
   },
   {
-    name: "usage_counters counts records",
+    name: "tollgate_usage_counters counts records",
     query: `SELECT tenant_id AS id, ${text("COALESCE(made_records, 0)")} AS expected,
         ${text("COALESCE(kept_records, 0)")} AS found
       FROM (${beside(
-        "SELECT * FROM usage_counters",
-        "SELECT tenant_id, COUNT(*) AS records FROM usage_records GROUP BY tenant_id",
+        "SELECT * FROM tollgate_usage_counters",
+        "SELECT tenant_id, COUNT(*) AS records FROM tollgate_usage_records GROUP BY tenant_id",
         ["tenant_id"],
         ["records"]
       )}) WHERE kept_records IS NOT made_records`,
-    sentence: ({ expected, found, id }) => `usage_counters says ${found} records for ${id}, but there are ${expected}`
+    sentence: ({ expected, found, id }) =>
+      `tollgate_usage_counters says ${found} records for ${id}, but there are ${expected}`
   },
   {
-    name: "usage_buckets says where records are",
-    query: bucketsQuery("usage_buckets", "tenant_id", "usage_records", ["number", "at"]),
+    name: "tollgate_usage_buckets says where records are",
+    query: bucketsQuery("tollgate_usage_buckets", "tenant_id", "tollgate_usage_records", ["number", "at"]),
     sentence: ({ expected, found, id }) =>
-      `usage_buckets says ${found} for ${id}, but the records there are ${expected}`
+      `tollgate_usage_buckets says ${found} for ${id}, but the records there are ${expected}`
   },
-  rollup("usage_by_tenant", "usage_records r", {
+  rollup("tollgate_usage_by_tenant", "tollgate_usage_records r", {
     tenant_id: "r.tenant_id",
     start: `r.at - r.at % ${day}`,
     application_id: "COALESCE(r.application_id, '')",
     usage_type: "r.usage_type",
     provider: "r.provider"
   }),
-  rollup("usage_by_caller", `usage_records r CROSS JOIN (SELECT ${day} AS grain UNION ALL SELECT ${hour}) g`, {
-    tenant_id: "r.tenant_id",
-    account_id: "r.account_id",
-    grain: "g.grain",
-    start: "r.at - r.at % g.grain",
-    model: "r.model",
-    endpoint: "r.endpoint"
-  }),
-  rollup("usage_by_payer", "usage_records r", {
+  rollup(
+    "tollgate_usage_by_caller",
+    `tollgate_usage_records r CROSS JOIN (SELECT ${day} AS grain UNION ALL SELECT ${hour}) g`,
+    {
+      tenant_id: "r.tenant_id",
+      account_id: "r.account_id",
+      grain: "g.grain",
+      start: "r.at - r.at % g.grain",
+      model: "r.model",
+      endpoint: "r.endpoint"
+    }
+  ),
+  rollup("tollgate_usage_by_payer", "tollgate_usage_records r", {
     billing_account_id: "r.billing_account_id",
     start: `r.at - r.at % ${day}`,
     account_id: "r.account_id",

@@ -35,7 +35,8 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
 
   const account = Effect.fn("Ledger.account")(function* (id: BillingAccountId) {
-    const [row] = yield* sql<AccountRow>`SELECT ${sql.literal(accountSelection)} FROM ledger_accounts WHERE id = ${id}`
+    const [row] =
+      yield* sql<AccountRow>`SELECT ${sql.literal(accountSelection)} FROM tollgate_ledger_accounts WHERE id = ${id}`
     return Option.map(Option.fromNullable(row), accountOf)
   }, Effect.orDie)
 
@@ -46,8 +47,8 @@ const make = Effect.gen(function* () {
     if (newest < 1) return paginated(page, total, [])
     // The expression is the index's own, to the letter, and `+` takes the column's affinity from the bucket: without either,
     // SQLite scans the table instead.
-    const rows = yield* sql<EntryRow>`SELECT ${sql.literal(entrySelection)} FROM ledger_buckets b
-      CROSS JOIN ledger_entries e ON ${sql.literal(`e.seq >> ${bucketShift} = +b.bucket`)}
+    const rows = yield* sql<EntryRow>`SELECT ${sql.literal(entrySelection)} FROM tollgate_ledger_buckets b
+      CROSS JOIN tollgate_ledger_entries e ON ${sql.literal(`e.seq >> ${bucketShift} = +b.bucket`)}
         AND e.billing_account_id = b.billing_account_id AND e.number BETWEEN ${oldest} AND ${newest}
       WHERE b.billing_account_id = ${id} AND b.first_number <= ${newest} AND b.last_number >= ${oldest}
       ORDER BY e.number DESC`

@@ -63,7 +63,7 @@ const make = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const sealed = yield* secret.seal(JSON.stringify({ subject, text }))
     return statement(
-      sql`INSERT INTO mail_outbox ${sql.insert({
+      sql`INSERT INTO tollgate_mail_outbox ${sql.insert({
         key,
         recipient: to,
         sealed,
@@ -81,7 +81,9 @@ const make = Effect.gen(function* () {
       if (begun - row.created_at > Duration.toMillis(lifetime))
         return yield* end(row, "failed", "it could not leave for days")
       // Before a byte of it leaves: should the process end now, nobody can know whether it did.
-      yield* write(sql`UPDATE mail_outbox SET status = 'sending', attempts = attempts + 1 WHERE key = ${row.key}`)
+      yield* write(
+        sql`UPDATE tollgate_mail_outbox SET status = 'sending', attempts = attempts + 1 WHERE key = ${row.key}`
+      )
       const { subject, text } = JSON.parse(yield* secret.unseal(row.sealed)) as { subject: string; text: string }
       const id = messageId(row.key, port.domain)
       yield* port.send({ to: row.recipient, subject, text, id }).pipe(
@@ -95,13 +97,13 @@ const make = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const due = now + pauses[Math.min(row.attempts, pauses.length - 1)]!
     yield* write(
-      sql`UPDATE mail_outbox SET status = 'waiting', due_at = ${due}, last_error = ${reason} WHERE key = ${row.key}`
+      sql`UPDATE tollgate_mail_outbox SET status = 'waiting', due_at = ${due}, last_error = ${reason} WHERE key = ${row.key}`
     )
   })
 
   const end = Effect.fnUntraced(function* (row: Row, status: "sent" | "failed" | "unknown", reason: string | null) {
     const now = yield* Clock.currentTimeMillis
-    yield* write(sql`UPDATE mail_outbox SET status = ${status}, sealed = '', ended_at = ${now}, last_error = ${reason}
+    yield* write(sql`UPDATE tollgate_mail_outbox SET status = ${status}, sealed = '', ended_at = ${now}, last_error = ${reason}
       WHERE key = ${row.key}`)
     if (reason !== null) {
       yield* Effect.logWarning("a letter did not leave").pipe(Effect.annotateLogs({ letter: row.key, status, reason }))
@@ -111,12 +113,12 @@ const make = Effect.gen(function* () {
   const deliverDue = (port: NonNullable<Context.Tag.Service<typeof Mail>>) =>
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
-      const due = yield* sql<Row>`SELECT key, recipient, sealed, attempts, created_at FROM mail_outbox
+      const due = yield* sql<Row>`SELECT key, recipient, sealed, attempts, created_at FROM tollgate_mail_outbox
         WHERE status = 'waiting' AND due_at <= ${now} ORDER BY due_at LIMIT 100`
       yield* Effect.forEach(due, deliver(port), { concurrency: 4, discard: true })
       const [next] = yield* sql<{
         due_at: number | null
-      }>`SELECT min(due_at) AS due_at FROM mail_outbox WHERE status = 'waiting'`
+      }>`SELECT min(due_at) AS due_at FROM tollgate_mail_outbox WHERE status = 'waiting'`
       return next?.due_at ?? undefined
     }).pipe(Effect.orDie)
 
@@ -135,7 +137,7 @@ const make = Effect.gen(function* () {
     )
 
   if (mail !== undefined) {
-    yield* write(sql`UPDATE mail_outbox SET status = 'unknown', sealed = '', last_error = 'the process ended while it was sent'
+    yield* write(sql`UPDATE tollgate_mail_outbox SET status = 'unknown', sealed = '', last_error = 'the process ended while it was sent'
       WHERE status = 'sending'`)
     yield* Effect.forkScoped(serve(mail))
   }

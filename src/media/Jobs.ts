@@ -136,12 +136,12 @@ const make = Effect.gen(function* () {
     error, error_type, cancel_requested, created_at`)
 
   const byId = (id: string) =>
-    Effect.map(Effect.orDie(sql<Row>`SELECT ${columns} FROM media_jobs WHERE id = ${id}`), ([row]) => row)
+    Effect.map(Effect.orDie(sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE id = ${id}`), ([row]) => row)
 
   const ofAccount = (account: AccountId, route: Order["route"], id: string) =>
     Effect.map(
       Effect.orDie(
-        sql<Row>`SELECT ${columns} FROM media_jobs WHERE id = ${id} AND account_id = ${account} AND route = ${route}
+        sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE id = ${id} AND account_id = ${account} AND route = ${route}
           AND status <> 'SUBMITTING'`
       ),
       ([row]) => row
@@ -158,7 +158,7 @@ const make = Effect.gen(function* () {
       const price = yield* versions.of([{ quantity: "units", unit: order.unit, price: order.price }])
       const row = (call: string) =>
         statement(
-          sql`INSERT INTO media_jobs ${sql.insert({
+          sql`INSERT INTO tollgate_media_jobs ${sql.insert({
             id,
             call,
             account_id: caller.account_id,
@@ -193,11 +193,11 @@ const make = Effect.gen(function* () {
       } as const
       yield* gate.meter(claim, (admission) =>
         Vendor.submit(upstream, admission, order.endpoint, order.input).pipe(
-          Effect.tapError(() => write(statement(sql`DELETE FROM media_jobs WHERE id = ${id}`))),
+          Effect.tapError(() => write(statement(sql`DELETE FROM tollgate_media_jobs WHERE id = ${id}`))),
           Effect.mapError(refuse),
           Effect.tap(({ queue_position, vendor_id }) =>
             write(
-              statement(sql`UPDATE media_jobs SET vendor_id = ${vendor_id}, status = 'IN_QUEUE',
+              statement(sql`UPDATE tollgate_media_jobs SET vendor_id = ${vendor_id}, status = 'IN_QUEUE',
                 queue_position = ${queue_position}, updated_at = ${now} WHERE id = ${id}`)
             )
           ),
@@ -312,7 +312,7 @@ const make = Effect.gen(function* () {
   ): Effect.Effect<Statement> =>
     Effect.map(Clock.currentTimeMillis, (now) =>
       statement(
-        sql`UPDATE media_jobs SET status = ${status}, settled = 1, cost = ${cost}, queue_position = NULL,
+        sql`UPDATE tollgate_media_jobs SET status = ${status}, settled = 1, cost = ${cost}, queue_position = NULL,
           error_type = ${more.error_type ?? null}, error = ${more.error?.slice(0, 2_000) ?? null},
           output = ${more.output === undefined ? null : JSON.stringify(more.output)},
           inference_time = ${more.inference_time ?? null}, updated_at = ${now}
@@ -331,7 +331,7 @@ const make = Effect.gen(function* () {
     if (row.status === shown && row.queue_position === queue_position) return row
     const now = yield* Clock.currentTimeMillis
     yield* write(
-      statement(sql`UPDATE media_jobs SET status = ${shown}, queue_position = ${queue_position}, updated_at = ${now}
+      statement(sql`UPDATE tollgate_media_jobs SET status = ${shown}, queue_position = ${queue_position}, updated_at = ${now}
         WHERE id = ${row.id} AND settled = 0`)
     )
     return (yield* byId(row.id)) ?? row
@@ -358,7 +358,7 @@ const make = Effect.gen(function* () {
       if (asked._tag === "Left" || asked.right === "asked") {
         const now = yield* Clock.currentTimeMillis
         yield* write(
-          statement(sql`UPDATE media_jobs SET cancel_requested = 1, status = 'CANCELLED', updated_at = ${now}
+          statement(sql`UPDATE tollgate_media_jobs SET cancel_requested = 1, status = 'CANCELLED', updated_at = ${now}
             WHERE id = ${id} AND settled = 0`)
         )
       }
@@ -405,7 +405,7 @@ const make = Effect.gen(function* () {
 
   const now = yield* Clock.currentTimeMillis
   for (const { id } of yield* Effect.orDie(
-    sql<{ id: string }>`SELECT id FROM media_jobs WHERE settled = 0 AND vendor_id IS NOT NULL`
+    sql<{ id: string }>`SELECT id FROM tollgate_media_jobs WHERE settled = 0 AND vendor_id IS NOT NULL`
   )) {
     yield* watch(id, now)
   }
@@ -413,7 +413,7 @@ const make = Effect.gen(function* () {
 
   const recover = Effect.gen(function* () {
     const orphans = yield* Effect.orDie(
-      sql<Row>`SELECT ${columns} FROM media_jobs WHERE settled = 0 AND vendor_id IS NULL`
+      sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE settled = 0 AND vendor_id IS NULL`
     )
     // Whether the vendor has them cannot be known; nobody was told of them, and nobody is charged.
     yield* Effect.forEach(

@@ -47,7 +47,7 @@ export interface Notice {
 
 /** The statement that tells an account something, for the transaction that is its cause. */
 export const notice = ({ account_id, data = {}, kind, text, title }: Notice, now: number): Statement => ({
-  text: `INSERT INTO notifications_notices (id, account_id, kind, title, text, data, created_at)
+  text: `INSERT INTO tollgate_notifications_notices (id, account_id, kind, title, text, data, created_at)
     VALUES (?, ?, ?, ?, ?, ?, ?)`,
   params: [Ids.at("ntf", now), account_id, kind, title, text, JSON.stringify(data), now]
 })

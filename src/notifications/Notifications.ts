@@ -28,19 +28,19 @@ const make = Effect.gen(function* () {
 
   const list = Effect.fn("Notifications.list")(function* (account: AccountId, page: PageOf) {
     const [counts] = yield* sql<{ all: number; unread: number }>`SELECT count(*) AS "all",
-      count(*) FILTER (WHERE read_at IS NULL) AS unread FROM notifications_notices WHERE account_id = ${account}`
-    const rows = yield* sql<Row>`SELECT * FROM notifications_notices WHERE account_id = ${account}
+      count(*) FILTER (WHERE read_at IS NULL) AS unread FROM tollgate_notifications_notices WHERE account_id = ${account}`
+    const rows = yield* sql<Row>`SELECT * FROM tollgate_notifications_notices WHERE account_id = ${account}
       ORDER BY id DESC LIMIT ${page.per_page} OFFSET ${(page.page - 1) * page.per_page}`
     return { ...paginated(page, counts?.all ?? 0, rows.map(fromRow)), unread: counts?.unread ?? 0 }
   }, Effect.orDie)
 
   const read = Effect.fn("Notifications.read")(function* (account: AccountId, id: NotificationId) {
     const now = yield* Clock.currentTimeMillis
-    const mark = sql`UPDATE notifications_notices SET read_at = coalesce(read_at, ${now})
+    const mark = sql`UPDATE tollgate_notifications_notices SET read_at = coalesce(read_at, ${now})
       WHERE id = ${id} AND account_id = ${account}`
     yield* Effect.orDie(writer.submit({ postings: [], statements: [statement(mark)] }))
     const [row] =
-      yield* sql<Row>`SELECT * FROM notifications_notices WHERE id = ${id} AND account_id = ${account}`.pipe(
+      yield* sql<Row>`SELECT * FROM tollgate_notifications_notices WHERE id = ${id} AND account_id = ${account}`.pipe(
         Effect.orDie
       )
     return row === undefined ? yield* new NotificationNotFound() : fromRow(row)

@@ -76,7 +76,7 @@ const make = Effect.gen(function* () {
     const port = yield* configured
     const kept = Effect.map(
       Effect.orDie(
-        sql<{ customer_id: string }>`SELECT customer_id FROM payments_customers WHERE tenant_id = ${tenant}`
+        sql<{ customer_id: string }>`SELECT customer_id FROM tollgate_payments_customers WHERE tenant_id = ${tenant}`
       ),
       ([row]) => row?.customer_id
     )
@@ -87,7 +87,7 @@ const make = Effect.gen(function* () {
     yield* submit(
       [],
       [
-        statement(sql`INSERT INTO payments_customers (tenant_id, customer_id) VALUES (${tenant}, ${made})
+        statement(sql`INSERT INTO tollgate_payments_customers (tenant_id, customer_id) VALUES (${tenant}, ${made})
           ON CONFLICT DO NOTHING`)
       ]
     ).pipe(Effect.orDie)
@@ -128,7 +128,7 @@ const make = Effect.gen(function* () {
     Effect.map(
       Effect.orDie(
         sql<PaymentRow>`SELECT tenant_id, CAST(amount AS TEXT) AS amount, CAST(refunded AS TEXT) AS refunded
-          FROM payments_payments WHERE id = ${id}`
+          FROM tollgate_payments_payments WHERE id = ${id}`
       ),
       ([row]) => row
     )
@@ -154,7 +154,7 @@ const make = Effect.gen(function* () {
       ],
       [
         statement(
-          sql`INSERT INTO payments_payments (id, tenant_id, kind, amount, refunded, created_at)
+          sql`INSERT INTO tollgate_payments_payments (id, tenant_id, kind, amount, refunded, created_at)
             VALUES (${payment_id}, ${tenant_id}, ${kind}, ${amount}, 0, ${now}) ON CONFLICT DO NOTHING RETURNING id`,
           1
         ),
@@ -179,7 +179,7 @@ const make = Effect.gen(function* () {
 
   const seen = (event: ProcessorEvent, now: number): Statement =>
     statement(
-      sql`INSERT INTO payments_events (id, type, received_at) VALUES (${event.id}, ${event.type}, ${now})
+      sql`INSERT INTO tollgate_payments_events (id, type, received_at) VALUES (${event.id}, ${event.type}, ${now})
         ON CONFLICT DO NOTHING RETURNING id`,
       1
     )
@@ -196,7 +196,7 @@ const make = Effect.gen(function* () {
       [
         seen(event, now),
         statement(
-          sql`UPDATE payments_payments SET refunded = ${added > 0n ? total : before}
+          sql`UPDATE tollgate_payments_payments SET refunded = ${added > 0n ? total : before}
             WHERE id = ${event.payment_id} AND refunded = ${before} RETURNING id`,
           1
         )
@@ -219,7 +219,7 @@ const make = Effect.gen(function* () {
         [
           seen(event, now),
           statement(
-            sql`INSERT INTO payments_disputes (id, payment_id, tenant_id, amount, won, created_at)
+            sql`INSERT INTO tollgate_payments_disputes (id, payment_id, tenant_id, amount, won, created_at)
               VALUES (${dispute_id}, ${payment_id}, ${payment.tenant_id}, ${amount}, 0, ${now})
               ON CONFLICT DO NOTHING RETURNING id`,
             1
@@ -230,7 +230,7 @@ const make = Effect.gen(function* () {
     }
     // What was taken comes back; what could not be taken is no longer owed.
     const [taken] = yield* Effect.orDie(
-      sql<{ amount: string }>`SELECT CAST(amount AS TEXT) AS amount FROM ledger_entries
+      sql<{ amount: string }>`SELECT CAST(amount AS TEXT) AS amount FROM tollgate_ledger_entries
         WHERE billing_account_id = ${Ids.billingAccountOf(payment.tenant_id)} AND reference_id = ${dispute_id}
           AND type = 'debit'`
     )
@@ -249,7 +249,10 @@ const make = Effect.gen(function* () {
           ],
       [
         seen(event, now),
-        statement(sql`UPDATE payments_disputes SET won = 1 WHERE id = ${dispute_id} AND won = 0 RETURNING id`, 1)
+        statement(
+          sql`UPDATE tollgate_payments_disputes SET won = 1 WHERE id = ${dispute_id} AND won = 0 RETURNING id`,
+          1
+        )
       ],
       event
     )
@@ -272,7 +275,10 @@ const make = Effect.gen(function* () {
     )
 
   const isSeen = (event: ProcessorEvent) =>
-    Effect.map(Effect.orDie(sql`SELECT 1 FROM payments_events WHERE id = ${event.id}`), (rows) => rows.length > 0)
+    Effect.map(
+      Effect.orDie(sql`SELECT 1 FROM tollgate_payments_events WHERE id = ${event.id}`),
+      (rows) => rows.length > 0
+    )
 
   /** Lost to the same event, which is all right; or to another of the same payment, and then it is looked at anew. */
   const again = (event: ProcessorEvent): Effect.Effect<void> =>
@@ -325,7 +331,7 @@ const make = Effect.gen(function* () {
         ],
         [
           statement(
-            sql`INSERT INTO payments_payments (id, tenant_id, kind, amount, refunded, created_at)
+            sql`INSERT INTO tollgate_payments_payments (id, tenant_id, kind, amount, refunded, created_at)
             VALUES (${id}, ${tenant}, 'offline', ${amount}, 0, ${now}) ON CONFLICT DO NOTHING RETURNING id`,
             1
           )
@@ -340,12 +346,12 @@ const make = Effect.gen(function* () {
   const owed = Effect.gen(function* () {
     const rows = yield* sql<{ tenant_id: string; payment_id: string; due: string; taken: string }>`
       WITH due AS (
-        SELECT tenant_id, id AS payment_id, id AS reference, refunded AS amount FROM payments_payments WHERE refunded > 0
+        SELECT tenant_id, id AS payment_id, id AS reference, refunded AS amount FROM tollgate_payments_payments WHERE refunded > 0
         UNION ALL
-        SELECT tenant_id, payment_id, id, amount FROM payments_disputes WHERE won = 0
+        SELECT tenant_id, payment_id, id, amount FROM tollgate_payments_disputes WHERE won = 0
       )
       SELECT d.tenant_id, d.payment_id, CAST(d.amount AS TEXT) AS due, CAST(COALESCE((
-          SELECT SUM(e.amount) FROM ledger_entries e WHERE e.source = 'purchase' AND e.type = 'debit'
+          SELECT SUM(e.amount) FROM tollgate_ledger_entries e WHERE e.source = 'purchase' AND e.type = 'debit'
             AND e.reference_id = d.reference), 0) AS TEXT) AS taken
       FROM due d`
     return rows

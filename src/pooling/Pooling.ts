@@ -70,7 +70,9 @@ const make = Effect.gen(function* () {
   const known = new Map<AccountId, Known>()
 
   const selectionOf = (account: AccountId): Effect.Effect<Selection | null> =>
-    sql<{ pinned: BillingAccountId | null }>`SELECT pinned FROM pooling_selections WHERE account_id = ${account}`.pipe(
+    sql<{
+      pinned: BillingAccountId | null
+    }>`SELECT pinned FROM tollgate_pooling_selections WHERE account_id = ${account}`.pipe(
       Effect.orDie,
       Effect.map(([row]) => {
         if (row === undefined) return null
@@ -163,7 +165,7 @@ const make = Effect.gen(function* () {
       }
     }
     const now = yield* Clock.currentTimeMillis
-    const row = sql`INSERT INTO pooling_selections (account_id, pinned, updated_at)
+    const row = sql`INSERT INTO tollgate_pooling_selections (account_id, pinned, updated_at)
       VALUES (${asker.account_id}, ${pinned}, ${now})
       ON CONFLICT (account_id) DO UPDATE SET pinned = excluded.pinned, updated_at = excluded.updated_at`
     yield* Effect.orDie(writer.submit({ postings: [], statements: [statement(row)] }))

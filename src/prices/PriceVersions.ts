@@ -46,14 +46,16 @@ const make = Effect.gen(function* () {
     const id = createHash("sha256").update(text).digest("hex").slice(0, 16)
     if (known.has(id)) return id
     const now = yield* Clock.currentTimeMillis
-    const kept = sql`INSERT INTO price_versions (id, lines, first_used_at) VALUES (${id}, ${text}, ${now}) ON CONFLICT DO NOTHING`
+    const kept = sql`INSERT INTO tollgate_price_versions (id, lines, first_used_at) VALUES (${id}, ${text}, ${now}) ON CONFLICT DO NOTHING`
     yield* Effect.orDie(writer.submit({ postings: [], statements: [statement(kept)] }))
     known.add(id)
     return id
   })
 
   const find = Effect.fnUntraced(function* (id: string) {
-    const [row] = yield* Effect.orDie(sql<{ lines: string }>`SELECT lines FROM price_versions WHERE id = ${id}`)
+    const [row] = yield* Effect.orDie(
+      sql<{ lines: string }>`SELECT lines FROM tollgate_price_versions WHERE id = ${id}`
+    )
     if (row === undefined) return undefined
     const lines = JSON.parse(row.lines) as ReadonlyArray<Omit<PriceLine, "price"> & { readonly price: string }>
     return lines.map((line): PriceLine => ({ ...line, price: BigInt(line.price) as UnitPrice }))

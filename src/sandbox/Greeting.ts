@@ -36,25 +36,31 @@ const ask = async (url: string, token: string | undefined, body: object | undefi
 }
 
 /** The text of the greeting. */
-export const greet = ({ client_id, control, data_dir, issuer, url }: Greeted): Effect.Effect<string> =>
-  Effect.promise(async () => {
-    const { id_token } = await ask(`${issuer}/token`, undefined, { email, name: "Demo" })
-    const signedIn: { result: { token_response: { access_token: string } } } = await ask(
-      `${url}/v1/auth/google`,
-      undefined,
-      {
-        id_token,
-        client_id
-      }
-    )
-    const token = signedIn.result.token_response.access_token
-    const { tenant_id, api_key } = await demoOf(url, token, join(data_dir, "demo.json"))
-    const credits: { result: { balance: number } } = await ask(
-      `${url}/v1/tenants/${tenant_id}/billing/credits`,
-      token,
-      undefined
-    )
-    return `
+export const greet = (facts: Greeted): Effect.Effect<string> =>
+  // Whoever is in a hurry may have moved the clock meanwhile, and what was valid has expired.
+  Effect.tryPromise(() => greetingOf(facts)).pipe(
+    Effect.retry({ times: 3 }),
+    Effect.catchAll(() => Effect.succeed(`\n  Tollgate sandbox at ${facts.url}, documents at ${facts.url}/docs\n`))
+  )
+
+const greetingOf = async ({ client_id, control, data_dir, issuer, url }: Greeted): Promise<string> => {
+  const { id_token } = await ask(`${issuer}/token`, undefined, { email, name: "Demo" })
+  const signedIn: { result: { token_response: { access_token: string } } } = await ask(
+    `${url}/v1/auth/google`,
+    undefined,
+    {
+      id_token,
+      client_id
+    }
+  )
+  const token = signedIn.result.token_response.access_token
+  const { tenant_id, api_key } = await demoOf(url, token, join(data_dir, "demo.json"))
+  const credits: { result: { balance: number } } = await ask(
+    `${url}/v1/tenants/${tenant_id}/billing/credits`,
+    token,
+    undefined
+  )
+  return `
   Tollgate sandbox: everything outside is simulated, every call is metered for real.
 
   base URL     ${url}
@@ -72,7 +78,7 @@ export const greet = ({ client_id, control, data_dir, issuer, url }: Greeted): E
 
   curl ${url}/v1/usage -H "Authorization: Bearer ${api_key}"
 `
-  })
+}
 
 /** The demo tenant and its key, made at the first start and remembered. */
 const demoOf = async (url: string, token: string, path: string): Promise<Demo> => {

@@ -77,23 +77,26 @@ const make = Effect.gen(function* () {
       created_at: now,
       updated_at: now
     }
-    yield* write(sql`INSERT INTO tenants_applications ${sql.insert({ ...application, tenant_id: caller.tenant_id })}`)
+    yield* write(
+      sql`INSERT INTO tollgate_tenants_applications ${sql.insert({ ...application, tenant_id: caller.tenant_id })}`
+    )
     return { ...application, api_key }
   })
 
   const list = Effect.fn("Applications.list")(function* (tenant: TenantId, page: PageOf) {
     const [count] = yield* sql<{
       n: number
-    }>`SELECT count(*) AS n FROM tenants_applications WHERE tenant_id = ${tenant}`
-    const rows = yield* sql<Row>`SELECT * FROM tenants_applications WHERE tenant_id = ${tenant}
+    }>`SELECT count(*) AS n FROM tollgate_tenants_applications WHERE tenant_id = ${tenant}`
+    const rows = yield* sql<Row>`SELECT * FROM tollgate_tenants_applications WHERE tenant_id = ${tenant}
       ORDER BY id DESC LIMIT ${page.per_page} OFFSET ${(page.page - 1) * page.per_page}`
     return paginated(page, count?.n ?? 0, rows)
   }, Effect.orDie)
 
   const find = Effect.fn("Applications.find")(function* (tenant: TenantId, id: ApplicationId) {
-    const [row] = yield* sql<Row>`SELECT * FROM tenants_applications WHERE tenant_id = ${tenant} AND id = ${id}`.pipe(
-      Effect.orDie
-    )
+    const [row] =
+      yield* sql<Row>`SELECT * FROM tollgate_tenants_applications WHERE tenant_id = ${tenant} AND id = ${id}`.pipe(
+        Effect.orDie
+      )
     return row ?? (yield* new ApplicationNotFound())
   })
 
@@ -103,7 +106,7 @@ const make = Effect.gen(function* () {
     { description, name }: ApplicationChange
   ) {
     const now = yield* Clock.currentTimeMillis
-    yield* write(sql`UPDATE tenants_applications SET name = coalesce(${name ?? null}, name),
+    yield* write(sql`UPDATE tollgate_tenants_applications SET name = coalesce(${name ?? null}, name),
       description = coalesce(${description ?? null}, description), updated_at = ${now}
       WHERE tenant_id = ${tenant} AND id = ${id}`)
     return yield* find(tenant, id)
@@ -111,7 +114,7 @@ const make = Effect.gen(function* () {
 
   const remove = Effect.fn("Applications.remove")(function* (tenant: TenantId, id: ApplicationId) {
     const application = yield* find(tenant, id)
-    yield* write(sql`DELETE FROM tenants_applications WHERE tenant_id = ${tenant} AND id = ${id}`)
+    yield* write(sql`DELETE FROM tollgate_tenants_applications WHERE tenant_id = ${tenant} AND id = ${id}`)
     cache.delete(application.key_hash)
     return application
   })
@@ -119,8 +122,8 @@ const make = Effect.gen(function* () {
   const look = Effect.fnUntraced(function* (hash: string, now: number) {
     const version = belonging.version()
     // A key acts for the person who made it, as long as they belong to the tenant.
-    const [row] = yield* sql<Row>`SELECT a.* FROM tenants_applications a
-      JOIN tenants_memberships m ON m.account_id = a.account_id AND m.tenant_id = a.tenant_id AND m.status = 'active'
+    const [row] = yield* sql<Row>`SELECT a.* FROM tollgate_tenants_applications a
+      JOIN tollgate_tenants_memberships m ON m.account_id = a.account_id AND m.tenant_id = a.tenant_id AND m.status = 'active'
       WHERE a.key_hash = ${hash}`.pipe(Effect.orDie)
     if (row === undefined) return undefined
     // Of many calls that looked at once, the first has seen to everything.
@@ -137,7 +140,7 @@ const make = Effect.gen(function* () {
     cache.set(hash, { caller, until: now + Duration.toMillis(cacheLifetime), version })
     // Nobody waits for it. The guard: an entry that was pushed out of a full cache is looked up more often than once a minute.
     yield* Effect.forkDaemon(
-      write(sql`UPDATE tenants_applications SET last_used_at = ${now} WHERE id = ${row.id}
+      write(sql`UPDATE tollgate_tenants_applications SET last_used_at = ${now} WHERE id = ${row.id}
         AND (last_used_at IS NULL OR last_used_at <= ${now - Duration.toMillis(cacheLifetime)})`)
     )
     return caller

@@ -122,7 +122,7 @@ const make = Effect.gen(function* () {
   /** Finds no row unless the account is an active member of such a role when the transaction runs. */
   const stillIs = (account: AccountId, tenant: TenantId, role: Role): Statement =>
     statement(
-      sql`UPDATE tenants_memberships SET role = role WHERE account_id = ${account} AND tenant_id = ${tenant}
+      sql`UPDATE tollgate_tenants_memberships SET role = role WHERE account_id = ${account} AND tenant_id = ${tenant}
         AND status = 'active' AND role = ${role} RETURNING account_id`,
       1
     )
@@ -133,8 +133,10 @@ const make = Effect.gen(function* () {
     yield* Effect.orDie(
       submit(
         [
-          statement(sql`INSERT INTO tenants_tenants (id, name, created_at) VALUES (${tenant}, ${name.trim()}, ${now})`),
-          statement(sql`INSERT INTO tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
+          statement(
+            sql`INSERT INTO tollgate_tenants_tenants (id, name, created_at) VALUES (${tenant}, ${name.trim()}, ${now})`
+          ),
+          statement(sql`INSERT INTO tollgate_tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
             VALUES (${account}, ${tenant}, 'owner', 'active', ${now}, ${now})`)
         ],
         [{ _tag: "Open", account: Ids.billingAccountOf(tenant), tenant }]
@@ -173,9 +175,9 @@ const make = Effect.gen(function* () {
     const done = submit([
       stillIs(by, tenant, role),
       statement(
-        sql`UPDATE tenants_memberships SET role = ${after.role}, status = ${after.status}, updated_at = ${now}
+        sql`UPDATE tollgate_tenants_memberships SET role = ${after.role}, status = ${after.status}, updated_at = ${now}
           WHERE account_id = ${account} AND tenant_id = ${tenant} AND role = ${member.role} AND status = ${member.status}
-            AND (${losesOwner ? 0 : 1} OR EXISTS (SELECT 1 FROM tenants_memberships WHERE tenant_id = ${tenant}
+            AND (${losesOwner ? 0 : 1} OR EXISTS (SELECT 1 FROM tollgate_tenants_memberships WHERE tenant_id = ${tenant}
               AND account_id <> ${account} AND role = 'owner' AND status = 'active'))
           RETURNING account_id`,
         1
@@ -204,7 +206,7 @@ const make = Effect.gen(function* () {
     yield* managed(tenant, viewer)
     const now = yield* Clock.currentTimeMillis
     const rows = yield* Effect.orDie(
-      sql<InviteRow>`SELECT ${columns} FROM tenants_invites WHERE tenant_id = ${tenant} ORDER BY id DESC LIMIT 500`
+      sql<InviteRow>`SELECT ${columns} FROM tollgate_tenants_invites WHERE tenant_id = ${tenant} ORDER BY id DESC LIMIT 500`
     )
     return rows.map((row) => inviteShown(row, now))
   })
@@ -241,9 +243,9 @@ const make = Effect.gen(function* () {
     const invited = (yield* tenants.accountOfEmail(draft.email))?.account_id
     const done = submit([
       stillIs(by, tenant, role),
-      statement(sql`UPDATE tenants_invites SET status = 'revoked', ended_at = ${now}
+      statement(sql`UPDATE tollgate_tenants_invites SET status = 'revoked', ended_at = ${now}
         WHERE tenant_id = ${tenant} AND email = ${draft.email} AND status = 'pending'`),
-      statement(sql`INSERT INTO tenants_invites
+      statement(sql`INSERT INTO tollgate_tenants_invites
         ${sql.insert({ ...row, token_hash: secret.hash("tenant_invite", token), ended_at: null })}`),
       letter,
       ...(invited === undefined
@@ -271,7 +273,7 @@ const make = Effect.gen(function* () {
     const { role } = yield* managed(tenant, by)
     const now = yield* Clock.currentTimeMillis
     const [row] = yield* Effect.orDie(
-      sql<InviteRow>`SELECT ${columns} FROM tenants_invites WHERE id = ${id} AND tenant_id = ${tenant}`
+      sql<InviteRow>`SELECT ${columns} FROM tollgate_tenants_invites WHERE id = ${id} AND tenant_id = ${tenant}`
     )
     if (row === undefined || row.status === "accepted") return yield* new InviteNotFound()
     if (row.status === "revoked") return inviteShown(row, now)
@@ -279,7 +281,7 @@ const make = Effect.gen(function* () {
     const done = submit([
       stillIs(by, tenant, role),
       statement(
-        sql`UPDATE tenants_invites SET status = 'revoked', ended_at = ${now} WHERE id = ${id} AND status = 'pending'
+        sql`UPDATE tollgate_tenants_invites SET status = 'revoked', ended_at = ${now} WHERE id = ${id} AND status = 'pending'
           RETURNING id`,
         1
       )
@@ -296,7 +298,7 @@ const make = Effect.gen(function* () {
   const accept: Contract["accept"] = Effect.fn("Organisations.accept")(function* (account, token) {
     const now = yield* Clock.currentTimeMillis
     const [row] = yield* Effect.orDie(
-      sql<InviteRow>`SELECT ${columns} FROM tenants_invites WHERE token_hash = ${secret.hash("tenant_invite", token)}`
+      sql<InviteRow>`SELECT ${columns} FROM tollgate_tenants_invites WHERE token_hash = ${secret.hash("tenant_invite", token)}`
     )
     if (row === undefined || row.status === "revoked") return yield* new InviteNotFound()
     if ((yield* tenants.verifiedEmail(account)) !== row.email) return yield* new EmailMismatch()
@@ -312,17 +314,17 @@ const make = Effect.gen(function* () {
 
     const done = submit([
       statement(
-        sql`UPDATE tenants_invites SET status = 'accepted', ended_at = ${now} WHERE id = ${row.id} AND status = 'pending'
+        sql`UPDATE tollgate_tenants_invites SET status = 'accepted', ended_at = ${now} WHERE id = ${row.id} AND status = 'pending'
           RETURNING id`,
         1
       ),
       statement(
-        sql`INSERT INTO tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
+        sql`INSERT INTO tollgate_tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
           SELECT ${account}, ${row.tenant_id}, ${row.role}, 'active', ${now}, ${now}
-          WHERE ${current === undefined ? 0 : 1} OR (SELECT count(*) FROM tenants_memberships
+          WHERE ${current === undefined ? 0 : 1} OR (SELECT count(*) FROM tollgate_tenants_memberships
             WHERE tenant_id = ${row.tenant_id} AND status <> 'removed') < ${seats}
           ON CONFLICT (account_id, tenant_id) DO UPDATE SET role = excluded.role, status = 'active',
-            created_at = excluded.created_at, updated_at = excluded.updated_at WHERE tenants_memberships.status = 'removed'
+            created_at = excluded.created_at, updated_at = excluded.updated_at WHERE tollgate_tenants_memberships.status = 'removed'
           RETURNING account_id`,
         current === undefined ? 1 : 0
       )

@@ -82,15 +82,17 @@ const make = Effect.gen(function* () {
   const grant = prices.default_new_credits + prices.default_registration_credits
 
   const byIdentity = ({ provider, subject }: VerifiedIdentity) =>
-    sql<AccountRow>`SELECT a.* FROM tenants_identities i JOIN tenants_accounts a ON a.id = i.account_id
+    sql<AccountRow>`SELECT a.* FROM tollgate_tenants_identities i JOIN tollgate_tenants_accounts a ON a.id = i.account_id
       WHERE i.provider = ${provider} AND i.subject = ${subject}`.pipe(Effect.orDie)
 
   const byVerifiedEmail = (email: string) =>
-    sql<AccountRow>`SELECT * FROM tenants_accounts WHERE email = ${email} AND email_verified = 1`.pipe(Effect.orDie)
+    sql<AccountRow>`SELECT * FROM tollgate_tenants_accounts WHERE email = ${email} AND email_verified = 1`.pipe(
+      Effect.orDie
+    )
 
   const link = ({ email, provider, subject }: VerifiedIdentity, account: string): Statement =>
     statement(
-      sql`INSERT INTO tenants_identities (provider, subject, account_id, email)
+      sql`INSERT INTO tollgate_tenants_identities (provider, subject, account_id, email)
         VALUES (${provider}, ${subject}, ${account}, ${email}) ON CONFLICT DO NOTHING RETURNING account_id`,
       1
     )
@@ -126,14 +128,16 @@ const make = Effect.gen(function* () {
       statements: [
         link(identity, account),
         statement(
-          sql`INSERT INTO tenants_accounts
+          sql`INSERT INTO tollgate_tenants_accounts
             (id, home_tenant_id, email, name, email_verified, granted_at, created_at, updated_at)
             VALUES (${account}, ${tenant}, ${identity.email}, ${identity.name}, ${verified ? 1 : 0},
               ${verified && grant > 0n ? now : null}, ${now}, ${now}) ON CONFLICT DO NOTHING RETURNING id`,
           1
         ),
-        statement(sql`INSERT INTO tenants_tenants (id, name, created_at) VALUES (${tenant}, ${identity.name}, ${now})`),
-        statement(sql`INSERT INTO tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
+        statement(
+          sql`INSERT INTO tollgate_tenants_tenants (id, name, created_at) VALUES (${tenant}, ${identity.name}, ${now})`
+        ),
+        statement(sql`INSERT INTO tollgate_tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
           VALUES (${account}, ${tenant}, 'owner', 'active', ${now}, ${now})`)
       ]
     })
@@ -147,10 +151,10 @@ const make = Effect.gen(function* () {
       postings: row.granted_at === null ? grants(row.id, row.home_tenant_id) : [],
       statements: [
         statement(
-          sql`UPDATE tenants_accounts SET email = ${email}, email_verified = 1,
+          sql`UPDATE tollgate_tenants_accounts SET email = ${email}, email_verified = 1,
             granted_at = coalesce(granted_at, ${grant > 0n ? now : null}), updated_at = ${now}
             WHERE id = ${row.id} AND email_verified = 0
-              AND NOT EXISTS (SELECT 1 FROM tenants_accounts WHERE email = ${email} AND email_verified = 1)
+              AND NOT EXISTS (SELECT 1 FROM tollgate_tenants_accounts WHERE email = ${email} AND email_verified = 1)
             RETURNING id`,
           1
         )
@@ -185,8 +189,8 @@ const make = Effect.gen(function* () {
 
   const find = Effect.fnUntraced(function* (account: AccountId) {
     const [row] = yield* sql<AccountRow & { readonly role: Account["role"]; readonly status: Account["status"] }>`
-      SELECT a.*, m.role, m.status FROM tenants_accounts a
-      JOIN tenants_memberships m ON m.account_id = a.id AND m.tenant_id = a.home_tenant_id
+      SELECT a.*, m.role, m.status FROM tollgate_tenants_accounts a
+      JOIN tollgate_tenants_memberships m ON m.account_id = a.id AND m.tenant_id = a.home_tenant_id
       WHERE a.id = ${account}`.pipe(Effect.orDie)
     return row ?? (yield* new AccountNotFound())
   })
@@ -205,7 +209,7 @@ const make = Effect.gen(function* () {
   const me = Effect.fn("Tenants.me")(function* (account: AccountId) {
     const row = yield* find(account)
     const [identity] = yield* sql<{ provider: string; subject: string; email: string }>`
-      SELECT provider, subject, email FROM tenants_identities WHERE account_id = ${account}
+      SELECT provider, subject, email FROM tollgate_tenants_identities WHERE account_id = ${account}
       ORDER BY provider LIMIT 1`.pipe(Effect.orDie)
     const waits = row.email_verified === 0 && grant > 0n
     const signup_grant = row.granted_at !== null ? "claimed" : waits ? "pending" : "none"
@@ -226,8 +230,8 @@ const make = Effect.gen(function* () {
 
   const account = Effect.fn("Tenants.account")(function* (viewer: AccountId, account: AccountId) {
     if (viewer === account) return shown(yield* find(account))
-    const [shared] = yield* sql`SELECT 1 FROM tenants_memberships a
-      JOIN tenants_memberships b ON b.tenant_id = a.tenant_id AND b.account_id = ${account} AND b.status = 'active'
+    const [shared] = yield* sql`SELECT 1 FROM tollgate_tenants_memberships a
+      JOIN tollgate_tenants_memberships b ON b.tenant_id = a.tenant_id AND b.account_id = ${account} AND b.status = 'active'
       WHERE a.account_id = ${viewer} AND a.status = 'active' LIMIT 1`.pipe(Effect.orDie)
     if (shared === undefined) return yield* new AccountNotFound()
     return shown(yield* find(account))
@@ -245,8 +249,8 @@ const make = Effect.gen(function* () {
       seats: number
     }>`SELECT m.tenant_id, t.name AS tenant_name, m.role, m.status, m.tenant_id = a.home_tenant_id AS is_home,
         coalesce(p.plan, ${noPlan.plan}) AS plan, p.status AS plan_status, coalesce(p.seats, ${noPlan.seats}) AS seats
-      FROM tenants_memberships m JOIN tenants_tenants t ON t.id = m.tenant_id JOIN tenants_accounts a ON a.id = m.account_id
-        LEFT JOIN tenants_plans p ON p.tenant_id = m.tenant_id
+      FROM tollgate_tenants_memberships m JOIN tollgate_tenants_tenants t ON t.id = m.tenant_id JOIN tollgate_tenants_accounts a ON a.id = m.account_id
+        LEFT JOIN tollgate_tenants_plans p ON p.tenant_id = m.tenant_id
       WHERE m.account_id = ${account} AND m.status <> 'removed'
       ORDER BY is_home DESC, m.created_at, m.tenant_id`.pipe(Effect.orDie)
     return rows.map(({ plan, plan_status, seats, ...row }) => ({
@@ -257,7 +261,7 @@ const make = Effect.gen(function* () {
   })
 
   const roleOf = (account: AccountId, tenant: TenantId) =>
-    sql<{ role: Role }>`SELECT role FROM tenants_memberships
+    sql<{ role: Role }>`SELECT role FROM tollgate_tenants_memberships
       WHERE account_id = ${account} AND tenant_id = ${tenant} AND status = 'active'`.pipe(
       Effect.orDie,
       Effect.map(([row]) => row?.role)
@@ -267,7 +271,9 @@ const make = Effect.gen(function* () {
     Effect.map(roleOf(account, tenant), (role) => role !== undefined)
 
   const verifiedEmail = (account: AccountId) =>
-    sql<{ email: string }>`SELECT email FROM tenants_accounts WHERE id = ${account} AND email_verified = 1`.pipe(
+    sql<{
+      email: string
+    }>`SELECT email FROM tollgate_tenants_accounts WHERE id = ${account} AND email_verified = 1`.pipe(
       Effect.orDie,
       Effect.map(([row]) => row?.email)
     )
@@ -278,7 +284,7 @@ const make = Effect.gen(function* () {
     )
 
   const nameOf = (tenant: TenantId) =>
-    sql<{ name: string }>`SELECT name FROM tenants_tenants WHERE id = ${tenant}`.pipe(
+    sql<{ name: string }>`SELECT name FROM tollgate_tenants_tenants WHERE id = ${tenant}`.pipe(
       Effect.orDie,
       Effect.map(([row]) => row?.name)
     )
@@ -287,19 +293,19 @@ const make = Effect.gen(function* () {
     const rows = yield* sql<Omit<Member, "is_home"> & { readonly is_home: number }>`
       SELECT a.id AS account_id, a.name, a.email, m.role, m.status, a.home_tenant_id = m.tenant_id AS is_home,
         m.created_at, m.updated_at
-      FROM tenants_memberships m JOIN tenants_accounts a ON a.id = m.account_id
+      FROM tollgate_tenants_memberships m JOIN tollgate_tenants_accounts a ON a.id = m.account_id
       WHERE m.tenant_id = ${tenant} AND m.status <> 'removed' ORDER BY m.created_at, m.account_id`
     return rows.map((row) => ({ ...row, is_home: row.is_home === 1 }))
   }, Effect.orDie)
 
   const named = (accounts: ReadonlyArray<AccountId>) =>
     Effect.orDie(
-      sql<Pick<Account, "id" | "name" | "email">>`SELECT id, name, email FROM tenants_accounts
+      sql<Pick<Account, "id" | "name" | "email">>`SELECT id, name, email FROM tollgate_tenants_accounts
         WHERE id IN (SELECT value FROM json_each(${JSON.stringify(accounts)}))`
     )
 
   const plan = (tenant: TenantId) =>
-    sql<Plan>`SELECT plan, status, seats FROM tenants_plans WHERE tenant_id = ${tenant}`.pipe(
+    sql<Plan>`SELECT plan, status, seats FROM tollgate_tenants_plans WHERE tenant_id = ${tenant}`.pipe(
       Effect.orDie,
       Effect.map(([row]) => row ?? noPlan)
     )
@@ -307,9 +313,9 @@ const make = Effect.gen(function* () {
   const setPlan = Effect.fn("Tenants.setPlan")(function* (tenant: TenantId, change: Partial<Plan>) {
     const now = yield* Clock.currentTimeMillis
     const unset = null
-    const set = sql`INSERT INTO tenants_plans (tenant_id, plan, status, seats, created_at, updated_at)
+    const set = sql`INSERT INTO tollgate_tenants_plans (tenant_id, plan, status, seats, created_at, updated_at)
       SELECT id, coalesce(${change.plan ?? unset}, 'team'), coalesce(${change.status ?? unset}, 'active'),
-        coalesce(${change.seats ?? unset}, ${seatsDefault}), ${now}, ${now} FROM tenants_tenants WHERE id = ${tenant}
+        coalesce(${change.seats ?? unset}, ${seatsDefault}), ${now}, ${now} FROM tollgate_tenants_tenants WHERE id = ${tenant}
       ON CONFLICT (tenant_id) DO UPDATE SET plan = coalesce(${change.plan ?? unset}, plan),
         status = coalesce(${change.status ?? unset}, status), seats = coalesce(${change.seats ?? unset}, seats),
         updated_at = excluded.updated_at

@@ -153,7 +153,7 @@ const make = Effect.gen(function* () {
 
   const select = Effect.fnUntraced(function* (condition: Fragment, limit = 1, offset = 0) {
     const rows = yield* sql<Omit<Row, "sender_name" | "sender_email">>`
-      SELECT ${columns} FROM transfers t WHERE ${condition} ORDER BY t.id DESC LIMIT ${limit} OFFSET ${offset}`
+      SELECT ${columns} FROM tollgate_transfers t WHERE ${condition} ORDER BY t.id DESC LIMIT ${limit} OFFSET ${offset}`
     const senders = yield* tenants.named([...new Set(rows.map(({ sender_account_id }) => sender_account_id))])
     return rows.map((row): Row => {
       const sender = senders.find(({ id }) => id === row.sender_account_id)
@@ -168,7 +168,9 @@ const make = Effect.gen(function* () {
   const page = Effect.fnUntraced(function* (condition: Fragment, { status, ...page }: TransferQuery) {
     yield* sweep
     const wanted = status === undefined ? condition : sql`${condition} AND t.status = ${status}`
-    const [counted] = yield* Effect.orDie(sql<{ n: number }>`SELECT count(*) AS n FROM transfers t WHERE ${wanted}`)
+    const [counted] = yield* Effect.orDie(
+      sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_transfers t WHERE ${wanted}`
+    )
     const rows = yield* select(wanted, page.per_page, (page.page - 1) * page.per_page)
     return paginated(page, counted?.n ?? 0, rows.map(shown))
   })
@@ -213,7 +215,7 @@ const make = Effect.gen(function* () {
       ],
       statements: [
         statement(
-          sql`UPDATE transfers SET status = ${moves[move].to}, recipient_account_id = ${bound}, updated_at = ${now},
+          sql`UPDATE tollgate_transfers SET status = ${moves[move].to}, recipient_account_id = ${bound}, updated_at = ${now},
             ended_at = ${now} WHERE id = ${row.id} AND status = 'pending' AND ${inTime} RETURNING id`,
           1
         ),
@@ -268,7 +270,7 @@ const make = Effect.gen(function* () {
     yield* sweep
     const [next] = yield* sql<{
       at: number | null
-    }>`SELECT min(expires_at) AS at FROM transfers WHERE status = 'pending'`
+    }>`SELECT min(expires_at) AS at FROM tollgate_transfers WHERE status = 'pending'`
     if (next?.at == null) return yield* Queue.take(bell)
     const wait = next.at - (yield* Clock.currentTimeMillis)
     if (wait > 0) yield* Effect.sleep(wait)
@@ -339,7 +341,7 @@ const make = Effect.gen(function* () {
         ],
         statements: [
           statement(
-            sql`INSERT INTO transfers ${sql.insert({
+            sql`INSERT INTO tollgate_transfers ${sql.insert({
               id,
               billing_account_id,
               sender_account_id: caller.account_id,
@@ -446,7 +448,7 @@ const make = Effect.gen(function* () {
     )
     const done = submit([
       statement(
-        sql`UPDATE transfers SET token_hash = ${secret.hash("transfer_invite", token)}, letters = letters + 1,
+        sql`UPDATE tollgate_transfers SET token_hash = ${secret.hash("transfer_invite", token)}, letters = letters + 1,
           resent_at = ${at}, last_sent_at = ${at}, updated_at = ${at}
           WHERE id = ${id} AND status = 'pending' AND letters = ${row.letters} RETURNING id`,
         1
@@ -532,7 +534,7 @@ const make = Effect.gen(function* () {
     const at = yield* Clock.currentTimeMillis
     const done = submit([
       statement(
-        sql`UPDATE transfers SET recipient_account_id = ${account}, updated_at = ${at}
+        sql`UPDATE tollgate_transfers SET recipient_account_id = ${account}, updated_at = ${at}
           WHERE id = ${row.id} AND status = 'pending' RETURNING id`,
         1
       )

@@ -53,7 +53,7 @@ const make = Effect.gen(function* () {
           completion_tokens, units, CAST(cost AS TEXT) AS cost, CAST(uncollected AS TEXT) AS uncollected,
           CAST(reserved AS TEXT) AS reserved, billing_account_id, billing_source_tenant_id, billing_source_kind,
           billing_source_why, price
-        FROM usage_records WHERE id = ${usage_id}`
+        FROM tollgate_usage_records WHERE id = ${usage_id}`
     )
     if (
       row === undefined ||

@@ -37,9 +37,9 @@ const breathe = Effect.async<void>((resume) => {
 })
 
 export const make = (sql: SqlClient) => {
-  /** `usage_records r`, those of the range: through the buckets, since the index begins with them. */
-  const among = (tenant: string, { from, to }: Range): Fragment => sql`usage_buckets b
-    CROSS JOIN usage_records r ON ${inBucket} AND r.tenant_id = b.tenant_id AND r.number >= ${from} AND r.number < ${to}
+  /** `tollgate_usage_records r`, those of the range: through the buckets, since the index begins with them. */
+  const among = (tenant: string, { from, to }: Range): Fragment => sql`tollgate_usage_buckets b
+    CROSS JOIN tollgate_usage_records r ON ${inBucket} AND r.tenant_id = b.tenant_id AND r.number >= ${from} AND r.number < ${to}
     WHERE b.tenant_id = ${tenant} AND b.first_number < ${to} AND b.last_number >= ${from}`
 
   // The expression is the index's own, to the letter, and `+` takes the column's affinity from the bucket: without either,
@@ -51,12 +51,12 @@ export const make = (sql: SqlClient) => {
     const [place] = yield* sql<{ readonly number: number }>`
       WITH RECURSIVE search (bucket, low, high) AS (
         SELECT * FROM (
-          SELECT bucket, first_number, last_number + 1 FROM usage_buckets
+          SELECT bucket, first_number, last_number + 1 FROM tollgate_usage_buckets
           WHERE tenant_id = ${tenant} AND first_at < ${at} ORDER BY bucket DESC LIMIT 1
         )
         UNION ALL
         SELECT b.bucket, iif(r.at < ${at}, r.number + 1, b.low), iif(r.at < ${at}, b.high, r.number)
-        FROM search b CROSS JOIN usage_records r
+        FROM search b CROSS JOIN tollgate_usage_records r
           ON ${inBucket} AND r.tenant_id = ${tenant} AND r.number = (b.low + b.high) / 2
         WHERE b.low < b.high
       )
@@ -66,7 +66,7 @@ export const make = (sql: SqlClient) => {
 
   const count = (tenant: string): Effect.Effect<number, SqlError> =>
     Effect.map(
-      sql<{ readonly records: number }>`SELECT records FROM usage_counters WHERE tenant_id = ${tenant}`,
+      sql<{ readonly records: number }>`SELECT records FROM tollgate_usage_counters WHERE tenant_id = ${tenant}`,
       ([row]) => row?.records ?? 0
     )
 
@@ -79,7 +79,7 @@ export const make = (sql: SqlClient) => {
   /** When the tenant's latest record was made; undefined before its first. */
   const latest = (tenant: string): Effect.Effect<number | undefined, SqlError> =>
     Effect.map(
-      sql<{ readonly at: number }>`SELECT last_at AS at FROM usage_buckets
+      sql<{ readonly at: number }>`SELECT last_at AS at FROM tollgate_usage_buckets
         WHERE tenant_id = ${tenant} ORDER BY bucket DESC LIMIT 1`,
       ([row]) => row?.at
     )

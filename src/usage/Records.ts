@@ -97,7 +97,7 @@ const make = Effect.gen(function* () {
         })
       })
       const shown = best.slice(skipped, skipped + per_page)
-      const rows = yield* sql<RecordRow>`SELECT ${sql.literal(recordSelection)} FROM usage_records r
+      const rows = yield* sql<RecordRow>`SELECT ${sql.literal(recordSelection)} FROM tollgate_usage_records r
         WHERE r.seq IN (SELECT value FROM json_each(${JSON.stringify(shown.map(({ seq }) => seq))}))`
       const bySeq = new Map(rows.map((row) => [row.seq, row]))
       return {

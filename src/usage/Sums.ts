@@ -82,7 +82,7 @@ const make = Effect.gen(function* () {
   const sumsOf = Effect.fnUntraced(function* ({ account_id, tenant_id }: CallerOf, { end, grain, start }: Part) {
     if (grain !== null) {
       return yield* sql<SumRow>`SELECT model, endpoint, SUM(requests) AS requests, ${sql.literal(sumSelection)}
-        FROM usage_by_caller WHERE tenant_id = ${tenant_id} AND account_id = ${account_id} AND grain = ${grain}
+        FROM tollgate_usage_by_caller WHERE tenant_id = ${tenant_id} AND account_id = ${account_id} AND grain = ${grain}
           AND start >= ${start} AND start < ${end}
         GROUP BY model, endpoint`
     }
@@ -104,7 +104,7 @@ const make = Effect.gen(function* () {
     const rows = yield* Effect.orDie(
       sql<PointRow>`SELECT ${sql.literal(periodOf[by])} AS timestamp, SUM(requests) AS requests,
           SUM(units) AS units, ${sql.literal(sumSelection)}
-        FROM usage_by_tenant WHERE tenant_id = ${tenant} AND start >= ${start} AND start < ${end}
+        FROM tollgate_usage_by_tenant WHERE tenant_id = ${tenant} AND start >= ${start} AND start < ${end}
           ${only("application_id", filter.application_id)} ${only("usage_type", filter.usage_type)}
           ${only("provider", filter.provider)}
         GROUP BY 1 ORDER BY 1`
@@ -118,7 +118,7 @@ const make = Effect.gen(function* () {
     const rows = yield* Effect.orDie(
       sql<PayerRow>`SELECT billing_account_id, billing_source_kind AS kind, SUM(requests) AS requests,
           SUM(prompt_tokens + completion_tokens) AS tokens, CAST(SUM(cost) AS TEXT) AS cost
-        FROM usage_by_payer WHERE account_id = ${account} AND start >= ${start} AND start < ${end}
+        FROM tollgate_usage_by_payer WHERE account_id = ${account} AND start >= ${start} AND start < ${end}
         GROUP BY 1, 2 ORDER BY SUM(cost) DESC, 1, 2`
     )
     const sources = rows.map((row) => ({
@@ -141,7 +141,7 @@ const make = Effect.gen(function* () {
     const rows = yield* Effect.orDie(
       sql<PointRow & { readonly account_id: AccountId }>`SELECT ${sql.literal(periodOf[by])} AS timestamp, account_id,
           SUM(requests) AS requests, SUM(units) AS units, ${sql.literal(sumSelection)}
-        FROM usage_by_payer
+        FROM tollgate_usage_by_payer
         WHERE billing_account_id = ${billingAccountOf(tenant)} AND start >= ${start} AND start < ${end}
         GROUP BY 1, 2 ORDER BY 1, 2`
     )

@@ -159,7 +159,7 @@ describe("a credential", () => {
       yield* read(there)
       yield* ask("DELETE", `/v1/tenants/${ada.tenant_id}/applications/${here.id}`, { token: ada.token })
       expect(yield* Effect.flip(read(here))).toMatchObject({ _tag: "InvalidKey" })
-      yield* World.sql("DELETE FROM tenants_applications WHERE id = ?", [there.id])
+      yield* World.sql("DELETE FROM tollgate_tenants_applications WHERE id = ?", [there.id])
       yield* read(there)
       yield* TestClock.adjust("1 minute")
       expect(yield* Effect.flip(read(there))).toMatchObject({ _tag: "InvalidKey" })
@@ -176,7 +176,7 @@ describe("a credential", () => {
       const used = Effect.map(record, ({ body }) => body.result.last_used_at as string | null)
       expect(yield* used).toBe(null)
       yield* World.sql("CREATE TABLE noted (id TEXT)")
-      yield* World.sql(`CREATE TRIGGER note AFTER UPDATE OF last_used_at ON tenants_applications
+      yield* World.sql(`CREATE TRIGGER note AFTER UPDATE OF last_used_at ON tollgate_tenants_applications
         BEGIN INSERT INTO noted VALUES (new.id); END`)
       const noted = World.sql<{ n: number }>("SELECT count(*) AS n FROM noted").pipe(Effect.map(([row]) => row!.n))
       const calls = Effect.all(

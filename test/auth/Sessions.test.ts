@@ -74,7 +74,7 @@ describe("signing in", () => {
         const stranger = yield* sign({ ...claimsOf("ada@example.com"), aud: "nobody" })
         expect(yield* at({ client_id, id_token: stranger })).toMatchObject({ status: 401 })
       }
-      expect(yield* World.sql("SELECT * FROM tenants_accounts")).toEqual([])
+      expect(yield* World.sql("SELECT * FROM tollgate_tenants_accounts")).toEqual([])
     })
   )
 })

@@ -34,7 +34,7 @@ describe("signing keys", () => {
   scene(
     "are one key when many start at once",
     Effect.gen(function* () {
-      yield* World.sql("DELETE FROM auth_signing_keys")
+      yield* World.sql("DELETE FROM tollgate_auth_signing_keys")
       const started = yield* Effect.all(
         Array.from({ length: 5 }, () => restarted(Effect.map(SigningKeys, ({ current }) => current().kid))),
         { concurrency: "unbounded" }
@@ -52,8 +52,7 @@ describe("signing keys", () => {
       const jwk = { ...(yield* Effect.promise(() => exportJWK(publicKey))), kid: "newer", alg: "ES256", use: "sig" }
       const { seal } = yield* DeploymentSecret.DeploymentSecret
       const sealed = yield* seal(JSON.stringify(yield* Effect.promise(() => exportJWK(privateKey))))
-      yield* TestClock.adjust("1 second")
-      yield* World.sql("INSERT INTO auth_signing_keys (kid, public, sealed, created_at) VALUES (?, ?, ?, ?)", [
+      yield* World.sql("INSERT INTO tollgate_auth_signing_keys (kid, public, sealed, created_at) VALUES (?, ?, ?, ?)", [
         "newer",
         JSON.stringify(jwk),
         sealed,
@@ -99,7 +98,7 @@ describe("the database", () => {
       const tables = yield* World.sql<{ name: string }>("SELECT name FROM sqlite_schema WHERE type = 'table'")
       const rows = yield* Effect.forEach(tables, ({ name }) => World.sql(`SELECT * FROM "${name}"`))
       const everything = JSON.stringify(rows)
-      const [key] = yield* World.sql<{ sealed: string }>("SELECT sealed FROM auth_signing_keys")
+      const [key] = yield* World.sql<{ sealed: string }>("SELECT sealed FROM tollgate_auth_signing_keys")
       const { d } = JSON.parse(yield* unseal(key!.sealed)) as { readonly d: string }
       const secrets = [
         api_key,

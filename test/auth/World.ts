@@ -185,7 +185,7 @@ export const sql = <A extends object>(text: string, params: ReadonlyArray<string
 /** Makes an account an active member of another's tenant. */
 export const join = (account: string, tenant: string, status = "active", role = "member") =>
   sql(
-    `INSERT INTO tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
+    `INSERT INTO tollgate_tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
       VALUES (?, ?, ?, ?, 1, 1) ON CONFLICT (account_id, tenant_id) DO UPDATE SET status = excluded.status`,
     [account, tenant, role, status]
   )

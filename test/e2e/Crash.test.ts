@@ -87,11 +87,15 @@ describe("a process that is killed", () => {
       service = await start({ folder })
       const db = new Sqlite(`${folder}/tollgate.db`, { readonly: true })
       const charged = db
-        .prepare("SELECT prompt_tokens AS words, count(*) AS times FROM usage_records WHERE success = 1 GROUP BY 1")
+        .prepare(
+          "SELECT prompt_tokens AS words, count(*) AS times FROM tollgate_usage_records WHERE success = 1 GROUP BY 1"
+        )
         .all() as ReadonlyArray<{ words: number; times: number }>
-      const left = db.prepare("SELECT count(*) AS n FROM ledger_reservations").get() as { n: number }
-      const reserved = db.prepare("SELECT sum(reserved) AS n FROM ledger_accounts").get() as { n: number }
-      const kept = db.prepare("SELECT idempotency_key AS key, id, status FROM transfers").all() as ReadonlyArray<{
+      const left = db.prepare("SELECT count(*) AS n FROM tollgate_ledger_reservations").get() as { n: number }
+      const reserved = db.prepare("SELECT sum(reserved) AS n FROM tollgate_ledger_accounts").get() as { n: number }
+      const kept = db
+        .prepare("SELECT idempotency_key AS key, id, status FROM tollgate_transfers")
+        .all() as ReadonlyArray<{
         key: string
         id: string
         status: string

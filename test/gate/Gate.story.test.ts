@@ -114,14 +114,14 @@ const tell = (credit: bigint, calls: ReadonlyArray<Call>) =>
     const admitted = yield* Effect.forEach(calls, make, { concurrency: "unbounded" })
     // Those that go on are done when nothing is reserved any more; `verify` would name what is left.
     for (;;) {
-      const [open] = yield* sql<{ n: number }>`SELECT count(*) AS n FROM ledger_reservations`
+      const [open] = yield* sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_ledger_reservations`
       if (open!.n === 0) break
       yield* Effect.sleep(1)
     }
     const [account] = yield* sql<{ balance: number; reserved: number }>`
-      SELECT giftable + granted AS balance, reserved FROM ledger_accounts`
+      SELECT giftable + granted AS balance, reserved FROM tollgate_ledger_accounts`
     const records = yield* sql<{ cost: number; success: number; uncollected: number }>`
-      SELECT cost, success, uncollected FROM usage_records`
+      SELECT cost, success, uncollected FROM tollgate_usage_records`
     return { admitted, account: account!, records, findings: yield* verify }
   })
 

@@ -155,9 +155,9 @@ describe("a batch", () => {
       "AlreadySettled",
       "Reserved"
     ])
-    expect(rows("SELECT giftable, reserved, entries FROM ledger_accounts")).toEqual([[8, 8, 2]])
-    expect(rows("SELECT id FROM ledger_reservations")).toEqual([["call_2"]])
-    expect(rows("SELECT number, balance FROM ledger_entries ORDER BY seq")).toEqual([
+    expect(rows("SELECT giftable, reserved, entries FROM tollgate_ledger_accounts")).toEqual([[8, 8, 2]])
+    expect(rows("SELECT id FROM tollgate_ledger_reservations")).toEqual([["call_2"]])
+    expect(rows("SELECT number, balance FROM tollgate_ledger_entries ORDER BY seq")).toEqual([
       [1, 10],
       [2, 8]
     ])
@@ -166,8 +166,8 @@ describe("a batch", () => {
   it("writes no reservation of a call that begins and ends in it", () => {
     run(noon, of(open("ada"), credit("ada", 10n)))
     run(noon, of(reserve("call_1", "ada", 5n)), of(settle("call_1", 5n)))
-    expect(asked.some((one) => one._tag === "Insert" && one.table === "ledger_reservations")).toBe(false)
-    expect(rows("SELECT id, cost FROM usage_records")).toEqual([["use_1", 5]])
+    expect(asked.some((one) => one._tag === "Insert" && one.table === "tollgate_ledger_reservations")).toBe(false)
+    expect(rows("SELECT id, cost FROM tollgate_usage_records")).toEqual([["use_1", 5]])
   })
 })
 
@@ -181,7 +181,7 @@ describe("statements beside the postings", () => {
     )
     expect(tags(outcomes)).toEqual(["Opened", "Conflict", "Opened"])
     expect(outcomes[1]).toEqual({ _tag: "Refused", refusal: { _tag: "Conflict", statement: 1 } })
-    expect(rows("SELECT id FROM ledger_accounts ORDER BY id")).toEqual([["ada"], ["cyd"]])
+    expect(rows("SELECT id FROM tollgate_ledger_accounts ORDER BY id")).toEqual([["ada"], ["cyd"]])
     expect(rows("SELECT id FROM beside ORDER BY id")).toEqual([["four"], ["one"]])
   })
 
@@ -225,9 +225,9 @@ describe("time", () => {
     run(noon - 2 * day, of(reserve("call_1", "ada", 0n)))
     run(noon - 2 * day, of(settle("call_1", 0n)))
     run(noon + 1, of(credit("ada", 1n)))
-    expect(rows("SELECT at FROM ledger_entries ORDER BY seq")).toEqual([[noon], [noon], [noon + 1]])
-    expect(rows("SELECT at FROM usage_records")).toEqual([[noon]])
-    expect(rows("SELECT at FROM ledger_reservations")).toEqual([])
+    expect(rows("SELECT at FROM tollgate_ledger_entries ORDER BY seq")).toEqual([[noon], [noon], [noon + 1]])
+    expect(rows("SELECT at FROM tollgate_usage_records")).toEqual([[noon]])
+    expect(rows("SELECT at FROM tollgate_ledger_reservations")).toEqual([])
   })
 
   it("puts a call under the day and the hour in which it ended", () => {
@@ -240,17 +240,17 @@ describe("time", () => {
     ends("call_1", midnight - 1)
     ends("call_2", midnight)
     ends("call_3", midnight + 1)
-    expect(rows("SELECT start, requests, cost, units FROM usage_by_tenant ORDER BY start")).toEqual([
+    expect(rows("SELECT start, requests, cost, units FROM tollgate_usage_by_tenant ORDER BY start")).toEqual([
       [midnight - day, 1, 5, 0.5],
       [midnight, 2, 10, 1]
     ])
-    expect(rows("SELECT grain, start, requests FROM usage_by_caller ORDER BY grain, start")).toEqual([
+    expect(rows("SELECT grain, start, requests FROM tollgate_usage_by_caller ORDER BY grain, start")).toEqual([
       [day / 24, midnight - day / 24, 1],
       [day / 24, midnight, 2],
       [day, midnight - day, 1],
       [day, midnight, 2]
     ])
-    expect(rows("SELECT start, requests FROM usage_by_payer ORDER BY start")).toEqual([
+    expect(rows("SELECT start, requests FROM tollgate_usage_by_payer ORDER BY start")).toEqual([
       [midnight - day, 1],
       [midnight, 2]
     ])
@@ -263,7 +263,7 @@ describe("buckets", () => {
   it("say where rows are, also where one batch fills the rest of one and begins the next", () => {
     run(noon, of(open("ada")), of(open("bob")))
     // Others' rows, up to three before the end of the first bucket.
-    db.prepare("INSERT INTO ledger_entries VALUES (?, 'eve', 1, 'credit', 1, 1, 1, 'admin', '', '', ?)").run(
+    db.prepare("INSERT INTO tollgate_ledger_entries VALUES (?, 'eve', 1, 'credit', 1, 1, 1, 'admin', '', '', ?)").run(
       size - 4,
       noon
     )
@@ -276,7 +276,9 @@ describe("buckets", () => {
       of(credit("ada", 1n))
     )
     run(noon, of(credit("bob", 1n)), of(credit("ada", 1n)))
-    expect(rows("SELECT seq, billing_account_id, number FROM ledger_entries WHERE seq > 65532 ORDER BY seq")).toEqual([
+    expect(
+      rows("SELECT seq, billing_account_id, number FROM tollgate_ledger_entries WHERE seq > 65532 ORDER BY seq")
+    ).toEqual([
       [size - 3, "ada", 1],
       [size - 2, "ada", 2],
       [size - 1, "bob", 1],
@@ -285,7 +287,7 @@ describe("buckets", () => {
       [size + 2, "bob", 2],
       [size + 3, "ada", 5]
     ])
-    expect(rows("SELECT * FROM ledger_buckets ORDER BY billing_account_id, bucket")).toEqual([
+    expect(rows("SELECT * FROM tollgate_ledger_buckets ORDER BY billing_account_id, bucket")).toEqual([
       ["ada", 0, 1, 2],
       ["ada", 1, 3, 5],
       ["bob", 0, 1, 1],

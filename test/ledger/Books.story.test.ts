@@ -398,29 +398,31 @@ const written =
         purses: (
           await rows(
             `SELECT id, status, CAST(giftable AS TEXT) giftable, CAST(granted AS TEXT) granted,
-             CAST(reserved AS TEXT) reserved, funded, entries FROM ledger_accounts`
+             CAST(reserved AS TEXT) reserved, funded, entries FROM tollgate_ledger_accounts`
           )
         ).map((row) => purseTold(row as unknown as PurseTold)),
         moves: await told(
           `SELECT printf('%s #%d: %d (%s) leaves %d, %d to give, at %s', billing_account_id, number,
            CASE type WHEN 'credit' THEN amount ELSE -amount END, COALESCE(source, 'charge'), balance, giftable,
-           ${time("at")}) told FROM ledger_entries ORDER BY seq`
+           ${time("at")}) told FROM tollgate_ledger_entries ORDER BY seq`
         ),
-        open: await told(`SELECT printf('%s: %d of %s', id, amount, billing_account_id) told FROM ledger_reservations`),
+        open: await told(
+          `SELECT printf('%s: %d of %s', id, amount, billing_account_id) told FROM tollgate_ledger_reservations`
+        ),
         ended: (
           await rows(
             `SELECT *, CAST(cost AS TEXT) cost, CAST(uncollected AS TEXT) uncollected, CAST(reserved AS TEXT) reserved
-           FROM usage_records ORDER BY seq`
+           FROM tollgate_usage_records ORDER BY seq`
           )
         ).map((row) => recordTold(row as unknown as UsageRecord))
       }),
       sums: async () => {
         const sums = "requests, successes, CAST(cost AS TEXT) cost, prompt_tokens, completion_tokens, units, latency_ms"
         const tables = [
-          `SELECT printf('tenant %s at %s on %s', tenant_id, provider, ${time("start")}) name, ${sums} FROM usage_by_tenant`,
-          `SELECT printf('caller %s %s in %d from %s', tenant_id, model, grain, ${time("start")}) name, ${sums} FROM usage_by_caller`,
+          `SELECT printf('tenant %s at %s on %s', tenant_id, provider, ${time("start")}) name, ${sums} FROM tollgate_usage_by_tenant`,
+          `SELECT printf('caller %s %s in %d from %s', tenant_id, model, grain, ${time("start")}) name, ${sums} FROM tollgate_usage_by_caller`,
           `SELECT printf('payer %s for %s by %s on %s', billing_account_id, account_id, billing_source_kind, ${time("start")}) name,
-           ${sums} FROM usage_by_payer`
+           ${sums} FROM tollgate_usage_by_payer`
         ]
         return [
           ...(await Promise.all(tables.map(rows))).flat().map((row) =>
@@ -433,11 +435,11 @@ const written =
             )
           ),
           ...(await told(
-            "SELECT printf('entries of %s: %d to %d', billing_account_id, first_number, last_number) told FROM ledger_buckets"
+            "SELECT printf('entries of %s: %d to %d', billing_account_id, first_number, last_number) told FROM tollgate_ledger_buckets"
           )),
           ...(await told(
             `SELECT printf('records of %s: %d to %d', tenant_id, first_number, records) told
-           FROM usage_buckets LEFT JOIN usage_counters USING (tenant_id) WHERE last_number IS records`
+           FROM tollgate_usage_buckets LEFT JOIN tollgate_usage_counters USING (tenant_id) WHERE last_number IS records`
           )),
           ...(await told("SELECT printf('%s is left', id) told FROM beside"))
         ].sort()

@@ -33,110 +33,144 @@ const change = (...statements: ReadonlyArray<string>) =>
 /** A transfer of 2 USD from acme to other, and its payments, as the books would write them. */
 const transfer = (payments: number): ReadonlyArray<string> => {
   const enter = (account: string, type: string, sign: string, source: string) => [
-    `UPDATE ledger_accounts SET giftable = giftable ${sign} 2000000000, entries = entries + 1 WHERE id = '${account}'`,
-    `INSERT INTO ledger_entries SELECT (SELECT MAX(seq) + 1 FROM ledger_entries), billing_account_id, number + 1, '${type}',
+    `UPDATE tollgate_ledger_accounts SET giftable = giftable ${sign} 2000000000, entries = entries + 1 WHERE id = '${account}'`,
+    `INSERT INTO tollgate_ledger_entries SELECT (SELECT MAX(seq) + 1 FROM tollgate_ledger_entries), billing_account_id, number + 1, '${type}',
         2000000000, balance ${sign} 2000000000, giftable ${sign} 2000000000, '${source}', 'trf_1', '', at + 999999999
-      FROM ledger_entries WHERE billing_account_id = '${account}' ORDER BY seq DESC LIMIT 1`,
-    `UPDATE ledger_buckets SET last_number = last_number + 1 WHERE billing_account_id = '${account}'`
+      FROM tollgate_ledger_entries WHERE billing_account_id = '${account}' ORDER BY seq DESC LIMIT 1`,
+    `UPDATE tollgate_ledger_buckets SET last_number = last_number + 1 WHERE billing_account_id = '${account}'`
   ]
   return [
-    `INSERT INTO transfers VALUES ('trf_1', 'bil_acme', 'acc_ada', 'x@example.com', NULL, 'gift', 2000000000, NULL, NULL,
+    `INSERT INTO tollgate_transfers VALUES ('trf_1', 'bil_acme', 'acc_ada', 'x@example.com', NULL, 'gift', 2000000000, NULL, NULL,
       '${payments === 0 ? "pending" : "accepted"}', 'hash', 'key', 'hash', 1, 1, 1, 1, 1, NULL, NULL)`,
     ...enter("bil_acme", "debit", "-", "transfer_escrow"),
-    "UPDATE ledger_accounts SET held = held + 2000000000 WHERE id = 'bil_acme'",
+    "UPDATE tollgate_ledger_accounts SET held = held + 2000000000 WHERE id = 'bil_acme'",
     ...Array.from({ length: payments }, () => [
       ...enter("bil_other", "credit", "+", "transfer_release"),
-      "UPDATE ledger_accounts SET held = held - 2000000000 WHERE id = 'bil_acme'"
+      "UPDATE tollgate_ledger_accounts SET held = held - 2000000000 WHERE id = 'bil_acme'"
     ]).flat()
   ]
 }
 
 /** What breaks each rule, and the rule that must notice. */
 const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArray<string>]> = [
-  ["balance is the sum of its entries", "UPDATE ledger_accounts SET giftable = giftable + 1"],
-  ["balance is the sum of its entries", "UPDATE ledger_entries SET amount = amount + 1 WHERE number = 2"],
-  ["balance is the sum of its entries", "DELETE FROM ledger_accounts WHERE id = 'bil_other'"],
-  ["balance is that of the last entry", "UPDATE ledger_accounts SET granted = granted + 1"],
+  ["balance is the sum of its entries", "UPDATE tollgate_ledger_accounts SET giftable = giftable + 1"],
+  ["balance is the sum of its entries", "UPDATE tollgate_ledger_entries SET amount = amount + 1 WHERE number = 2"],
+  ["balance is the sum of its entries", "DELETE FROM tollgate_ledger_accounts WHERE id = 'bil_other'"],
+  ["balance is that of the last entry", "UPDATE tollgate_ledger_accounts SET granted = granted + 1"],
   [
     "balance is that of the last entry",
-    "UPDATE ledger_entries SET balance = balance + 1 WHERE seq = (SELECT MAX(seq) FROM ledger_entries)"
+    "UPDATE tollgate_ledger_entries SET balance = balance + 1 WHERE seq = (SELECT MAX(seq) FROM tollgate_ledger_entries)"
   ],
   [
     "giftable credit is that of the last entry",
-    "UPDATE ledger_accounts SET giftable = giftable + 1, granted = granted - 1"
+    "UPDATE tollgate_ledger_accounts SET giftable = giftable + 1, granted = granted - 1"
   ],
-  ["nothing is below zero", "UPDATE ledger_accounts SET held = -1 WHERE id = 'bil_acme'"],
-  ["reserved is the sum of open reservations", "UPDATE ledger_accounts SET reserved = reserved + 1"],
-  ["reserved is the sum of open reservations", "UPDATE ledger_reservations SET amount = amount + 1"],
-  ["reserved is the sum of open reservations", "UPDATE ledger_reservations SET billing_account_id = 'bil_nobody'"],
-  ["reserved is within the balance", "UPDATE ledger_accounts SET reserved = giftable + granted + 1"],
-  ["funded is whether credit was bought or received", "UPDATE ledger_accounts SET funded = 0 WHERE id = 'bil_acme'"],
-  ["funded is whether credit was bought or received", "UPDATE ledger_entries SET source = 'admin' WHERE number = 1"],
-  ["held is what waits in escrow", "UPDATE ledger_accounts SET held = held + 1"],
-  ["held is what waits in escrow", ...transfer(0), "UPDATE ledger_accounts SET held = 0"],
-  ["credit is neither made nor lost", "UPDATE ledger_accounts SET giftable = giftable + 1 WHERE id = 'bil_acme'"],
-  ["credit is neither made nor lost", ...transfer(1), "UPDATE ledger_accounts SET held = 1 WHERE id = 'bil_acme'"],
-  ["entries are numbered without a gap", "UPDATE ledger_entries SET number = number + 100 WHERE seq = 4"],
-  ["entries are counted", "UPDATE ledger_accounts SET entries = entries + 1"],
-  ["each balance follows from the one before", "UPDATE ledger_entries SET balance = balance + 1 WHERE number = 2"],
+  ["nothing is below zero", "UPDATE tollgate_ledger_accounts SET held = -1 WHERE id = 'bil_acme'"],
+  ["reserved is the sum of open reservations", "UPDATE tollgate_ledger_accounts SET reserved = reserved + 1"],
+  ["reserved is the sum of open reservations", "UPDATE tollgate_ledger_reservations SET amount = amount + 1"],
+  [
+    "reserved is the sum of open reservations",
+    "UPDATE tollgate_ledger_reservations SET billing_account_id = 'bil_nobody'"
+  ],
+  ["reserved is within the balance", "UPDATE tollgate_ledger_accounts SET reserved = giftable + granted + 1"],
+  [
+    "funded is whether credit was bought or received",
+    "UPDATE tollgate_ledger_accounts SET funded = 0 WHERE id = 'bil_acme'"
+  ],
+  [
+    "funded is whether credit was bought or received",
+    "UPDATE tollgate_ledger_entries SET source = 'admin' WHERE number = 1"
+  ],
+  ["held is what waits in escrow", "UPDATE tollgate_ledger_accounts SET held = held + 1"],
+  ["held is what waits in escrow", ...transfer(0), "UPDATE tollgate_ledger_accounts SET held = 0"],
+  [
+    "credit is neither made nor lost",
+    "UPDATE tollgate_ledger_accounts SET giftable = giftable + 1 WHERE id = 'bil_acme'"
+  ],
+  [
+    "credit is neither made nor lost",
+    ...transfer(1),
+    "UPDATE tollgate_ledger_accounts SET held = 1 WHERE id = 'bil_acme'"
+  ],
+  ["entries are numbered without a gap", "UPDATE tollgate_ledger_entries SET number = number + 100 WHERE seq = 4"],
+  ["entries are counted", "UPDATE tollgate_ledger_accounts SET entries = entries + 1"],
+  [
+    "each balance follows from the one before",
+    "UPDATE tollgate_ledger_entries SET balance = balance + 1 WHERE number = 2"
+  ],
   [
     "each giftable part follows from the one before",
-    "UPDATE ledger_entries SET giftable = giftable - 1 WHERE number = 2"
+    "UPDATE tollgate_ledger_entries SET giftable = giftable - 1 WHERE number = 2"
   ],
-  ["giftable credit is part of the balance", "UPDATE ledger_entries SET giftable = balance + 1 WHERE number = 2"],
-  ["a source fits its direction", "UPDATE ledger_entries SET source = NULL WHERE number = 1"],
-  ["a source fits its direction", "UPDATE ledger_entries SET source = 'admin' WHERE type = 'debit'"],
+  [
+    "giftable credit is part of the balance",
+    "UPDATE tollgate_ledger_entries SET giftable = balance + 1 WHERE number = 2"
+  ],
+  ["a source fits its direction", "UPDATE tollgate_ledger_entries SET source = NULL WHERE number = 1"],
+  ["a source fits its direction", "UPDATE tollgate_ledger_entries SET source = 'admin' WHERE type = 'debit'"],
   ["a transfer pays out once", ...transfer(2)],
   [
     "a transfer pays out once",
     ...transfer(1),
-    "UPDATE ledger_entries SET amount = 1 WHERE source = 'transfer_release'"
+    "UPDATE tollgate_ledger_entries SET amount = 1 WHERE source = 'transfer_release'"
   ],
   [
     "a transfer pays out once",
     ...transfer(1),
-    "UPDATE ledger_entries SET reference_id = 'trf_2' WHERE source = 'transfer_release'"
+    "UPDATE tollgate_ledger_entries SET reference_id = 'trf_2' WHERE source = 'transfer_release'"
   ],
-  ["held credit is that of the pending transfers", ...transfer(0), "UPDATE transfers SET status = 'declined'"],
-  ["held credit is that of the pending transfers", ...transfer(0), "DELETE FROM transfers"],
-  ["a transfer's entries are those of its state", ...transfer(1), "UPDATE transfers SET status = 'declined'"],
-  ["a transfer's entries are those of its state", ...transfer(1), "UPDATE transfers SET amount = amount + 1"],
-  ["entries are in the order of time", "UPDATE ledger_entries SET at = at - 1 WHERE seq = 3"],
-  ["ledger_buckets says where entries are", "UPDATE ledger_buckets SET last_number = last_number + 1"],
-  ["ledger_buckets says where entries are", "UPDATE ledger_buckets SET bucket = bucket + 1"],
-  ["a call is recorded once", "DROP INDEX usage_records_id", "UPDATE usage_records SET id = 'use_1'"],
+  ["held credit is that of the pending transfers", ...transfer(0), "UPDATE tollgate_transfers SET status = 'declined'"],
+  ["held credit is that of the pending transfers", ...transfer(0), "DELETE FROM tollgate_transfers"],
+  ["a transfer's entries are those of its state", ...transfer(1), "UPDATE tollgate_transfers SET status = 'declined'"],
+  ["a transfer's entries are those of its state", ...transfer(1), "UPDATE tollgate_transfers SET amount = amount + 1"],
+  ["entries are in the order of time", "UPDATE tollgate_ledger_entries SET at = at - 1 WHERE seq = 3"],
+  [
+    "tollgate_ledger_buckets says where entries are",
+    "UPDATE tollgate_ledger_buckets SET last_number = last_number + 1"
+  ],
+  ["tollgate_ledger_buckets says where entries are", "UPDATE tollgate_ledger_buckets SET bucket = bucket + 1"],
+  ["a call is recorded once", "DROP INDEX tollgate_usage_records_id", "UPDATE tollgate_usage_records SET id = 'use_1'"],
   [
     "a call is either open or recorded",
-    "UPDATE usage_records SET id = (SELECT replace(id, 'call_', 'use_') FROM ledger_reservations) WHERE seq = 1"
+    "UPDATE tollgate_usage_records SET id = (SELECT replace(id, 'call_', 'use_') FROM tollgate_ledger_reservations) WHERE seq = 1"
   ],
-  ["a cost has one debit", "UPDATE usage_records SET cost = cost + 1 WHERE seq = 1"],
-  ["a cost has one debit", "UPDATE usage_records SET cost = 0 WHERE seq = 1"],
-  ["a cost has one debit", "UPDATE usage_records SET billing_account_id = 'bil_other' WHERE seq = 1"],
+  ["a cost has one debit", "UPDATE tollgate_usage_records SET cost = cost + 1 WHERE seq = 1"],
+  ["a cost has one debit", "UPDATE tollgate_usage_records SET cost = 0 WHERE seq = 1"],
+  ["a cost has one debit", "UPDATE tollgate_usage_records SET billing_account_id = 'bil_other' WHERE seq = 1"],
   [
     "a cost has one debit",
-    "UPDATE ledger_entries SET reference_id = (SELECT id FROM usage_records WHERE seq = 1) WHERE type = 'debit'"
+    "UPDATE tollgate_ledger_entries SET reference_id = (SELECT id FROM tollgate_usage_records WHERE seq = 1) WHERE type = 'debit'"
   ],
-  ["a debit has one cost", "UPDATE ledger_entries SET reference_id = 'use_none' WHERE type = 'debit' AND number = 3"],
+  [
+    "a debit has one cost",
+    "UPDATE tollgate_ledger_entries SET reference_id = 'use_none' WHERE type = 'debit' AND number = 3"
+  ],
   [
     "the payer is an account of its tenant",
-    "UPDATE usage_records SET billing_source_tenant_id = 'ten_x' WHERE seq = 1"
+    "UPDATE tollgate_usage_records SET billing_source_tenant_id = 'ten_x' WHERE seq = 1"
   ],
-  ["records are numbered without a gap", "UPDATE usage_records SET number = number + 100 WHERE seq = 2"],
-  ["records are in the order of time", "UPDATE usage_records SET at = at - 1 WHERE seq = 3"],
-  ["usage_counters counts records", "UPDATE usage_counters SET records = records + 1"],
-  ["usage_counters counts records", "DELETE FROM usage_counters"],
-  ["usage_buckets says where records are", "UPDATE usage_buckets SET first_number = 0"],
-  ["usage_buckets says where records are", "UPDATE usage_buckets SET last_at = last_at + 1"],
-  ["usage_buckets says where records are", "DELETE FROM usage_buckets"],
-  ["usage_by_tenant sums the records", "UPDATE usage_by_tenant SET requests = requests + 1"],
-  ["usage_by_tenant sums the records", "UPDATE usage_by_tenant SET units = units + 0.001"],
-  ["usage_by_tenant sums the records", "DELETE FROM usage_by_tenant WHERE usage_type = 'tool'"],
-  ["usage_by_caller sums the records", "UPDATE usage_by_caller SET cost = cost + 1 WHERE grain = 3600000"],
-  ["usage_by_caller sums the records", "UPDATE usage_by_caller SET successes = 0 WHERE grain = 86400000"],
-  ["usage_by_payer sums the records", "UPDATE usage_by_payer SET latency_ms = latency_ms + 1"],
+  ["records are numbered without a gap", "UPDATE tollgate_usage_records SET number = number + 100 WHERE seq = 2"],
+  ["records are in the order of time", "UPDATE tollgate_usage_records SET at = at - 1 WHERE seq = 3"],
+  ["tollgate_usage_counters counts records", "UPDATE tollgate_usage_counters SET records = records + 1"],
+  ["tollgate_usage_counters counts records", "DELETE FROM tollgate_usage_counters"],
+  ["tollgate_usage_buckets says where records are", "UPDATE tollgate_usage_buckets SET first_number = 0"],
+  ["tollgate_usage_buckets says where records are", "UPDATE tollgate_usage_buckets SET last_at = last_at + 1"],
+  ["tollgate_usage_buckets says where records are", "DELETE FROM tollgate_usage_buckets"],
+  ["tollgate_usage_by_tenant sums the records", "UPDATE tollgate_usage_by_tenant SET requests = requests + 1"],
+  ["tollgate_usage_by_tenant sums the records", "UPDATE tollgate_usage_by_tenant SET units = units + 0.001"],
+  ["tollgate_usage_by_tenant sums the records", "DELETE FROM tollgate_usage_by_tenant WHERE usage_type = 'tool'"],
   [
-    "usage_by_payer sums the records",
-    "UPDATE usage_by_payer SET account_id = 'acc_x' WHERE billing_source_kind = 'team'"
+    "tollgate_usage_by_caller sums the records",
+    "UPDATE tollgate_usage_by_caller SET cost = cost + 1 WHERE grain = 3600000"
+  ],
+  [
+    "tollgate_usage_by_caller sums the records",
+    "UPDATE tollgate_usage_by_caller SET successes = 0 WHERE grain = 86400000"
+  ],
+  ["tollgate_usage_by_payer sums the records", "UPDATE tollgate_usage_by_payer SET latency_ms = latency_ms + 1"],
+  [
+    "tollgate_usage_by_payer sums the records",
+    "UPDATE tollgate_usage_by_payer SET account_id = 'acc_x' WHERE billing_source_kind = 'team'"
   ]
 ]
 
@@ -190,7 +224,7 @@ describe("Invariants", () => {
   it.effect("a finding names what is off, and both figures", () =>
     Effect.gen(function* () {
       yield* healthy
-      yield* change("UPDATE ledger_accounts SET granted = granted + 1 WHERE id = 'bil_other'")
+      yield* change("UPDATE tollgate_ledger_accounts SET granted = granted + 1 WHERE id = 'bil_other'")
       const [finding] = yield* verify
       expect(finding).toEqual({
         check: "balance is the sum of its entries",
@@ -206,7 +240,7 @@ describe("Invariants", () => {
     Effect.gen(function* () {
       yield* Scene.tenant(acme)
       yield* Effect.forEach(Array.from({ length: 300 }), () => Scene.call({ cost: 1n }), { concurrency: "unbounded" })
-      yield* change("UPDATE ledger_entries SET balance = balance + number")
+      yield* change("UPDATE tollgate_ledger_entries SET balance = balance + number")
       const found = (yield* verify).filter(({ check }) => check === "each balance follows from the one before")
       expect(found).toHaveLength(findingsMax)
     }).pipe(Effect.provide(Scene.layer))

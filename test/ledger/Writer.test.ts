@@ -83,7 +83,7 @@ const settle = (call: string, cost: bigint): Posting => ({
 const balance = (sql: SqlClient) =>
   Effect.map(
     sql<{ readonly balance: number; readonly reserved: number }>`
-      SELECT giftable + granted AS balance, reserved FROM ledger_accounts`,
+      SELECT giftable + granted AS balance, reserved FROM tollgate_ledger_accounts`,
     ([row]) => ({ ...row })
   )
 
@@ -150,7 +150,7 @@ describe("the file", () => {
     Effect.gen(function* () {
       const { sql, writer } = yield* writerOn(yield* file)
       yield* writer.submit(of(open))
-      const refused = yield* Effect.exit(sql`UPDATE ledger_accounts SET giftable = 1`)
+      const refused = yield* Effect.exit(sql`UPDATE tollgate_ledger_accounts SET giftable = 1`)
       expect(Exit.isFailure(refused)).toBe(true)
     })
   )
@@ -161,7 +161,7 @@ describe("the file", () => {
       const { sql, writer } = yield* writerOn(path)
       yield* writer.submit(of(open))
       const other = new Sqlite(path)
-      other.exec("BEGIN IMMEDIATE; UPDATE ledger_accounts SET status = status")
+      other.exec("BEGIN IMMEDIATE; UPDATE tollgate_ledger_accounts SET status = status")
       const waiting = yield* Effect.fork(all(times(5, () => writer.submit(of(credit(1n))))))
       yield* Effect.sleep("200 millis")
       expect(yield* Fiber.poll(waiting)).toMatchObject({ _tag: "None" })

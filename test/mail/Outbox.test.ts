@@ -68,7 +68,7 @@ const inTown = <A>(
         sql,
         until: (key, status) => {
           const look: Effect.Effect<void> = Effect.flatMap(
-            sql<{ status: string }>`SELECT status FROM mail_outbox WHERE key = ${key}`.pipe(Effect.orDie),
+            sql<{ status: string }>`SELECT status FROM tollgate_mail_outbox WHERE key = ${key}`.pipe(Effect.orDie),
             ([row]) => (row?.status === status ? Effect.void : Effect.andThen(realPause, look))
           )
           return look
@@ -82,7 +82,7 @@ const realPause = Effect.promise(() => new Promise((resolve) => setTimeout(resol
 /** Waits until so many attempts have been made, and the letter waits for the next. */
 const attempts = (sql: SqlClient, count: number): Effect.Effect<void> =>
   Effect.flatMap(
-    sql`SELECT 1 FROM mail_outbox WHERE attempts = ${count} AND status = 'waiting'`.pipe(Effect.orDie),
+    sql`SELECT 1 FROM tollgate_mail_outbox WHERE attempts = ${count} AND status = 'waiting'`.pipe(Effect.orDie),
     (rows) => (rows.length === 1 ? Effect.void : Effect.andThen(realPause, attempts(sql, count)))
   )
 
@@ -125,12 +125,12 @@ describe("a letter", () => {
       Effect.gen(function* () {
         fail({ status: 451 })
         yield* post(toAda)
-        const rows = () => Effect.map(sql`SELECT * FROM mail_outbox`, (all) => JSON.stringify(all))
+        const rows = () => Effect.map(sql`SELECT * FROM tollgate_mail_outbox`, (all) => JSON.stringify(all))
         expect(yield* rows()).not.toContain("tok_secret")
         yield* attempts(sql, 1)
         yield* pass(60_000)
         yield* until(toAda.key, "sent")
-        expect(yield* sql`SELECT sealed FROM mail_outbox`).toEqual([{ sealed: "" }])
+        expect(yield* sql`SELECT sealed FROM tollgate_mail_outbox`).toEqual([{ sealed: "" }])
       })
     )
   )
@@ -191,7 +191,7 @@ describe("a letter", () => {
           expect([tried(), caught()]).toEqual([0, []])
         }),
       (sql) =>
-        sql`INSERT INTO mail_outbox ${sql.insert([
+        sql`INSERT INTO tollgate_mail_outbox ${sql.insert([
           { key: "cut", recipient: "a@b.c", sealed: "x", status: "sending", attempts: 1, due_at: 0, created_at: 0 },
           { key: "old", recipient: "a@b.c", sealed: "x", status: "waiting", attempts: 9, due_at: 0, created_at: 0 }
         ])}`

@@ -100,7 +100,7 @@ const joins = fc.tuple(name, team).map(([who, team]): Deed => ({
     const at = 1_000 + notebook.joined.ada.length + notebook.joined.bob.length + performance.now()
     await write(
       world,
-      (sql) => sql`INSERT INTO tenants_memberships
+      (sql) => sql`INSERT INTO tollgate_tenants_memberships
         VALUES (${world.accounts[who].account_id}, ${teamTenant(team)}, 'member', 'active', ${Math.ceil(at * 1_000)}, 1)
         ON CONFLICT DO UPDATE SET status = 'active', created_at = excluded.created_at`
     )
@@ -114,7 +114,7 @@ const leaves = fc.tuple(name, team, fc.constantFrom("removed", "suspended")).map
   happen: async (notebook, world) => {
     await write(
       world,
-      (sql) => sql`UPDATE tenants_memberships SET status = ${status}
+      (sql) => sql`UPDATE tollgate_tenants_memberships SET status = ${status}
         WHERE account_id = ${world.accounts[who].account_id} AND tenant_id = ${teamTenant(team)}`
     )
     notebook.joined[who].splice(notebook.joined[who].indexOf(team), 1)
@@ -137,7 +137,7 @@ const spends = fc.tuple(team, fc.option(fc.boolean(), { nil: undefined })).map((
     const value = spend === undefined ? null : spend ? 1 : 0
     await write(
       world,
-      (sql) => sql`INSERT INTO billing_settings VALUES (${teamTenant(team)}, '[]', ${value}, 1)
+      (sql) => sql`INSERT INTO tollgate_billing_settings VALUES (${teamTenant(team)}, '[]', ${value}, 1)
         ON CONFLICT DO UPDATE SET member_spend_enabled = excluded.member_spend_enabled`
     )
     notebook.spend[team] = spend
@@ -292,7 +292,9 @@ const begin = async (): Promise<{ readonly notebook: Notebook; readonly world: W
         const tenant = teamTenant(one)
         yield* submit({
           postings: [{ _tag: "Open", account: billingAccountOf(tenant), tenant }],
-          statements: [statement(sql`INSERT INTO tenants_tenants (id, name, created_at) VALUES (${tenant}, ${one}, 0)`)]
+          statements: [
+            statement(sql`INSERT INTO tollgate_tenants_tenants (id, name, created_at) VALUES (${tenant}, ${one}, 0)`)
+          ]
         })
         yield* tenants.setPlan(tenant, { plan: "team", status: "active" })
       }
@@ -347,8 +349,8 @@ describe("who pays", () => {
     const { world } = await begin()
     await write(
       world,
-      (sql) => sql`INSERT INTO tenants_memberships
-        SELECT id, 'ten_red', 'member', 'active', 5, 5 FROM tenants_accounts`
+      (sql) => sql`INSERT INTO tollgate_tenants_memberships
+        SELECT id, 'ten_red', 'member', 'active', 5, 5 FROM tollgate_tenants_accounts`
     )
     const admitted = await world.run.runPromise(
       Effect.gen(function* () {

@@ -36,12 +36,12 @@ const count = (table: string) =>
   Effect.map(World.sql<{ n: number }>(`SELECT count(*) AS n FROM ${table}`), ([row]) => row!.n)
 
 const counts = Effect.all([
-  count("tenants_accounts"),
-  count("tenants_identities"),
-  count("tenants_tenants"),
-  count("tenants_memberships"),
-  count("ledger_accounts"),
-  count("ledger_entries")
+  count("tollgate_tenants_accounts"),
+  count("tollgate_tenants_identities"),
+  count("tollgate_tenants_tenants"),
+  count("tollgate_tenants_memberships"),
+  count("tollgate_ledger_accounts"),
+  count("tollgate_ledger_entries")
 ])
 
 const many = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
@@ -215,7 +215,7 @@ describe("an address that nobody has verified", () => {
       const one = yield* person("", { sub: "one" })
       const two = yield* person("", { sub: "two" }, "microsoft")
       expect(one.account_id).not.toBe(two.account_id)
-      expect(yield* count("ledger_entries")).toBe(0)
+      expect(yield* count("tollgate_ledger_entries")).toBe(0)
     })
   )
 })

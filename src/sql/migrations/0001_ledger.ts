@@ -15,7 +15,7 @@ const sums = `
   latency_ms INTEGER NOT NULL`
 
 const tables = [
-  `CREATE TABLE ledger_accounts (
+  `CREATE TABLE tollgate_ledger_accounts (
     id TEXT PRIMARY KEY,
     tenant_id TEXT NOT NULL,
     status TEXT NOT NULL CHECK (status IN ('active', 'suspended', 'closed')),
@@ -26,9 +26,9 @@ const tables = [
     funded INTEGER NOT NULL CHECK (funded IN (0, 1)),
     entries INTEGER NOT NULL CHECK (entries >= 0)
   ) STRICT, WITHOUT ROWID`,
-  `CREATE UNIQUE INDEX ledger_accounts_tenant ON ledger_accounts (tenant_id)`,
+  `CREATE UNIQUE INDEX tollgate_ledger_accounts_tenant ON tollgate_ledger_accounts (tenant_id)`,
 
-  `CREATE TABLE ledger_reservations (
+  `CREATE TABLE tollgate_ledger_reservations (
     id TEXT PRIMARY KEY,
     billing_account_id TEXT NOT NULL,
     amount INTEGER NOT NULL CHECK (amount >= 0),
@@ -38,7 +38,7 @@ const tables = [
     facts TEXT NOT NULL
   ) STRICT, WITHOUT ROWID`,
 
-  `CREATE TABLE ledger_entries (
+  `CREATE TABLE tollgate_ledger_entries (
     seq INTEGER PRIMARY KEY,
     billing_account_id TEXT NOT NULL,
     number INTEGER NOT NULL,
@@ -52,9 +52,9 @@ const tables = [
     at INTEGER NOT NULL
   ) STRICT`,
   // The bucket first: whatever the account, an insert lands among the newest pages, and its cost does not grow with the table.
-  `CREATE UNIQUE INDEX ledger_entries_account ON ledger_entries (seq >> 16, billing_account_id, number)`,
+  `CREATE UNIQUE INDEX tollgate_ledger_entries_account ON tollgate_ledger_entries (seq >> 16, billing_account_id, number)`,
   // Where in that index an account's entries are.
-  `CREATE TABLE ledger_buckets (
+  `CREATE TABLE tollgate_ledger_buckets (
     billing_account_id TEXT NOT NULL,
     bucket INTEGER NOT NULL,
     first_number INTEGER NOT NULL,
@@ -62,7 +62,7 @@ const tables = [
     PRIMARY KEY (billing_account_id, bucket)
   ) STRICT, WITHOUT ROWID`,
 
-  `CREATE TABLE usage_records (
+  `CREATE TABLE tollgate_usage_records (
     seq INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
     tenant_id TEXT NOT NULL,
@@ -89,9 +89,9 @@ const tables = [
     billing_source_kind TEXT NOT NULL CHECK (billing_source_kind IN ('own', 'team'))
   ) STRICT`,
   // The last line of defence against charging a call twice. Ids begin with their time, so this index too grows at its end.
-  `CREATE UNIQUE INDEX usage_records_id ON usage_records (id)`,
-  `CREATE UNIQUE INDEX usage_records_tenant ON usage_records (seq >> 16, tenant_id, number, at)`,
-  `CREATE TABLE usage_buckets (
+  `CREATE UNIQUE INDEX tollgate_usage_records_id ON tollgate_usage_records (id)`,
+  `CREATE UNIQUE INDEX tollgate_usage_records_tenant ON tollgate_usage_records (seq >> 16, tenant_id, number, at)`,
+  `CREATE TABLE tollgate_usage_buckets (
     tenant_id TEXT NOT NULL,
     bucket INTEGER NOT NULL,
     first_number INTEGER NOT NULL,
@@ -100,12 +100,12 @@ const tables = [
     last_at INTEGER NOT NULL,
     PRIMARY KEY (tenant_id, bucket)
   ) STRICT, WITHOUT ROWID`,
-  `CREATE TABLE usage_counters (
+  `CREATE TABLE tollgate_usage_counters (
     tenant_id TEXT PRIMARY KEY,
     records INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`,
 
-  `CREATE TABLE usage_by_tenant (
+  `CREATE TABLE tollgate_usage_by_tenant (
     tenant_id TEXT NOT NULL,
     start INTEGER NOT NULL,
     application_id TEXT NOT NULL,
@@ -114,7 +114,7 @@ const tables = [
     ${sums},
     PRIMARY KEY (tenant_id, start, application_id, usage_type, provider)
   ) STRICT, WITHOUT ROWID`,
-  `CREATE TABLE usage_by_caller (
+  `CREATE TABLE tollgate_usage_by_caller (
     tenant_id TEXT NOT NULL,
     account_id TEXT NOT NULL,
     grain INTEGER NOT NULL,
@@ -124,7 +124,7 @@ const tables = [
     ${sums},
     PRIMARY KEY (tenant_id, account_id, grain, start, model, endpoint)
   ) STRICT, WITHOUT ROWID`,
-  `CREATE TABLE usage_by_payer (
+  `CREATE TABLE tollgate_usage_by_payer (
     billing_account_id TEXT NOT NULL,
     start INTEGER NOT NULL,
     account_id TEXT NOT NULL,

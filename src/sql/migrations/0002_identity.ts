@@ -3,7 +3,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const tables = [
-  `CREATE TABLE tenants_accounts (
+  `CREATE TABLE tollgate_tenants_accounts (
     id TEXT PRIMARY KEY,
     home_tenant_id TEXT NOT NULL,
     email TEXT NOT NULL,
@@ -14,21 +14,21 @@ const tables = [
     updated_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`,
   // One account for each verified address: whoever proves the address by another provider is the same person.
-  `CREATE UNIQUE INDEX tenants_accounts_email ON tenants_accounts (email) WHERE email_verified = 1`,
-  `CREATE TABLE tenants_identities (
+  `CREATE UNIQUE INDEX tollgate_tenants_accounts_email ON tollgate_tenants_accounts (email) WHERE email_verified = 1`,
+  `CREATE TABLE tollgate_tenants_identities (
     provider TEXT NOT NULL,
     subject TEXT NOT NULL,
     account_id TEXT NOT NULL,
     email TEXT NOT NULL,
     PRIMARY KEY (provider, subject)
   ) STRICT, WITHOUT ROWID`,
-  `CREATE INDEX tenants_identities_account ON tenants_identities (account_id)`,
-  `CREATE TABLE tenants_tenants (
+  `CREATE INDEX tollgate_tenants_identities_account ON tollgate_tenants_identities (account_id)`,
+  `CREATE TABLE tollgate_tenants_tenants (
     id TEXT PRIMARY KEY,
     name TEXT NOT NULL,
     created_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`,
-  `CREATE TABLE tenants_memberships (
+  `CREATE TABLE tollgate_tenants_memberships (
     account_id TEXT NOT NULL,
     tenant_id TEXT NOT NULL,
     role TEXT NOT NULL CHECK (role IN ('owner', 'admin', 'member')),
@@ -37,8 +37,8 @@ const tables = [
     updated_at INTEGER NOT NULL,
     PRIMARY KEY (account_id, tenant_id)
   ) STRICT, WITHOUT ROWID`,
-  `CREATE INDEX tenants_memberships_tenant ON tenants_memberships (tenant_id, account_id)`,
-  `CREATE TABLE tenants_applications (
+  `CREATE INDEX tollgate_tenants_memberships_tenant ON tollgate_tenants_memberships (tenant_id, account_id)`,
+  `CREATE TABLE tollgate_tenants_applications (
     id TEXT PRIMARY KEY,
     tenant_id TEXT NOT NULL,
     account_id TEXT NOT NULL,
@@ -50,10 +50,10 @@ const tables = [
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`,
-  `CREATE INDEX tenants_applications_tenant ON tenants_applications (tenant_id, id)`,
+  `CREATE INDEX tollgate_tenants_applications_tenant ON tollgate_tenants_applications (tenant_id, id)`,
 
   // A family is one sign-in and all the refresh tokens that followed from it.
-  `CREATE TABLE auth_families (
+  `CREATE TABLE tollgate_auth_families (
     id TEXT PRIMARY KEY,
     account_id TEXT NOT NULL,
     client_id TEXT NOT NULL,
@@ -61,15 +61,15 @@ const tables = [
     signed_in_at INTEGER NOT NULL,
     revoked_at INTEGER
   ) STRICT, WITHOUT ROWID`,
-  `CREATE TABLE auth_refresh_tokens (
+  `CREATE TABLE tollgate_auth_refresh_tokens (
     hash TEXT PRIMARY KEY,
     family_id TEXT NOT NULL,
     tenant_id TEXT NOT NULL,
     expires_at INTEGER NOT NULL,
     used_at INTEGER
   ) STRICT, WITHOUT ROWID`,
-  `CREATE INDEX auth_refresh_tokens_family ON auth_refresh_tokens (family_id)`,
-  `CREATE TABLE auth_signing_keys (
+  `CREATE INDEX tollgate_auth_refresh_tokens_family ON tollgate_auth_refresh_tokens (family_id)`,
+  `CREATE TABLE tollgate_auth_signing_keys (
     kid TEXT PRIMARY KEY,
     public TEXT NOT NULL,
     sealed TEXT NOT NULL,

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 
 const tables = [
   // `sealed` is the letter itself, which may hold an invitation's token; it is emptied once it has left.
-  `CREATE TABLE mail_outbox (
+  `CREATE TABLE tollgate_mail_outbox (
     key TEXT PRIMARY KEY,
     recipient TEXT NOT NULL,
     sealed TEXT NOT NULL,
@@ -15,8 +15,8 @@ const tables = [
     ended_at INTEGER,
     last_error TEXT
   ) STRICT, WITHOUT ROWID`,
-  `CREATE INDEX mail_outbox_open ON mail_outbox (status, due_at) WHERE status IN ('waiting', 'sending')`,
-  `CREATE TABLE notifications_notices (
+  `CREATE INDEX tollgate_mail_outbox_open ON tollgate_mail_outbox (status, due_at) WHERE status IN ('waiting', 'sending')`,
+  `CREATE TABLE tollgate_notifications_notices (
     id TEXT PRIMARY KEY,
     account_id TEXT NOT NULL,
     kind TEXT NOT NULL,
@@ -26,8 +26,8 @@ const tables = [
     created_at INTEGER NOT NULL,
     read_at INTEGER
   ) STRICT, WITHOUT ROWID`,
-  `CREATE INDEX notifications_notices_account ON notifications_notices (account_id, id)`,
-  `CREATE INDEX notifications_notices_unread ON notifications_notices (account_id) WHERE read_at IS NULL`
+  `CREATE INDEX tollgate_notifications_notices_account ON tollgate_notifications_notices (account_id, id)`,
+  `CREATE INDEX tollgate_notifications_notices_unread ON tollgate_notifications_notices (account_id) WHERE read_at IS NULL`
 ]
 
 export default Effect.flatMap(SqlClient, (sql) =>

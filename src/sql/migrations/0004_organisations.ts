@@ -4,7 +4,7 @@ import { Effect } from "effect"
 
 const tables = [
   // A tenant without a row has no plan.
-  `CREATE TABLE tenants_plans (
+  `CREATE TABLE tollgate_tenants_plans (
     tenant_id TEXT PRIMARY KEY,
     plan TEXT NOT NULL CHECK (plan IN ('none', 'team')),
     status TEXT NOT NULL CHECK (status IN ('active', 'past_due', 'canceled')),
@@ -13,7 +13,7 @@ const tables = [
     updated_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`,
   // The token itself is only in the letter.
-  `CREATE TABLE tenants_invites (
+  `CREATE TABLE tollgate_tenants_invites (
     id TEXT PRIMARY KEY,
     tenant_id TEXT NOT NULL,
     email TEXT NOT NULL,
@@ -25,10 +25,10 @@ const tables = [
     expires_at INTEGER NOT NULL,
     ended_at INTEGER
   ) STRICT, WITHOUT ROWID`,
-  `CREATE INDEX tenants_invites_tenant ON tenants_invites (tenant_id, id)`,
-  `CREATE UNIQUE INDEX tenants_invites_pending ON tenants_invites (tenant_id, email) WHERE status = 'pending'`,
+  `CREATE INDEX tollgate_tenants_invites_tenant ON tollgate_tenants_invites (tenant_id, id)`,
+  `CREATE UNIQUE INDEX tollgate_tenants_invites_pending ON tollgate_tenants_invites (tenant_id, email) WHERE status = 'pending'`,
   // `billing_emails` is a JSON list; `member_spend_enabled` null: nobody has set it.
-  `CREATE TABLE billing_settings (
+  `CREATE TABLE tollgate_billing_settings (
     tenant_id TEXT PRIMARY KEY,
     billing_emails TEXT NOT NULL,
     member_spend_enabled INTEGER CHECK (member_spend_enabled IN (0, 1)),

@@ -4,13 +4,13 @@ import { Effect } from "effect"
 
 const tables = [
   // `pinned` is a billing account; null: automatic.
-  `CREATE TABLE pooling_selections (
+  `CREATE TABLE tollgate_pooling_selections (
     account_id TEXT PRIMARY KEY,
     pinned TEXT,
     updated_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`,
   // Its columns are fixed once a row is there, so adding to a sum does not touch it.
-  `CREATE INDEX usage_by_payer_account ON usage_by_payer (account_id, start)`
+  `CREATE INDEX tollgate_usage_by_payer_account ON tollgate_usage_by_payer (account_id, start)`
 ]
 
 export default Effect.flatMap(SqlClient, (sql) =>

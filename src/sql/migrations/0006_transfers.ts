@@ -3,7 +3,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const tables = [
-  `CREATE TABLE transfers (
+  `CREATE TABLE tollgate_transfers (
     id TEXT PRIMARY KEY,
     billing_account_id TEXT NOT NULL,
     sender_account_id TEXT NOT NULL,
@@ -27,9 +27,9 @@ const tables = [
     ended_at INTEGER,
     UNIQUE (billing_account_id, idempotency_key)
   ) STRICT, WITHOUT ROWID`,
-  `CREATE INDEX transfers_sent ON transfers (billing_account_id, id)`,
-  `CREATE INDEX transfers_received ON transfers (recipient_email, id)`,
-  `CREATE INDEX transfers_pending ON transfers (expires_at) WHERE status = 'pending'`
+  `CREATE INDEX tollgate_transfers_sent ON tollgate_transfers (billing_account_id, id)`,
+  `CREATE INDEX tollgate_transfers_received ON tollgate_transfers (recipient_email, id)`,
+  `CREATE INDEX tollgate_transfers_pending ON tollgate_transfers (expires_at) WHERE status = 'pending'`
 ]
 
 export default Effect.flatMap(SqlClient, (sql) =>

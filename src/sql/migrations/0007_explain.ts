@@ -3,10 +3,10 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const tables = [
-  `ALTER TABLE usage_records ADD COLUMN billing_source_why TEXT`,
-  `ALTER TABLE usage_records ADD COLUMN price TEXT`,
+  `ALTER TABLE tollgate_usage_records ADD COLUMN billing_source_why TEXT`,
+  `ALTER TABLE tollgate_usage_records ADD COLUMN price TEXT`,
   // `lines` is a JSON list of `{ quantity, unit, usd }`; `id` is made from it, so a price that comes back is the same version.
-  `CREATE TABLE price_versions (
+  `CREATE TABLE tollgate_price_versions (
     id TEXT PRIMARY KEY,
     lines TEXT NOT NULL,
     first_used_at INTEGER NOT NULL

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 
 const tables = [
   // `call` is set from the admission on: without one, no provider was reached.
-  `CREATE TABLE idempotency_keys (
+  `CREATE TABLE tollgate_idempotency_keys (
     tenant_id TEXT NOT NULL,
     account_id TEXT NOT NULL,
     key TEXT NOT NULL,
@@ -18,7 +18,7 @@ const tables = [
     answered_at INTEGER,
     PRIMARY KEY (tenant_id, account_id, key)
   ) STRICT`,
-  `CREATE INDEX idempotency_keys_age ON idempotency_keys (created_at)`
+  `CREATE INDEX tollgate_idempotency_keys_age ON tollgate_idempotency_keys (created_at)`
 ]
 
 export default Effect.flatMap(SqlClient, (sql) =>

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 
 const tables = [
   // `vendor_id` is set once the vendor has taken the job; `output` once a valid result is in hand.
-  `CREATE TABLE media_jobs (
+  `CREATE TABLE tollgate_media_jobs (
     id TEXT PRIMARY KEY,
     call TEXT NOT NULL UNIQUE,
     account_id TEXT NOT NULL,
@@ -30,7 +30,7 @@ const tables = [
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`,
-  `CREATE INDEX media_jobs_open ON media_jobs (created_at) WHERE settled = 0`
+  `CREATE INDEX tollgate_media_jobs_open ON tollgate_media_jobs (created_at) WHERE settled = 0`
 ]
 
 export default Effect.flatMap(SqlClient, (sql) =>

@@ -3,18 +3,18 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const tables = [
-  `CREATE TABLE payments_customers (
+  `CREATE TABLE tollgate_payments_customers (
     tenant_id TEXT PRIMARY KEY,
     customer_id TEXT NOT NULL
   ) STRICT, WITHOUT ROWID`,
   // Each event of the processor once; its row stands in the transaction that does what it says.
-  `CREATE TABLE payments_events (
+  `CREATE TABLE tollgate_payments_events (
     id TEXT PRIMARY KEY,
     type TEXT NOT NULL,
     received_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`,
   // A payment is credited once, whichever event tells of it. 'refunded' is the total so far, by the processor's word.
-  `CREATE TABLE payments_payments (
+  `CREATE TABLE tollgate_payments_payments (
     id TEXT PRIMARY KEY,
     tenant_id TEXT NOT NULL,
     kind TEXT NOT NULL CHECK (kind IN ('checkout', 'auto_reload', 'offline')),
@@ -22,7 +22,7 @@ const tables = [
     refunded INTEGER NOT NULL CHECK (refunded >= 0),
     created_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`,
-  `CREATE TABLE payments_disputes (
+  `CREATE TABLE tollgate_payments_disputes (
     id TEXT PRIMARY KEY,
     payment_id TEXT NOT NULL,
     tenant_id TEXT NOT NULL,
@@ -31,7 +31,7 @@ const tables = [
     created_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`,
   // 'attempt' is the one in flight. Money in nano-USD, but 'amount_credits' is whole credits.
-  `CREATE TABLE autoreload_settings (
+  `CREATE TABLE tollgate_autoreload_settings (
     tenant_id TEXT PRIMARY KEY,
     enabled INTEGER NOT NULL CHECK (enabled IN (0, 1)),
     threshold INTEGER NOT NULL,
@@ -52,7 +52,7 @@ const tables = [
     updated_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID`,
   // Written before the processor is called, ended in the transaction that credits or gives up.
-  `CREATE TABLE autoreload_attempts (
+  `CREATE TABLE tollgate_autoreload_attempts (
     id TEXT PRIMARY KEY,
     tenant_id TEXT NOT NULL,
     amount_credits INTEGER NOT NULL,
@@ -62,7 +62,7 @@ const tables = [
     created_at INTEGER NOT NULL,
     ended_at INTEGER
   ) STRICT, WITHOUT ROWID`,
-  `CREATE INDEX autoreload_attempts_open ON autoreload_attempts (created_at) WHERE status = 'in_flight'`
+  `CREATE INDEX tollgate_autoreload_attempts_open ON tollgate_autoreload_attempts (created_at) WHERE status = 'in_flight'`
 ]
 
 export default Effect.flatMap(SqlClient, (sql) =>

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 
 const tables = [
   // `redirect_uris` is a JSON list.
-  `CREATE TABLE auth_clients (
+  `CREATE TABLE tollgate_auth_clients (
     client_id TEXT PRIMARY KEY,
     kind TEXT NOT NULL CHECK (kind IN ('app', 'oauth', 'web')),
     name TEXT NOT NULL,
@@ -13,7 +13,7 @@ const tables = [
     revoked_at INTEGER
   ) STRICT, WITHOUT ROWID`,
   // Codes and tokens only as their hashes.
-  `CREATE TABLE auth_codes (
+  `CREATE TABLE tollgate_auth_codes (
     hash TEXT PRIMARY KEY,
     client_id TEXT NOT NULL,
     redirect_uri TEXT NOT NULL,
@@ -25,16 +25,16 @@ const tables = [
     used_at INTEGER,
     family_id TEXT
   ) STRICT, WITHOUT ROWID`,
-  `CREATE INDEX auth_codes_age ON auth_codes (expires_at)`,
-  `CREATE TABLE auth_client_tokens (
+  `CREATE INDEX tollgate_auth_codes_age ON tollgate_auth_codes (expires_at)`,
+  `CREATE TABLE tollgate_auth_client_tokens (
     hash TEXT PRIMARY KEY,
     client_id TEXT NOT NULL,
     expires_at INTEGER NOT NULL,
     used_at INTEGER
   ) STRICT, WITHOUT ROWID`,
-  `CREATE INDEX auth_client_tokens_age ON auth_client_tokens (expires_at)`,
-  `CREATE INDEX auth_refresh_tokens_age ON auth_refresh_tokens (expires_at)`,
-  `CREATE TABLE contact_messages (
+  `CREATE INDEX tollgate_auth_client_tokens_age ON tollgate_auth_client_tokens (expires_at)`,
+  `CREATE INDEX tollgate_auth_refresh_tokens_age ON tollgate_auth_refresh_tokens (expires_at)`,
+  `CREATE TABLE tollgate_contact_messages (
     id TEXT PRIMARY KEY,
     client_id TEXT NOT NULL,
     name TEXT NOT NULL,
