@@ -1,7 +1,7 @@
 /** The commands of an operator: serve, and what is done beside it. */
 import { Command, Options } from "@effect/cli"
 import * as ValidationError from "@effect/cli/ValidationError"
-import { Cause, Console, Effect, Layer, Logger, Option } from "effect"
+import { Cause, Clock, Console, Effect, Layer, Logger, Option } from "effect"
 import type { Either } from "effect"
 import { Clients, ConfiguredClients } from "./auth/Clients.ts"
 import { SigningKeys } from "./auth/SigningKeys.ts"
@@ -19,6 +19,8 @@ import { serve } from "./Serve.ts"
 import { Applications } from "./tenants/Applications.ts"
 import { Belonging } from "./tenants/Belonging.ts"
 import { Tenants } from "./tenants/Tenants.ts"
+import * as Backup from "./sql/Backup.ts"
+import * as Serving from "./sql/Serving.ts"
 import * as Sql from "./sql/Sql.ts"
 import { version } from "./Version.ts"
 
@@ -278,9 +280,52 @@ const migrate = Command.make("migrate", {}, () =>
   })
 ).pipe(Command.withDescription("Bring the database up to date without serving it; serve does so by itself"))
 
+const backupCommand = Command.make(
+  "backup",
+  { to: Options.text("to").pipe(Options.withDescription("the file to write, which must not be there yet")) },
+  ({ to }) =>
+    Effect.gen(function* () {
+      const facts = yield* fromEnvironment
+      yield* Backup.backup(facts.database, to)
+      yield* Console.log(
+        `${facts.database} was copied to ${to}. Keys and tokens in it are worth nothing without the deployment's secret: ` +
+          (facts.secret === undefined ? `keep ${facts.data_dir}/secret with it.` : "keep TOLLGATE_SECRET too.")
+      )
+    })
+).pipe(Command.withDescription("Copy the database while it is served"))
+
+const restoreCommand = Command.make(
+  "restore",
+  { from: Options.text("from").pipe(Options.withDescription("a file that backup wrote")) },
+  ({ from }) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const facts = yield* fromEnvironment
+        yield* Deployment.folder(facts)
+        yield* Serving.lock(facts.database)
+        const kept = yield* Backup.restore(from, facts.database, yield* Clock.currentTimeMillis)
+        yield* Console.log(
+          `${facts.database} is now what ${from} was` + (kept === undefined ? "" : `; what it was lies at ${kept}`)
+        )
+      })
+    )
+).pipe(Command.withDescription("Put a backup in the place of the database, while nothing serves it"))
+
 const tollgate = Command.make("tollgate").pipe(
   Command.withDescription("Metered access to AI models: who is calling, whether they can pay, what the call cost"),
-  Command.withSubcommands([serveCommand, grant, purchase, owed, client, key, rotateKeys, verifyCommand, migrate])
+  Command.withSubcommands([
+    serveCommand,
+    grant,
+    purchase,
+    owed,
+    client,
+    key,
+    rotateKeys,
+    verifyCommand,
+    backupCommand,
+    restoreCommand,
+    migrate
+  ])
 )
 
 const cli = Command.run(tollgate, { name: "Tollgate", version })

@@ -97,7 +97,10 @@ describe("who may import whom", () => {
 describe("who may do what", () => {
   it("only the ledger writes its tables", () => {
     const verbs = "insert(?:\\s+or\\s+\\w+)?\\s+into|replace\\s+into|update(?:\\s+or\\s+\\w+)?|delete\\s+from"
-    const write = new RegExp(`(?:${verbs})\\s+["'\`]?tollgate_(?:ledger|usage)_|\\binsert\\("tollgate_(?:ledger|usage)_`, "i")
+    const write = new RegExp(
+      `(?:${verbs})\\s+["'\`]?tollgate_(?:ledger|usage)_|\\binsert\\("tollgate_(?:ledger|usage)_`,
+      "i"
+    )
     expect(
       breaches(
         "only the ledger writes the tables of ledger and usage",

@@ -98,7 +98,7 @@ const facts = {
 /** The rows that the service keeps, in its own tables, by prepared statements and nothing between. */
 const same = async (directory: string, seconds: number): Promise<Charges> => {
   const file = join(directory, "same.db")
-  await Effect.runPromise(Effect.provide(Sql.migrate, SqliteClient.layer({ filename: file })))
+  await Effect.runPromise(Effect.provide(Sql.migrate(undefined), SqliteClient.layer({ filename: file })))
   const db = new Sqlite(file)
   db.pragma("journal_mode = WAL")
   db.pragma("synchronous = FULL")

@@ -5,7 +5,8 @@
 import * as Migrator from "@effect/sql/Migrator"
 import { SqlClient } from "@effect/sql/SqlClient"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
-import { Effect, Layer } from "effect"
+import { Cause, Data, Effect, Layer } from "effect"
+import { rmSync } from "node:fs"
 import ledger from "./migrations/0001_ledger.ts"
 import identity from "./migrations/0002_identity.ts"
 import mail from "./migrations/0003_mail.ts"
@@ -35,27 +36,80 @@ export const migrations = {
 
 const table = "tollgate_migrations"
 
-/** Applies what is missing; answers the names of what it applied. */
-export const migrate = Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
+/** The database cannot be brought up to date; it is as it was. The message is for whoever starts the service. */
+export class UpgradeFailed extends Data.TaggedError("UpgradeFailed")<{ readonly message: string }> {}
 
-const migrated = Layer.effectDiscard(
+const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
+
+/** The newest migration that the database has applied; 0 for one that is empty. */
+const appliedTo = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const [found] = yield* sql`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ${table}`
+  if (found === undefined) return 0
+  const [row] = yield* sql<{ id: number | null }>`SELECT max(migration_id) AS id FROM ${sql(table)}`
+  return row?.id ?? 0
+})
+
+/**
+ * Applies what is missing, all of it or nothing; answers the names of what it applied. Of a file that holds data already a snapshot
+ * is put beside it first, as `<file>.before-<migration>`.
+ */
+export const migrate = (file: string | undefined) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient
-    // In WAL mode the default of NORMAL may lose the last commits with the power.
-    yield* sql`PRAGMA synchronous = FULL`
-    yield* migrate
+    const applied = yield* appliedTo
+    const where = file ?? "the database"
+    if (applied > newest) {
+      return yield* new UpgradeFailed({
+        message: `${where} was made by a newer version (migration ${applied}, this one knows ${newest}): run that, or restore a backup`
+      })
+    }
+    if (applied === newest) return []
+    const snapshot =
+      file === undefined || applied === 0 ? undefined : `${file}.before-${String(newest).padStart(4, "0")}`
+    if (snapshot !== undefined) {
+      yield* Effect.sync(() => rmSync(snapshot, { force: true }))
+      yield* sql`VACUUM INTO ${snapshot}`
+    }
+    return yield* sql.withTransaction(Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })).pipe(
+      Effect.catchAllCause((cause) =>
+        Effect.fail(
+          new UpgradeFailed({
+            message:
+              `${where} could not be brought up to date, and is as it was` +
+              `${snapshot === undefined ? "" : ` (a snapshot lies at ${snapshot})`}: ${reasonOf(cause)}`
+          })
+        )
+      )
+    )
   })
-)
+
+/** The innermost words of what went wrong. */
+const reasonOf = (cause: Cause.Cause<unknown>): string => {
+  let error: unknown = Cause.squash(cause)
+  while (error instanceof Error && error.cause !== undefined) error = error.cause
+  return error instanceof Error ? error.message : String(error)
+}
+
+const migrated = (file: string | undefined) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const sql = yield* SqlClient
+      // In WAL mode the default of NORMAL may lose the last commits with the power.
+      yield* sql`PRAGMA synchronous = FULL`
+      yield* migrate(file)
+    })
+  )
 
 /** A migrated SQLite file, for reading. */
 export const layer = (file: string) => {
   const client = SqliteClient.layer({ filename: file })
   const readOnly = Layer.effectDiscard(Effect.flatMap(SqlClient, (sql) => sql`PRAGMA query_only = ON`))
-  return readOnly.pipe(Layer.provide(migrated), Layer.provideMerge(client))
+  return readOnly.pipe(Layer.provide(migrated(file)), Layer.provideMerge(client))
 }
 
 /** A fresh, migrated database in memory. It is for reading and writing: the writer shares the connection. */
-export const layerMemory = Layer.provideMerge(migrated, SqliteClient.layer({ filename: ":memory:" }))
+export const layerMemory = Layer.provideMerge(migrated(undefined), SqliteClient.layer({ filename: ":memory:" }))
 
 /** Migrates a file and lets go of it; answers what was applied. */
-export const migrateFile = (file: string) => Effect.provide(migrate, SqliteClient.layer({ filename: file }))
+export const migrateFile = (file: string) => Effect.provide(migrate(file), SqliteClient.layer({ filename: file }))
