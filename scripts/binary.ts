@@ -1,5 +1,5 @@
 /**
- * `npm run binary [-- --arch x64|arm64]`: one executable with everything inside, at `dist/bin/tollgate-linux-<arch>`. Its parts
+ * `npm run binary [-- --arch x64|arm64]`: one executable with everything inside, at `out/tollgate-linux-<arch>`. Its parts
  * come from the npm registry: a Node.js to inject into, and the SQLite driver already built for it. What came is held against the
  * hashes below before anything is done with it.
  */
@@ -14,7 +14,7 @@ import { inject } from "postject"
 
 const root = join(import.meta.dirname, "..")
 const cache = join(root, "node_modules", ".cache", "tollgate-binary")
-const out = join(root, "dist", "bin")
+const out = join(root, "out")
 
 const nodeVersion = "24.21.0"
 const driverVersion = "13.2.0"

@@ -1,0 +1,23 @@
+/** `tollgate/auto-reload`: purchases of credit, and tenants that keep themselves funded. */
+import { Layer } from "effect"
+import { AutoReloads } from "../autoreload/AutoReloads.ts"
+import { BillingAccounts } from "../billing/BillingAccounts.ts"
+import { Ledger } from "../ledger/Ledger.ts"
+import { Outbox } from "../mail/Outbox.ts"
+import { Purchases } from "../payments/Purchases.ts"
+import { Belonging } from "../tenants/Belonging.ts"
+import { Tenants } from "../tenants/Tenants.ts"
+
+export { AutoReloads, Purchases }
+export * from "../autoreload/Problems.ts"
+export * from "../autoreload/Settings.ts"
+export { make as makePayments, Payments } from "../upstream/Payments.ts"
+export type { PaymentSettings } from "../upstream/Payments.ts"
+
+/** Both, and the watch over balances that sets a reload off; wants a database, the secret, and a processor where there is one. */
+export const layer = AutoReloads.layerWatch.pipe(
+  Layer.provideMerge(AutoReloads.layer),
+  Layer.provideMerge(Layer.mergeAll(Purchases.layer, Outbox.layer, BillingAccounts.layer)),
+  Layer.provideMerge(Layer.mergeAll(Ledger.layer, Tenants.layer)),
+  Layer.provideMerge(Belonging.layer)
+)

@@ -1,0 +1,27 @@
+/** `tollgate/database`: where the layers keep their books: a file, memory, or the SQLite database of a host. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Layer } from "effect"
+import type { Effect } from "effect"
+import { Writer } from "../ledger/Writer.ts"
+import * as Sql from "../sql/Sql.ts"
+
+export { Writer } from "../ledger/Writer.ts"
+export { migrate, UpgradeFailed } from "../sql/Sql.ts"
+export { verify } from "../ledger/Invariants.ts"
+export type { Finding } from "../ledger/Invariants.ts"
+
+/** A SQLite file of its own, migrated, with the writer on a thread of its own. For servers. */
+export const layer = (file: string) => Writer.layerThread(file).pipe(Layer.provideMerge(Sql.layer(file)))
+
+/** A fresh database in memory. For tests. */
+export const layerMemory = Writer.layer.pipe(Layer.provideMerge(Sql.layerMemory))
+
+/**
+ * Inside a host's own SQLite database, by the host's client: tables and migrations beside the host's, under names that begin with
+ * `tollgate_`. Everything that changes them goes through the writer; nothing else of the database is touched.
+ */
+export const layerOver: Layer.Layer<
+  Writer,
+  Effect.Effect.Error<ReturnType<typeof Sql.migrate>>,
+  SqlClient
+> = Writer.layer.pipe(Layer.provide(Layer.effectDiscard(Sql.migrate(undefined))))

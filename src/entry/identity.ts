@@ -1,0 +1,43 @@
+/** `tollgate/identity`: accounts, tenants, keys, sign-ins and tokens. */
+import { Layer } from "effect"
+import { Authorization } from "../auth/Authorization.ts"
+import { Clients } from "../auth/Clients.ts"
+import { Credentials } from "../auth/Credentials.ts"
+import { Sessions } from "../auth/Sessions.ts"
+import { SigningKeys } from "../auth/SigningKeys.ts"
+import { Tokens } from "../auth/Tokens.ts"
+import { Applications } from "../tenants/Applications.ts"
+import { Belonging } from "../tenants/Belonging.ts"
+import { Tenants } from "../tenants/Tenants.ts"
+import { Identity } from "../upstream/Identity.ts"
+
+export {
+  Authorization,
+  Applications,
+  Belonging,
+  Clients,
+  Credentials,
+  Identity,
+  Sessions,
+  SigningKeys,
+  Tenants,
+  Tokens
+}
+export { ConfiguredClients } from "../auth/Clients.ts"
+export { DeploymentSecret, layer as layerSecret } from "../auth/DeploymentSecret.ts"
+export { TokenIssuer } from "../auth/Tokens.ts"
+export { Brand } from "../Brand.ts"
+export { PriceList } from "../prices/PriceList.ts"
+export { IdentityProviders } from "../upstream/Identity.ts"
+export type { VerifiedIdentity } from "../upstream/Identity.ts"
+export type { CallerFacts } from "../http/Caller.ts"
+export * from "../auth/Problems.ts"
+export * from "../tenants/Problems.ts"
+
+/** All of it; wants a database, the secret, the providers and the configured clients. */
+export const layer = Authorization.layer.pipe(
+  Layer.provideMerge(Credentials.layer),
+  Layer.provideMerge(Layer.mergeAll(Sessions.layer, Applications.layer, Clients.layer, Identity.layer)),
+  Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
+  Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer))
+)

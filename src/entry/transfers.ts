@@ -1,0 +1,23 @@
+/** `tollgate/transfers`: credit from one person to another, through escrow. */
+import { Layer } from "effect"
+import { Ledger } from "../ledger/Ledger.ts"
+import { Outbox } from "../mail/Outbox.ts"
+import { Belonging } from "../tenants/Belonging.ts"
+import { Tenants } from "../tenants/Tenants.ts"
+import { Transfers } from "../transfers/Transfers.ts"
+
+export { Ledger, Tenants, Transfers }
+export { DeploymentSecret, layer as layerSecret } from "../auth/DeploymentSecret.ts"
+export { Brand } from "../Brand.ts"
+export { Mail } from "../upstream/Mail.ts"
+export { judge, moves } from "../transfers/Transfer.ts"
+export type { Move, Transfer, TransferId, TransferPage, TransferStatus } from "../transfers/Transfer.ts"
+export * from "../transfers/Problems.ts"
+export { IdempotencyKeyReused } from "../idempotency/Problems.ts"
+
+/** Transfers with the accounts and the outbox that they stand on; wants a database and the secret. Mail is sent where there is one. */
+export const layer = Transfers.layer.pipe(
+  Layer.provideMerge(Outbox.layer),
+  Layer.provideMerge(Layer.mergeAll(Ledger.layer, Tenants.layer)),
+  Layer.provideMerge(Belonging.layer)
+)

@@ -1,0 +1,21 @@
+/** `tollgate/usage`: what was used: records, sums, rollups, and each charge explained. */
+import { Layer } from "effect"
+import { PriceVersions } from "../prices/PriceVersions.ts"
+import { Belonging } from "../tenants/Belonging.ts"
+import { Tenants } from "../tenants/Tenants.ts"
+import { Explanations } from "../usage/Explanations.ts"
+import { Records } from "../usage/Records.ts"
+import { Sums } from "../usage/Sums.ts"
+import { TeamUsage } from "../usage/TeamUsage.ts"
+
+export { Explanations, Records, Sums, TeamUsage }
+export * from "../usage/Problems.ts"
+export * from "../usage/Usage.ts"
+export { Explanation } from "../usage/Explanation.ts"
+
+/** All of it; wants a database. */
+export const layer = Layer.mergeAll(Records.layer, TeamUsage.layer, Explanations.layer).pipe(
+  Layer.provideMerge(Layer.mergeAll(Sums.layer, PriceVersions.layer)),
+  Layer.provideMerge(Tenants.layer),
+  Layer.provideMerge(Belonging.layer)
+)
