@@ -1,0 +1,71 @@
+/**
+ * A host without any HTTP: it keeps its own table in its own SQLite database, and people's credit beside it. One sends the other
+ * credit; the books are right at the end.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
+import { Effect, Layer } from "effect"
+import * as Database from "tollgate/database"
+import { billingAccountOf, Ledger, usd, verify } from "tollgate/ledger"
+import {
+  layer as layerTransfers,
+  layerSecret,
+  Tenants,
+  TransferInsufficientGiftable,
+  Transfers
+} from "tollgate/transfers"
+
+const books = layerTransfers.pipe(
+  Layer.provideMerge(layerSecret(new TextEncoder().encode("a secret of thirty-two characters"))),
+  Layer.provideMerge(Database.layerOver),
+  Layer.provideMerge(SqliteClient.layer({ filename: "host.db" }))
+)
+
+const program = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  yield* sql`CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, what TEXT)`
+  const tenants = yield* Tenants
+  const transfers = yield* Transfers
+  const ledger = yield* Ledger
+  const writer = yield* Database.Writer
+
+  const welcome = (name: string) =>
+    tenants.welcome({ provider: "google", subject: name, email: `${name}@example.com`, email_verified: true, name })
+  const ada = yield* welcome("ada")
+  const bob = yield* welcome("bob")
+  yield* writer.submit({
+    postings: [
+      {
+        _tag: "Credit",
+        account: billingAccountOf(ada.home_tenant_id),
+        amount: 10n * usd,
+        source: "purchase",
+        reference: "order 1",
+        description: "paid in the shop"
+      }
+    ],
+    statements: []
+  })
+  const caller = {
+    account_id: ada.account_id,
+    tenant_id: ada.home_tenant_id,
+    application_id: null,
+    credential: "user_token" as const,
+    team_first: false
+  }
+  const body = { amount: 4, recipient_email: "bob@example.com", kind: "gift" }
+  const { transfer } = yield* transfers.create(caller, "host-key-0123456789", body, "4")
+  yield* transfers.accept(bob.account_id, transfer.id)
+  // Typed errors: the compiler knows which may come.
+  const refused = yield* Effect.flip(transfers.create(caller, "host-key-9876543210", { ...body, amount: 400 }, "400"))
+  const balances = yield* Effect.forEach([ada, bob], ({ home_tenant_id }) => ledger.accountOfTenant(home_tenant_id))
+  const tables = yield* sql<{ name: string }>`SELECT name FROM sqlite_master WHERE type = 'table'`
+  return {
+    refused: refused instanceof TransferInsufficientGiftable ? "giftable" : refused._tag,
+    balances: balances.map((one) => (one._tag === "Some" ? String(one.value.giftable / usd) : "none")),
+    findings: yield* verify,
+    foreign: tables.map(({ name }) => name).filter((name) => !name.startsWith("tollgate_") && name !== "orders")
+  }
+})
+
+console.log(JSON.stringify(await Effect.runPromise(Effect.scoped(Effect.provide(program, books)))))
