@@ -221,6 +221,15 @@ export const ConfigFile = Schema.Struct({
   service_name: Schema.optional(NonEmpty),
   /** Where people reach the service: links in mails begin with it. */
   public_url: Schema.optional(Address),
+  /** Where traces go, by the OpenTelemetry protocol over HTTP; without it, none are made. */
+  telemetry: Schema.optional(
+    Schema.Struct({
+      /** Up to and without `/v1/traces`. */
+      endpoint: Address,
+      /** The environment variable that holds an Authorization header, where the collector wants one. */
+      authorization_env: Schema.optional(NonEmpty)
+    })
+  ),
   /** Who takes the money; without it, credit is only granted or booked by the operator. */
   payments: Schema.optional(PaymentProcessor),
   /** The server that mail leaves by; without it, nothing is mailed. */

@@ -2,6 +2,9 @@
  * A deployment: the configuration as the settings that the rooms ask for, and the service over its database. Nothing below knows
  * where a setting came from.
  */
+import * as OtlpSerialization from "@effect/opentelemetry/OtlpSerialization"
+import * as OtlpTracer from "@effect/opentelemetry/OtlpTracer"
+import { FetchHttpClient } from "@effect/platform"
 import { Effect, Layer, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
@@ -23,6 +26,7 @@ import { ImageProviders } from "./images/Image.ts"
 import * as Price from "./kernel/Price.ts"
 import type { UnitPrice } from "./kernel/Price.ts"
 import { Writer } from "./ledger/Writer.ts"
+import { Tracing } from "./kernel/Tracing.ts"
 import { LetterPrice } from "./mail/SelfMail.ts"
 import { MediaModels } from "./media/Media.ts"
 import type { MediaModel, Resolution } from "./media/Media.ts"
@@ -36,6 +40,7 @@ import { Mail } from "./upstream/Mail.ts"
 import { make as makePayments, Payments } from "./upstream/Payments.ts"
 import type { Provider } from "./upstream/Provider.ts"
 import { Upstreams } from "./upstream/Upstreams.ts"
+import { version } from "./Version.ts"
 
 /** Makes the folders that data is kept in. */
 export const folder = ({ data_dir, database }: EnvironmentFacts): Effect.Effect<void, ConfigProblem> =>
@@ -268,3 +273,23 @@ const keptSecret = (data_dir: string): Effect.Effect<Uint8Array, ConfigProblem> 
   })
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** Traces, where the configuration wants them. */
+export const telemetry = (environment: EnvironmentFacts, { service_name, telemetry }: ConfigFile) =>
+  telemetry === undefined
+    ? Layer.empty
+    : Layer.unwrapEffect(
+        Effect.map(variable("telemetry.authorization_env", telemetry.authorization_env), (authorization) =>
+          Layer.merge(
+            Layer.succeed(Tracing, true),
+            OtlpTracer.layer({
+              url: `${telemetry.endpoint.replace(/\/+$/, "")}/v1/traces`,
+              resource: {
+                serviceName: environment.service_name ?? service_name ?? "Tollgate",
+                serviceVersion: version
+              },
+              ...(authorization !== undefined && { headers: { authorization: Redacted.value(authorization) } })
+            }).pipe(Layer.provide([OtlpSerialization.layerJson, FetchHttpClient.layer]))
+          )
+        )
+      )

@@ -17,6 +17,7 @@ import * as Levers from "./sandbox/Levers.ts"
 import * as Sandbox from "./sandbox/Sandbox.ts"
 import { CurrentSandbox } from "./sandbox/SandboxInfo.ts"
 import * as Server from "./Server.ts"
+import { UpstreamObserver } from "./upstream/Upstreams.ts"
 import * as Serving from "./sql/Serving.ts"
 
 /** Serves until it is interrupted. */
@@ -45,13 +46,19 @@ const service = (facts: EnvironmentFacts, file: ConfigFile) => {
     Observer,
     Effect.map(Metrics, (metrics) => metrics.observe)
   )
+  const upstreamObserver = Layer.effect(
+    UpstreamObserver,
+    Effect.map(Metrics, (metrics) => metrics.observeUpstream)
+  )
   return Server.layer(facts).pipe(
     Layer.provide([http, express]),
     Layer.provide(recovered),
     Layer.provide(observer),
-    Layer.provide(Metrics.layer),
     Layer.provideMerge(domains),
     Layer.provide(Deployment.settings(facts, file)),
+    Layer.provide(upstreamObserver),
+    Layer.provide(Metrics.layer),
+    Layer.provide(Deployment.telemetry(facts, file)),
     Layer.provideMerge(Deployment.database(facts))
   )
 }

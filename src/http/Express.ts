@@ -8,6 +8,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import * as FiberPool from "../kernel/FiberPool.ts"
 import { isProblem } from "../kernel/Problem.ts"
 import type { ProblemInstance } from "../kernel/Problem.ts"
+import { traced, Tracing } from "../kernel/Tracing.ts"
 import { crossOrigin } from "./CrossOrigin.ts"
 import * as Inbound from "./Inbound.ts"
 import { InternalError } from "./Problems.ts"
@@ -29,7 +30,7 @@ export type Observe = (route: string, status: number, seconds: number) => void
 export type Lane = (request: IncomingMessage, response: ServerResponse) => boolean
 
 export const lane = (routes: ExpressRoutes, observe: Observe): Effect.Effect<Lane, never, Scope.Scope> =>
-  Effect.map(drained, (fibers) => (request, response) => {
+  Effect.map(Effect.all([drained, Tracing]), ([fibers, tracing]) => (request, response) => {
     const url = request.url!
     const query = url.indexOf("?")
     const key = `${request.method} ${query === -1 ? url : url.slice(0, query)}`
@@ -41,8 +42,10 @@ export const lane = (routes: ExpressRoutes, observe: Observe): Effect.Effect<Lan
       Reply.send(response, reply, { ...crossOrigin, "x-request-id": id })
       observe(key, reply.status, (performance.now() - began) / 1000)
     }
+    const inbound = Inbound.ofNode(request, response, id)
+    const handled = handler(inbound)
     fibers.run(
-      Effect.matchCauseEffect(handler(Inbound.ofNode(request, response, id)), {
+      Effect.matchCauseEffect(tracing ? traced(key, inbound.header("traceparent"), handled) : handled, {
         onSuccess: (reply) => Effect.sync(() => answer(reply)),
         onFailure: (cause) =>
           Effect.map(Effect.annotateLogs(problemOf(cause), "request_id", id), (problem) =>

@@ -10,6 +10,7 @@ import { Cause, Context, Effect } from "effect"
 import { isProblem } from "../kernel/Problem.ts"
 import type { ProblemInstance } from "../kernel/Problem.ts"
 import { refusal } from "./Body.ts"
+import { traced, Tracing } from "../kernel/Tracing.ts"
 import { crossOrigin, preflight } from "./CrossOrigin.ts"
 import * as Inbound from "./Inbound.ts"
 import { InternalError, InvalidRequest, MethodNotAllowed, RouteNotFound } from "./Problems.ts"
@@ -56,6 +57,7 @@ export const Frame = HttpApiBuilder.middleware(
   Effect.gen(function* () {
     const { api } = yield* HttpApi.Api
     const observe = yield* Observer
+    const tracing = yield* Tracing
     const routes = routesOf(api as unknown as HttpApi.HttpApi.AnyWithProps)
 
     return (app: HttpApp.Default) =>
@@ -78,12 +80,10 @@ export const Frame = HttpApiBuilder.middleware(
                   )
                 )
               )
-        const response = yield* Effect.annotateLogs(answer, "request_id", request_id)
-        observe(
-          route === undefined ? "unmatched" : `${route.method} ${route.path}`,
-          response.status,
-          (performance.now() - began) / 1000
-        )
+        const named = route === undefined ? "unmatched" : `${route.method} ${route.path}`
+        const logged = Effect.annotateLogs(answer, "request_id", request_id)
+        const response = yield* tracing ? traced(named, request.headers["traceparent"], logged) : logged
+        observe(named, response.status, (performance.now() - began) / 1000)
         return HttpServerResponse.setHeaders(response, { ...crossOrigin, "x-request-id": request_id })
       })
   })

@@ -1,6 +1,7 @@
 /** The addresses of the outside world that serve models, by the names that the configuration gives them. */
 import { Context, Effect, Layer, Redacted } from "effect"
 import type { Admission } from "../gate/Gate.ts"
+import { traceparent, Tracing } from "../kernel/Tracing.ts"
 import * as Wire from "./Wire.ts"
 
 export interface UpstreamSettings {
@@ -21,13 +22,18 @@ export interface Upstream {
   readonly key: Redacted.Redacted
 }
 
+/** Told of every exchange with an upstream: which, and how it ended: `2xx`, `4xx`, `5xx`, `unreachable`. */
+export class UpstreamObserver extends Context.Reference<UpstreamObserver>()("tollgate/upstream/UpstreamObserver", {
+  defaultValue: () => (_upstream: string, _outcome: string) => {}
+}) {}
+
 export class Upstreams extends Context.Tag("tollgate/upstream/Upstreams")<Upstreams, ReadonlyMap<string, Upstream>>() {
   static readonly layer = (settings: Readonly<Record<string, UpstreamSettings>>) =>
     Layer.scoped(
       Upstreams,
       Effect.map(
         Effect.forEach(Object.entries(settings), ([name, { api_key, base_url, silence_ms_max }]) =>
-          Effect.map(Wire.make({ base_url, silence_ms_max }), (wire): Upstream => ({
+          Effect.map(observed(name, Wire.make({ base_url, silence_ms_max })), (wire): Upstream => ({
             name,
             wire: () => wire,
             headers: { "content-type": "application/json", authorization: `Bearer ${Redacted.value(api_key)}` },
@@ -38,3 +44,29 @@ export class Upstreams extends Context.Tag("tollgate/upstream/Upstreams")<Upstre
       )
     )
 }
+
+/** The wire, counted, and with the trace of who uses it where traces are collected. */
+const observed = <R>(name: string, made: Effect.Effect<Wire.Wire, never, R>): Effect.Effect<Wire.Wire, never, R> =>
+  Effect.gen(function* () {
+    const wire = yield* made
+    const observe = yield* UpstreamObserver
+    const tracing = yield* Tracing
+    const told = <A extends { readonly status: number }>(answer: Effect.Effect<A, Wire.Unreachable>) =>
+      Effect.tapBoth(answer, {
+        onFailure: () => Effect.sync(() => observe(name, "unreachable")),
+        onSuccess: ({ status }) => Effect.sync(() => observe(name, `${Math.floor(status / 100)}xx`))
+      })
+    const withTrace = <A>(
+      request: Wire.WireRequest,
+      send: (request: Wire.WireRequest) => Effect.Effect<A, Wire.Unreachable>
+    ) =>
+      tracing
+        ? Effect.flatMap(traceparent, (header) =>
+            send({ ...request, headers: { ...request.headers, ...header } })
+          ).pipe(Effect.withSpan(`${request.method} ${name}`, { kind: "client", captureStackTrace: false }))
+        : send(request)
+    return {
+      exchange: (request, limit, abort) => told(withTrace(request, (sent) => wire.exchange(sent, limit, abort))),
+      open: (request) => told(withTrace(request, (sent) => wire.open(sent)))
+    }
+  })

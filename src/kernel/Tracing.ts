@@ -1,0 +1,35 @@
+/** Traces, where the deployment wants them: off unless it says so, and then a request costs one comparison more. */
+import { Context, Effect, Option, Tracer } from "effect"
+
+/** Whether anybody collects traces. */
+export class Tracing extends Context.Reference<Tracing>()("tollgate/kernel/Tracing", {
+  defaultValue: () => false
+}) {}
+
+/** Runs a request inside a span, which belongs to the caller's trace if they sent one (W3C `traceparent`). */
+export const traced = <A, E, R>(
+  name: string,
+  traceparent: string | undefined,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.withSpan(effect, name, {
+    kind: "server",
+    captureStackTrace: false,
+    ...(traceparent === undefined ? { root: true } : parentOf(traceparent))
+  }).pipe(Effect.withTracerEnabled(true))
+
+/** The current span for the next service on the way, as a header; nothing where there is none. */
+export const traceparent: Effect.Effect<Readonly<Record<string, string>>> = Effect.map(
+  Effect.option(Effect.currentSpan),
+  Option.match({
+    onNone: () => ({}),
+    onSome: ({ sampled, spanId, traceId }) => ({ traceparent: `00-${traceId}-${spanId}-${sampled ? "01" : "00"}` })
+  })
+)
+
+const parentOf = (header: string): { readonly root: true } | { readonly parent: Tracer.ExternalSpan } => {
+  const [, traceId, spanId, flags] = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(header) ?? []
+  return traceId === undefined || spanId === undefined || /^0+$/.test(traceId) || /^0+$/.test(spanId)
+    ? { root: true }
+    : { parent: Tracer.externalSpan({ traceId, spanId, sampled: (Number.parseInt(flags ?? "0", 16) & 1) === 1 }) }
+}
