@@ -1,0 +1,53 @@
+/** What stands in more than one place: the version, the README's examples, and the contract as it was last agreed to. */
+import { OpenApi } from "@effect/platform"
+import { Either } from "effect"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import { Api } from "../src/Api.ts"
+import { decodeFile } from "../src/Config.ts"
+import { version } from "../src/Version.ts"
+
+const root = join(import.meta.dirname, "..")
+const readme = readFileSync(join(root, "README.md"), "utf8")
+
+describe("the version", () => {
+  it("is the package's", () => {
+    const packed = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string }
+    expect(version).toBe(packed.version)
+  })
+})
+
+describe("the README's configurations", () => {
+  const examples = [...readme.matchAll(/```json\n([\s\S]*?)```/g)].map(
+    ([, text]) => JSON.parse(text!) as Record<string, object>
+  )
+
+  it("are two, and both are taken", () => {
+    expect(examples).toHaveLength(2)
+    const [first, second] = examples
+    const upstreams = {
+      ...first!.upstreams,
+      ...Object.fromEntries(["decider", "fal", "tavily"].map((name) => [name, { base_url: "https://x.example" }]))
+    }
+    const whole = { ...first, ...second, upstreams }
+    for (const document of [first, whole]) {
+      expect(Either.getOrElse(decodeFile(document, "the README"), ({ message }) => message)).toMatchObject({})
+      expect(Either.isRight(decodeFile(document, "the README"))).toBe(true)
+    }
+  })
+
+  it("name only commands that there are", () => {
+    const cli = readFileSync(join(root, "src", "Cli.ts"), "utf8")
+    for (const [, line] of readme.matchAll(/^\| `([a-z][^|]*)` \|/gm)) {
+      const command = /^[a-z-]+/.exec(line!)![0]
+      expect(cli.includes(`Command.make("${command}"`) || cli.includes(`Command.make(\n  "${command}"`)).toBe(true)
+    }
+  })
+})
+
+describe("the contract", () => {
+  it("is the one that was agreed to; after a change that is meant, run vitest -u", async () => {
+    await expect(`${JSON.stringify(OpenApi.fromApi(Api), null, 1)}\n`).toMatchFileSnapshot("conformance/openapi.json")
+  })
+})
