@@ -20,6 +20,19 @@ export const usage = { prompt_tokens: 12, completion_tokens: 34, total_tokens: 4
 /** What every call must cost, in nano-USD: a figure taken with another charge in the books is worthless. */
 export const callPrice = usage.prompt_tokens * price.prompt + usage.completion_tokens * price.completion
 
+/** What the upstream reports for every decision, and what a decision and a search cost, in nano-USD. */
+export const decisionTokens = 40
+export const decisionPrice = decisionTokens * 42
+export const searchPrice = 5_000_000
+
+export const decisionBody = JSON.stringify({
+  state: "I was charged twice for billing",
+  questions: {
+    about: { type: "choice", instructions: "What is it about?", criteria: { billing: "money", other: "the rest" } }
+  }
+})
+export const searchPath = "/v1/search?query=double%20entry&max_results=5"
+
 /** Credit that the driven tenant starts with, in USD. */
 export const credit = 100_000
 

@@ -4,7 +4,7 @@ import { createHmac, randomBytes } from "node:crypto"
 import { Agent, createServer, request as httpRequest } from "node:http"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import { credit, endWithParent, model, price, report } from "./common.ts"
+import { credit, endWithParent, model, price, report, searchPrice } from "./common.ts"
 import { openStore } from "./store.ts"
 
 const [mode, upstream, directory] = process.argv.slice(2) as [string, string, string]
@@ -12,12 +12,17 @@ const [mode, upstream, directory] = process.argv.slice(2) as [string, string, st
 const agent = new Agent({ keepAlive: true, maxSockets: 256 })
 
 /** Sends a body to the upstream and hands its answer on. */
-const call = (body: Buffer, answered: (answer: IncomingMessage) => void, failed: () => void): void => {
+const call = (
+  body: Buffer,
+  answered: (answer: IncomingMessage) => void,
+  failed: () => void,
+  path = "/v1/chat/completions"
+): void => {
   const outgoing = httpRequest(
     {
       host: "127.0.0.1",
       port: Number(upstream),
-      path: "/v1/chat/completions",
+      path,
       method: "POST",
       agent,
       headers: {
@@ -158,8 +163,87 @@ const metered = () => {
     })
   }
 
+  /** A call of a tool: admitted, asked, charged, answered. */
+  const tool = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: string,
+    bound: number,
+    asked: (body: Buffer) => Buffer,
+    priceOf: (answer: Buffer) => { readonly prompt: number; readonly cost: number }
+  ): void => {
+    const caller = keys.get(hash((request.headers.authorization ?? "").slice(7)))
+    if (caller === undefined) return refuse(response, 401, "invalid API key")
+    read(request, (body) => {
+      const id = `call_${begun}${(calls++).toString(36).padStart(12, "0")}`
+      const started = performance.now()
+      const fail = () => refuse(response, 500, "upstream error")
+      store.enqueue(
+        () => store.reserve(id, caller.account, bound),
+        (reserved) => {
+          if (reserved !== true) return refuse(response, 402, "insufficient credits")
+          call(
+            asked(body),
+            (answer) =>
+              read(answer, (given) => {
+                const { cost, prompt } = priceOf(given)
+                const charged = {
+                  ...caller,
+                  call: id,
+                  endpoint: path,
+                  model,
+                  provider: "bench",
+                  prompt,
+                  completion: 0,
+                  cost,
+                  latency: Math.round(performance.now() - started)
+                }
+                store.enqueue(
+                  () => store.settle(charged),
+                  () => say(response, 200, given)
+                )
+              }),
+            fail,
+            path
+          )
+        }
+      )
+    })
+  }
+
+  const decide = (request: IncomingMessage, response: ServerResponse) =>
+    tool(
+      request,
+      response,
+      "/v1/systemone",
+      300_000_000,
+      (body) => Buffer.from(JSON.stringify({ ...(JSON.parse(body.toString()) as object), model: "jev-1.13.0" })),
+      (given) => {
+        const { usage } = JSON.parse(given.toString()) as { readonly usage: { readonly input_tokens: number } }
+        return { prompt: usage.input_tokens, cost: usage.input_tokens * 42 }
+      }
+    )
+
+  const search = (request: IncomingMessage, response: ServerResponse) => {
+    const query = new URLSearchParams(request.url!.slice(request.url!.indexOf("?") + 1))
+    const asked = { query: query.get("query"), max_results: Number(query.get("max_results") ?? 10) }
+    tool(
+      request,
+      response,
+      "/search",
+      searchPrice,
+      () => Buffer.from(JSON.stringify(asked)),
+      (given) => {
+        JSON.parse(given.toString())
+        return { prompt: 0, cost: searchPrice }
+      }
+    )
+  }
+
   return {
     chat,
+    decide,
+    search,
     hello: { key },
     look: () => ({ ...store.look(account), calls }),
     close: store.close
@@ -214,6 +298,9 @@ const answer = books?.chat ?? proxy
 
 const server = createServer((request, response) => {
   if (request.method === "POST" && request.url === "/v1/chat/completions") answer(request, response)
+  else if (books !== undefined && request.method === "POST" && request.url === "/v1/decisions")
+    books.decide(request, response)
+  else if (books !== undefined && request.url?.startsWith("/v1/search?") === true) books.search(request, response)
   else refuse(response, 404, "not found")
 })
 

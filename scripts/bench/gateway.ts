@@ -6,7 +6,7 @@ import { existsSync } from "node:fs"
 import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { callPrice, credit, freePort, model, root, sleep, start, stop } from "./common.ts"
+import { credit, freePort, model, root, sleep, start, stop } from "./common.ts"
 import type { Cores, Target } from "./common.ts"
 
 /** Where the outside world is. */
@@ -19,7 +19,12 @@ const configuration = ({ issuer, port }: World): object => ({
   service_name: "Tollgate",
   identity: { google: { issuer, audiences: ["bench"] } },
   clients: [{ client_id: "bench", name: "Bench" }],
-  upstreams: { bench: { base_url: `http://127.0.0.1:${port}/v1`, api_key_env: "BENCH_UPSTREAM_KEY" } },
+  upstreams: {
+    bench: { base_url: `http://127.0.0.1:${port}/v1`, api_key_env: "BENCH_UPSTREAM_KEY" },
+    tools: { base_url: `http://127.0.0.1:${port}`, api_key_env: "BENCH_UPSTREAM_KEY" }
+  },
+  decisions: { upstream: "tools", model: "jev-1.13.0" },
+  tools: { search: [{ id: "bench", vendor: "tavily", upstream: "tools", usd_per_query: "0.005" }] },
   models: [
     {
       id: model,
@@ -43,8 +48,8 @@ const command = (asked: string | undefined): ReadonlyArray<string> | undefined =
 
 export interface Gateway extends Target {
   readonly from: string
-  /** Reads the books back: throws unless the balance fell by exactly `calls` times the price, and the invariants hold. */
-  readonly check: (calls: number) => Promise<string>
+  /** Reads the books back: throws unless the balance fell by exactly `due` nano-USD for the `calls`, and the invariants hold. */
+  readonly check: (calls: number, due: number) => Promise<string>
   readonly stop: () => Promise<void>
 }
 
@@ -150,8 +155,7 @@ const prepare = async (
     port,
     headers: { authorization: `Bearer ${key}` },
     pid: child.pid!,
-    check: async (calls: number) => {
-      const due = calls * callPrice
+    check: async (calls: number, due: number) => {
       let fell = before - (await balance())
       // What is settled behind the answer gets a moment.
       for (let i = 0; i < 20 && fell !== due; i++) {

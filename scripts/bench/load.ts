@@ -8,6 +8,8 @@ import { endWithParent, report } from "./common.ts"
 export interface Order {
   readonly port: number
   readonly path: string
+  /** POST with the body, unless it says GET. */
+  readonly method?: "GET" | "POST"
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
   readonly stream: boolean
@@ -50,7 +52,7 @@ const run = (order: Order): Promise<Outcome> =>
       ([k, v]) => `${k}: ${v}\r\n`
     )
     const request = Buffer.from(
-      `POST ${order.path} HTTP/1.1\r\nhost: 127.0.0.1:${order.port}\r\n${head.join("")}` +
+      `${order.method ?? "POST"} ${order.path} HTTP/1.1\r\nhost: 127.0.0.1:${order.port}\r\n${head.join("")}` +
         `content-length: ${Buffer.byteLength(order.body)}\r\n\r\n${order.body}`
     )
     // Set when all connections are open: to open one is no part of a call.

@@ -12,12 +12,16 @@ import {
   callPrice,
   credit,
   cpu,
+  decisionBody,
+  decisionPrice,
   findCores,
   median,
   memory,
   paced,
   pause,
   root,
+  searchPath,
+  searchPrice,
   sleep,
   startPart,
   stop,
@@ -49,7 +53,7 @@ const { values: options } = parseArgs({
 })
 
 const usageText = `npm run bench -- [options]
-  --only chat|stream|ledger   one part (may be repeated); all by default
+  --only chat|stream|tools|ledger   one part (may be repeated); all by default
   --rounds 5                  alternated rounds; medians are taken over them
   --seconds 4                 length of a measurement
   --warmup 4                  seconds of load before the first round; the peer needs three of them to reach its rate
@@ -73,11 +77,13 @@ const say = (text: string) => process.stderr.write(`${text}\n`)
 interface Contender extends Target {
   /** Calls that it served well so far: what its books must show. */
   served: number
+  /** What they must have cost together, in nano-USD. */
+  due: number
   idle: number
   peak: number
 }
 
-const contender = (target: Target): Contender => ({ ...target, served: 0, idle: memory(target.pid), peak: 0 })
+const contender = (target: Target): Contender => ({ ...target, served: 0, due: 0, idle: memory(target.pid), peak: 0 })
 
 interface Run extends Outcome {
   /** µs of CPU time of the contender's process for each call. */
@@ -91,7 +97,12 @@ interface Measurement extends Run {
 
 const measurements: Array<Measurement> = []
 
-const drive = async (load: ChildProcess, at: Contender, order: Partial<Order> & { stream: boolean }): Promise<Run> => {
+const drive = async (
+  load: ChildProcess,
+  at: Contender,
+  order: Partial<Order> & { stream: boolean },
+  price = callPrice
+): Promise<Run> => {
   const sampling = setInterval(() => (at.peak = Math.max(at.peak, memory(at.pid))), 250)
   const before = cpu(at.pid)
   const outcome = await ask<Outcome>(load, {
@@ -106,6 +117,7 @@ const drive = async (load: ChildProcess, at: Contender, order: Partial<Order> & 
   clearInterval(sampling)
   const spent = cpu(at.pid) - before
   at.served += outcome.calls
+  at.due += outcome.calls * price
   // A rate with errors in it says nothing, so nothing is printed.
   if (outcome.failures > 0 || outcome.calls === 0) {
     const what = outcome.wrong.map((text) => `  ${text}`).join("\n")
@@ -359,6 +371,32 @@ const ledgerPart = async (directory: string): Promise<void> => {
   reach.push(["3 ledger, of the raw loop with the same rows", shown(ours / same, "x"), ">= x 0.7"])
 }
 
+/** Decisions and search: the floor and the service, each charged exactly. */
+const toolsPart = async (load: ChildProcess, { floor, gateway }: Contenders): Promise<void> => {
+  if (gateway === undefined) return
+  const tools = [
+    ["decisions", { path: "/v1/decisions", body: decisionBody }, decisionPrice],
+    ["search", { path: searchPath, method: "GET", body: "" }, searchPrice]
+  ] as const
+  for (const [name, order, price] of tools) {
+    const runs = new Map([floor, gateway].map((one) => [one.name, [] as Array<Run>]))
+    for (const one of [floor, gateway]) await drive(load, one, { stream: false, seconds: warmup, ...order }, price)
+    for (let round = 1; round <= rounds; round++) {
+      for (const one of [floor, gateway]) {
+        const run = await drive(load, one, { stream: false, ...order }, price)
+        runs.get(one.name)!.push(run)
+        measurements.push({ part: name, contender: one.name, ...run, sample: "" })
+      }
+      say(
+        `${name}: round ${round} of ${rounds}: ${[...runs].map(([of, made]) => `${of} ${Math.round(made.at(-1)!.rate)}`).join(", ")}`
+      )
+    }
+    const rates = new Map([...runs].map(([of, made]) => [of, summary(made)]))
+    printRates(`${name}, closed loop`, rates)
+    reach.push([`4 ${name}, of the floor`, shown(ratio(rates.get("gateway"), rates.get("floor")), "x"), ">= x 0.5"])
+  }
+}
+
 interface Contenders {
   readonly direct: Contender
   readonly plain: Contender
@@ -407,6 +445,7 @@ const httpParts = async (directory: string): Promise<void> => {
 
   if (wants("chat")) await chatPart(load, all)
   if (wants("stream")) await streamPart(load, all)
+  if (wants("tools")) await toolsPart(load, all)
 
   print("\nMemory (resident, MB)\n")
   const remembered = [all.plain, all.floor, all.gateway, all.peer].filter((one) => one !== undefined)
@@ -423,7 +462,7 @@ const httpParts = async (directory: string): Promise<void> => {
 
   print("\nThe books\n")
   const books = await ask<{ balance: number; reserved: number; records: number; collected: number }>(floorProcess, {})
-  const due = all.floor.served * callPrice
+  const { due } = all.floor
   if (
     books.collected !== due ||
     books.balance !== credit * 1e9 - due ||
@@ -436,7 +475,7 @@ const httpParts = async (directory: string): Promise<void> => {
   }
   print(`  floor: ${count(all.floor.served)} calls charged exactly`)
   if (gateway !== undefined) {
-    print(`  the service: ${await gateway.check(all.gateway!.served)}`)
+    print(`  the service: ${await gateway.check(all.gateway!.served, all.gateway!.due)}`)
     await gateway.stop()
   }
   await peer?.stop()
@@ -469,7 +508,7 @@ const main = async (): Promise<void> => {
     // 0x01021994 is tmpfs.
     if (statfsSync(directory).type === 0x01021994)
       print(`NOTE: ${directory} is in memory, where fsync costs nothing; see --dir`)
-    if (wants("chat") || wants("stream")) await httpParts(directory)
+    if (wants("chat") || wants("stream") || wants("tools")) await httpParts(directory)
     if (wants("ledger")) await ledgerPart(directory)
     print("\nTo reach (ratios within this run count; absolute figures do not carry over)\n")
     print(table([["what", "measured", "target"], ...reach]))

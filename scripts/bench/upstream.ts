@@ -4,7 +4,7 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose"
 import { createServer as createHttpServer } from "node:http"
 import { createServer } from "node:net"
 import type { AddressInfo, Server, Socket } from "node:net"
-import { endWithParent, model, paced, pause, report, usage } from "./common.ts"
+import { decisionTokens, endWithParent, model, paced, pause, report, usage } from "./common.ts"
 
 /** A chat chunk or answer around its choices. */
 const answer = (object: string, rest: object): string =>
@@ -22,6 +22,38 @@ const plain = (() => {
     `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
   )
 })()
+
+const whole = (body: string): Buffer =>
+  Buffer.from(
+    `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+  )
+
+/** What the other tools answer, by their path. */
+const tools: Readonly<Record<string, Buffer>> = {
+  "/v1/systemone": whole(
+    JSON.stringify({
+      id: "dec_bench0001",
+      model: "jev-1.13.0",
+      answers: {
+        about: { type: "choice", choice: "billing", probabilities: { billing: 0.8, other: 0.2 }, confidence: 0.8 }
+      },
+      usage: { input_tokens: decisionTokens, output_tokens: 1 }
+    })
+  ),
+  "/search": whole(
+    JSON.stringify({
+      query: "double entry",
+      results: Array.from({ length: 5 }, (_, i) => ({
+        title: `Result ${i}`,
+        url: `https://example.com/${i}`,
+        content: "Because what one account gives another must receive.",
+        score: 0.9,
+        raw_content: null
+      })),
+      response_time: 0.1
+    })
+  )
+}
 
 const chunked = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 
@@ -106,6 +138,11 @@ const chat = createServer({ noDelay: true }, (socket) => {
     const found = message(buffer)
     if (found === undefined) return
     buffer = buffer.subarray(found.end)
+    const tool = tools[found.path]
+    if (tool !== undefined) {
+      socket.write(tool)
+      return next()
+    }
     if (found.path !== "/v1/chat/completions") {
       socket.write(notFound)
       return next()

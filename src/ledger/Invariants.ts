@@ -268,6 +268,15 @@ const entries: ReadonlyArray<Check> = [
     sentence: ({ expected, found, id }) => `transfer ${id} calls for ${expected}, but there is ${found}`
   },
   {
+    name: "a payment has one credit",
+    query: `SELECT p.id AS id, printf('1 credit of %d', p.amount) AS expected,
+        printf('%d credits of %d', COUNT(e.amount), COALESCE(SUM(e.amount), 0)) AS found
+      FROM tollgate_payments_payments p LEFT JOIN (
+        SELECT * FROM tollgate_ledger_entries WHERE type = 'credit' AND source = 'purchase'
+      ) e ON e.reference_id = p.id GROUP BY p.id HAVING COUNT(e.amount) <> 1 OR SUM(e.amount) <> p.amount`,
+    sentence: ({ expected, found, id }) => `payment ${id} calls for ${expected} (nano-USD), but there are ${found}`
+  },
+  {
     name: "entries are in the order of time",
     query: `SELECT ${entryName} AS id, ${text("last_at")} AS expected, ${text("at")} AS found
       FROM (SELECT *, LAG(at, 1, at) OVER (ORDER BY seq) AS last_at FROM tollgate_ledger_entries) WHERE at < last_at`,

@@ -123,6 +123,10 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
   ["held credit is that of the pending transfers", ...transfer(0), "DELETE FROM tollgate_transfers"],
   ["a transfer's entries are those of its state", ...transfer(1), "UPDATE tollgate_transfers SET status = 'declined'"],
   ["a transfer's entries are those of its state", ...transfer(1), "UPDATE tollgate_transfers SET amount = amount + 1"],
+  [
+    "a payment has one credit",
+    "INSERT INTO tollgate_payments_payments VALUES ('pay_x', 'ten_acme', 'offline', 1, 0, 1)"
+  ],
   ["entries are in the order of time", "UPDATE tollgate_ledger_entries SET at = at - 1 WHERE seq = 3"],
   [
     "tollgate_ledger_buckets says where entries are",
