@@ -12,7 +12,7 @@ import type { Reply } from "../http/Reply.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
 import { toDecimal } from "../kernel/Money.ts"
-import { failed, parse, refused } from "../upstream/Failures.ts"
+import { failed, isObject, messageOf, parse, refused } from "../upstream/Failures.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
 import type { Upstream } from "../upstream/Upstreams.ts"
@@ -23,7 +23,7 @@ import type { Model } from "./Model.ts"
 import { answerTokensWithin, boundOf, readChat, readCompletion } from "./Prompt.ts"
 import type { Prompt } from "./Prompt.ts"
 import * as Relay from "./Relay.ts"
-import { costOf, estimated, ofProvider, priceLines } from "./Tokens.ts"
+import { bytesAToken, costOf, estimated, ofProvider, priceLines } from "./Tokens.ts"
 import type { Tokens } from "./Tokens.ts"
 
 export type ChatProblem = InvalidRequest | PayloadTooLarge | InsufficientCredits | IdempotencyProblem | UpstreamProblem
@@ -157,6 +157,11 @@ const complete: Answer = Effect.fnUntraced(function* (upstream, request, admissi
   if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, inbound.request_id)
   const parsed = parse(text)
   if (parsed === undefined) return yield* failed(upstream.name, "its answer is not a JSON object", inbound.request_id)
+  // Some upstreams say 200 where they failed.
+  if (Relay.isFailure(parsed) || !Array.isArray(parsed.choices)) {
+    const reason = messageOf(parsed) ?? "it does not say why"
+    return yield* failed(upstream.name, `its answer has an error, or no choices: ${reason}`, inbound.request_id)
+  }
 
   const tokens = ofProvider(parsed.usage) ?? estimated(prompt.prompt_tokens_max, answerTokens(parsed.choices))
   return yield* admission.answer(measured(model, tokens, upstream), ({ collected }) => ({
@@ -172,6 +177,11 @@ const stream: Answer = Effect.fnUntraced(function* (upstream, request, admission
   if (answer.status < 200 || answer.status > 299) {
     const whole = yield* Effect.catchAll(Wire.collect(answer, refusalBytesMax), unreachable)
     return yield* refused(upstream.name, whole, inbound.request_id)
+  }
+  const type = Wire.header(answer.headers, "content-type") ?? "nothing"
+  if (!/^text\/event-stream\b/i.test(type)) {
+    answer.abort()
+    return yield* failed(upstream.name, `asked for a stream, it answered ${type}`, inbound.request_id)
   }
   const relay = Relay.make(answer, prompt)
   const settled = Effect.flatMap(relay.ended, (ending) =>
@@ -214,13 +224,11 @@ const measuredOf = (ending: Relay.Ending, model: Model, prompt: Prompt, upstream
 }
 
 /** Tokens of a whole answer that came without usage. */
-const answerTokens = (choices: unknown): number =>
-  Array.isArray(choices)
-    ? choices.reduce<number>(
-        (sum, choice) => sum + Math.ceil(JSON.stringify(choice?.message ?? choice ?? "").length / 4),
-        0
-      )
-    : 0
+const answerTokens = (choices: ReadonlyArray<unknown>): number =>
+  choices.reduce<number>((sum, choice) => {
+    const said = isObject(choice) ? (choice.message ?? choice) : ""
+    return sum + Math.ceil(JSON.stringify(said).length / bytesAToken)
+  }, 0)
 
 // ---- what can go wrong ------------------------------------------------------------------------------------------------------
 

@@ -37,12 +37,21 @@ const common = {
   user: optional(Schema.String)
 } as const
 
+/** What the parts are is between client and upstream. Only an assistant may have said nothing: it called tools instead. */
+const Message = Schema.Struct({ role: Schema.String, content: Schema.optional(Schema.Unknown) }).pipe(
+  Schema.filter(({ content, role }) => {
+    if (typeof content === "string" || Array.isArray(content)) return undefined
+    if (role !== "assistant") return { path: ["content"], message: "a string or an array of parts" }
+    return content === undefined || content === null
+      ? undefined
+      : { path: ["content"], message: "a string, an array of parts, or null" }
+  })
+)
+
 const chat = {
   required: {
     model: Schema.NonEmptyString,
-    messages: Schema.Array(Schema.Struct({ role: Schema.String, content: Schema.optional(Schema.Unknown) })).pipe(
-      Schema.minItems(1, { message: () => "at least one message" })
-    )
+    messages: Schema.Array(Message).pipe(Schema.minItems(1, { message: () => "at least one message" }))
   },
   optional: {
     ...common,

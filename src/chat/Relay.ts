@@ -1,6 +1,6 @@
 /**
- * A stream of server-sent events on its way from an upstream to a client. Bytes pass through as they come; only the usage and
- * the end are looked for. The last event, `[DONE]`, waits until the charge is in the books.
+ * A stream of server-sent events on its way from an upstream to a client. Bytes pass through as they come; only the usage, an
+ * error and the end are looked for. The last event, `[DONE]`, waits until the charge is in the books.
  */
 import { Effect } from "effect"
 import { Readable } from "node:stream"
@@ -9,7 +9,10 @@ import { bytesAToken } from "./Tokens.ts"
 
 /** How a stream ended, and what was seen of it. */
 export interface Ending {
-  /** `complete`: the upstream finished. `broken`: it broke off or sent an error. `left`: the client went, and so did we. */
+  /**
+   * `complete`: the upstream finished, and said so. `broken`: it broke off or sent an error. `left`: the client went, and so did
+   * we.
+   */
   readonly how: "complete" | "broken" | "left"
   /** The last usage object that the upstream sent. */
   readonly usage: unknown
@@ -34,7 +37,12 @@ const eventMax = 8 * 1024 * 1024
 
 const blankLine = "\n\n"
 const blankLineCrLf = "\r\n\r\n"
-const usageKey = '"usage"'
+
+/** An event with a usage object; most carry `"usage":null`, and are not worth parsing. */
+const counts = /"usage"\s*:\s*\{/
+/** An event that ends an answer; those before it say null, or an empty string. */
+const finishes = /"finish_reason"\s*:\s*"[^"]/
+const isDone = /^data: ?\[DONE\]\s*$/
 
 const done = "data: [DONE]\n\n"
 const broken = `data: ${JSON.stringify({
@@ -45,7 +53,7 @@ export const make = (upstream: Streaming, options: { readonly show_usage: boolea
   let rest: Buffer | undefined
   let usage: unknown
   let tokens_seen = 0
-  let failed = false
+  let finished = false
   let clientGone = false
   let readOn: NodeJS.Timeout | undefined
   let ending: Ending | undefined
@@ -80,25 +88,31 @@ export const make = (upstream: Streaming, options: { readonly show_usage: boolea
   }
 
   /**
-   * Looks at an event; says whether the client is to have it. `text` is its bytes as Latin-1, a character for each: searching a
+   * Looks at an event; says what the client is to have of it. `text` is its bytes as Latin-1, a character for each: searching a
    * string costs a fraction of searching a buffer, and this is done for every piece of every answer.
    */
-  const look = (text: string, bytes: () => Buffer): boolean => {
-    if (text.includes("[DONE]") && /^data: ?\[DONE\]\s*$/.test(text)) return false
-    if (hasUsage(text)) {
-      const data = parse(bytes())
-      if (typeof data?.usage === "object" && data.usage !== null) {
-        usage = data.usage
-        if (Array.isArray(data.choices) && data.choices.length === 0) return options.show_usage
-      }
-    } else if (text.includes('"error"') && parse(bytes())?.error !== undefined) {
-      failed = true
+  const look = (text: string, bytes: () => Buffer): "all" | "nothing" | "failure" | Buffer => {
+    if (text.includes("[DONE]") && isDone.test(text)) {
+      finished = true
+      return "nothing"
     }
+    finished ||= finishes.test(text)
     tokens_seen += tokensIn(text)
-    return true
+    if (!counts.test(text) && !text.includes('"error"')) return "all"
+
+    const data = parse(bytes())
+    if (data === undefined) return "all"
+    const counted = typeof data.usage === "object" && data.usage !== null
+    if (counted) usage = data.usage
+    if (isFailure(data)) return "failure"
+    if (!counted || options.show_usage) return "all"
+    return Array.isArray(data.choices) && data.choices.length > 0 ? withoutUsage(bytes(), data) : "nothing"
   }
 
-  /** Looks at whole events; passes on, in as few pieces as they came, those that the client is to have. */
+  /**
+   * Looks at whole events; passes on, in as few pieces as they came, those that the client is to have. What an upstream says
+   * after an error, and of it, is not for the client: it may name addresses and keys.
+   */
   const take = (events: Buffer) => {
     const text = events.toString("latin1")
     const blank = text.includes(blankLineCrLf) ? blankLineCrLf : blankLine
@@ -106,10 +120,17 @@ export const make = (upstream: Streaming, options: { readonly show_usage: boolea
     let at = 0
     while (at < text.length) {
       const start = at
-      const end = text.indexOf(blank, at)
-      const next = end === -1 ? text.length : end + blank.length
-      if (!look(text.slice(at, next), () => events.subarray(start, next))) {
+      const blankAt = text.indexOf(blank, at)
+      const next = blankAt === -1 ? text.length : blankAt + blank.length
+      const shown = look(text.slice(at, next), () => events.subarray(start, next))
+      if (shown !== "all") {
         pass(events.subarray(from, at))
+        if (shown === "failure") {
+          end("broken")
+          upstream.abort()
+          return
+        }
+        if (shown !== "nothing") pass(shown)
         from = next
       }
       at = next
@@ -119,6 +140,8 @@ export const make = (upstream: Streaming, options: { readonly show_usage: boolea
 
   upstream.flow({
     data: (chunk) => {
+      // Pieces that had come before an error was seen in one of them.
+      if (ending !== undefined) return
       const bytes = rest === undefined ? chunk : Buffer.concat([rest, chunk])
       const whole = endOfEvents(bytes)
       rest = whole === bytes.length ? undefined : bytes.subarray(whole)
@@ -129,8 +152,11 @@ export const make = (upstream: Streaming, options: { readonly show_usage: boolea
       }
     },
     end: () => {
-      if (rest !== undefined) take(Buffer.concat([rest, Buffer.from(blankLine)]))
-      end(failed ? "broken" : "complete")
+      // The last event may lack its blank line, but one that was cut in its midst is nothing to pass on.
+      if (rest !== undefined && (isDone.test(rest.toString("latin1")) || parse(rest) !== undefined)) {
+        take(Buffer.concat([rest, Buffer.from(blankLine)]))
+      }
+      end(finished ? "complete" : "broken")
     },
     cut: () => end("broken")
   })
@@ -143,20 +169,16 @@ export const make = (upstream: Streaming, options: { readonly show_usage: boolea
     }),
     finish: ({ how }) => {
       if (clientGone) return
-      if (how === "broken" && !failed) body.push(broken)
+      if (how === "broken") body.push(broken)
       body.push(done)
       body.push(null)
     }
   }
 }
 
-/** Whether an event carries a usage object; most carry `"usage":null`, and are not worth parsing. */
-const hasUsage = (text: string): boolean => {
-  let at = text.indexOf(usageKey)
-  if (at === -1) return false
-  for (at += usageKey.length; text[at] === " " || text[at] === ":"; at++);
-  return text[at] === "{"
-}
+/** Whether an answer, or an event of one, says that it failed. Some say `"error":null` where nothing did. */
+export const isFailure = ({ error }: Readonly<Record<string, unknown>>): boolean =>
+  error !== undefined && error !== null
 
 /** Where the last whole event ends. Carriage returns count as part of the line they end. */
 const endOfEvents = (bytes: Buffer): number => {
@@ -165,10 +187,16 @@ const endOfEvents = (bytes: Buffer): number => {
   return Math.max(lf === -1 ? 0 : lf + 2, crlf === -1 ? 0 : crlf + 4)
 }
 
+const linesOf = (event: Buffer): ReadonlyArray<string> => event.toString("utf8").split(/\r?\n/)
+
+/** An event as it would be had nobody asked for its usage. */
+const withoutUsage = (event: Buffer, data: Readonly<Record<string, unknown>>): Buffer => {
+  const others = linesOf(event).filter((line) => line !== "" && !line.startsWith("data:"))
+  return Buffer.from([...others, `data: ${JSON.stringify({ ...data, usage: undefined })}`, "", ""].join("\n"))
+}
+
 const parse = (event: Buffer): Record<string, unknown> | undefined => {
-  const data = event
-    .toString("utf8")
-    .split(/\r?\n/)
+  const data = linesOf(event)
     .filter((line) => line.startsWith("data:"))
     .map((line) => line.slice(5))
     .join("\n")

@@ -1,5 +1,5 @@
 /** What an upstream's failure becomes for the caller, and what the operator reads of it. */
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { UpstreamBusy, UpstreamFailed, UpstreamRejected } from "./Problems.ts"
 import * as Wire from "./Wire.ts"
 
@@ -26,14 +26,19 @@ export const refused = (
     const message = messageOf(parse(body))
     return new UpstreamRejected(message === undefined ? {} : { error: message })
   }
-  if (status === 429) return new UpstreamBusy(retryAfterOf(headers))
+  if (status === 429) return Effect.flatMap(retryAfterOf(headers), (after) => new UpstreamBusy(after))
   return failed(upstream, `status ${status}`, request_id)
 }
 
-/** The seconds of a `Retry-After`, as a problem says them. */
-export const retryAfterOf = (headers: Wire.WireHeaders): { readonly retry_after?: number } => {
-  const after = Number(Wire.header(headers, "retry-after"))
-  return Number.isFinite(after) && after >= 0 ? { retry_after: Math.ceil(after) } : {}
+/** The seconds of a `Retry-After`, which may be a date too, as a problem says them. */
+export const retryAfterOf = (headers: Wire.WireHeaders): Effect.Effect<{ readonly retry_after?: number }> => {
+  const said = Wire.header(headers, "retry-after")?.trim() ?? ""
+  if (/^\d+(\.\d+)?$/.test(said)) return Effect.succeed({ retry_after: Math.ceil(Number(said)) })
+  // Every form of a date in HTTP opens with a weekday, and is in UTC even where it does not say so.
+  const at = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/i.test(said) ? Date.parse(said.replace(/( GMT)?$/i, " GMT")) : Number.NaN
+  return Effect.map(Clock.currentTimeMillis, (now) =>
+    Number.isNaN(at) ? {} : { retry_after: Math.max(0, Math.ceil((at - now) / 1_000)) }
+  )
 }
 
 /** A JSON object; `undefined` for anything else. */
@@ -51,7 +56,7 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 
 /**
  * The message in the error bodies that are common: `{ error: { message } }`, `{ error }`, `{ message }`, `{ detail }`, and
- * `{ detail: [{ msg }] }`.
+ * `{ detail: [{ msg }] }`. Callers read it, so it has lost what is not for them.
  */
 export const messageOf = (body: Record<string, unknown> | undefined): string | undefined => {
   const error = body?.error
@@ -59,5 +64,12 @@ export const messageOf = (body: Record<string, unknown> | undefined): string | u
   const message = isObject(error)
     ? error.message
     : (error ?? body?.message ?? (isObject(first) ? first.msg : body?.detail))
-  return typeof message === "string" ? message.slice(0, 2_000) : undefined
+  return typeof message === "string" ? withoutSecrets(message.slice(0, 2_000)) : undefined
 }
+
+/** Upstreams like to quote the key that they refuse, and the address behind them that failed. */
+const withoutSecrets = (message: string): string =>
+  message
+    .replace(/https?:\/\/\S+/gi, "[address]")
+    .replace(/\bBearer\s+\S+/gi, "[key]")
+    .replace(/\bsk-\S+/gi, "[key]")

@@ -90,7 +90,10 @@ export const submit = Effect.fnUntraced(function* (
   if (status >= 200 && status < 300 && typeof parsed?.request_id === "string" && parsed.request_id !== "") {
     return { vendor_id: parsed.request_id, queue_position: whole(parsed.queue_position) }
   }
-  if (status === 429) return yield* Effect.fail({ _tag: "NotTaken", how: "busy", ...retryAfterOf(headers) } as const)
+  if (status === 429) {
+    const after = yield* retryAfterOf(headers)
+    return yield* Effect.fail({ _tag: "NotTaken", how: "busy", ...after } as const)
+  }
   if (status === 400 || status === 404 || status === 413 || status === 422) {
     return yield* Effect.fail({ _tag: "NotTaken", how: "rejected", message: messageOf(parsed) } as const)
   }
@@ -114,7 +117,8 @@ export const standing = Effect.fnUntraced(function* (
     case "IN_PROGRESS":
       return { how: "running" }
     case "COMPLETED":
-      if (typeof parsed.error === "string") return { how: "failed", error: parsed.error }
+      if (typeof parsed.error === "string")
+        return { how: "failed", error: messageOf(parsed) ?? "the generation failed" }
       return {
         how: "completed",
         inference_time: isObject(parsed.metrics) ? seconds(parsed.metrics.inference_time) : null

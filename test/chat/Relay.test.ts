@@ -6,6 +6,7 @@ import type { Sink } from "../../src/upstream/Wire.ts"
 
 const event = (body: object, newline = "\n") => `data: ${JSON.stringify(body)}${newline}${newline}`
 const piece = (content: string, newline?: string) => event({ choices: [{ delta: { content } }], usage: null }, newline)
+const broken = `${event({ error: { message: "the model broke off", type: "upstream_error", code: "upstream_error" } })}data: [DONE]\n\n`
 const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
 
 /** Sends the pieces through; answers what the client had before the books had it, what it has in the end, and the ending. */
@@ -67,11 +68,31 @@ describe("a relayed stream", () => {
     expect(ending).toMatchObject({ how: "complete", usage })
   })
 
-  it("keeps a usage that comes with text", async () => {
-    const last = event({ choices: [{ delta: { content: "x" } }], usage })
-    const { after, ending } = await relayed([last])
-    expect(after).toContain(last)
-    expect(ending.usage).toEqual(usage)
+  it("takes a usage that comes with text out of it, unless it was asked for", async () => {
+    const last = `id: 7\n${event({ choices: [{ delta: { content: "x" }, finish_reason: "stop" }], usage })}`
+    const shown = await relayed([piece("a"), last], true)
+    expect(shown.after).toBe(`${piece("a")}${last}data: [DONE]\n\n`)
+    const hidden = await relayed([piece("a"), last])
+    const without = event({ choices: [{ delta: { content: "x" }, finish_reason: "stop" }] })
+    expect(hidden.after).toBe(`${piece("a")}id: 7\n${without}data: [DONE]\n\n`)
+    for (const { ending } of [shown, hidden]) expect(ending).toEqual({ how: "complete", usage, tokens_seen: 2 })
+  })
+
+  it("is whole with a reason to finish or with its end, and broken with neither", async () => {
+    const finish = event({ choices: [{ delta: {}, finish_reason: "stop" }] })
+    expect((await relayed([piece("a"), finish])).ending.how).toBe("complete")
+    expect((await relayed([piece("a"), "data: [DONE]\n\n"])).ending.how).toBe("complete")
+    const unfinished = event({ choices: [{ delta: { content: "a" }, finish_reason: "" }] })
+    const { after, ending } = await relayed([unfinished, 'data: {"cho'])
+    expect(ending.how).toBe("broken")
+    expect(after).toBe(unfinished + broken)
+  })
+
+  it("is not broken by an error that is null", async () => {
+    const pieces = [event({ choices: [{ delta: { content: "a" }, finish_reason: "stop" }], error: null })]
+    const { after, ending } = await relayed(pieces)
+    expect(after).toBe(`${pieces[0]}data: [DONE]\n\n`)
+    expect(ending.how).toBe("complete")
   })
 
   it("is not fooled by words that look like the end or the usage", async () => {
@@ -83,14 +104,19 @@ describe("a relayed stream", () => {
 
   it("that breaks ends with an error, and keeps the usage that it had reported", async () => {
     const { after, ending } = await relayed([piece("a"), event({ choices: [], usage }), 'data: {"cho'], false, true)
-    expect(after).toMatch(/^data: .*\n\ndata: \{"error":\{"message":"the model broke off".*\n\ndata: \[DONE\]\n\n$/)
+    expect(after).toBe(piece("a") + broken)
     expect(ending).toMatchObject({ how: "broken", usage })
   })
 
-  it("that says itself that it failed is passed on as it says, and counts as broken", async () => {
-    const error = event({ error: { message: "overloaded" } })
-    const { after, ending } = await relayed([piece("a"), error])
-    expect(after).toBe(`${piece("a")}${error}data: [DONE]\n\n`)
-    expect(ending.how).toBe("broken")
+  it("that says itself that it failed ends there, in our words", async () => {
+    const error = event({ error: { message: "overloaded" }, usage })
+    for (const pieces of [
+      [piece("a"), error, piece("b")],
+      [piece("a") + error + piece("b"), "data: [DONE]\n\n"]
+    ]) {
+      const { after, ending } = await relayed(pieces)
+      expect(after).toBe(piece("a") + broken)
+      expect(ending).toMatchObject({ how: "broken", usage })
+    }
   })
 })
