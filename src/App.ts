@@ -2,7 +2,7 @@
  * The service as layers. `domains` is everything but HTTP; it needs a database with its writer, and the settings. `http` is its
  * face, to be mounted in any server of the platform. `express` is the short way to the same handlers on node's own server.
  */
-import { HttpApiBuilder, HttpApiSwagger } from "@effect/platform"
+import { HttpApiBuilder, HttpApiSwagger, HttpRouter } from "@effect/platform"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
 import { Effect, Layer } from "effect"
@@ -156,7 +156,9 @@ const api = HttpApiBuilder.api(Api).pipe(
 export const http = Layer.mergeAll(
   Frame,
   HttpApiBuilder.middlewareOpenApi({ path: "/openapi.json" }),
-  HttpApiSwagger.layer({ path: "/docs" })
+  HttpApiSwagger.layer({ path: "/docs" }),
+  // Paths are exact, and an id that is too long is an id that nobody has.
+  HttpRouter.setRouterConfig({ caseSensitive: true, ignoreDuplicateSlashes: false, maxParamLength: Infinity })
 ).pipe(Layer.provideMerge(api))
 
 /** Each is the route of the same name in the contract: authenticated, then handled. */

@@ -6,11 +6,15 @@ import { HttpApiBuilder } from "@effect/platform"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Layer } from "effect"
 import { createServer } from "node:http"
-import type { Server as NodeServer } from "node:http"
+import type { IncomingMessage, Server as NodeServer, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
+import type { Duplex } from "node:stream"
+import { crossOrigin } from "./http/CrossOrigin.ts"
 import { Express, lane } from "./http/Express.ts"
 import { Observer } from "./http/Frame.ts"
-import { InvalidRequest } from "./http/Problems.ts"
+import { InvalidRequest, MethodNotAllowed } from "./http/Problems.ts"
+import * as RequestId from "./http/RequestId.ts"
+import type { ProblemInstance } from "./kernel/Problem.ts"
 
 /** Where the service can be reached. */
 export class Listening extends Context.Tag("tollgate/Listening")<
@@ -33,15 +37,20 @@ export const layer = (options: { readonly host: string; readonly port: number })
     Effect.gen(function* () {
       const router = yield* NodeHttpServer.makeHandler(yield* HttpApiBuilder.httpApp)
       const express = yield* lane(yield* Express, yield* Observer)
+      const serve = (request: IncomingMessage, response: ServerResponse) => {
+        if (!express(request, response)) router(request, response)
+      }
       const server = yield* Effect.acquireRelease(
         Effect.sync(() =>
-          createServer({ keepAliveTimeout: 65_000, headersTimeout: 60_000 }, (request, response) => {
-            if (!express(request, response)) router(request, response)
-          })
+          // A request without a Host is a request; node would answer it in its own words.
+          createServer({ keepAliveTimeout: 65_000, headersTimeout: 60_000, requireHostHeader: false }, serve)
         ),
         close
       )
       server.on("clientError", refuseBytes)
+      server.on("connect", refuseTunnel)
+      // Nothing is expected of this server that it could not do by just answering.
+      server.on("checkExpectation", serve)
       endSilent(server)
       const address = yield* listen(server, options)
       const host = address.family === "IPv6" ? `[${address.address}]` : address.address
@@ -101,18 +110,33 @@ const endSilent = (server: NodeServer): void => {
   })
 }
 
-/** Bytes that are no HTTP request get an answer too. */
+/** Bytes that are no HTTP request get an answer too, with the headers that every answer has. */
 const refuseBytes = (error: NodeJS.ErrnoException, socket: Socket): void => {
   if (!socket.writable || error.code === "ECONNRESET") {
     socket.destroy()
     return
   }
   const tooLong = error.code === "HPE_HEADER_OVERFLOW"
-  const body = JSON.stringify(
-    new InvalidRequest({ error: tooLong ? "the request's headers are too long" : "this is not an HTTP request" }).body
+  end(
+    socket,
+    tooLong ? "431 Request Header Fields Too Large" : "400 Bad Request",
+    new InvalidRequest({ error: tooLong ? "the request's headers are too long" : "this is not an HTTP request" })
   )
-  const head = `HTTP/1.1 ${tooLong ? "431 Request Header Fields Too Large" : "400 Bad Request"}`
-  socket.end(
-    `${head}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`
-  )
+}
+
+/** A request to become a tunnel, which this server is not for. */
+const refuseTunnel = (_request: unknown, socket: Duplex): void =>
+  end(socket, "405 Method Not Allowed", new MethodNotAllowed())
+
+const end = (socket: Duplex, status: string, problem: ProblemInstance<string>): void => {
+  const body = JSON.stringify(problem.body)
+  const headers = {
+    ...crossOrigin,
+    "x-request-id": RequestId.next(),
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(body),
+    connection: "close"
+  }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  socket.end([`HTTP/1.1 ${status}`, ...lines, "", body].join("\r\n"))
 }

@@ -103,8 +103,12 @@ export const mayRedirect = ({ redirect_uris }: Client, asked: string): boolean =
 
 const loopbacks: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "[::1]"])
 
+const loopbackStart = /^http:\/\/(?:127\.0\.0\.1|localhost|\[::1\])(?:[:/?]|$)/
+
 const isSameLoopback = (registered: string, asked: string): boolean => {
   if (!URL.canParse(registered) || !URL.canParse(asked)) return false
+  // Parsing forgives much, and what reads the address later may forgive otherwise: the host stands there to the letter.
+  if (!loopbackStart.test(asked)) return false
   const [one, other] = [new URL(registered), new URL(asked)]
   return (
     one.protocol === "http:" &&

@@ -149,8 +149,8 @@ const noStore = { "cache-control": "no-store", pragma: "no-cache" }
 /** A token request as JSON or as a form. */
 const tokenRequest = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<TokenRequest, OAuthRefusal> =>
   Effect.flatMap(Effect.orDie(request.text), (text): Effect.Effect<TokenRequest, OAuthRefusal> => {
-    const type = request.headers["content-type"] ?? ""
-    if (type.startsWith("application/x-www-form-urlencoded")) {
+    const [type = ""] = (request.headers["content-type"] ?? "").split(";", 1)
+    if (type.trim().toLowerCase() === "application/x-www-form-urlencoded") {
       return Effect.succeed(Object.fromEntries(new URLSearchParams(text)))
     }
     return Effect.try({

@@ -1,8 +1,8 @@
 /** Auto-reload and balance alerts of a tenant. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { InvalidRequest, TenantMismatch } from "../http/Problems.ts"
-import { UserToken } from "../http/Security.ts"
+import { InvalidRequest } from "../http/Problems.ts"
+import { TenantToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { TenantId } from "../kernel/Ids.ts"
 import { ProcessorUnavailable } from "../payments/Problems.ts"
@@ -50,5 +50,4 @@ export class AutoReloadApi extends HttpApiGroup.make("autoReload")
       .addError(AutoReloadUnconfigured)
       .annotate(OpenApi.Summary, "Charge the stored method now (owner or admin)")
   )
-  .addError(TenantMismatch)
-  .middleware(UserToken) {}
+  .middleware(TenantToken) {}

@@ -1,8 +1,8 @@
 /** A tenant's balance, ledger and billing account. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { InvalidRequest, TenantMismatch } from "../http/Problems.ts"
-import { UserToken } from "../http/Security.ts"
+import { InvalidRequest } from "../http/Problems.ts"
+import { TenantToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { TenantId } from "../kernel/Ids.ts"
 import { PageQuery } from "../kernel/Page.ts"
@@ -42,6 +42,5 @@ export class BillingApi extends HttpApiGroup.make("billing")
       .addError(InvalidRequest)
       .annotate(OpenApi.Summary, "Who gets billing mail, and whether members may spend (owner or admin)")
   )
-  .addError(TenantMismatch)
   .addError(BillingAccountNotFound)
-  .middleware(UserToken) {}
+  .middleware(TenantToken) {}

@@ -10,8 +10,8 @@ import { isProblem } from "../kernel/Problem.ts"
 import type { ProblemInstance } from "../kernel/Problem.ts"
 import { traced, Tracing } from "../kernel/Tracing.ts"
 import { crossOrigin } from "./CrossOrigin.ts"
+import { faultOf } from "./Fault.ts"
 import * as Inbound from "./Inbound.ts"
-import { InternalError } from "./Problems.ts"
 import * as Reply from "./Reply.ts"
 import * as RequestId from "./RequestId.ts"
 
@@ -63,10 +63,8 @@ const drained = Effect.tap(FiberPool.make, (fibers) =>
   Effect.addFinalizer(() => fibers.quiet.pipe(Effect.timeout(drainLimit), Effect.ignore))
 )
 
-/** The problem to answer with. What is none is a fault of ours: logged whole, shown as nothing but that. */
+/** The problem to answer with. */
 export const problemOf = (cause: Cause.Cause<unknown>): Effect.Effect<ProblemInstance<string>> => {
   const failure = cause._tag === "Fail" ? cause.error : undefined
-  return isProblem(failure)
-    ? Effect.succeed(failure)
-    : Effect.as(Effect.logError("a request failed unexpectedly", cause), new InternalError())
+  return isProblem(failure) ? Effect.succeed(failure) : faultOf(cause)
 }

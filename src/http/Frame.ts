@@ -12,8 +12,9 @@ import type { ProblemInstance } from "../kernel/Problem.ts"
 import { refusal } from "./Body.ts"
 import { traced, Tracing } from "../kernel/Tracing.ts"
 import { crossOrigin, preflight } from "./CrossOrigin.ts"
+import { faultOf } from "./Fault.ts"
 import * as Inbound from "./Inbound.ts"
-import { InternalError, InvalidRequest, MethodNotAllowed, RouteNotFound } from "./Problems.ts"
+import { InvalidRequest, MethodNotAllowed, RouteNotFound } from "./Problems.ts"
 import * as Reply from "./Reply.ts"
 import * as RequestId from "./RequestId.ts"
 
@@ -63,7 +64,7 @@ export const Frame = HttpApiBuilder.middleware(
     return (app: HttpApp.Default) =>
       Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest
-        const path = request.url.split("?", 1)[0]!
+        const path = decoded(request.url.split("?", 1)[0]!)
         const here = routes.filter(({ pattern }) => pattern.test(path))
         const route = here.find(({ method }) => method === request.method)
         const request_id = RequestId.next()
@@ -89,6 +90,15 @@ export const Frame = HttpApiBuilder.middleware(
   })
 )
 
+/** As the router reads it: escapes resolved, but for those of separators. */
+const decoded = (path: string): string => {
+  try {
+    return decodeURI(path)
+  } catch {
+    return path
+  }
+}
+
 const allow = (
   response: HttpServerResponse.HttpServerResponse,
   problem: ProblemInstance<string>,
@@ -107,12 +117,12 @@ const problemOf = (cause: Cause.Cause<unknown>, wrongMethod: boolean): Effect.Ef
   if (error instanceof HttpApiError.HttpApiDecodeError) {
     return Effect.succeed(refusal(error.issues))
   }
-  return Effect.as(Effect.logError("a request failed unexpectedly", cause), new InternalError())
+  return faultOf(cause)
 }
 
 /**
  * The request with its body already read, so that one that is too large or unreadable is refused in words. (The platform cuts
- * the connection of the one, and calls the other a defect.) Forms with files stream, and are left to their route.
+ * the connection of the one, and calls the other a defect.)
  */
 const withBody = (
   request: HttpServerRequest.HttpServerRequest,
@@ -121,7 +131,6 @@ const withBody = (
   if (route === undefined || route.readsOwnBody || request.method === "GET" || request.method === "HEAD") {
     return Effect.succeed(request)
   }
-  if (request.headers["content-type"]?.startsWith("multipart/")) return Effect.succeed(request)
   return Effect.map(Inbound.ofRequest(request).read(bodyBytesMax), (bytes) => {
     const text = bytes.toString("utf8")
     return new Proxy(request, {
@@ -135,6 +144,13 @@ const withBody = (
             return Effect.succeed([...new URLSearchParams(text)])
           case "arrayBuffer":
             return Effect.succeed(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength))
+          case "multipart":
+            return Effect.die(
+              new InvalidRequest({
+                error: "the request body is a form where JSON is expected",
+                details: { field: "", rule: "a JSON document" }
+              })
+            )
           default:
             return Reflect.get(target, key, target)
         }

@@ -1,8 +1,16 @@
-/** The three ways a route may ask for a credential. Each provides the `Caller`; `auth/` says how. */
+/** The ways a route may ask for a credential. Each provides the `Caller`; `auth/` says how. */
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Caller } from "./Caller.ts"
-import { ForeignKey, InvalidKey, InvalidKeyFormat, InvalidToken, MissingAuthorization } from "./Problems.ts"
+import {
+  ForeignKey,
+  InvalidKey,
+  InvalidKeyFormat,
+  InvalidToken,
+  MissingAuthorization,
+  TenantMismatch,
+  TenantMismatchUsage
+} from "./Problems.ts"
 
 const bearer = HttpApiSecurity.bearer.pipe(
   HttpApiSecurity.annotate(OpenApi.Description, "Authorization: Bearer <credential>")
@@ -12,6 +20,20 @@ const bearer = HttpApiSecurity.bearer.pipe(
 export class UserToken extends HttpApiMiddleware.Tag<UserToken>()("tollgate/http/UserToken", {
   provides: Caller,
   failure: Schema.Union(MissingAuthorization, InvalidToken),
+  security: { user_token: bearer }
+}) {}
+
+/** U, on a path with a `tenant_id`, which must be the token's; asked before anything else of the request is read. */
+export class TenantToken extends HttpApiMiddleware.Tag<TenantToken>()("tollgate/http/TenantToken", {
+  provides: Caller,
+  failure: Schema.Union(MissingAuthorization, InvalidToken, TenantMismatch),
+  security: { user_token: bearer }
+}) {}
+
+/** The same in the words of `usage` and `usage/rollup`. */
+export class TenantTokenUsage extends HttpApiMiddleware.Tag<TenantTokenUsage>()("tollgate/http/TenantTokenUsage", {
+  provides: Caller,
+  failure: Schema.Union(MissingAuthorization, InvalidToken, TenantMismatchUsage),
   security: { user_token: bearer }
 }) {}
 

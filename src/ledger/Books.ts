@@ -158,22 +158,19 @@ const escrow = (draft: Draft, posting: Of<"Escrow">): Either.Either<Result, Refu
 }
 
 const endEscrow = (draft: Draft, posting: Of<"EndEscrow">): Either.Either<Result, Refusal> => {
-  const { amount, description, from, to, transfer } = posting
+  const { amount, description, from, source, to, transfer } = posting
   const sender = draft.account(from)
   if (sender === undefined) return Either.left({ _tag: "AccountMissing", account: from })
   if (amount <= 0n || amount > sender.held) return Either.left({ _tag: "NotHeld", account: from })
-  const returned = from === to
-  const recipient = returned ? sender : draft.account(to)
-  if (recipient === undefined) return Either.left({ _tag: "AccountMissing", account: to })
-  // What comes back had its place before; only what arrives may be too much.
-  if (!returned && balanceOf(recipient) + amount > amountMax) {
-    return Either.left({ _tag: "BalanceTooLarge", account: to })
-  }
   const released = { ...sender, held: sender.held - amount }
-  if (!returned) draft.accounts.set(from, released)
-  const before = returned ? released : recipient
-  const after = { ...before, giftable: before.giftable + amount, funded: before.funded || !returned }
-  draft.enter(after, "credit", amount, returned ? "transfer_return" : "transfer_release", transfer, description)
+  const before = from === to ? released : draft.account(to)
+  if (before === undefined) return Either.left({ _tag: "AccountMissing", account: to })
+  // What comes back had its place before; only what arrives may be too much.
+  const arrives = source === "transfer_release"
+  if (arrives && balanceOf(before) + amount > amountMax) return Either.left({ _tag: "BalanceTooLarge", account: to })
+  if (from !== to) draft.accounts.set(from, released)
+  const after = { ...before, giftable: before.giftable + amount, funded: before.funded || arrives }
+  draft.enter(after, "credit", amount, source, transfer, description)
   return Either.right({ _tag: "EscrowEnded", balance: balanceOf(after) })
 }
 

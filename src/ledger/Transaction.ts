@@ -125,11 +125,12 @@ export type Posting =
       readonly description: string
     }
   /**
-   * Ends a transfer's escrow: to the recipient (`transfer_release`), or back to the sender (`transfer_return`) where `to` is the
-   * sender. That a transfer ends once is for the statement beside it to guard.
+   * Ends a transfer's escrow: it reaches its recipient (`transfer_release`), whose account may be the sender's too, or goes back
+   * (`transfer_return`). That a transfer ends once is for the statement beside it to guard.
    */
   | {
       readonly _tag: "EndEscrow"
+      readonly source: "transfer_release" | "transfer_return"
       readonly from: string
       readonly to: string
       readonly amount: Nano

@@ -1,8 +1,8 @@
 /** Buying credit: the processor's pages, stored payment methods, and the processor's word. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { InvalidRequest, TenantMismatch } from "../http/Problems.ts"
-import { UserToken } from "../http/Security.ts"
+import { InvalidRequest } from "../http/Problems.ts"
+import { TenantToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { TenantId } from "../kernel/Ids.ts"
 import { InsufficientRole } from "../tenants/Problems.ts"
@@ -34,10 +34,9 @@ export class PaymentsApi extends HttpApiGroup.make("payments")
       .addSuccess(Envelope(PaymentMethods))
       .annotate(OpenApi.Summary, "The stored payment methods")
   )
-  .addError(TenantMismatch)
   .addError(PaymentsUnconfigured)
   .addError(ProcessorUnavailable)
-  .middleware(UserToken) {}
+  .middleware(TenantToken) {}
 
 export class WebhooksApi extends HttpApiGroup.make("webhooks").add(
   HttpApiEndpoint.post("stripe", "/v1/webhooks/stripe")

@@ -132,7 +132,7 @@ const make = Effect.gen(function* () {
     })
 
   const sources = Effect.fn("Pooling.sources")(function* (asker: Asker) {
-    const all = yield* places(asker)
+    const all = (yield* places(asker)).filter(isSource)
     const selection = yield* selectionOf(asker.account_id)
     const sequence = order(asker, all, selection).map(({ billing_account_id }) => billing_account_id)
     // Without an own account that is active nothing is charged at all.
@@ -178,7 +178,7 @@ const make = Effect.gen(function* () {
   )
 
   const capacity = Effect.fn("Pooling.capacity")(function* (asker: Asker) {
-    const there = (yield* places(asker)).flatMap(({ account, kind, member_spend, membership }) =>
+    const there = (yield* places(asker)).filter(isSource).flatMap(({ account, kind, member_spend, membership }) =>
       account === undefined || (kind === "team" && !member_spend.enabled)
         ? []
         : [
@@ -200,6 +200,9 @@ const make = Effect.gen(function* () {
 
   return { payers, sources, select, usage, capacity } satisfies Contract
 })
+
+/** A team whose billing account is not active pays nothing, whatever its balance; the gate passes over it too. */
+const isSource = ({ account, kind }: Place): boolean => kind === "own" || account?.status === "active"
 
 const shown = (
   { account, kind, member_spend, membership }: Place,

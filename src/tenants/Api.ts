@@ -1,8 +1,8 @@
 /** Who I am, where I belong, the applications of a tenant, and the people in it. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { InvalidRequest, TenantMismatch } from "../http/Problems.ts"
-import { UserToken } from "../http/Security.ts"
+import { InvalidRequest } from "../http/Problems.ts"
+import { TenantToken, UserToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { AccountId, ApplicationId, TenantId } from "../kernel/Ids.ts"
 import { PageQuery } from "../kernel/Page.ts"
@@ -42,11 +42,13 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
     HttpApiEndpoint.get("me", "/v1/me")
       .addSuccess(Envelope(Me))
       .addError(AccountNotFound)
+      .middleware(UserToken)
       .annotate(OpenApi.Summary, "Who I am: my account, the identity behind it, and what became of the signup credit")
   )
   .add(
     HttpApiEndpoint.get("memberships", "/v1/me/memberships")
       .addSuccess(Envelope(Schema.Struct({ memberships: Schema.Array(Membership) })))
+      .middleware(UserToken)
       .annotate(OpenApi.Summary, "The tenants that I belong to, my home tenant first")
   )
   .add(
@@ -54,6 +56,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .setPath(Schema.Struct({ account_id: AccountId }))
       .addSuccess(Envelope(Account))
       .addError(AccountNotFound)
+      .middleware(UserToken)
       .annotate(OpenApi.Summary, "My account, or that of somebody with whom I share a tenant")
   )
   .add(
@@ -65,7 +68,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
           HttpApiSchema.annotations({ status: 201, identifier: "ApplicationCreated" })
         )
       )
-      .addError(TenantMismatch)
+      .middleware(TenantToken)
       .addError(InvalidRequest)
       .annotate(OpenApi.Summary, "Make an API key; it is shown in this answer only")
   )
@@ -74,7 +77,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .setPath(ofTenant)
       .setUrlParams(Schema.Struct(PageQuery))
       .addSuccess(Envelope(ApplicationPage))
-      .addError(TenantMismatch)
+      .middleware(TenantToken)
       .addError(InvalidRequest)
       .annotate(OpenApi.Summary, "The API keys of the tenant, newest first, without the keys themselves")
   )
@@ -82,7 +85,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
     HttpApiEndpoint.get("application", "/v1/tenants/:tenant_id/applications/:application_id")
       .setPath(ofApplication)
       .addSuccess(Envelope(Application))
-      .addError(TenantMismatch)
+      .middleware(TenantToken)
       .addError(ApplicationNotFound)
       .annotate(OpenApi.Summary, "One API key's record")
   )
@@ -91,7 +94,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .setPath(ofApplication)
       .setPayload(ApplicationChange)
       .addSuccess(Envelope(Application))
-      .addError(TenantMismatch)
+      .middleware(TenantToken)
       .addError(ApplicationNotFound)
       .addError(InvalidRequest)
       .annotate(OpenApi.Summary, "Rename or redescribe an API key")
@@ -100,11 +103,10 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
     HttpApiEndpoint.del("deleteApplication", "/v1/tenants/:tenant_id/applications/:application_id")
       .setPath(ofApplication)
       .addSuccess(Envelope(Application))
-      .addError(TenantMismatch)
+      .middleware(TenantToken)
       .addError(ApplicationNotFound)
       .annotate(OpenApi.Summary, "Revoke an API key")
-  )
-  .middleware(UserToken) {}
+  ) {}
 
 const ofMember = Schema.Struct({ tenant_id: TenantId, account_id: AccountId })
 

@@ -3,9 +3,7 @@ import { Effect } from "effect"
 import { Api } from "../Api.ts"
 import { Caller } from "../http/Caller.ts"
 import type { CallerFacts } from "../http/Caller.ts"
-import { TenantMismatch } from "../http/Problems.ts"
 import { envelope } from "../kernel/Envelope.ts"
-import type { TenantId } from "../kernel/Ids.ts"
 import { Applications } from "./Applications.ts"
 import { Organisations } from "./Organisations.ts"
 import { Tenants } from "./Tenants.ts"
@@ -22,14 +20,14 @@ export const TenantsHttp = HttpApiBuilder.group(
         mine((caller) => Effect.map(tenants.memberships(caller.account_id), (memberships) => ({ memberships })))
       )
       .handle("account", ({ path }) => mine((caller) => tenants.account(caller.account_id, path.account_id)))
-      .handle("createApplication", ({ path, payload }) => of(path, (caller) => applications.create(caller, payload)))
-      .handle("listApplications", ({ path, urlParams }) => of(path, () => applications.list(path.tenant_id, urlParams)))
-      .handle("application", ({ path }) => of(path, () => applications.find(path.tenant_id, path.application_id)))
+      .handle("createApplication", ({ payload }) => mine((caller) => applications.create(caller, payload)))
+      .handle("listApplications", ({ urlParams }) => mine(({ tenant_id }) => applications.list(tenant_id, urlParams)))
+      .handle("application", ({ path }) => mine(({ tenant_id }) => applications.find(tenant_id, path.application_id)))
       .handle("changeApplication", ({ path, payload }) =>
-        of(path, () => applications.change(path.tenant_id, path.application_id, payload))
+        mine(({ tenant_id }) => applications.change(tenant_id, path.application_id, payload))
       )
       .handle("deleteApplication", ({ path }) =>
-        of(path, () => applications.remove(path.tenant_id, path.application_id))
+        mine(({ tenant_id }) => applications.remove(tenant_id, path.application_id))
       )
   })
 )
@@ -75,9 +73,3 @@ export const OrganisationsHttp = HttpApiBuilder.group(
 
 const mine = <A, E>(answer: (caller: CallerFacts) => Effect.Effect<A, E>) =>
   Effect.map(Effect.flatMap(Caller, answer), (result) => envelope(result))
-
-/** The answer for the path's tenant, which must be the token's. */
-const of = <A, E>(path: { readonly tenant_id: TenantId }, answer: (caller: CallerFacts) => Effect.Effect<A, E>) =>
-  mine((caller): Effect.Effect<A, E | TenantMismatch> =>
-    caller.tenant_id === path.tenant_id ? answer(caller) : new TenantMismatch()
-  )

@@ -225,6 +225,7 @@ export const deeds: ReadonlyArray<fc.Arbitrary<Deed>> = [
         ? undefined
         : {
             _tag: "EndEscrow",
+            source: to === undefined ? "transfer_return" : "transfer_release",
             from: escrow.account,
             to: to ?? escrow.account,
             amount: escrow.amount,

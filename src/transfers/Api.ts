@@ -1,8 +1,8 @@
 /** Sending credit, receiving it, and the invitation's link. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { InvalidRequest, RateLimited, TenantMismatch } from "../http/Problems.ts"
-import { UserToken } from "../http/Security.ts"
+import { InvalidRequest, RateLimited } from "../http/Problems.ts"
+import { TenantToken, UserToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { TenantId } from "../kernel/Ids.ts"
 import { IdempotencyKeyInvalid, IdempotencyKeyRequired, IdempotencyKeyReused } from "../idempotency/Problems.ts"
@@ -37,7 +37,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .setPayload(NewTransfer)
       .addSuccess(Created.annotations(HttpApiSchema.annotations({ status: 201, identifier: "TransferCreated" })))
       .addSuccess(Created.annotations(HttpApiSchema.annotations({ status: 200, identifier: "TransferReplayed" })))
-      .addError(TenantMismatch)
+      .middleware(TenantToken)
       .addError(InsufficientRole)
       .addError(InvalidRequest)
       .addError(IdempotencyKeyRequired)
@@ -55,7 +55,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .setPath(ofTenant)
       .setUrlParams(TransferQuery)
       .addSuccess(Envelope(TransferPage))
-      .addError(TenantMismatch)
+      .middleware(TenantToken)
       .addError(InvalidRequest)
       .annotate(OpenApi.Summary, "The transfers that the tenant sent, newest first")
   )
@@ -63,7 +63,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
     HttpApiEndpoint.del("revoke", "/v1/tenants/:tenant_id/billing/transfers/:transfer_id")
       .setPath(ofSent)
       .addSuccess(Envelope(Transfer))
-      .addError(TenantMismatch)
+      .middleware(TenantToken)
       .addError(InsufficientRole)
       .addError(TransferNotFound)
       .addError(TransferNotPending)
@@ -73,7 +73,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
     HttpApiEndpoint.post("resend", "/v1/tenants/:tenant_id/billing/transfers/:transfer_id/resend")
       .setPath(ofSent)
       .addSuccess(Envelope(Transfer))
-      .addError(TenantMismatch)
+      .middleware(TenantToken)
       .addError(InsufficientRole)
       .addError(TransferNotFound)
       .addError(TransferNotPending)
@@ -85,6 +85,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .setUrlParams(TransferQuery)
       .addSuccess(Envelope(TransferPage))
       .addError(InvalidRequest)
+      .middleware(UserToken)
       .annotate(OpenApi.Summary, "The transfers that were sent to my verified address, newest first")
   )
   .add(
@@ -92,6 +93,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .setPath(ofReceived)
       .addSuccess(Envelope(Transfer))
       .addError(TransferNotFound)
+      .middleware(UserToken)
       .annotate(OpenApi.Summary, "One transfer that I received or sent")
   )
   .add(
@@ -102,6 +104,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .addError(EmailMismatch)
       .addError(TransferNotPending)
       .addError(TransferInvalid)
+      .middleware(UserToken)
       .annotate(OpenApi.Summary, "Accept: the credits land in my home tenant's balance")
   )
   .add(
@@ -111,6 +114,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .addError(TransferNotFound)
       .addError(EmailMismatch)
       .addError(TransferNotPending)
+      .middleware(UserToken)
       .annotate(OpenApi.Summary, "Decline: the credits go back")
   )
   .add(
@@ -120,9 +124,9 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .addError(TransferInviteNotFound)
       .addError(EmailMismatch)
       .addError(TransferNotPending)
+      .middleware(UserToken)
       .annotate(OpenApi.Summary, "Bind an invitation to my account; no money moves")
-  )
-  .middleware(UserToken) {}
+  ) {}
 
 export class TransferInvitesApi extends HttpApiGroup.make("transferInvites").add(
   HttpApiEndpoint.get("preview", "/v1/transfer-invites/:token")

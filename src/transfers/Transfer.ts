@@ -125,6 +125,7 @@ export const draftOf = (body: NewTransfer, literal: string): Either.Either<Draft
   if (kind === "transfer" && reason !== null) return wrong("reason", "for gifts only")
   if (kind === "transfer" && message !== null) return wrong("message", "for gifts only")
   if (reason !== null && !Schema.is(GiftReason)(reason)) return wrong("reason", "thanks, welcome or congrats")
+  if (message !== null && !message.isWellFormed()) return wrong("message", "well-formed text")
   if (message !== null && [...message].length > messageMax) return wrong("message", `up to ${messageMax} characters`)
   return Either.right({ amount: cents * cent, recipient_email: email.right, kind, reason, message })
 }

@@ -203,6 +203,7 @@ const make = Effect.gen(function* () {
       postings: [
         {
           _tag: "EndEscrow",
+          source: moves[move].escrow === "recipient" ? "transfer_release" : "transfer_return",
           from: row.billing_account_id,
           to,
           amount: fromRow(row.amount),
@@ -318,14 +319,15 @@ const make = Effect.gen(function* () {
 
     const made = yield* replay(billing_account_id, key, request_hash)
     if (made !== undefined) return made
-    if ((yield* tenants.verifiedEmail(caller.account_id)) === draft.recipient_email) return yield* new TransferSelf()
+    const [sender] = yield* tenants.named([caller.account_id])
+    // Their address counts before it is verified too: later it would be, with the transfer under way.
+    if (sender?.email === draft.recipient_email) return yield* new TransferSelf()
 
     const now = yield* Clock.currentTimeMillis
     const token = randomBytes(32).toString("hex")
     const id = Ids.at("trf", now) as TransferId
     const expires_at = now + Duration.toMillis(lifetime)
     const recipient = yield* tenants.accountOfEmail(draft.recipient_email)
-    const [sender] = yield* tenants.named([caller.account_id])
     const sender_name = sender?.name ?? "Somebody"
     const letter = yield* letterOf({ id, ...draft }, draft.recipient_email, sender_name, token, 1, expires_at)
     const submitted = yield* Effect.either(
@@ -474,7 +476,8 @@ const make = Effect.gen(function* () {
     yield* sweep
     const row = yield* byId(id)
     if (row === undefined) return yield* new TransferNotFound()
-    const isSender = row.billing_account_id === Ids.billingAccountOf(caller.tenant_id)
+    const isSender =
+      row.sender_account_id === caller.account_id || row.billing_account_id === Ids.billingAccountOf(caller.tenant_id)
     const isRecipient = (yield* tenants.verifiedEmail(caller.account_id)) === row.recipient_email
     return isSender || isRecipient ? shown(row) : yield* new TransferNotFound()
   })

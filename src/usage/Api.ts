@@ -1,8 +1,8 @@
 /** What was used: one account's sums, a tenant's records, a tenant's sums by day, month or year. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { InvalidRequest, TenantMismatchUsage } from "../http/Problems.ts"
-import { Either, UserToken } from "../http/Security.ts"
+import { InvalidRequest } from "../http/Problems.ts"
+import { Either, TenantTokenUsage, UserToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { TenantId } from "../kernel/Ids.ts"
 import { NotAMember } from "../tenants/Problems.ts"
@@ -37,8 +37,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .setUrlParams(RecordsQuery)
       .addSuccess(Envelope(RecordPage))
       .addError(InvalidRequest)
-      .addError(TenantMismatchUsage)
-      .middleware(UserToken)
+      .middleware(TenantTokenUsage)
       .annotate(OpenApi.Summary, "A record of each call made with the tenant's credentials, whoever paid")
   )
   .add(
@@ -48,8 +47,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addSuccess(Envelope(Rollup))
       .addError(InvalidRollup)
       .addError(InvalidRequest)
-      .addError(TenantMismatchUsage)
-      .middleware(UserToken)
+      .middleware(TenantTokenUsage)
       .annotate(OpenApi.Summary, "The tenant's usage by day, month or year, in UTC; periods without calls are absent")
   )
   .add(

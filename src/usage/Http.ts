@@ -2,7 +2,6 @@ import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
 import { Caller } from "../http/Caller.ts"
-import { TenantMismatchUsage } from "../http/Problems.ts"
 import { envelope } from "../kernel/Envelope.ts"
 import type { TenantId } from "../kernel/Ids.ts"
 import { Explanations } from "./Explanations.ts"
@@ -21,20 +20,14 @@ export const UsageHttp = HttpApiBuilder.group(
     return handlers
       .handle("summary", ({ urlParams }) => Effect.flatMap(Caller, (caller) => sums.summary(caller, urlParams)))
       .handle("explain", ({ path }) => Effect.flatMap(Caller, (caller) => explanations.of(caller, path.usage_id)))
-      .handle("records", ({ path, urlParams }) => answer(path, (tenant) => records.page(tenant, urlParams)))
-      .handle("rollup", ({ path, urlParams }) => answer(path, (tenant) => sums.rollup(tenant, urlParams)))
+      .handle("records", ({ urlParams }) => answer((tenant) => records.page(tenant, urlParams)))
+      .handle("rollup", ({ urlParams }) => answer((tenant) => sums.rollup(tenant, urlParams)))
       .handle("team", ({ path, urlParams }) =>
         Effect.flatMap(Caller, (viewer) => Effect.map(team.of(viewer, path.tenant_id, urlParams), envelope))
       )
   })
 )
 
-/** What is found for the path's tenant, which must be the token's. */
-const answer = Effect.fnUntraced(function* <A, E>(
-  { tenant_id }: { readonly tenant_id: TenantId },
-  find: (tenant: TenantId) => Effect.Effect<A, E>
-) {
-  const caller = yield* Caller
-  if (caller.tenant_id !== tenant_id) return yield* new TenantMismatchUsage()
-  return envelope(yield* find(tenant_id))
-})
+/** What is found for the token's tenant. */
+const answer = <A, E>(find: (tenant: TenantId) => Effect.Effect<A, E>) =>
+  Effect.flatMap(Caller, ({ tenant_id }) => Effect.map(find(tenant_id), (found) => envelope(found)))

@@ -11,7 +11,7 @@ import * as Numbers from "./Numbers.ts"
 import { InvalidEndTime, InvalidRollup, InvalidStartTime } from "./Problems.ts"
 import { rollups, usageTypes } from "./Usage.ts"
 import type { DataPoint, Rollup, RollupName, RollupQuery, Summary, SummaryQuery, Totals } from "./Usage.ts"
-import { endOf, partsOf, startOf, wholeDays } from "./Window.ts"
+import { endOf, instantOf, partsOf, startOf, wholeDays } from "./Window.ts"
 import type { Part, Window } from "./Window.ts"
 
 interface Contract {
@@ -63,9 +63,9 @@ const make = Effect.gen(function* () {
   type CallerOf = Parameters<Contract["summary"]>[0]
 
   const summary = Effect.fn("Sums.summary")(function* (caller: CallerOf, query: SummaryQuery) {
-    const start = startOf(query.start_time)
+    const start = instantOf(query.start_time)
     if (start === undefined) return yield* new InvalidStartTime()
-    const end = endOf(query.end_time)
+    const end = instantOf(query.end_time)
     if (end === undefined) return yield* new InvalidEndTime()
     return yield* Effect.orDie(
       Effect.gen(function* () {

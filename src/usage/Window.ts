@@ -14,6 +14,14 @@ export interface Window {
 /** The last instant that a date can name, and the start of a day. */
 export const forever = 8_640_000_000_000_000
 
+/** The instant that a text names to the second, as `start_time` and `end_time` want it; a bare date names none. */
+export const instantOf = (text: string | undefined): number | null | undefined => {
+  if (text === undefined) return null
+  return isDate(text) ? undefined : parse(text)
+}
+
+const isDate = (text: string): boolean => text.length === "2026-03-31".length
+
 /** The start that a text names; `undefined` when it names none. */
 export const startOf = (text: string | undefined): number | null | undefined =>
   text === undefined ? null : parse(text)
@@ -22,7 +30,7 @@ export const startOf = (text: string | undefined): number | null | undefined =>
 export const endOf = (text: string | undefined): number | null | undefined => {
   if (text === undefined) return null
   const instant = parse(text)
-  return instant !== undefined && text.length === "2026-03-31".length ? instant + day : instant
+  return instant !== undefined && isDate(text) ? instant + day : instant
 }
 
 /** The whole UTC days that the window touches. */

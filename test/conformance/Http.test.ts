@@ -33,6 +33,17 @@ describe("errors", () => {
     ["a wrong method on a fast route", "GET", "/v1/chat/completions", undefined, 405, undefined],
     ["a body that is no JSON", "POST", "/v1/auth/token", "{", 400, "invalid_request"],
     ["a body of another shape", "POST", "/v1/auth/token", "[]", 400, "invalid_request"],
+    ["an id longer than any", "GET", `/v1/accounts/${"x".repeat(300)}`, undefined, 401, undefined],
+    ["a path of another case", "GET", "/V1/prices", undefined, 404, "not_found"],
+    ["a path with two slashes", "GET", "//v1/prices", undefined, 404, "not_found"],
+    [
+      "a body that is nested too deeply",
+      "POST",
+      "/v1/auth/revoke",
+      `{"token":${"[".repeat(200_000)}`,
+      400,
+      "invalid_request"
+    ],
     ["a field of the wrong type", "POST", "/v1/auth/revoke", '{"token":5}', 400, "invalid_request"]
   ])("%s", async (_, method, path, body, status, code) => {
     const answer = await service.call(path, {
@@ -63,6 +74,26 @@ describe("errors", () => {
     expect(answer.body.details).toMatchObject({ field: "token" })
   })
 
+  it("come for a form where JSON is expected", async () => {
+    const form = new FormData()
+    form.set("token", "x")
+    const answer = await fetch(`${service.url}/v1/auth/revoke`, { method: "POST", body: form })
+    expect([answer.status, (await answer.json()).code]).toEqual([400, "invalid_request"])
+  })
+
+  it("are made of no value that is too deep to be read", async () => {
+    const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`
+    const message = `{"model":"auto","messages":[{"role":"user","content":${deep}}]}`
+    const decision = `{"state":${deep},"options":["a","b"]}`
+    for (const [path, body] of [
+      ["/v1/chat/completions", message],
+      ["/v1/decisions", decision]
+    ] as const) {
+      const answer = await service.call(path, { token: key, raw: body })
+      expect([path, answer.status, answer.body.code]).toEqual([path, 400, "invalid_request"])
+    }
+  })
+
   it("reach a client whose body is too large, declared or not", async () => {
     const large = "x".repeat(2 * 1024 * 1024)
     const declared = await service.call("/v1/auth/token", { raw: large })
@@ -88,7 +119,18 @@ describe("errors", () => {
   it("answer bytes that are no HTTP", async () => {
     expect(await raw("hello there\r\n\r\n")).toMatch(/^HTTP\/1.1 400 [^]*"error":"this is not an HTTP request"/)
     expect(await raw(`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${"a".repeat(40_000)}\r\n\r\n`)).toMatch(/^HTTP\/1.1 431 /)
+    expect(await raw("hello there\r\n\r\n")).toMatch(/x-request-id: req_[^]*\r\n/)
+    expect(await raw("CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n")).toMatch(
+      /^HTTP\/1.1 405 [^]*"error":"Method Not Allowed"/
+    )
     expect((await service.call("/healthz")).status).toBe(200)
+  })
+
+  it("are not made of a missing Host, nor of an expectation", async () => {
+    expect(await raw("GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n")).toMatch(/^HTTP\/1.1 200 /)
+    expect(await raw("GET /healthz HTTP/1.1\r\nHost: x\r\nExpect: a-miracle\r\nConnection: close\r\n\r\n")).toMatch(
+      /^HTTP\/1.1 200 /
+    )
   })
 })
 

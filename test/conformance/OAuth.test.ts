@@ -204,6 +204,8 @@ describe("a request", () => {
     ["https://127.0.0.1:4711/callback", 400],
     ["http://127.0.0.1.evil.example/callback", 400],
     ["http://user@127.0.0.1/callback", 400],
+    ["http:\\\\127.0.0.1/callback", 400],
+    ["http://0x7f.1/callback", 400],
     ["not an address", 400]
   ])("may lead back to %s: %d", async (redirect_uri, status) => {
     expect((await check(request(verifierOf(), { redirect_uri }))).status).toBe(status)

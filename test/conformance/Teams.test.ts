@@ -349,6 +349,14 @@ describe("who pays", () => {
     expect(await tries()).toBe(402)
     await spend(true)
     expect(await tries()).toBe(200)
+    const capacity = async () =>
+      (await service.call("/v1/me/billing-sources/capacity", { token: bob.token })).body.result.sources.length
+    expect(await capacity()).toBe(2)
+    await service.control(`/tenants/${tenant}`, { billing_status: "suspended" })
+    expect(await tries()).toBe(402)
+    expect(await capacity()).toBe(1)
+    await service.control(`/tenants/${tenant}`, { billing_status: "active" })
+    expect(await tries()).toBe(200)
     await member(bob, tenant, bob)
     expect(await tries()).toBe(402)
   })

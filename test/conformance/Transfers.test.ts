@@ -357,6 +357,7 @@ describe("the error table", () => {
     ["reason on a transfer", { kind: "transfer", reason: "thanks" }, 422, "transfer_invalid", "reason"],
     ["message on a transfer", { kind: "transfer", message: "hi" }, 422, "transfer_invalid", "message"],
     ["an unknown reason", { reason: "because" }, 422, "transfer_invalid", "reason"],
+    ["a message with half a character", { message: "\ud83d" }, 422, "transfer_invalid", "message"],
     ["a message of 281", { message: "x".repeat(281) }, 422, "transfer_invalid", "message"],
     ["an unknown kind", { kind: "loan" }, 422, "transfer_invalid", "kind"],
     ["no address", { recipient_email: "nobody" }, 422, "transfer_invalid", "recipient_email"],
@@ -370,6 +371,25 @@ describe("the error table", () => {
     const answer = await send(ada, { ...gift("x@example.com"), ...change })
     expect([answer.status, answer.body.code, answer.body.details?.field]).toEqual([status, code, field])
     expect(await account(ada)).toMatchObject({ credits: 16, held_credits: 0 })
+  })
+
+  it("a name that stands twice, or a body too deep, is refused in words", async () => {
+    const ada = await sender()
+    const twice = await send(ada, '{"amount":1,"amount":2,"recipient_email":"x@example.com","kind":"gift"}')
+    expect([twice.status, twice.body.details]).toEqual([400, { field: "", rule: "each field once" }])
+    const deep = `{"amount":1,"recipient_email":"x@example.com","kind":"gift","x":${"[".repeat(9_000)}${"]".repeat(9_000)}}`
+    const answer = await send(ada, deep)
+    expect([answer.status, answer.body.code]).toEqual([400, "invalid_request"])
+  })
+
+  it("says whose tenant it is before anything of the request", async () => {
+    const [ada, bob] = [await sender(), await person("bob")]
+    const elsewhere = await service.call(path(bob), { token: ada.token, method: "POST", raw: "{" })
+    expect([elsewhere.status, elsewhere.body.error]).toEqual([
+      403,
+      "tenant ID in path does not match authenticated tenant"
+    ])
+    expect(refusal(await send(ada, "{}", ""))).toEqual([400, "idempotency_key_required"])
   })
 
   it("a message of 280 characters is taken, whatever they are", async () => {
@@ -405,6 +425,9 @@ describe("the error table", () => {
   it("nobody sends to themselves", async () => {
     const ada = await sender()
     expect(refusal(await send(ada, gift(ada.email.toUpperCase())))).toEqual([422, "transfer_self"])
+    const bob = await person("bob", { email_verified: false })
+    await fund(bob, 10)
+    expect(refusal(await send(bob, gift(bob)))).toEqual([422, "transfer_self"])
   })
 
   it("strangers see nothing and get nothing", async () => {
@@ -456,5 +479,19 @@ describe("the error table", () => {
     })
     const member = { ...bob, token: there.body.result.access_token, tenant_id: ada.tenant_id }
     expect(refusal(await send(member, gift("x@example.com")))).toEqual([403, "insufficient_role"])
+
+    // From Ada's tenant to Ada: it reaches the balance that it came from, and is booked as what it is.
+    await service.call(`/v1/tenants/${ada.tenant_id}/members/${bob.account_id}`, {
+      token: ada.token,
+      method: "PATCH",
+      json: { role: "admin" }
+    })
+    const { id } = await made(member, ada)
+    expect((await act(ada, id, "accept")).status).toBe(200)
+    expect(await account(ada)).toMatchObject({ credits: 16, held_credits: 0 })
+    const ledger = await service.call(`/v1/tenants/${ada.tenant_id}/billing/ledger`, { token: ada.token })
+    expect(ledger.body.result.records[0]).toMatchObject({ type: "credit", source: "transfer_release", amount: 2 })
+    // The sender sees it from wherever they are.
+    expect(await seen(bob, id)).toMatchObject({ status: "accepted" })
   })
 })

@@ -65,8 +65,7 @@ export const secondLedger = (mistake?: Mistake): LedgerUnderTest => {
         const [from, to] = [purses.get(posting.from)!, purses.get(posting.to)!]
         if (mistake !== "keeps what it held") from.held -= posting.amount
         to.giftable += posting.amount
-        const source = from === to ? "transfer_return" : "transfer_release"
-        enter(to, "credit", posting.amount, source, posting.transfer)
+        enter(to, "credit", posting.amount, posting.source, posting.transfer)
         return done({ _tag: "EscrowEnded", balance: balance(to) })
       }
       case "Reserve": {

@@ -2,13 +2,14 @@
 import { HttpApi, HttpApiBuilder, HttpApp, HttpServer } from "@effect/platform"
 import type { HttpRouter } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
+import { Effect, Layer } from "effect"
+import { Credentials } from "../../src/auth/Credentials.ts"
+import { SecurityHttp } from "../../src/auth/SecurityHttp.ts"
 import { BillingApi } from "../../src/billing/Api.ts"
 import { BillingAccounts } from "../../src/billing/BillingAccounts.ts"
 import { BillingHttp } from "../../src/billing/Http.ts"
 import { InvalidToken } from "../../src/http/Problems.ts"
 import type { CallerFacts } from "../../src/http/Caller.ts"
-import { Either, UserToken } from "../../src/http/Security.ts"
 import { usd } from "../../src/kernel/Money.ts"
 import { UsageApi } from "../../src/usage/Api.ts"
 import { UsageHttp } from "../../src/usage/Http.ts"
@@ -28,11 +29,13 @@ const caller: CallerFacts = {
   team_first: false
 }
 
-const credentials = Layer.merge(
-  Layer.succeed(UserToken, {
-    user_token: (token) => (Redacted.value(token) === "ada" ? Effect.succeed(caller) : new InvalidToken())
-  }),
-  Layer.succeed(Either, { user_token_or_api_key: () => Effect.succeed(caller) })
+const credentials = Layer.provide(
+  SecurityHttp,
+  Layer.succeed(Credentials, {
+    userToken: (authorization) => (authorization === "Bearer ada" ? Effect.succeed(caller) : new InvalidToken()),
+    either: () => Effect.succeed(caller),
+    apiKey: () => Effect.succeed(caller)
+  })
 )
 
 // These two groups of the contract, by themselves.
@@ -115,6 +118,7 @@ describe("usage and billing over HTTP", () => {
         status: 400,
         body: { error: "Invalid start_time format" }
       })
+      expect(yield* get("/v1/usage?start_time=2026-03-01")).toMatchObject({ status: 400 })
       expect(yield* get("/v1/usage?end_time=x")).toEqual({ status: 400, body: { error: "Invalid end_time format" } })
       expect(yield* get(`/v1/tenants/${acme}/usage/rollup`)).toEqual({
         status: 400,

@@ -1,0 +1,20 @@
+/** What a request is answered when handling it broke in a way that no route foresaw. */
+import { Cause, Effect } from "effect"
+import type { ProblemInstance } from "../kernel/Problem.ts"
+import { InternalError, InvalidRequest } from "./Problems.ts"
+
+/**
+ * A fault of ours: logged whole, shown as nothing but that. Only a value that is nested too deeply to be walked is the sender's:
+ * what walks a value here recurses as deep as what was sent.
+ */
+export const faultOf = (cause: Cause.Cause<unknown>): Effect.Effect<ProblemInstance<string>> => {
+  const error = Cause.squash(cause)
+  return error instanceof RangeError && error.message.includes("call stack")
+    ? Effect.succeed(
+        new InvalidRequest({
+          error: "the request is nested too deeply",
+          details: { field: "", rule: "nested less deeply" }
+        })
+      )
+    : Effect.as(Effect.logError("a request failed unexpectedly", cause), new InternalError())
+}
