@@ -7,7 +7,7 @@ import { ApiKey } from "../http/Security.ts"
 import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { SelfLetter, SelfLetterSent } from "./Letter.ts"
-import { EmailNotVerified, MailUnavailable } from "./Problems.ts"
+import { EmailNotVerified, LetterRefused, MailUnavailable } from "./Problems.ts"
 
 export class MailApi extends HttpApiGroup.make("mail")
   .add(
@@ -21,6 +21,7 @@ export class MailApi extends HttpApiGroup.make("mail")
   .addError(PayloadTooLarge)
   .addError(EmailNotVerified)
   .addError(MailUnavailable)
+  .addError(LetterRefused)
   .addError(InsufficientCredits)
   .addError(IdempotencyRefusal)
   .middleware(ApiKey) {}

@@ -4,7 +4,7 @@
  * ended, or the connection, while it was handed over), it is not sent again: who misses it can ask for another.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Clock, Context, Duration, Effect, Layer, Queue, Schedule } from "effect"
+import { Clock, Context, Duration, Effect, Fiber, Layer, Queue, Schedule } from "effect"
 import { createHash } from "node:crypto"
 import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
 import type { Statement } from "../ledger/Transaction.ts"
@@ -26,7 +26,20 @@ interface Contract {
   readonly letter: (letter: Letter) => Effect.Effect<Statement>
   /** Says that there may be a new letter; it returns at once. */
   readonly wake: Effect.Effect<void>
+  /**
+   * Writes a letter down and sends it at once: for a cause that must know whether it is refused. One that could not leave yet waits
+   * here like any other, and so does one that takes too long to be waited for.
+   */
+  readonly post: (port: Port, letter: Letter) => Effect.Effect<Fate>
 }
+
+type Port = NonNullable<Context.Tag.Service<typeof Mail>>
+
+/** What became of an attempt. `failed`: refused for good; `unknown`: it may have left, and is not sent again. */
+export type Fate = "sent" | "failed" | "unknown" | "waiting"
+
+/** How long somebody who waits for an attempt waits. */
+const patience = Duration.seconds(10)
 
 /** How long after an attempt the next one comes: the n-th pause, in milliseconds. The last one repeats. */
 const pauses = [30_000, 120_000, 600_000, 1_800_000, 7_200_000, 21_600_000]
@@ -55,27 +68,41 @@ const make = Effect.gen(function* () {
   const secret = yield* DeploymentSecret
   const mail = yield* Mail
   const bell = yield* Queue.dropping<void>(1)
+  const wake = Effect.asVoid(Queue.offer(bell, undefined))
+  const scope = yield* Effect.scope
 
   const write = (text: Parameters<typeof statement>[0]) =>
     Effect.orDie(writer.submit({ postings: [], statements: [statement(text)] }))
 
-  const letter = Effect.fn("Outbox.letter")(function* ({ key, subject, text, to }: Letter) {
-    const now = yield* Clock.currentTimeMillis
+  const insert = (row: Row, status: "waiting" | "sending", attempts: number) =>
+    sql`INSERT INTO tollgate_mail_outbox ${sql.insert({ ...row, status, attempts, due_at: row.created_at })}
+      ON CONFLICT (key) DO NOTHING`
+
+  const rowOf = Effect.fnUntraced(function* ({ key, subject, text, to }: Letter): Effect.fn.Return<Row> {
+    const created_at = yield* Clock.currentTimeMillis
     const sealed = yield* secret.seal(JSON.stringify({ subject, text }))
-    return statement(
-      sql`INSERT INTO tollgate_mail_outbox ${sql.insert({
-        key,
-        recipient: to,
-        sealed,
-        status: "waiting",
-        attempts: 0,
-        due_at: now,
-        created_at: now
-      })} ON CONFLICT (key) DO NOTHING`
-    )
+    return { key, recipient: to, sealed, attempts: 0, created_at }
   })
 
-  const deliver = (port: NonNullable<Context.Tag.Service<typeof Mail>>) =>
+  const letter: Contract["letter"] = Effect.fn("Outbox.letter")(function* (letter) {
+    return statement(insert(yield* rowOf(letter), "waiting", 0))
+  })
+
+  const post: Contract["post"] = Effect.fn("Outbox.post")(function* (port, letter) {
+    const row = yield* rowOf(letter)
+    // As in `deliver`: should the process end now, nobody can know whether it left.
+    yield* write(insert(row, "sending", 1))
+    // It goes on when nobody waits any more; woken, the outbox takes over what could not leave yet.
+    const attempt = yield* Effect.forkIn(Effect.uninterruptible(Effect.zipLeft(attemptBy(port)(row), wake)), scope)
+    // Metered calls are uninterruptible, and a wait that cannot be interrupted has no bound.
+    return yield* Effect.timeoutTo(Effect.interruptible(Fiber.join(attempt)), {
+      duration: patience,
+      onSuccess: (fate): Fate => fate,
+      onTimeout: (): Fate => "waiting"
+    })
+  })
+
+  const deliver = (port: Port) =>
     Effect.fn("Outbox.deliver")(function* (row: Row) {
       const begun = yield* Clock.currentTimeMillis
       if (begun - row.created_at > Duration.toMillis(lifetime))
@@ -84,21 +111,27 @@ const make = Effect.gen(function* () {
       yield* write(
         sql`UPDATE tollgate_mail_outbox SET status = 'sending', attempts = attempts + 1 WHERE key = ${row.key}`
       )
-      const { subject, text } = JSON.parse(yield* secret.unseal(row.sealed)) as { subject: string; text: string }
-      const id = messageId(row.key, port.domain)
-      yield* port.send({ to: row.recipient, subject, text, id }).pipe(
-        Effect.andThen(end(row, "sent", null)),
-        Effect.catchAll((failure) => again(row, failure))
-      )
+      yield* attemptBy(port)(row)
     }, Effect.uninterruptible)
 
-  const again = Effect.fnUntraced(function* (row: Row, { how, reason }: MailFailed) {
+  const attemptBy = (port: Port) =>
+    Effect.fnUntraced(function* (row: Row): Effect.fn.Return<Fate> {
+      const { subject, text } = JSON.parse(yield* secret.unseal(row.sealed)) as { subject: string; text: string }
+      const id = messageId(row.key, port.domain)
+      return yield* Effect.matchEffect(port.send({ to: row.recipient, subject, text, id }), {
+        onSuccess: () => end(row, "sent", null),
+        onFailure: (failure) => again(row, failure)
+      })
+    })
+
+  const again = Effect.fnUntraced(function* (row: Row, { how, reason }: MailFailed): Effect.fn.Return<Fate> {
     if (how !== "later") return yield* end(row, how === "refused" ? "failed" : "unknown", reason)
     const now = yield* Clock.currentTimeMillis
     const due = now + pauses[Math.min(row.attempts, pauses.length - 1)]!
     yield* write(
       sql`UPDATE tollgate_mail_outbox SET status = 'waiting', due_at = ${due}, last_error = ${reason} WHERE key = ${row.key}`
     )
+    return "waiting"
   })
 
   const end = Effect.fnUntraced(function* (row: Row, status: "sent" | "failed" | "unknown", reason: string | null) {
@@ -108,9 +141,10 @@ const make = Effect.gen(function* () {
     if (reason !== null) {
       yield* Effect.logWarning("a letter did not leave").pipe(Effect.annotateLogs({ letter: row.key, status, reason }))
     }
+    return status
   })
 
-  const deliverDue = (port: NonNullable<Context.Tag.Service<typeof Mail>>) =>
+  const deliverDue = (port: Port) =>
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       const due = yield* sql<Row>`SELECT key, recipient, sealed, attempts, created_at FROM tollgate_mail_outbox
@@ -122,7 +156,7 @@ const make = Effect.gen(function* () {
       return next?.due_at ?? undefined
     }).pipe(Effect.orDie)
 
-  const serve = (port: NonNullable<Context.Tag.Service<typeof Mail>>) =>
+  const serve = (port: Port) =>
     Effect.gen(function* () {
       const due = yield* deliverDue(port)
       const rung = Queue.take(bell)
@@ -142,5 +176,5 @@ const make = Effect.gen(function* () {
     yield* Effect.forkScoped(serve(mail))
   }
 
-  return { letter, wake: Effect.asVoid(Queue.offer(bell, undefined)) } satisfies Contract
+  return { letter, wake, post } satisfies Contract
 })

@@ -7,6 +7,13 @@ export class EmailNotVerified extends Problem<EmailNotVerified>()("EmailNotVerif
   code: "email_not_verified"
 }) {}
 
+/** For good: what is refused only for now waits in the outbox. */
+export class LetterRefused extends Problem<LetterRefused>()("LetterRefused", {
+  status: 500,
+  error: "the mail server refused the letter",
+  code: "upstream_error"
+}) {}
+
 export class MailUnavailable extends Problem<MailUnavailable>()("MailUnavailable", {
   status: 503,
   error: "mail is unavailable: no mail server is configured here",

@@ -1,4 +1,7 @@
-/** Mail to oneself: a key's account writes to its own verified address. The letter stands in the transaction that charges it. */
+/**
+ * Mail to oneself: a key's account writes to its own verified address. The letter is sent at once, so that one that is refused for
+ * good costs nothing; one that could not leave yet is the outbox's, and is charged as accepted.
+ */
 import { Context, Effect, Layer } from "effect"
 import { Gate } from "../gate/Gate.ts"
 import type { Measured } from "../gate/Gate.ts"
@@ -19,7 +22,7 @@ import { Tenants } from "../tenants/Tenants.ts"
 import { Mail } from "../upstream/Mail.ts"
 import { SelfLetter } from "./Letter.ts"
 import { messageId, Outbox } from "./Outbox.ts"
-import { EmailNotVerified, MailUnavailable } from "./Problems.ts"
+import { EmailNotVerified, LetterRefused, MailUnavailable } from "./Problems.ts"
 
 /** USD a letter. */
 export class LetterPrice extends Context.Reference<LetterPrice>()("tollgate/mail/LetterPrice", {
@@ -31,6 +34,7 @@ type SelfMailProblem =
   | PayloadTooLarge
   | EmailNotVerified
   | MailUnavailable
+  | LetterRefused
   | InsufficientCredits
   | IdempotencyProblem
 
@@ -86,11 +90,9 @@ const make = Effect.gen(function* () {
     return yield* gate.meter(claim, (admission) =>
       Effect.gen(function* () {
         const key = `self/${admission.call}`
-        const letter = yield* outbox.letter({ key, to, subject, text: body })
-        const { collected } = yield* Effect.orDie(admission.settleBeside({ ...sent, cost }, [letter]))
-        yield* outbox.wake
+        if ((yield* outbox.post(mail, { key, to, subject, text: body })) === "failed") return yield* new LetterRefused()
         const result = { message: `sent to ${to}`, message_id: messageId(key, mail.domain) }
-        return yield* admission.answer({ ...sent, cost }, () =>
+        return yield* admission.answer({ ...sent, cost }, ({ collected }) =>
           Reply.json(200, envelope(result), { "x-charge-usd": toDecimal(collected) })
         )
       })
