@@ -36,7 +36,9 @@ export const ImageRequest = Schema.Struct({
   ),
   num_images: Schema.optionalWith(whole(1, imagesMax), { default: () => 1, nullable: true }),
   image_size: Schema.optionalWith(
-    Schema.Literal(...imageSizes).annotations({ message: () => `one of ${imageSizes.join(", ")}` }),
+    Schema.Literal(...imageSizes).annotations({
+      message: () => ({ message: `one of ${imageSizes.join(", ")}`, override: true })
+    }),
     { default: () => "square_hd" as const, nullable: true }
   ),
   /** For image-to-image: an address, or the image as a data URI. */

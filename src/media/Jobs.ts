@@ -118,6 +118,8 @@ interface Watch {
   due: number
   looks: number
   strikes: number
+  /** The vendor has heard the cancel. Forgotten with the process: to ask it once more does no harm. */
+  cancel_heard: boolean
 }
 
 const make = Effect.gen(function* () {
@@ -246,10 +248,11 @@ const make = Effect.gen(function* () {
       case "cancelled":
         return yield* settle(row, admission, failure("cancelled"), ended(row, "CANCELLED", 0n))
       case "gone":
-        if (row.cancel_requested === 1) {
-          return yield* settle(row, admission, failure("cancelled"), ended(row, "CANCELLED", 0n))
-        }
-        return struck(row) ? yield* fail(row, admission, "media_unavailable", "the vendor lost it") : row
+        // After a cancel too: a job that runs on is charged, and a 404 may be a mistake of the moment.
+        if (!struck(row)) return row
+        return row.cancel_requested === 1
+          ? yield* settle(row, admission, failure("cancelled"), ended(row, "CANCELLED", 0n))
+          : yield* fail(row, admission, "media_unavailable", "the vendor lost it")
       case "failed":
         return yield* fail(row, admission, "media_failed", standing.right.error)
       case "completed":
@@ -353,8 +356,10 @@ const make = Effect.gen(function* () {
     if (row.settled === 1 || row.vendor_id === null) return jobOf(row)
     const admission = yield* gate.resume(row.call)
     const upstream = upstreams.get(row.upstream)
-    if (admission !== undefined && upstream !== undefined && row.cancel_requested === 0) {
+    const watch = watched.get(id)
+    if (admission !== undefined && upstream !== undefined && watch?.cancel_heard !== true) {
       const asked = yield* Effect.either(Vendor.cancel(upstream, admission, row.endpoint, row.vendor_id))
+      if (asked._tag === "Right" && watch !== undefined) watch.cancel_heard = true
       if (asked._tag === "Left" || asked.right === "asked") {
         const now = yield* Clock.currentTimeMillis
         yield* write(
@@ -371,7 +376,7 @@ const make = Effect.gen(function* () {
   // ---- the service's own eye ------------------------------------------------------------------------------------------------
 
   const watch = (id: string, now: number) => {
-    watched.set(id, { due: now + pauses[0]!, looks: 0, strikes: 0 })
+    watched.set(id, { due: now + pauses[0]!, looks: 0, strikes: 0, cancel_heard: false })
     return Queue.offer(bell, undefined)
   }
 

@@ -247,7 +247,7 @@ export const MediaStatus = Schema.Struct({
   request_id: Schema.String,
   model: Schema.String,
   status: MediaStatusName,
-  metrics: Schema.Struct({ inference_time: Schema.NullOr(Schema.Number) }),
+  metrics: Schema.Struct({ inference_time: Schema.Number }),
   /** The charge is final. */
   settled: Schema.Boolean,
   /** The quote until it is settled, then the charge. */

@@ -143,7 +143,8 @@ const statusOf = (job: Job): MediaStatus => ({
   request_id: job.id,
   model: job.model,
   status: job.status,
-  metrics: { inference_time: job.inference_time },
+  // A number at all times: vendors tell it at the end, if ever.
+  metrics: { inference_time: job.inference_time ?? 0 },
   settled: job.settled,
   cost_usd: job.settled ? job.cost : job.quote,
   units: job.units,

@@ -67,7 +67,9 @@ export const SearchQuery = Schema.Struct({
   include_raw: Schema.optionalWith(Flag, { default: () => false }),
   /** Where the provider knows the difference. */
   search_depth: Schema.optional(
-    Schema.Literal("basic", "advanced").annotations({ message: () => "basic or advanced" })
+    Schema.Literal("basic", "advanced").annotations({
+      message: () => ({ message: "one of basic, advanced", override: true })
+    })
   ),
   domains: Schema.optionalWith(Domains, { default: () => [] })
 })

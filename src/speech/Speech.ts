@@ -47,7 +47,10 @@ export const voices = [
 ] as const
 
 const oneOf = <const T extends string>(values: ReadonlyArray<T>) =>
-  Schema.Literal(...values).annotations({ message: () => `one of ${values.join(", ")}` })
+  // Overriding, since otherwise the formatter speaks of the first value alone.
+  Schema.Literal(...values).annotations({
+    message: () => ({ message: `one of ${values.join(", ")}`, override: true })
+  })
 
 export const inputMax = 4_096
 export const charactersOf = (text: string): number => [...text].length
@@ -70,7 +73,8 @@ const Input = Schema.String.pipe(
 
 export const SpeechRequest = Schema.Struct({
   input: Input,
-  model: Schema.String,
+  // Empty would mean the provider's first model, which only the route below has as its default.
+  model: Schema.NonEmptyString.annotations({ message: () => ({ message: "required: a model's id", override: true }) }),
   voice: oneOf(voices),
   ...rest
 }).annotations({ identifier: "SpeechRequest" })

@@ -90,6 +90,8 @@ const make = Effect.gen(function* () {
       return yield* failed(upstream.name, `its answer is ${type}, not audio`, inbound.request_id)
     }
     const passage = Passage.make(answer)
+    // Once the head has left, the only way to say that nothing came is to cut the connection.
+    if (!(yield* passage.begun)) return yield* failed(upstream.name, "its answer is empty", inbound.request_id)
     const settled = Effect.flatMap(passage.ended, (ending) =>
       Effect.andThen(admission.settle(measuredOf(ending, provider, model, characters)), () => passage.finish(ending))
     )
@@ -99,13 +101,16 @@ const make = Effect.gen(function* () {
     )
   })
 
-  const once = (schema: Parameters<typeof serve>[0]) => {
+  const once = (route: string, schema: Parameters<typeof serve>[0]) => {
     const call = serve(schema)
     return (caller: CallerFacts, inbound: Inbound) =>
-      idempotency.onceOf(caller, inbound, "speech", bodyBytesMax, (inbound, beside) => call(caller, inbound, beside))
+      idempotency.onceOf(caller, inbound, route, bodyBytesMax, (inbound, beside) => call(caller, inbound, beside))
   }
 
-  return { speak: once(json(SpeechRequest)), speakSimply: once(json(ToolSpeechRequest)) } satisfies Contract
+  return {
+    speak: once("speech", json(SpeechRequest)),
+    speakSimply: once("tools/speech", json(ToolSpeechRequest))
+  } satisfies Contract
 })
 
 const modelOf = ({ models }: SpeechProvider, asked: string): Effect.Effect<SpeechModel, InvalidRequest> => {

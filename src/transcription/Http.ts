@@ -13,12 +13,16 @@ export const TranscriptionHttp = HttpApiBuilder.group(
   "transcription",
   Effect.fnUntraced(function* (handlers) {
     const transcriptions = yield* Transcriptions
-    const answer = (request: HttpServerRequest.HttpServerRequest, shape: (answer: TranscriptionAnswer) => object) =>
+    const answer = (
+      request: HttpServerRequest.HttpServerRequest,
+      route: "transcriptions" | "tools/transcriptions",
+      shape: (answer: TranscriptionAnswer) => object
+    ) =>
       Effect.flatMap(Caller, (caller) =>
-        Effect.map(transcriptions.transcribe(caller, request, shape), Reply.toResponse)
+        Effect.map(transcriptions.transcribe(caller, request, route, shape), Reply.toResponse)
       )
     return handlers
-      .handleRaw("transcribe", ({ request }) => answer(request, (answer) => answer))
-      .handleRaw("toolTranscribe", ({ request }) => answer(request, envelope))
+      .handleRaw("transcribe", ({ request }) => answer(request, "transcriptions", (answer) => answer))
+      .handleRaw("toolTranscribe", ({ request }) => answer(request, "tools/transcriptions", envelope))
   })
 )

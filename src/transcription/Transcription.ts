@@ -43,7 +43,7 @@ export const TranscriptionFields = Schema.Struct({
   prompt: text,
   response_format: Schema.optional(
     Schema.Literal("json", "text", "verbose_json", "srt", "vtt").annotations({
-      message: () => "one of json, text, verbose_json, srt, vtt"
+      message: () => ({ message: "one of json, text, verbose_json, srt, vtt", override: true })
     })
   ),
   temperature: Schema.optional(

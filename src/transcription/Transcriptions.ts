@@ -27,10 +27,11 @@ import type { Upload } from "./Upload.ts"
 type TranscriptionProblem = InvalidRequest | AudioTooLarge | InsufficientCredits | IdempotencyProblem | UpstreamProblem
 
 interface Contract {
-  /** A form with the audio in it; `shape` makes the body of the answer. */
+  /** A form with the audio in it; `shape` makes the body of the answer, which is another on each route. */
   readonly transcribe: (
     caller: CallerFacts,
     request: HttpServerRequest.HttpServerRequest,
+    route: "transcriptions" | "tools/transcriptions",
     shape: (answer: TranscriptionAnswer) => object
   ) => Effect.Effect<Reply, TranscriptionProblem>
 }
@@ -49,7 +50,7 @@ const make = Effect.gen(function* () {
   const versions = yield* PriceVersions
   const disk = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
 
-  const transcribe: Contract["transcribe"] = (caller, request, shape) =>
+  const transcribe: Contract["transcribe"] = (caller, request, route, shape) =>
     Effect.gen(function* () {
       const upload = yield* receive(request)
       const provider = yield* pick(providers, upload.fields.provider)
@@ -73,7 +74,7 @@ const make = Effect.gen(function* () {
       return yield* idempotency.once(
         caller,
         request.headers["idempotency-key"],
-        () => `transcriptions ${upload.fingerprint}`,
+        () => `${route} ${upload.fingerprint}`,
         call
       )
     }).pipe(Effect.scoped, Effect.provide(disk))

@@ -1,12 +1,13 @@
 /** An uploaded audio file: it lies on disk while the call lasts, and is never whole in memory. */
-import type { HttpServerRequest, Path } from "@effect/platform"
-import { FileSystem, Multipart } from "@effect/platform"
-import { Effect, Either, Option, Schema } from "effect"
+import { FileSystem, Path } from "@effect/platform"
+import type { HttpServerRequest } from "@effect/platform"
+import { Effect, Either, Schema } from "effect"
 import type { Scope } from "effect"
+import * as Multipasta from "multipasta"
 import { createHash } from "node:crypto"
-import { createReadStream } from "node:fs"
-import type { IncomingMessage } from "node:http"
+import { createReadStream, createWriteStream } from "node:fs"
 import { Readable } from "node:stream"
+import type { ReadableStream } from "node:stream/web"
 import { refused } from "../http/Body.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import { AudioTooLarge } from "./Problems.ts"
@@ -30,87 +31,158 @@ export const receive = (
   request: HttpServerRequest.HttpServerRequest
 ): Effect.Effect<Upload, InvalidRequest | AudioTooLarge, Scope.Scope | FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
-    if (!request.headers["content-type"]?.startsWith("multipart/form-data")) {
-      return yield* new InvalidRequest({ error: "the request is not multipart/form-data" })
+    const type = request.headers["content-type"] ?? ""
+    if (!isForm(type)) {
+      return yield* new InvalidRequest({ error: "the request is not multipart/form-data with a boundary" })
     }
+    const source = sourceOf(request)
     if (Number(request.headers["content-length"] ?? 0) > fileBytesMax + formBytesMax) {
-      drain(request)
+      source.resume()
       return yield* new AudioTooLarge()
     }
-    const form = yield* request.multipart.pipe(
-      // The part's own headers count there; the file itself is measured once it is on the disk.
-      Multipart.withMaxFileSize(Option.some(fileBytesMax + 64 * 1024)),
-      Multipart.withMaxFieldSize(64 * 1024),
-      Multipart.withMaxParts(Option.some(32)),
-      Effect.mapError((error) => {
-        drain(request)
-        return isTooLarge(error) ? new AudioTooLarge() : unreadable
-      }),
-      Effect.raceFirst(endedShort(request))
+    const files = yield* FileSystem.FileSystem
+    const folder = yield* Effect.orDie(files.makeTempDirectoryScoped())
+    // Never by the name that the client gives.
+    const path = (yield* Path.Path).join(folder, "audio")
+    const { audio, texts } = yield* Effect.tapError(formFrom(source, type, path), () =>
+      // What is still coming is thrown away, so that the refusal reaches a client that is still sending.
+      Effect.sync(() => source.resume())
     )
-    const { file, ...texts } = form
-    const audio = Array.isArray(file) ? file[0] : undefined
-    if (audio === undefined || typeof audio === "string") {
+    if (audio === undefined) {
       return yield* new InvalidRequest({
         error: "file: required, the audio file",
         details: { field: "file", rule: "an audio file" }
       })
     }
     const fields = yield* Either.mapLeft(readFields(texts), refused)
-    const files = yield* FileSystem.FileSystem
-    const { size } = yield* Effect.orDie(files.stat(audio.path))
-    const bytes = Number(size)
-    if (bytes > fileBytesMax) return yield* new AudioTooLarge()
+    const { bytes, content_type, name } = audio
     if (bytes === 0) {
       return yield* new InvalidRequest({ error: "file: it is empty", details: { field: "file", rule: "not empty" } })
     }
     const hash = createHash("sha256").update(JSON.stringify(fields))
     yield* Effect.promise(async () => {
-      for await (const chunk of createReadStream(audio.path)) hash.update(chunk as Buffer)
+      for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer)
     })
-    return {
-      fields,
-      path: audio.path,
-      name: audio.name,
-      content_type: audio.contentType,
-      bytes,
-      fingerprint: hash.digest("hex")
-    }
+    return { fields, path, name, content_type, bytes, fingerprint: hash.digest("hex") }
   })
+
+/** The media type, and a boundary that is not empty: without one there is no telling the parts from each other. */
+const isForm = (type: string): boolean =>
+  /^\s*multipart\/form-data\s*;/i.test(type) && /;\s*boundary=(?:"[^"]+"|[^\s;"]+)/i.test(type)
+
+const sourceOf = ({ source }: HttpServerRequest.HttpServerRequest): Readable =>
+  source instanceof Readable ? source : Readable.fromWeb((source as Request).body as ReadableStream)
 
 const unreadable = new InvalidRequest({ error: "the form could not be read" })
 
-/** The parser's own limits come as faults of another kind, with the limit in their cause. */
-const isTooLarge = ({ cause, reason }: Multipart.MultipartError): boolean =>
-  reason === "FileTooLarge" || reason === "BodyTooLarge" || /ReachedLimit.*(PartSize|TotalSize)/.test(String(cause))
+interface Form {
+  /** The first file of the field `file`. */
+  readonly audio: { readonly name: string; readonly content_type: string; readonly bytes: number } | undefined
+  /** The text of each other field; a list where it stands twice, `null` where it is a file. */
+  readonly texts: Readonly<Record<string, unknown>>
+}
 
-/** How long the parser may take with what is left once the body is over. */
-const patience = 5_000
-
-/** Fails when the body ended and the form did not: the parser waits for the rest of it for ever. */
-const endedShort = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<never, InvalidRequest> =>
+/**
+ * Reads the form's parts and writes the audio to `path`, as fast as the disk takes it. The parser is spoken to directly: the
+ * platform's way to it takes what its header parser says for granted, and that does not know a part whose file name is outside
+ * of Latin-1.
+ */
+const formFrom = (source: Readable, type: string, path: string): Effect.Effect<Form, InvalidRequest | AudioTooLarge> =>
   Effect.async((resume) => {
-    const source = request.source as Partial<IncomingMessage>
-    let timer: NodeJS.Timeout | undefined
-    const over = () => {
-      timer ??= setTimeout(() => resume(unreadable), patience)
+    const disk = createWriteStream(path)
+    const texts: Record<string, unknown> = Object.create(null)
+    let audio: { name: string; content_type: string; bytes: number } | undefined
+    let over = false
+
+    const end = (exit: Effect.Effect<Form, InvalidRequest | AudioTooLarge>) => {
+      if (over) return
+      over = true
+      leave()
+      disk.end(() => resume(exit))
     }
-    source.once?.("end", over)
-    source.once?.("close", over)
+    const cut = () => end(unreadable)
+    const parse = (step: () => void) => {
+      try {
+        step()
+      } catch {
+        // It throws at an encoded file name that is not encoded right.
+        cut()
+      }
+    }
+    const data = (chunk: Uint8Array) => {
+      parse(() => parser.write(chunk))
+      if (!over && disk.writableNeedDrain) {
+        source.pause()
+        disk.once("drain", () => source.resume())
+      }
+    }
+    // A form that ends with its body, or with its connection, before its last boundary.
+    const finish = () => {
+      parse(() => parser.end())
+      cut()
+    }
+    const leave = () => source.off("data", data).off("end", finish).off("close", cut).off("error", cut)
+
+    const parser = Multipasta.make({
+      headers: { "content-type": type },
+      maxParts: 32,
+      maxTotalSize: fileBytesMax + formBytesMax,
+      maxFieldSize: 64 * 1024,
+      isFile: (info) => dispositionOf(info).filename !== undefined || Multipasta.defaultIsFile(info),
+      onField: (info, value) => {
+        const { name } = dispositionOf(info)
+        const text = Multipasta.decodeField(info, value)
+        texts[name] = name in texts ? [texts[name], text] : text
+      },
+      onFile: (info) => {
+        const { filename, name } = dispositionOf(info)
+        // A form whose file was not chosen.
+        if (filename === "") return () => {}
+        if (name !== "file") texts[name] = null
+        if (name !== "file" || audio !== undefined) return () => {}
+        const content_type = info.headers["content-type"] === undefined ? "application/octet-stream" : info.contentType
+        const file = (audio = { name: filename ?? name, content_type, bytes: 0 })
+        return (chunk) => {
+          if (chunk === null || over) return
+          file.bytes += chunk.length
+          if (file.bytes > fileBytesMax) end(new AudioTooLarge())
+          else disk.write(chunk)
+        }
+      },
+      onError: (error) =>
+        end(error._tag === "ReachedLimit" && error.limit === "MaxTotalSize" ? new AudioTooLarge() : unreadable),
+      onDone: () => {
+        source.resume()
+        end(Effect.succeed({ audio, texts }))
+      }
+    })
+    disk.once("error", (error) => {
+      over = true
+      leave()
+      resume(Effect.die(error))
+    })
+    // Over already where the parser wants another boundary.
+    if (!over) source.on("data", data).once("end", finish).once("close", cut).once("error", cut)
     return Effect.sync(() => {
-      clearTimeout(timer)
-      source.off?.("end", over)
-      source.off?.("close", over)
+      over = true
+      leave()
+      disk.destroy()
     })
   })
 
-const readFields = Schema.decodeUnknownEither(TranscriptionFields)
-
-/** What is still coming is thrown away, so that the refusal reaches a client that is still sending. */
-const drain = (request: HttpServerRequest.HttpServerRequest): void => {
-  const source = request.source as Partial<IncomingMessage>
-  source.resume?.()
+/** What a part is called, and its file; read from the header itself, since the parser's own reading stops at Latin-1. */
+const dispositionOf = ({ headers }: Multipasta.PartInfo): { readonly name: string; readonly filename?: string } => {
+  const header = String(headers["content-disposition"] ?? "")
+  const parameters = new Map<string, string>()
+  for (const [, key, quoted, bare] of header.matchAll(/;\s*([\w*-]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/g)) {
+    parameters.set(key!.toLowerCase(), quoted === undefined ? bare! : quoted.replace(/\\(["\\])/g, "$1"))
+  }
+  const encoded = /^utf-8''(.*)$/i.exec(parameters.get("filename*") ?? "")?.[1]
+  const filename = encoded === undefined ? parameters.get("filename") : decodeURIComponent(encoded)
+  return { name: parameters.get("name") ?? "", ...(filename !== undefined && { filename }) }
 }
+
+const readFields = Schema.decodeUnknownEither(TranscriptionFields)
 
 /** The form for the upstream, made as it is read: the fields, then the file from the disk. */
 export const formOf = (

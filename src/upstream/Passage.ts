@@ -10,6 +10,8 @@ export interface PassageEnding {
 }
 
 export interface Passage {
+  /** Whether anything comes at all: answered with the first bytes, or with an end that none came before. */
+  readonly begun: Effect.Effect<boolean>
   /** What the client reads. */
   readonly body: Readable
   /** Ends once, whatever the client does. */
@@ -22,10 +24,12 @@ export const make = (upstream: Streaming): Passage => {
   let bytes = 0
   let ending: PassageEnding | undefined
   let onEnded: ((ending: PassageEnding) => void) | undefined
+  let onBegun: ((begun: boolean) => void) | undefined
 
   const end = (how: PassageEnding["how"]) => {
     if (ending !== undefined) return
     ending = { how: how === "complete" && bytes === 0 ? "broken" : how, bytes }
+    onBegun?.(bytes > 0)
     onEnded?.(ending)
   }
 
@@ -45,12 +49,17 @@ export const make = (upstream: Streaming): Passage => {
     data: (chunk) => {
       bytes += chunk.length
       if (ending === undefined && !body.push(chunk)) upstream.pause()
+      if (bytes > 0) onBegun?.(true)
     },
     end: () => end("complete"),
     cut: () => end("broken")
   })
 
   return {
+    begun: Effect.async((resume) => {
+      onBegun = (begun) => resume(Effect.succeed(begun))
+      if (bytes > 0 || ending !== undefined) onBegun(bytes > 0)
+    }),
     body,
     ended: Effect.async((resume) => {
       onEnded = (ending) => resume(Effect.succeed(ending))
