@@ -1,7 +1,7 @@
 /**
  * Metered calls that happen once for a key: the same request again is answered with the stored answer and costs nothing. The key
- * is taken before the call, is tied to the call in the transaction that admits it, and is given back when the call was refused or
- * failed, which costs nothing; so a retry after a failure is a new try, and a retry after a charge is none.
+ * is taken before the call, is tied to the call in the transaction that admits it, and is given back when the call came to no
+ * provider; so a retry after a refusal is a new try, and a retry after a charge is none.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Exit, Layer, Runtime, Schedule } from "effect"
@@ -193,8 +193,7 @@ const make = Effect.gen(function* () {
         if (!took) return yield* answered
         const exit = yield* Effect.exit(call(mine.beside))
         if (Exit.isSuccess(exit)) return yield* kept(mine, exit.value)
-        // A failure that has a name has cost nothing. Of a fault of ours nobody can say so.
-        if (exit.cause._tag === "Fail" || (yield* mine.find)?.call == null) yield* mine.release
+        if ((yield* mine.find)?.call == null) yield* mine.release
         else {
           const reply = Reply.ofProblem(yield* problemOf(exit.cause))
           yield* mine.keep({ ...reply, body: reply.body as string })
