@@ -31,6 +31,17 @@ await build({
   define: { "process.env.WS_NO_BUFFER_UTIL": '"1"', "process.env.WS_NO_UTF_8_VALIDATE": '"1"' }
 })
 
-await rename(join(root, "dist"), `${target}.old`).catch(() => undefined)
-await rename(target, join(root, "dist"))
-await rm(`${target}.old`, { recursive: true, force: true })
+const old = `${target}.old`
+for (let tries = 1; ; tries++) {
+  await rename(join(root, "dist"), old).catch(() => undefined)
+  const moved = await rename(target, join(root, "dist")).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      // Another build was faster in between.
+      if (tries === 10 || !["ENOTEMPTY", "EEXIST"].includes(error.code ?? "")) throw error
+      return false
+    }
+  )
+  await rm(old, { recursive: true, force: true })
+  if (moved) break
+}

@@ -160,7 +160,7 @@ describe("a job", () => {
       request_id,
       model: "sandbox-video",
       status: "IN_PROGRESS",
-      metrics: { inference_time: null },
+      metrics: { inference_time: 0 },
       settled: false,
       cost_usd: 0.25,
       units: 5,
