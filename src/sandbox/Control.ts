@@ -10,7 +10,7 @@ import { Fault, queued } from "./Faults.ts"
 import type { Faults } from "./Faults.ts"
 import type { LeversContract } from "./Levers.ts"
 import { json, reader, Refusal, serviceNames, wrong } from "./Outside.ts"
-import type { Answer, JobMove, Route, ServiceName } from "./Outside.ts"
+import type { Answer, JobMove, Moved, Route, ServiceName } from "./Outside.ts"
 import { latest } from "./SteeredClock.ts"
 import type { SteeredClock } from "./SteeredClock.ts"
 
@@ -19,7 +19,7 @@ interface Parts {
   readonly faults: Faults
   readonly clock: SteeredClock
   /** Moves a job of whichever vendor has it. */
-  readonly moveJob: (vendor_id: string, move: JobMove) => string | undefined
+  readonly moveJob: (vendor_id: string, move: JobMove) => Moved | undefined
   /** `undefined` until the service is up. */
   readonly levers: () => LeversContract | undefined
   readonly run: <A>(effect: Effect.Effect<A>) => Promise<A>
@@ -119,7 +119,7 @@ export const routes = ({ calls, clock, faults, levers, moveJob, run }: Parts): R
         const moved = moveJob(vendor_id, move)
         return moved === undefined
           ? json(404, { error: "request_id: the vendor has no such job" })
-          : json(200, { request_id: move.request_id, status: moved })
+          : json(200, { request_id: move.request_id, ...moved })
       }
     },
     {

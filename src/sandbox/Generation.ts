@@ -131,10 +131,11 @@ const vendor = (
         move: (vendor_id, { duration, status }) => {
           const job = jobs.get(vendor_id)
           if (job === undefined) return undefined
+          const was = statusOf(job)
           if (status !== undefined) job.moved = status
           if (duration !== undefined) job.duration = duration
           keep()
-          return statusOf(job)
+          return { status: statusOf(job), was }
         },
         levers: [{ method: "GET", path: `/files/${service}/{name}`, answer: file }],
         configuration: configuration(origin)

@@ -66,6 +66,12 @@ export interface JobMove {
   readonly duration?: number | undefined
 }
 
+/** How a job stands after a move, and how it stood before. */
+export interface Moved {
+  readonly status: string
+  readonly was: string
+}
+
 /** A service of the outside world. */
 export interface Outside {
   readonly service: ServiceName
@@ -73,8 +79,8 @@ export interface Outside {
   readonly routes: ReadonlyArray<Route>
   /** What only a test calls, to steer it: neither listed nor faulted. */
   readonly levers?: ReadonlyArray<Route>
-  /** Of a service that has jobs: moves one, and answers how it stands then; `undefined` where it has no such job. */
-  readonly move?: (vendor_id: string, move: JobMove) => string | undefined
+  /** Of a service that has jobs: moves one; `undefined` where it has no such job. */
+  readonly move?: (vendor_id: string, move: JobMove) => Moved | undefined
   /** Of a service that calls back: where the deployment can be reached. */
   readonly connect?: (url: string) => void
   /** The entries of the configuration document that point a deployment at it. */

@@ -101,7 +101,7 @@ export const make = ({
         faults,
         clock,
         moveJob: (vendor_id, move) =>
-          services.map((service) => service.move?.(vendor_id, move)).find((status) => status !== undefined),
+          services.map((service) => service.move?.(vendor_id, move)).find((moved) => moved !== undefined),
         levers: () => connected,
         run: (effect) => runPromise(Effect.withClock(effect, clock.clock))
       })
