@@ -82,7 +82,9 @@ export const startGateway = async (
     PORT: String(port),
     DATA_DIR: join(directory, "data"),
     LOG_LEVEL: "error",
-    BENCH_UPSTREAM_KEY: "upstream-key"
+    BENCH_UPSTREAM_KEY: "upstream-key",
+    // As `npm start` sets it.
+    MALLOC_ARENA_MAX: "2"
   }
   const child = start(cores.served, [...main, "serve", "--config", file], { env, ipc: false })
   const said = tail(child)

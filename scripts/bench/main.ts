@@ -432,8 +432,8 @@ const httpParts = async (directory: string): Promise<void> => {
   }
   if (peer !== undefined) say(`the peer is @portkey-ai/gateway ${peer.version}`)
 
-  // What starting up has left behind is gone before memory at rest is read.
-  await sleep(2000)
+  // What starting up has left behind is collected after some seconds of rest, and only then memory at rest is read.
+  await sleep(20_000)
   const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
   const all: Contenders = {
     direct: contender({ name: "direct", port: world.port, headers: bearer("upstream-key"), pid: upstreamProcess.pid! }),
