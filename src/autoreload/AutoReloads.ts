@@ -231,18 +231,26 @@ const make = Effect.gen(function* () {
     readonly tenant_id: TenantId
     readonly amount_credits: number
     readonly payment_method_id: string
+    readonly created_at: number
   }
 
-  /** Asks the processor, once; `unknown` where nobody can tell what it did. */
+  /** Asks the processor, once; what may have been asked before is looked for first. `unknown` where nobody can tell what it did. */
   const ask = Effect.fnUntraced(function* (
-    attempt: Attempt
+    attempt: Attempt,
+    before: boolean
   ): Effect.fn.Return<"paid" | "unknown" | { readonly declined: string }> {
-    const { amount_credits, id, payment_method_id: method, tenant_id } = attempt
+    const { amount_credits, created_at, id, payment_method_id: method, tenant_id } = attempt
     if (processor === undefined) return "unknown"
     const customer = yield* Effect.either(purchases.customerOf(tenant_id))
     if (Either.isLeft(customer)) return "unknown"
+    const order = { attempt: id, customer: customer.right, tenant_id }
+    const charging = processor.charge({ ...order, method, cents: amount_credits * 100 })
     const charged = yield* Effect.either(
-      processor.charge({ attempt: id, customer: customer.right, tenant_id, method, cents: amount_credits * 100 })
+      before
+        ? Effect.flatMap(processor.found({ ...order, since: created_at }), (paid) =>
+            paid === undefined ? charging : Effect.succeed(paid)
+          )
+        : charging
     )
     if (Either.isRight(charged)) {
       const now = yield* Clock.currentTimeMillis
@@ -317,9 +325,9 @@ const make = Effect.gen(function* () {
   })
 
   /** Asks until the outcome is known. */
-  const pursue = (attempt: Attempt): Effect.Effect<void> =>
+  const pursue = ({ asked, attempt }: Open): Effect.Effect<void> =>
     Effect.gen(function* () {
-      for (let i = 0; (yield* ask(attempt)) === "unknown"; i++) {
+      for (let i = 0; (yield* ask(attempt, asked || i > 0)) === "unknown"; i++) {
         yield* Effect.sleep(askAgainAfter[Math.min(i, askAgainAfter.length - 1)]!)
       }
     })
@@ -335,22 +343,29 @@ const make = Effect.gen(function* () {
     if (isCooling(kept, now)) return yield* new AutoReloadBusy()
     const id = yield* begin(tenant, kept, now)
     if (id === undefined) return yield* new AutoReloadBusy()
-    const attempt = attemptOf(id, tenant, kept)
-    const outcome = yield* ask(attempt)
-    if (outcome === "unknown") yield* Queue.offer(open, attempt)
+    const attempt = attemptOf(id, tenant, kept, now)
+    const outcome = yield* ask(attempt, false)
+    if (outcome === "unknown") yield* Queue.offer(open, { attempt, asked: true })
     else if (outcome !== "paid") return yield* new PaymentDeclined({ error: outcome.declined })
     return yield* find(tenant)
   }, Effect.uninterruptible)
 
-  const attemptOf = (id: string, tenant_id: TenantId, kept: Kept): Attempt => ({
+  const attemptOf = (id: string, tenant_id: TenantId, kept: Kept, created_at: number): Attempt => ({
     id,
     tenant_id,
+    created_at,
     amount_credits: kept.amount_credits,
     payment_method_id: kept.payment_method_id!
   })
 
+  interface Open {
+    readonly attempt: Attempt
+    /** Whether the processor may have been asked. */
+    readonly asked: boolean
+  }
+
   /** Attempts whose outcome is still to be learned. */
-  const open = yield* Queue.unbounded<Attempt>()
+  const open = yield* Queue.unbounded<Open>()
 
   // ---- listening ----------------------------------------------------------------------------------------------------------
 
@@ -364,7 +379,7 @@ const make = Effect.gen(function* () {
     const account = yield* Effect.either(accounts.credits(tenant))
     if (Either.isLeft(account) || account.right.balance >= kept.threshold) return
     const id = yield* begin(tenant, kept, now)
-    if (id !== undefined) yield* Queue.offer(open, attemptOf(id, tenant, kept))
+    if (id !== undefined) yield* Queue.offer(open, { attempt: attemptOf(id, tenant, kept, now), asked: false })
   })
 
   /** Once, until the balance has been above the second threshold again. */
@@ -393,9 +408,9 @@ const make = Effect.gen(function* () {
   )
 
   const pursuing = Queue.take(open).pipe(
-    Effect.flatMap((attempt) =>
+    Effect.flatMap((one) =>
       Effect.fork(
-        pursue(attempt).pipe(
+        pursue(one).pipe(
           Effect.tapErrorCause((cause) => Effect.logError("a charge stumbled", cause)),
           Effect.retry(Schedule.spaced("30 seconds"))
         )
@@ -411,10 +426,10 @@ const make = Effect.gen(function* () {
     arm(tenant_id, yield* keptOf(tenant_id))
   }
   for (const attempt of yield* Effect.orDie(
-    sql<Attempt>`SELECT id, tenant_id, amount_credits, payment_method_id FROM tollgate_autoreload_attempts
+    sql<Attempt>`SELECT id, tenant_id, amount_credits, payment_method_id, created_at FROM tollgate_autoreload_attempts
       WHERE status = 'in_flight'`
   )) {
-    yield* Queue.offer(open, attempt)
+    yield* Queue.offer(open, { attempt, asked: true })
   }
   yield* Effect.forkScoped(listening)
   yield* Effect.forkScoped(pursuing)

@@ -117,8 +117,8 @@ export const unset: Kept = {
   warned: false
 }
 
-export const isCooling = ({ last_attempt_at }: Kept, now: number): boolean =>
-  last_attempt_at !== null && now < last_attempt_at + cooldown
+export const isCooling = ({ last_attempt_at, last_charged_at }: Kept, now: number): boolean =>
+  now < Math.max(last_attempt_at ?? -cooldown, last_charged_at ?? -cooldown) + cooldown
 
 export const stateOf = (kept: Kept, now: number): State => {
   if (kept.attempt !== null) return "in_flight"

@@ -228,6 +228,18 @@ export const make: Make = ({ clock, data_dir, origin }) =>
       { method: "POST", path: "/v1/payment_intents", answer: keyed(charge) },
       {
         method: "GET",
+        path: "/v1/payment_intents",
+        answer: keyed((_, { query }) => {
+          const since = Number(query.get("created[gte]") ?? 0)
+          const data = Object.values(world.payments)
+            .map(({ intent }) => intent as { readonly customer: string; readonly created: number })
+            .filter(({ created, customer }) => customer === query.get("customer") && created >= since)
+            .toReversed()
+          return json(200, { object: "list", url: "/v1/payment_intents", has_more: false, data })
+        })
+      },
+      {
+        method: "GET",
         path: "/v1/payment_methods",
         answer: keyed((_, { query }) => {
           const customer = world.customers[query.get("customer") ?? ""]

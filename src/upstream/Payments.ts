@@ -77,6 +77,17 @@ interface Contract {
     readonly method: string
     readonly cents: number
   }) => Effect.Effect<Paid, ChargeDeclined | ProcessorSilent>
+  /**
+   * What became of an attempt that the processor was asked for: its payment, a refusal, silence while it is under way, or `undefined`
+   * if there is no such payment. To be asked before charging again: the processor forgets an idempotency key after a day.
+   */
+  readonly found: (order: {
+    readonly attempt: string
+    readonly customer: string
+    readonly tenant_id: string
+    /** When the attempt was begun, in milliseconds. */
+    readonly since: number
+  }) => Effect.Effect<Paid | undefined, ChargeDeclined | ProcessorSilent>
   /** What a webhook says, if it is signed for us; `undefined` if it is not. `now` in milliseconds. */
   readonly event: (body: string, signature: string, now: number) => ProcessorEvent | undefined
 }
@@ -184,11 +195,18 @@ export const make = (settings: PaymentSettings): Contract => {
             ? new ChargeDeclined({ reason: reasonOf(error) })
             : silent(error)
       })
-      const { amount_received, id: payment_id, status } = intent
-      if (status === "processing") return yield* new ProcessorSilent({ reason: "the payment is still being processed" })
-      if (status !== "succeeded")
-        return yield* new ChargeDeclined({ reason: `the payment needs its owner (${status})` })
-      return { payment_id, tenant_id, kind: "auto_reload", cents: amount_received, attempt }
+      return yield* outcomeOf(intent, attempt, tenant_id)
+    }),
+    found: Effect.fnUntraced(function* ({ attempt, customer, since, tenant_id }) {
+      const intent = yield* ask(async () => {
+        // Its clock and ours may differ by minutes.
+        const gte = Math.floor(since / 1_000) - 600
+        for await (const one of stripe.paymentIntents.list({ customer, created: { gte }, limit: 100 })) {
+          if (one.metadata["attempt"] === attempt) return one
+        }
+        return undefined
+      })
+      return intent === undefined ? undefined : yield* outcomeOf(intent, attempt, tenant_id)
     }),
     event: (body, signature, now) => {
       try {
@@ -207,6 +225,19 @@ export const make = (settings: PaymentSettings): Contract => {
       }
     }
   }
+}
+
+const outcomeOf = (
+  { amount_received, id: payment_id, last_payment_error, status }: Stripe.PaymentIntent,
+  attempt: string,
+  tenant_id: string
+): Effect.Effect<Paid, ChargeDeclined | ProcessorSilent> => {
+  if (status === "succeeded") {
+    return Effect.succeed({ payment_id, tenant_id, kind: "auto_reload", cents: amount_received, attempt })
+  }
+  return status === "processing"
+    ? new ProcessorSilent({ reason: "the payment is still being processed" })
+    : new ChargeDeclined({ reason: last_payment_error?.message ?? `the payment needs its owner (${status})` })
 }
 
 const addressOf = ({ url }: { readonly url: string | null }): Effect.Effect<string, ProcessorSilent> =>

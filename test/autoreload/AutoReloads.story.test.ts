@@ -112,11 +112,12 @@ interface Payment {
 
 /**
  * The processor outlives the process. It does once what it is asked under one key, and answers that again; while a request lies there
- * it answers no other of the same key. (It never forgets a key; a real one may, after a day.)
+ * it answers no other of the same key. It forgets a key after a day, and would then do the same once more; what it did is found by
+ * the name of the attempt for good.
  */
 interface Processor {
   mood: Mood
-  readonly asked: Map<string, { readonly order: Order; fate: Fate | undefined }>
+  readonly asked: Map<string, { readonly order: Order; readonly at: number; fate: Fate | undefined }>
   lying: Array<{ readonly order: Order; readonly answer: () => void }>
   readonly payments: Array<Payment>
   /** What it told the running process for good, and when. */
@@ -182,17 +183,36 @@ const port = (processor: Processor, life: Life, time: Time): Port => {
         }
         if (!listens) return
         if (mood === "is not reached") return silent("not reached")
-        const before = asked.get(order.attempt)
+        const known = asked.get(order.attempt)
+        const before = known === undefined || time.now >= known.at + day ? undefined : known
         if (before !== undefined && JSON.stringify(before.order) !== JSON.stringify(order)) {
           protests.push(`asked for something else under the same key ${order.attempt}`)
         }
-        if (before === undefined) asked.set(order.attempt, { order, fate: undefined })
+        if (before === undefined) asked.set(order.attempt, { order, at: time.now, fate: undefined })
         if (lying.some((one) => one.order.attempt === order.attempt)) return silent("one of this key is being served")
         if (mood !== "keeps what it is asked") decide(processor, order, mood.startsWith("pays") ? "paid" : "declined")
         if (mood.endsWith("lost")) return silent("the connection was lost")
         if (!mood.includes("keeps")) return answer()
         lying.push({ order, answer })
         return Effect.sync(life.clock.after(patience, () => silent("no answer in time")))
+      }),
+    found: ({ attempt, tenant_id }) =>
+      Effect.suspend((): Effect.Effect<Paid | undefined, ChargeDeclined | ProcessorSilent> => {
+        if (life.over) return Effect.never
+        const { asked, heard, mood, payments } = processor
+        if (mood === "is not reached" || mood.endsWith("lost")) return new ProcessorSilent({ reason: mood })
+        const known = asked.get(attempt)
+        if (known === undefined) return Effect.succeed(undefined)
+        if (known.fate === undefined) return new ProcessorSilent({ reason: "it is being served" })
+        heard.set(attempt, { fate: known.fate, at: time.now })
+        return known.fate === "declined"
+          ? new ChargeDeclined({ reason: words })
+          : Effect.succeed(
+              paidOf(
+                payments.find(({ key }) => key === attempt)!,
+                tenant_id
+              )
+            )
       }),
     event: (body, signature) => {
       if (signature !== "signed") return undefined
@@ -348,7 +368,8 @@ interface World {
 type Deed = Step<Notebook, World>
 
 const openOf = ({ attempts }: Readonly<Notebook>) => attempts.find(({ status }) => status === "in_flight")
-const isCooling = ({ attempts }: Notebook, now: number) => attempts.some(({ at }) => now < at + cooldown)
+const isCooling = ({ attempts, last_charged_at }: Notebook, now: number) =>
+  attempts.some(({ at }) => now < at + cooldown) || (last_charged_at !== null && now < last_charged_at + cooldown)
 
 const stateOf = (notebook: Notebook, now: number): State => {
   if (openOf(notebook) !== undefined) return "in_flight"
