@@ -1,11 +1,11 @@
-import { HttpApiBuilder, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
+import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Schema } from "effect"
 import { Api } from "../Api.ts"
 import { Brand } from "../Brand.ts"
 import { Caller } from "../http/Caller.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import { RateLimits } from "../http/RateLimits.ts"
-import type { RateLimitName } from "../http/RateLimits.ts"
 import { envelope } from "../kernel/Envelope.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { Identity } from "../upstream/Identity.ts"
@@ -44,12 +44,10 @@ export const AuthHttp = HttpApiBuilder.group(
     })
 
     const limits = yield* RateLimits
-    const limited = (name: RateLimitName, request: HttpServerRequest.HttpServerRequest) =>
-      Effect.provideService(limits.take(name), HttpServerRequest.HttpServerRequest, request)
 
     const signIn = (provider: ProviderName) =>
       Effect.fnUntraced(function* ({ payload, request }: Received<typeof SignInRequest.Type>) {
-        yield* limited("sign_in", request)
+        yield* limits.take("sign_in", request)
         const client_id = yield* knownClient(payload.client_id)
         const person = yield* identity.verify(provider, payload)
         const { account_id, created, home_tenant_id } = yield* tenants.welcome(person)
@@ -58,7 +56,7 @@ export const AuthHttp = HttpApiBuilder.group(
       })
 
     const refresh = Effect.fnUntraced(function* ({ payload, request }: Received<typeof RefreshRequest.Type>) {
-      yield* limited("token", request)
+      yield* limits.take("token", request)
       const { grant_type = "refresh_token", refresh_token, tenant_id } = payload
       if (grant_type !== "refresh_token") {
         return yield* new UnsupportedGrantType({ error: `Unsupported grant_type: ${grant_type}` })
@@ -125,7 +123,7 @@ export const OAuthHttp = HttpApiBuilder.group(
         )
       )
       .handleRaw("token", ({ request }) =>
-        Effect.provideService(limits.take("token"), HttpServerRequest.HttpServerRequest, request).pipe(
+        limits.take("token", request).pipe(
           Effect.andThen(tokenRequest(request)),
           Effect.flatMap(authorization.exchange),
           Effect.map((pair) => HttpServerResponse.unsafeJson(pair, { headers: noStore })),

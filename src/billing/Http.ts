@@ -1,10 +1,7 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
-import { Caller } from "../http/Caller.ts"
-import type { CallerFacts } from "../http/Caller.ts"
-import { envelope } from "../kernel/Envelope.ts"
-import type { TenantId } from "../kernel/Ids.ts"
+import { answer } from "../http/Answer.ts"
 import { BillingAccounts } from "./BillingAccounts.ts"
 
 export const BillingHttp = HttpApiBuilder.group(
@@ -13,15 +10,11 @@ export const BillingHttp = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const accounts = yield* BillingAccounts
     return handlers
-      .handle("credits", () => answer(accounts.credits))
-      .handle("ledger", ({ urlParams }) => answer((tenant) => accounts.ledger(tenant, urlParams)))
-      .handle("account", () => answer(accounts.find))
+      .handle("credits", () => answer(({ tenant_id }) => accounts.credits(tenant_id)))
+      .handle("ledger", ({ urlParams }) => answer(({ tenant_id }) => accounts.ledger(tenant_id, urlParams)))
+      .handle("account", () => answer(({ tenant_id }) => accounts.find(tenant_id)))
       .handle("change", ({ payload }) =>
-        answer((tenant, { account_id }) => accounts.change(account_id, tenant, payload))
+        answer(({ account_id, tenant_id }) => accounts.change(account_id, tenant_id, payload))
       )
   })
 )
-
-/** What is found for the token's tenant. */
-const answer = <A, E>(find: (tenant: TenantId, caller: CallerFacts) => Effect.Effect<A, E>) =>
-  Effect.flatMap(Caller, (caller) => Effect.map(find(caller.tenant_id, caller), (found) => envelope(found)))

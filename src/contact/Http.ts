@@ -1,8 +1,7 @@
-import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
+import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
 import { RateLimits } from "../http/RateLimits.ts"
-import type { RateLimitName } from "../http/RateLimits.ts"
 import { envelope } from "../kernel/Envelope.ts"
 import { Contacts } from "./Contacts.ts"
 
@@ -12,15 +11,13 @@ export const ContactHttp = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const contacts = yield* Contacts
     const limits = yield* RateLimits
-    const limited = (name: RateLimitName, request: HttpServerRequest.HttpServerRequest) =>
-      Effect.provideService(limits.take(name), HttpServerRequest.HttpServerRequest, request)
     return handlers
       .handle("clientToken", ({ payload, request }) =>
-        Effect.andThen(limited("client_token", request), contacts.token(payload.service_client_id))
+        Effect.andThen(limits.take("client_token", request), contacts.token(payload.service_client_id))
       )
       .handle("contact", ({ payload, request }) =>
         Effect.andThen(
-          limited("contact", request),
+          limits.take("contact", request),
           Effect.as(contacts.write(request.headers["authorization"], payload), envelope({ received: true as const }))
         )
       )

@@ -2,7 +2,7 @@
  * How often one address may knock where an anonymous or a guessing caller could hurt: so many times a minute, counted in whole
  * minutes of the service's clock. Counters live in memory; a restart forgives.
  */
-import { HttpServerRequest } from "@effect/platform"
+import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { RateLimited } from "./Problems.ts"
 
@@ -31,7 +31,7 @@ export class RateLimitsConfig extends Context.Reference<RateLimitsConfig>()("tol
 
 interface Contract {
   /** Counts a call of this address; refuses it, with the seconds to wait, when there were too many in this minute. */
-  readonly take: (name: RateLimitName) => Effect.Effect<void, RateLimited, HttpServerRequest.HttpServerRequest>
+  readonly take: (name: RateLimitName, request: HttpServerRequest.HttpServerRequest) => Effect.Effect<void, RateLimited>
 }
 
 export class RateLimits extends Context.Tag("tollgate/http/RateLimits")<RateLimits, Contract>() {
@@ -47,8 +47,7 @@ const make = Effect.gen(function* () {
   let current = 0
   let counts = new Map<string, number>()
 
-  const take: Contract["take"] = Effect.fnUntraced(function* (name) {
-    const request = yield* HttpServerRequest.HttpServerRequest
+  const take: Contract["take"] = Effect.fnUntraced(function* (name, request) {
     const now = yield* Clock.currentTimeMillis
     const period = Math.floor(now / minute)
     if (period !== current) {

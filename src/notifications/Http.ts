@@ -1,8 +1,7 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
-import { Caller } from "../http/Caller.ts"
-import { envelope } from "../kernel/Envelope.ts"
+import { answer } from "../http/Answer.ts"
 import { Notifications } from "./Notifications.ts"
 
 export const NotificationsHttp = HttpApiBuilder.group(
@@ -11,11 +10,7 @@ export const NotificationsHttp = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const notifications = yield* Notifications
     return handlers
-      .handle("notifications", ({ urlParams }) =>
-        Effect.flatMap(Caller, ({ account_id }) => Effect.map(notifications.list(account_id, urlParams), envelope))
-      )
-      .handle("readNotification", ({ path }) =>
-        Effect.flatMap(Caller, ({ account_id }) => Effect.map(notifications.read(account_id, path.id), envelope))
-      )
+      .handle("notifications", ({ urlParams }) => answer(({ account_id }) => notifications.list(account_id, urlParams)))
+      .handle("readNotification", ({ path }) => answer(({ account_id }) => notifications.read(account_id, path.id)))
   })
 )

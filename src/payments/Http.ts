@@ -1,9 +1,7 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
-import { Caller } from "../http/Caller.ts"
-import type { CallerFacts } from "../http/Caller.ts"
-import { envelope } from "../kernel/Envelope.ts"
+import { answer } from "../http/Answer.ts"
 import { Purchases } from "./Purchases.ts"
 
 export const PaymentsHttp = HttpApiBuilder.group(
@@ -13,13 +11,13 @@ export const PaymentsHttp = HttpApiBuilder.group(
     const purchases = yield* Purchases
     return handlers
       .handle("checkout", ({ payload }) =>
-        mine((caller) =>
+        answer((caller) =>
           Effect.map(purchases.checkout(caller, payload.amount_credits), (checkout_url) => ({ checkout_url }))
         )
       )
-      .handle("setup", () => mine((caller) => Effect.map(purchases.setup(caller), (setup_url) => ({ setup_url }))))
+      .handle("setup", () => answer((caller) => Effect.map(purchases.setup(caller), (setup_url) => ({ setup_url }))))
       .handle("methods", () =>
-        mine(({ tenant_id }) => Effect.map(purchases.methods(tenant_id), (payment_methods) => ({ payment_methods })))
+        answer(({ tenant_id }) => Effect.map(purchases.methods(tenant_id), (payment_methods) => ({ payment_methods })))
       )
   })
 )
@@ -38,6 +36,3 @@ export const WebhooksHttp = HttpApiBuilder.group(
     )
   })
 )
-
-const mine = <A, E>(answer: (caller: CallerFacts) => Effect.Effect<A, E>) =>
-  Effect.map(Effect.flatMap(Caller, answer), (result) => envelope(result))

@@ -1,9 +1,7 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
-import { Caller } from "../http/Caller.ts"
-import type { CallerFacts } from "../http/Caller.ts"
-import { envelope } from "../kernel/Envelope.ts"
+import { answer } from "../http/Answer.ts"
 import { Pooling } from "./Pooling.ts"
 
 export const PoolingHttp = HttpApiBuilder.group(
@@ -18,6 +16,3 @@ export const PoolingHttp = HttpApiBuilder.group(
       .handle("capacity", () => answer(pooling.capacity))
   })
 )
-
-const answer = <A, E>(find: (caller: CallerFacts) => Effect.Effect<A, E>) =>
-  Effect.flatMap(Caller, (caller) => Effect.map(find(caller), envelope))

@@ -12,7 +12,7 @@ import type { Reply } from "../http/Reply.ts"
 import { toDecimal } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
-import { failed, isObject, parse, refused } from "../upstream/Failures.ts"
+import { failed, parse, refused } from "../upstream/Failures.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
 import { pick } from "../upstream/Provider.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
@@ -73,9 +73,7 @@ const make = Effect.gen(function* () {
     if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, inbound.request_id)
     const parsed = parse(answer.body)
     const results = parsed === undefined ? undefined : vendor.results(parsed)
-    const useless = parsed !== undefined && results?.length === 0 && listed(parsed)
-    if (results === undefined || useless)
-      return yield* failed(upstream.name, "its answer holds no results", inbound.request_id)
+    if (results === undefined) return yield* failed(upstream.name, "its answer holds no results", inbound.request_id)
     return yield* admission.answer(
       {
         cost: charge([{ units: 1, price: provider.price }]),
@@ -98,10 +96,3 @@ const make = Effect.gen(function* () {
 
   return { search } satisfies Contract
 })
-
-/**
- * Whether the vendor found something, usable or not: both call the list `results`, one of them below `web`. Where all of it is
- * useless, an empty answer would be paid for what was not delivered.
- */
-const listed = ({ results, web }: Record<string, unknown>): boolean =>
-  [results, isObject(web) ? web.results : undefined].some((list) => Array.isArray(list) && list.length > 0)

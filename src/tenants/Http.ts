@@ -1,9 +1,7 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
-import { Caller } from "../http/Caller.ts"
-import type { CallerFacts } from "../http/Caller.ts"
-import { envelope } from "../kernel/Envelope.ts"
+import { answer } from "../http/Answer.ts"
 import { Applications } from "./Applications.ts"
 import { Organisations } from "./Organisations.ts"
 import { Tenants } from "./Tenants.ts"
@@ -15,19 +13,19 @@ export const TenantsHttp = HttpApiBuilder.group(
     const tenants = yield* Tenants
     const applications = yield* Applications
     return handlers
-      .handle("me", () => mine((caller) => tenants.me(caller.account_id)))
+      .handle("me", () => answer((caller) => tenants.me(caller.account_id)))
       .handle("memberships", () =>
-        mine((caller) => Effect.map(tenants.memberships(caller.account_id), (memberships) => ({ memberships })))
+        answer((caller) => Effect.map(tenants.memberships(caller.account_id), (memberships) => ({ memberships })))
       )
-      .handle("account", ({ path }) => mine((caller) => tenants.account(caller.account_id, path.account_id)))
-      .handle("createApplication", ({ payload }) => mine((caller) => applications.create(caller, payload)))
-      .handle("listApplications", ({ urlParams }) => mine(({ tenant_id }) => applications.list(tenant_id, urlParams)))
-      .handle("application", ({ path }) => mine(({ tenant_id }) => applications.find(tenant_id, path.application_id)))
+      .handle("account", ({ path }) => answer((caller) => tenants.account(caller.account_id, path.account_id)))
+      .handle("createApplication", ({ payload }) => answer((caller) => applications.create(caller, payload)))
+      .handle("listApplications", ({ urlParams }) => answer(({ tenant_id }) => applications.list(tenant_id, urlParams)))
+      .handle("application", ({ path }) => answer(({ tenant_id }) => applications.find(tenant_id, path.application_id)))
       .handle("changeApplication", ({ path, payload }) =>
-        mine(({ tenant_id }) => applications.change(tenant_id, path.application_id, payload))
+        answer(({ tenant_id }) => applications.change(tenant_id, path.application_id, payload))
       )
       .handle("deleteApplication", ({ path }) =>
-        mine(({ tenant_id }) => applications.remove(tenant_id, path.application_id))
+        answer(({ tenant_id }) => applications.remove(tenant_id, path.application_id))
       )
   })
 )
@@ -38,38 +36,35 @@ export const OrganisationsHttp = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const organisations = yield* Organisations
     return handlers
-      .handle("create", ({ payload }) => mine(({ account_id }) => organisations.create(account_id, payload.name)))
+      .handle("create", ({ payload }) => answer(({ account_id }) => organisations.create(account_id, payload.name)))
       .handle("members", ({ path }) =>
-        mine(({ account_id }) =>
+        answer(({ account_id }) =>
           Effect.map(organisations.members(account_id, path.tenant_id), (members) => ({ members }))
         )
       )
       .handle("changeMember", ({ path, payload }) =>
-        mine(({ account_id }) => organisations.change(account_id, path.tenant_id, path.account_id, payload))
+        answer(({ account_id }) => organisations.change(account_id, path.tenant_id, path.account_id, payload))
       )
       .handle("removeMember", ({ path }) =>
-        mine(({ account_id }) =>
+        answer(({ account_id }) =>
           organisations.change(account_id, path.tenant_id, path.account_id, { status: "removed" })
         )
       )
       .handle("invites", ({ path }) =>
-        mine(({ account_id }) =>
+        answer(({ account_id }) =>
           Effect.map(organisations.invites(account_id, path.tenant_id), (invites) => ({ invites }))
         )
       )
       .handle("invite", ({ path, payload }) =>
-        mine(({ account_id }) => organisations.invite(account_id, path.tenant_id, payload))
+        answer(({ account_id }) => organisations.invite(account_id, path.tenant_id, payload))
       )
       .handle("revokeInvite", ({ path }) =>
-        mine(({ account_id }) => organisations.revoke(account_id, path.tenant_id, path.invite_id))
+        answer(({ account_id }) => organisations.revoke(account_id, path.tenant_id, path.invite_id))
       )
-      .handle("acceptInvite", ({ path }) => mine(({ account_id }) => organisations.accept(account_id, path.token)))
-      .handle("plan", ({ path }) => mine(({ account_id }) => organisations.plan(account_id, path.tenant_id)))
+      .handle("acceptInvite", ({ path }) => answer(({ account_id }) => organisations.accept(account_id, path.token)))
+      .handle("plan", ({ path }) => answer(({ account_id }) => organisations.plan(account_id, path.tenant_id)))
       .handle("setPlan", ({ path, payload }) =>
-        mine(({ account_id }) => organisations.setPlan(account_id, path.tenant_id, payload))
+        answer(({ account_id }) => organisations.setPlan(account_id, path.tenant_id, payload))
       )
   })
 )
-
-const mine = <A, E>(answer: (caller: CallerFacts) => Effect.Effect<A, E>) =>
-  Effect.map(Effect.flatMap(Caller, answer), (result) => envelope(result))

@@ -22,13 +22,16 @@ export interface Notebook {
   readonly settled: Set<string>
   /** Escrows that are open: whose, and how much. */
   readonly escrows: Map<string, { readonly account: string; readonly amount: bigint }>
+  /** Transfers whose escrow has ended: no other bears their name. */
+  readonly ended: Set<string>
 }
 
 export const empty = (): Notebook => ({
   purses: new Map(),
   calls: new Map(),
   settled: new Set(),
-  escrows: new Map()
+  escrows: new Map(),
+  ended: new Set()
 })
 
 /** What a ledger must answer: the name of its result or refusal. */
@@ -84,6 +87,7 @@ export const apply = (notebook: Notebook, posting: Posting): Expected => {
       from.held -= posting.amount
       to.giftable += posting.amount
       notebook.escrows.delete(posting.transfer)
+      notebook.ended.add(posting.transfer)
       return "EscrowEnded"
     }
     case "Reserve": {

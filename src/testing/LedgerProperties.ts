@@ -214,7 +214,7 @@ export const deeds: ReadonlyArray<fc.Arbitrary<Deed>> = [
       _tag: "Escrow",
       account: who,
       amount,
-      transfer: `trf_${notebook.escrows.size}_${who}_${amount}_${notebook.purses.get(who)?.went ?? 0n}_${notebook.purses.get(who)?.came ?? 0n}_${notebook.purses.get(who)?.giftable ?? 0n}`,
+      transfer: `trf_${notebook.escrows.size + notebook.ended.size}`,
       description: "sent"
     }))
   ),

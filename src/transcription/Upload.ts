@@ -70,8 +70,12 @@ export const receive = (
 const isForm = (type: string): boolean =>
   /^\s*multipart\/form-data\s*;/i.test(type) && /;\s*boundary=(?:"[^"]+"|[^\s;"]+)/i.test(type)
 
-const sourceOf = ({ source }: HttpServerRequest.HttpServerRequest): Readable =>
-  source instanceof Readable ? source : Readable.fromWeb((source as Request).body as ReadableStream)
+const sourceOf = ({ source }: HttpServerRequest.HttpServerRequest): Readable => {
+  if (source instanceof Readable) return source
+  // A request of the web without a body has no stream either.
+  const { body } = source as Request
+  return body === null ? Readable.from([]) : Readable.fromWeb(body as ReadableStream)
+}
 
 const unreadable = new InvalidRequest({ error: "the form could not be read" })
 

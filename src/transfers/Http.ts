@@ -1,10 +1,10 @@
-import { HttpApiBuilder, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
 import { isLosslessNumber, parse } from "lossless-json"
 import { Api } from "../Api.ts"
+import { answer } from "../http/Answer.ts"
 import { json } from "../http/Body.ts"
 import { Caller } from "../http/Caller.ts"
-import type { CallerFacts } from "../http/Caller.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import { RateLimits } from "../http/RateLimits.ts"
 import { isKey } from "../idempotency/Idempotency.ts"
@@ -39,14 +39,14 @@ export const TransfersHttp = HttpApiBuilder.group(
           )
         })
       )
-      .handle("sent", ({ urlParams }) => mine(({ tenant_id }) => transfers.sent(tenant_id, urlParams)))
-      .handle("revoke", ({ path }) => mine((caller) => transfers.revoke(caller, path.transfer_id)))
-      .handle("resend", ({ path }) => mine((caller) => transfers.resend(caller, path.transfer_id)))
-      .handle("received", ({ urlParams }) => mine(({ account_id }) => transfers.received(account_id, urlParams)))
-      .handle("transfer", ({ path }) => mine((caller) => transfers.find(caller, path.transfer_id)))
-      .handle("accept", ({ path }) => mine(({ account_id }) => transfers.accept(account_id, path.transfer_id)))
-      .handle("decline", ({ path }) => mine(({ account_id }) => transfers.decline(account_id, path.transfer_id)))
-      .handle("attach", ({ path }) => mine(({ account_id }) => transfers.attach(account_id, path.token)))
+      .handle("sent", ({ urlParams }) => answer(({ tenant_id }) => transfers.sent(tenant_id, urlParams)))
+      .handle("revoke", ({ path }) => answer((caller) => transfers.revoke(caller, path.transfer_id)))
+      .handle("resend", ({ path }) => answer((caller) => transfers.resend(caller, path.transfer_id)))
+      .handle("received", ({ urlParams }) => answer(({ account_id }) => transfers.received(account_id, urlParams)))
+      .handle("transfer", ({ path }) => answer((caller) => transfers.find(caller, path.transfer_id)))
+      .handle("accept", ({ path }) => answer(({ account_id }) => transfers.accept(account_id, path.transfer_id)))
+      .handle("decline", ({ path }) => answer(({ account_id }) => transfers.decline(account_id, path.transfer_id)))
+      .handle("attach", ({ path }) => answer(({ account_id }) => transfers.attach(account_id, path.token)))
   })
 )
 
@@ -57,16 +57,10 @@ export const TransferInvitesHttp = HttpApiBuilder.group(
     const transfers = yield* Transfers
     const limits = yield* RateLimits
     return handlers.handle("preview", ({ path, request }) =>
-      Effect.zipRight(
-        Effect.provideService(limits.take("invite_preview"), HttpServerRequest.HttpServerRequest, request),
-        Effect.map(transfers.preview(path.token), envelope)
-      )
+      Effect.zipRight(limits.take("invite_preview", request), Effect.map(transfers.preview(path.token), envelope))
     )
   })
 )
-
-const mine = <A, E>(answer: (caller: CallerFacts) => Effect.Effect<A, E>) =>
-  Effect.map(Effect.flatMap(Caller, answer), envelope)
 
 const newTransfer = json(NewTransfer)
 

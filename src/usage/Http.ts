@@ -1,9 +1,8 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
+import { answer } from "../http/Answer.ts"
 import { Caller } from "../http/Caller.ts"
-import { envelope } from "../kernel/Envelope.ts"
-import type { TenantId } from "../kernel/Ids.ts"
 import { Explanations } from "./Explanations.ts"
 import { Records } from "./Records.ts"
 import { Sums } from "./Sums.ts"
@@ -20,14 +19,8 @@ export const UsageHttp = HttpApiBuilder.group(
     return handlers
       .handle("summary", ({ urlParams }) => Effect.flatMap(Caller, (caller) => sums.summary(caller, urlParams)))
       .handle("explain", ({ path }) => Effect.flatMap(Caller, (caller) => explanations.of(caller, path.usage_id)))
-      .handle("records", ({ urlParams }) => answer((tenant) => records.page(tenant, urlParams)))
-      .handle("rollup", ({ urlParams }) => answer((tenant) => sums.rollup(tenant, urlParams)))
-      .handle("team", ({ path, urlParams }) =>
-        Effect.flatMap(Caller, (viewer) => Effect.map(team.of(viewer, path.tenant_id, urlParams), envelope))
-      )
+      .handle("records", ({ urlParams }) => answer(({ tenant_id }) => records.page(tenant_id, urlParams)))
+      .handle("rollup", ({ urlParams }) => answer(({ tenant_id }) => sums.rollup(tenant_id, urlParams)))
+      .handle("team", ({ path, urlParams }) => answer((viewer) => team.of(viewer, path.tenant_id, urlParams)))
   })
 )
-
-/** What is found for the token's tenant. */
-const answer = <A, E>(find: (tenant: TenantId) => Effect.Effect<A, E>) =>
-  Effect.flatMap(Caller, ({ tenant_id }) => Effect.map(find(tenant_id), (found) => envelope(found)))

@@ -1,6 +1,6 @@
 /** Brave's web search: `GET /res/v1/web/search`, the key in a header of its own. It has no raw pages and no depths. */
 import { isObject } from "../Failures.ts"
-import { resultOf } from "./SearchVendor.ts"
+import { resultOf, resultsOf } from "./SearchVendor.ts"
 import type { SearchVendor } from "./SearchVendor.ts"
 
 /** It answers at most so many. */
@@ -20,7 +20,7 @@ export const brave: SearchVendor = {
     }
   },
   results: ({ web }) =>
-    isObject(web) && Array.isArray(web.results)
-      ? web.results.flatMap((one: unknown) => (isObject(one) ? resultOf(one.url, one.title, one.description) : []))
+    isObject(web)
+      ? resultsOf(web.results, ({ description, title, url }) => resultOf(url, title, description))
       : undefined
 }

@@ -1,6 +1,5 @@
 /** Tavily's search: `POST /search`, the key as a bearer. */
-import { isObject } from "../Failures.ts"
-import { resultOf } from "./SearchVendor.ts"
+import { resultOf, resultsOf } from "./SearchVendor.ts"
 import type { SearchVendor } from "./SearchVendor.ts"
 
 /** It answers at most so many. */
@@ -20,9 +19,5 @@ export const tavily: SearchVendor = {
     })
   }),
   results: ({ results }) =>
-    Array.isArray(results)
-      ? results.flatMap((one: unknown) =>
-          isObject(one) ? resultOf(one.url, one.title, one.content, one.raw_content) : []
-        )
-      : undefined
+    resultsOf(results, ({ content, raw_content, title, url }) => resultOf(url, title, content, raw_content))
 }
