@@ -123,47 +123,41 @@ const make = Effect.gen(function* () {
       )
     )
 
-  const meter = <A, E, R>(claim: Claim, call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>) =>
-    Effect.uninterruptible(
-      Effect.gen(function* () {
-        const { beside, caller, endpoint, held, least, model, most, price, provider, usage_type } = claim
-        const now = yield* Clock.currentTimeMillis
-        const id = Ids.at("call", now)
-        const { account_id, application_id, tenant_id } = caller
-        const sources = yield* payers(caller)
-        const [result] = yield* writer
-          .submit({
-            postings: [
-              {
-                _tag: "Reserve",
-                call: id,
-                sources,
-                least,
-                most,
-                run: held === true ? heldRun : run,
-                facts: { account_id, tenant_id, application_id, usage_type, endpoint, model, provider, price }
-              }
-            ],
-            statements: beside === undefined ? none : beside(id)
-          })
-          .pipe(Effect.mapError((refusal) => refused(refusal, least)))
-        if (result?._tag !== "Reserved") return yield* Effect.dieMessage("the writer did not answer a reservation")
-
-        const admission = new Admitted(
-          id,
-          now,
-          result.source,
-          result.amount,
-          end,
-          fibers,
-          watch
-        ) as unknown as Admission
-        const exit = yield* Effect.exit(call(admission))
-        if (Exit.isSuccess(exit)) return exit.value.value
-        yield* admission.settle(failed(exit.cause))
-        return yield* Effect.failCause(exit.cause)
+  const admit = Effect.fnUntraced(function* <A, E, R>(
+    claim: Claim,
+    call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>
+  ) {
+    const { beside, caller, endpoint, held, least, model, most, price, provider, usage_type } = claim
+    const now = yield* Clock.currentTimeMillis
+    const id = Ids.at("call", now)
+    const { account_id, application_id, tenant_id } = caller
+    const sources = yield* payers(caller)
+    const [result] = yield* writer
+      .submit({
+        postings: [
+          {
+            _tag: "Reserve",
+            call: id,
+            sources,
+            least,
+            most,
+            run: held === true ? heldRun : run,
+            facts: { account_id, tenant_id, application_id, usage_type, endpoint, model, provider, price }
+          }
+        ],
+        statements: beside === undefined ? none : beside(id)
       })
-    )
+      .pipe(Effect.mapError((refusal) => refused(refusal, least)))
+    if (result?._tag !== "Reserved") return yield* Effect.dieMessage("the writer did not answer a reservation")
+
+    const admission = new Admitted(id, now, result.source, result.amount, end, fibers, watch) as unknown as Admission
+    const exit = yield* Effect.exit(call(admission))
+    if (Exit.isSuccess(exit)) return exit.value.value
+    yield* admission.settle(failed(exit.cause))
+    return yield* Effect.failCause(exit.cause)
+  })
+  const meter = <A, E, R>(claim: Claim, call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>) =>
+    Effect.uninterruptible(admit(claim, call))
 
   const resume = Effect.fnUntraced(function* (call: string) {
     const [row] = yield* sql<{ amount: string; at: number; source: string }>`
