@@ -68,6 +68,7 @@ const make = Effect.gen(function* () {
       const model = findModel(catalogue, prompt.model)
       if (model === undefined) return yield* unknownModel(prompt.model)
 
+      const { least, most } = boundOf(model, prompt)
       const claim = {
         caller,
         usage_type: "inference",
@@ -76,7 +77,8 @@ const make = Effect.gen(function* () {
         provider: model.routes[0]!.upstream,
         price: prices.get(model.id),
         beside,
-        ...boundOf(model, prompt)
+        least,
+        most
       } as const
       return yield* gate.meter(claim, (admission) => relay(endpoint, admission, model, prompt, inbound))
     })
@@ -88,8 +90,7 @@ const make = Effect.gen(function* () {
     prompt: Prompt,
     inbound: Inbound
   ): Effect.Effect<Metered<Reply>, UpstreamProblem> => {
-    const body = {
-      ...prompt.body,
+    const added = {
       ...(prompt.answer_tokens_max === undefined && {
         max_tokens: answerTokensWithin(model, prompt, admission.reserved)
       }),
@@ -103,7 +104,7 @@ const make = Effect.gen(function* () {
         method: "POST",
         path: `/${endpoint.name}`,
         headers: upstream.headers,
-        body: JSON.stringify({ ...body, model: route.model })
+        body: JSON.stringify({ ...prompt.body, ...added, model: route.model })
       } as const
       return answer(upstream, request, admission, model, prompt, inbound)
     })

@@ -119,12 +119,8 @@ const fits = (fields: {
   }
 }
 
-/** A validated request: what the gate and the relay need of it, and the body to pass on. */
-export interface Prompt {
-  readonly model: string
-  readonly stream: boolean
-  /** Whether the client wants the usage chunk at the end of its stream. */
-  readonly show_usage: boolean
+/** What the cost of a request depends on. */
+interface Size {
   /** An upper bound of the prompt's tokens, attachments aside. A token is at least a byte of the request. */
   readonly prompt_tokens_max: number
   readonly attachments: number
@@ -132,6 +128,14 @@ export interface Prompt {
   readonly answers: number
   /** What the client allows each answer, `undefined` where it sets no limit. */
   readonly answer_tokens_max: number | undefined
+}
+
+/** A validated request: what the gate and the relay need of it, and the body to pass on. */
+export interface Prompt extends Size {
+  readonly model: string
+  readonly stream: boolean
+  /** Whether the client wants the usage chunk at the end of its stream. */
+  readonly show_usage: boolean
   readonly body: Readonly<Record<string, unknown>>
 }
 
@@ -142,10 +146,9 @@ const decodeCompletion = Schema.decodeUnknownEither(CompletionRequest)
 
 /** Reads the body of `POST /v1/chat/completions`. */
 export const readChat = (bytes: Buffer): Either.Either<Prompt, InvalidRequest> =>
-  read<ChatRequest>(bytes, chatFits, decodeChat, (request, body) => {
+  read<ChatRequest>(bytes, chatFits, decodeChat, (request) => {
     const attached = attachmentsOf(request.messages)
     return {
-      ...base(request, body),
       prompt_tokens_max: bytes.length - attached.bytes,
       attachments: attached.count,
       answers: request.n ?? 1,
@@ -155,11 +158,10 @@ export const readChat = (bytes: Buffer): Either.Either<Prompt, InvalidRequest> =
 
 /** Reads the body of `POST /v1/completions`. */
 export const readCompletion = (bytes: Buffer): Either.Either<Prompt, InvalidRequest> =>
-  read<CompletionRequest>(bytes, completionFits, decodeCompletion, (request, body) => {
+  read<CompletionRequest>(bytes, completionFits, decodeCompletion, (request) => {
     const { prompt } = request
     const prompts = typeof prompt === "string" || typeof prompt[0] === "number" ? 1 : Math.max(1, prompt.length)
     return {
-      ...base(request, body),
       prompt_tokens_max: bytes.length,
       attachments: 0,
       answers: prompts * Math.max(request.n ?? 1, request.best_of ?? 1),
@@ -167,21 +169,11 @@ export const readCompletion = (bytes: Buffer): Either.Either<Prompt, InvalidRequ
     }
   })
 
-const base = (
-  request: Pick<ChatRequest, "model" | "stream" | "stream_options">,
-  body: Readonly<Record<string, unknown>>
-) => ({
-  model: request.model,
-  stream: request.stream === true,
-  show_usage: request.stream_options?.include_usage === true,
-  body
-})
-
-const read = <A>(
+const read = <A extends Pick<ChatRequest, "model" | "stream" | "stream_options">>(
   bytes: Buffer,
   fits: (body: unknown) => boolean,
   decode: (body: unknown) => Either.Either<A, ParseResult.ParseError>,
-  prompt: (request: A, body: Readonly<Record<string, unknown>>) => Prompt
+  sizeOf: (request: A) => Size
 ): Either.Either<Prompt, InvalidRequest> => {
   let body: unknown
   try {
@@ -192,7 +184,20 @@ const read = <A>(
     )
   }
   const request = fits(body) ? Either.right(body as A) : Either.mapLeft(decode(body), invalid)
-  return Either.map(request, (request) => prompt(request, body as Readonly<Record<string, unknown>>))
+  return Either.map(request, (request) => {
+    const { answer_tokens_max, answers, attachments, prompt_tokens_max } = sizeOf(request)
+    // Written out rather than spread, being made for every call.
+    return {
+      model: request.model,
+      stream: request.stream === true,
+      show_usage: request.stream_options?.include_usage === true,
+      prompt_tokens_max,
+      attachments,
+      answers,
+      answer_tokens_max,
+      body: body as Readonly<Record<string, unknown>>
+    }
+  })
 }
 
 const invalid = (error: ParseResult.ParseError): InvalidRequest => {

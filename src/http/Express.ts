@@ -9,7 +9,6 @@ import * as FiberPool from "../kernel/FiberPool.ts"
 import { isProblem } from "../kernel/Problem.ts"
 import type { ProblemInstance } from "../kernel/Problem.ts"
 import { traced, Tracing } from "../kernel/Tracing.ts"
-import { crossOrigin } from "./CrossOrigin.ts"
 import { faultOf } from "./Fault.ts"
 import * as Inbound from "./Inbound.ts"
 import * as Reply from "./Reply.ts"
@@ -39,7 +38,7 @@ export const lane = (routes: ExpressRoutes, observe: Observe): Effect.Effect<Lan
     const id = RequestId.next()
     const began = performance.now()
     const answer = (reply: Reply.Reply) => {
-      Reply.send(response, reply, { ...crossOrigin, "x-request-id": id })
+      Reply.send(response, reply, id)
       observe(key, reply.status, (performance.now() - began) / 1000)
     }
     const inbound = Inbound.ofNode(request, response, id)

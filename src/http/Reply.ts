@@ -3,6 +3,7 @@ import { HttpServerResponse } from "@effect/platform"
 import type { ServerResponse } from "node:http"
 import type { Readable } from "node:stream"
 import type { ProblemInstance } from "../kernel/Problem.ts"
+import { crossOrigin } from "./CrossOrigin.ts"
 
 export interface Reply {
   readonly status: number
@@ -31,22 +32,24 @@ export const toResponse = ({ body, headers, status }: Reply): HttpServerResponse
         contentType: headers["content-type"]
       })
 
-/** Sends it over node's own response, with headers that every response has. */
-export const send = (
-  response: ServerResponse,
-  { body, headers, status }: Reply,
-  common: Readonly<Record<string, string>>
-): void => {
+const common: ReadonlyArray<string> = Object.entries(crossOrigin).flat()
+
+/** Sends it over node's own response, with the headers that every response has. */
+export const send = (response: ServerResponse, { body, headers, status }: Reply, request_id: string): void => {
   if (response.destroyed || response.headersSent) {
     if (isStream(body)) body.destroy()
     return
   }
+  // Names and values in turn: node takes them as they are, and no object is made for each answer.
+  const head = [...common, "x-request-id", request_id]
+  for (const name in headers) head.push(name, headers[name]!)
   if (!isStream(body)) {
-    response.writeHead(status, { ...common, ...headers, "content-length": Buffer.byteLength(body) })
+    head.push("content-length", String(Buffer.byteLength(body)))
+    response.writeHead(status, head)
     response.end(body)
     return
   }
-  response.writeHead(status, { ...common, ...headers })
+  response.writeHead(status, head)
   response.once("close", () => body.destroy())
   body.once("error", () => response.destroy())
   body.pipe(response)

@@ -52,9 +52,15 @@ const observed = <R>(name: string, made: Effect.Effect<Wire.Wire, never, R>): Ef
     const observe = yield* UpstreamObserver
     const tracing = yield* Tracing
     const told = <A extends { readonly status: number }>(answer: Effect.Effect<A, Wire.Unreachable>) =>
-      Effect.tapBoth(answer, {
-        onFailure: () => Effect.sync(() => observe(name, "unreachable")),
-        onSuccess: ({ status }) => Effect.sync(() => observe(name, `${Math.floor(status / 100)}xx`))
+      Effect.mapBoth(answer, {
+        onFailure: (failure) => {
+          observe(name, "unreachable")
+          return failure
+        },
+        onSuccess: (answered) => {
+          observe(name, `${Math.floor(answered.status / 100)}xx`)
+          return answered
+        }
       })
     const withTrace = <A>(
       request: Wire.WireRequest,

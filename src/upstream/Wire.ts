@@ -90,7 +90,7 @@ export const make = ({ base_url, silence_ms_max }: WireOptions): Effect.Effect<W
       method,
       path: prefix + path,
       headers,
-      ...(body !== undefined && { body })
+      body: body ?? null
     })
 
     const exchange: Wire["exchange"] = (request, limit, abort) =>
