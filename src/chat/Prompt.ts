@@ -38,15 +38,28 @@ const common = {
 } as const
 
 /** What the parts are is between client and upstream. Only an assistant may have said nothing: it called tools instead. */
+const isContent = (role: string, content: unknown): boolean =>
+  typeof content === "string" || Array.isArray(content) || (role === "assistant" && (content ?? null) === null)
+
 const Message = Schema.Struct({ role: Schema.String, content: Schema.optional(Schema.Unknown) }).pipe(
-  Schema.filter(({ content, role }) => {
-    if (typeof content === "string" || Array.isArray(content)) return undefined
-    if (role !== "assistant") return { path: ["content"], message: "a string or an array of parts" }
-    return content === undefined || content === null
+  Schema.filter(({ content, role }) =>
+    isContent(role, content)
       ? undefined
-      : { path: ["content"], message: "a string, an array of parts, or null" }
-  })
+      : {
+          path: ["content"],
+          message: role === "assistant" ? "a string, an array of parts, or null" : "a string or an array of parts"
+        }
+  )
 )
+
+/** Whether a body has messages as `Message` says: asked of every call, and by hand a tenth of what the schema takes. */
+const hasMessages = (messages: unknown): boolean =>
+  Array.isArray(messages) &&
+  messages.length > 0 &&
+  messages.every(
+    (message: Readonly<Record<string, unknown>> | null | undefined) =>
+      typeof message?.role === "string" && isContent(message.role, message.content)
+  )
 
 const chat = {
   required: {
@@ -101,11 +114,16 @@ export type CompletionRequest = typeof CompletionRequest.Type
  * Whether a body fits, asked field by field and only of those that are there: a tenth of the cost of decoding it whole, which
  * is left for the bodies that do not fit and must be told why.
  */
-const fits = (fields: {
-  readonly required: Readonly<Record<string, Schema.Schema.AnyNoContext>>
-  readonly optional: Readonly<Record<string, Schema.Schema.AnyNoContext>>
-}) => {
-  const required = Object.entries(fields.required).map(([name, schema]) => [name, Schema.is(schema)] as const)
+const fits = (
+  fields: {
+    readonly required: Readonly<Record<string, Schema.Schema.AnyNoContext>>
+    readonly optional: Readonly<Record<string, Schema.Schema.AnyNoContext>>
+  },
+  byHand: Readonly<Record<string, (value: unknown) => boolean>> = {}
+) => {
+  const required = Object.entries(fields.required).map(
+    ([name, schema]) => [name, byHand[name] ?? Schema.is(schema)] as const
+  )
   const optional = new Map(Object.entries(fields.optional).map(([name, schema]) => [name, Schema.is(schema)] as const))
   return (body: unknown): boolean => {
     if (typeof body !== "object" || body === null) return false
@@ -139,7 +157,7 @@ export interface Prompt extends Size {
   readonly body: Readonly<Record<string, unknown>>
 }
 
-const chatFits = fits(chat)
+const chatFits = fits(chat, { messages: hasMessages })
 const completionFits = fits(completion)
 const decodeChat = Schema.decodeUnknownEither(ChatRequest)
 const decodeCompletion = Schema.decodeUnknownEither(CompletionRequest)

@@ -12,7 +12,7 @@ import { fromRow, toNumber } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { isProblem } from "../kernel/Problem.ts"
 import { Writer } from "../ledger/Writer.ts"
-import type { CallOutcome, Refusal, Source, Statement } from "../ledger/Transaction.ts"
+import type { CallFacts, CallOutcome, Refusal, Source, Statement } from "../ledger/Transaction.ts"
 import { BalanceWatch } from "./BalanceWatch.ts"
 import type { BalanceFell } from "./BalanceWatch.ts"
 import { Payers } from "./Payers.ts"
@@ -105,6 +105,7 @@ const make = Effect.gen(function* () {
   const payers = yield* Payers
   const watch = yield* BalanceWatch
   const run = yield* Ids.make("call")
+  const factsOf = makeFacts()
   const fibers = yield* FiberPool.make
   yield* Effect.addFinalizer(() => fibers.quiet.pipe(Effect.timeout(drainLimit), Effect.ignore))
 
@@ -127,10 +128,9 @@ const make = Effect.gen(function* () {
     claim: Claim,
     call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>
   ) {
-    const { beside, caller, endpoint, held, least, model, most, price, provider, usage_type } = claim
+    const { beside, caller, held, least, most } = claim
     const now = yield* Clock.currentTimeMillis
     const id = Ids.at("call", now)
-    const { account_id, application_id, tenant_id } = caller
     const sources = yield* payers(caller)
     const [result] = yield* writer
       .submit({
@@ -142,7 +142,7 @@ const make = Effect.gen(function* () {
             least,
             most,
             run: held === true ? heldRun : run,
-            facts: { account_id, tenant_id, application_id, usage_type, endpoint, model, provider, price }
+            facts: factsOf(claim)
           }
         ],
         statements: beside === undefined ? none : beside(id)
@@ -179,6 +179,27 @@ const make = Effect.gen(function* () {
 
   return { meter, resume, recover } satisfies Contract
 })
+
+/** How many kinds of call are remembered for a caller. */
+const kindsMax = 1_000
+
+/** What a call of this claim is known by: the same object for the same facts, which crosses to the writer once (`ledger/Codec`). */
+const makeFacts = (): ((claim: Claim) => CallFacts) => {
+  const known = new WeakMap<CallerFacts, Map<string, CallFacts>>()
+  return ({ caller, endpoint, model, price, provider, usage_type }) => {
+    let kinds = known.get(caller)
+    if (kinds === undefined) known.set(caller, (kinds = new Map()))
+    const kind = `${endpoint}\n${model}\n${provider}\n${price}\n${usage_type}`
+    let facts = kinds.get(kind)
+    if (facts === undefined) {
+      const { account_id, application_id, tenant_id } = caller
+      facts = { account_id, tenant_id, application_id, usage_type, endpoint, model, provider, price }
+      if (kinds.size >= kindsMax) kinds.clear()
+      kinds.set(kind, facts)
+    }
+    return facts
+  }
+}
 
 const none: ReadonlyArray<Statement> = []
 

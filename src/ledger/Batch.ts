@@ -49,9 +49,61 @@ export const insertText = ({ columns, conflict, table }: Insert, count: number):
   return `INSERT INTO ${table} (${columns.join(", ")}) VALUES ${Array(count).fill(tuple).join(", ")}${tail}`
 }
 
-/** Runs the transactions at the instant `now`, inside a database transaction that the caller has begun. */
-export function* run(transactions: ReadonlyArray<Transaction>, now: number): Asking<ReadonlyArray<Outcome>> {
-  const { books, last } = yield* load(transactions, now)
+/**
+ * What earlier batches read and left behind, so that a batch asks only for the rest. It is true as long as nobody else writes and
+ * every batch that ran with it was committed; else it must `forget`.
+ */
+export class Memory {
+  readonly accounts = new Map<string, Account>()
+  readonly reservations = new Map<string, Reservation>()
+  readonly records = new Map<string, number>()
+  tail: Tail | undefined
+
+  forget(): void {
+    this.accounts.clear()
+    this.reservations.clear()
+    this.records.clear()
+    this.tail = undefined
+  }
+
+  /** Takes over what a batch has written, which began behind `tail`. */
+  keep(written: Books.Draft, tail: Tail): void {
+    if (this.accounts.size > rememberedMax || this.records.size > rememberedMax) this.forget()
+    for (const account of written.accounts.values()) this.accounts.set(account.id, account)
+    for (const reservation of written.reserved.values()) this.reservations.set(reservation.id, reservation)
+    for (const call of written.released) this.reservations.delete(call)
+    for (const [tenant, records] of written.records) this.records.set(tenant, records)
+    const { at } = written.books
+    this.tail = {
+      entry: tail.entry + written.entries.length,
+      entry_at: written.entries.length > 0 ? at : tail.entry_at,
+      usage: tail.usage + written.usage.length,
+      usage_at: written.usage.length > 0 ? at : tail.usage_at
+    }
+  }
+}
+
+/** How many accounts, and tenants, are remembered. */
+const rememberedMax = 10_000
+
+/** The last rows of ledger and usage, and when they were booked. */
+interface Tail {
+  readonly entry: number
+  readonly entry_at: number
+  readonly usage: number
+  readonly usage_at: number
+}
+
+/**
+ * Runs the transactions at the instant `now`, inside a database transaction that the caller has begun, and commits; or else
+ * forgets the memory.
+ */
+export function* run(
+  transactions: ReadonlyArray<Transaction>,
+  now: number,
+  memory: Memory
+): Asking<ReadonlyArray<Outcome>> {
+  const { books, tail } = yield* load(transactions, now, memory)
   const draft = new Books.Draft(books)
   const outcomes: Array<Outcome> = []
   for (const transaction of transactions) {
@@ -61,7 +113,10 @@ export function* run(transactions: ReadonlyArray<Transaction>, now: number): Ask
         : yield* commitBeside(draft, transaction)
     )
   }
-  yield* write(draft, last)
+  if (tail !== undefined) {
+    yield* write(draft, tail)
+    memory.keep(draft, tail)
+  }
   return outcomes
 }
 
@@ -88,63 +143,80 @@ const query = function* (text: string, params: ReadonlyArray<unknown> = []): Ask
   return yield { _tag: "Query", text, params }
 }
 
-interface Last {
-  readonly entry: number
-  readonly usage: number
-}
-
 function* load(
   transactions: ReadonlyArray<Transaction>,
-  now: number
-): Asking<{ readonly books: Books.Books; readonly last: Last }> {
-  const accounts = new Set<string>()
+  now: number,
+  memory: Memory
+): Asking<{ readonly books: Books.Books; readonly tail: Tail | undefined }> {
+  const { records, reservations } = memory
+  if (transactions.every(({ postings }) => postings.length === 0)) {
+    return { books: { accounts: memory.accounts, reservations, records, at: now }, tail: undefined }
+  }
   const calls: Array<string> = []
   for (const { postings } of transactions) {
     for (const posting of postings) {
-      for (const account of Books.accountsOf(posting)) accounts.add(account)
-      if (posting._tag === "Settle") calls.push(posting.call)
+      if (posting._tag === "Settle" && !reservations.has(posting.call)) calls.push(posting.call)
     }
-  }
-  const reservations = new Map<string, Reservation>()
-  const tenants = new Set<string>()
-  for (const { postings } of transactions) {
-    for (const posting of postings) if (posting._tag === "Reserve") tenants.add(posting.facts.tenant_id)
   }
   if (calls.length > 0) {
     for (const row of yield* query(selectReservations, [JSON.stringify(calls)])) {
       const reservation = reservationOf(row)
       reservations.set(reservation.id, reservation)
-      accounts.add(reservation.source.billing_account_id)
-      tenants.add(reservation.facts.tenant_id)
     }
   }
-  const books: Books.Books = { accounts: new Map(), reservations, records: new Map(), at: now }
-  if (accounts.size === 0) return { books, last: { entry: 0, usage: 0 } }
 
-  for (const row of yield* query(selectAccounts, [JSON.stringify([...accounts])])) {
-    const account = accountOf(row)
-    books.accounts.set(account.id, account)
+  const accounts = new Set<string>()
+  const tenants = new Set<string>()
+  const touchAccount = (id: string) => {
+    if (!memory.accounts.has(id)) accounts.add(id)
   }
-  for (const row of yield* query(selectCounters, [JSON.stringify([...tenants])])) {
-    books.records.set(row.tenant_id, row.records)
+  const touchTenant = (id: string) => {
+    if (!records.has(id)) tenants.add(id)
   }
-  const [tail] = yield* query(selectTail)
-  const last = { entry: tail?.entry ?? 0, usage: tail?.usage ?? 0 }
+  for (const { postings } of transactions) {
+    for (const posting of postings) {
+      for (const account of Books.accountsOf(posting)) touchAccount(account)
+      // A call may be reserved and settled within the batch.
+      if (posting._tag === "Reserve") touchTenant(posting.facts.tenant_id)
+      const reservation = posting._tag === "Settle" ? reservations.get(posting.call) : undefined
+      if (reservation === undefined) continue
+      touchAccount(reservation.source.billing_account_id)
+      touchTenant(reservation.facts.tenant_id)
+    }
+  }
+  if (accounts.size > 0) {
+    for (const row of yield* query(selectAccounts, [JSON.stringify([...accounts])])) {
+      const account = accountOf(row)
+      memory.accounts.set(account.id, account)
+    }
+  }
+  if (tenants.size > 0) {
+    for (const tenant of tenants) records.set(tenant, 0)
+    for (const row of yield* query(selectCounters, [JSON.stringify([...tenants])])) {
+      records.set(row.tenant_id, row.records)
+    }
+  }
+  let { tail } = memory
+  if (tail === undefined) {
+    const [row] = yield* query(selectTail)
+    tail = { entry: row.entry ?? 0, entry_at: row.entry_at ?? 0, usage: row.usage ?? 0, usage_at: row.usage_at ?? 0 }
+  }
   // Pages and windows rely on it: in each table time never runs against the order of the rows, whatever a clock does.
-  return { books: { ...books, at: Math.max(now, tail?.entry_at ?? 0, tail?.usage_at ?? 0) }, last }
+  const at = Math.max(now, tail.entry_at, tail.usage_at)
+  return { books: { accounts: memory.accounts, reservations, records, at }, tail }
 }
 
-function* write(written: Books.Draft, last: Last): Asking<void> {
-  const insert = function* (
-    table: string,
-    columns: ReadonlyArray<string>,
-    rows: ReadonlyArray<ReadonlyArray<unknown>>,
-    conflict?: string
-  ): Asking<void> {
-    if (rows.length === 0) return
-    yield { _tag: "Insert", table, columns, rows, ...(conflict !== undefined && { conflict }) }
-  }
+/** Puts rows into a table, if there are any. */
+function* insert(
+  table: string,
+  columns: ReadonlyArray<string>,
+  rows: ReadonlyArray<ReadonlyArray<unknown>>,
+  conflict?: string
+): Asking<void> {
+  if (rows.length > 0) yield { _tag: "Insert", table, columns, rows, ...(conflict !== undefined && { conflict }) }
+}
 
+function* write(written: Books.Draft, last: Tail): Asking<void> {
   if (written.released.size > 0) {
     yield* query("DELETE FROM tollgate_ledger_reservations WHERE id IN (SELECT value FROM json_each(?))", [
       JSON.stringify([...written.released])
@@ -374,12 +446,18 @@ const reservationOf = (row: {
 })
 
 /**
- * Objects as the text that a row holds. The same few are read for every call of an application, so what was read is remembered,
- * up to a bound; they are never changed.
+ * Objects as the text that a row holds. The same few are written and read for every call of an application, so both are
+ * remembered, what is read up to a bound; they are never changed.
  */
 const remembered = <A extends object>() => {
   const known = new Map<string, A>()
+  const texts = new WeakMap<A, string>()
   return {
+    text: (value: A): string => {
+      let text = texts.get(value)
+      if (text === undefined) texts.set(value, (text = JSON.stringify(value)))
+      return text
+    },
     read: (text: string): A => {
       let value = known.get(text)
       if (value === undefined) {
@@ -400,8 +478,8 @@ const reservationRow = (r: Reservation): ReadonlyArray<unknown> => [
   r.amount,
   r.at,
   r.run,
-  JSON.stringify(r.source),
-  JSON.stringify(r.facts)
+  sources.text(r.source),
+  facts.text(r.facts)
 ]
 
 const selectCounters =

@@ -2,31 +2,85 @@
  * Transactions and outcomes as text, to cross to the writer's thread and back. One string costs a fraction of a structured clone
  * of the same objects, and this is done twice for every call. What a call does is written by position; the rest is rare and
  * written as it is, with money as `{ nano: "…" }` and bytes as `{ bytes: "…" }`.
+ *
+ * Who pays and what is called are the same few objects again and again. Such a term crosses once, and by its number from then on.
  */
-import type { Outcome, Posting, Result, Source, Transaction, UsageSource } from "./Transaction.ts"
+import type { CallFacts, Outcome, Posting, Result, Source, Transaction, UsageSource } from "./Transaction.ts"
 
 type Coded = ReadonlyArray<unknown> | object
 
-export const encodeTransactions = (transactions: ReadonlyArray<Transaction>): string =>
-  JSON.stringify(transactions.map(codeTransaction))
-
-export const decodeTransactions = (text: string): ReadonlyArray<Transaction> =>
-  (JSON.parse(text) as ReadonlyArray<Coded>).map(readTransaction)
-
 export type Answered = Outcome | { readonly _tag: "Broken"; readonly reason: string }
 
-export const encodeOutcomes = (outcomes: ReadonlyArray<Answered>): string => JSON.stringify(outcomes.map(codeOutcome))
+export interface Sender<A> {
+  readonly encode: (items: ReadonlyArray<A>) => string
+}
 
-export const decodeOutcomes = (text: string): ReadonlyArray<Answered> =>
-  (JSON.parse(text) as ReadonlyArray<Coded>).map(readOutcome)
+/** Reads what one sender wrote, in the order in which it did. */
+export interface Receiver<A> {
+  readonly decode: (text: string) => ReadonlyArray<A>
+}
 
-const codeTransaction = (transaction: Transaction): Coded => {
+/** A message: the number of the first new term, the new terms, the items. */
+type Message = readonly [first: number, terms: ReadonlyArray<object>, items: ReadonlyArray<Coded>]
+
+/** How many terms are numbered before it begins anew. */
+const termsMax = 4_096
+
+const makeSender = <A>(code: (item: A, numberOf: (term: object) => number) => Coded): Sender<A> => {
+  const numbers = new Map<object, number>()
+  let terms: Array<object> = []
+  const numberOf = (term: object): number => {
+    let number = numbers.get(term)
+    if (number === undefined) {
+      number = numbers.size
+      numbers.set(term, number)
+      terms.push(term)
+    }
+    return number
+  }
+  return {
+    encode: (items) => {
+      if (numbers.size >= termsMax) numbers.clear()
+      const first = numbers.size
+      terms = []
+      const coded = items.map((item) => code(item, numberOf))
+      return JSON.stringify([first, terms, coded] satisfies Message)
+    }
+  }
+}
+
+const makeReceiver = <A>(read: (coded: Coded, terms: ReadonlyArray<object>) => A): Receiver<A> => {
+  const terms: Array<object> = []
+  return {
+    decode: (text) => {
+      const [first, fresh, items] = JSON.parse(text) as Message
+      terms.length = first
+      terms.push(...fresh)
+      return items.map((item) => read(item, terms))
+    }
+  }
+}
+
+export const transactionSender = (): Sender<Transaction> => makeSender(codeTransaction)
+export const transactionReceiver = (): Receiver<Transaction> => makeReceiver(readTransaction)
+export const outcomeSender = (): Sender<Answered> => makeSender(codeOutcome)
+export const outcomeReceiver = (): Receiver<Answered> => makeReceiver(readOutcome)
+
+const codeTransaction = (transaction: Transaction, numberOf: (term: object) => number): Coded => {
   const { postings, statements } = transaction
   const [posting] = postings
   if (postings.length !== 1 || statements.length !== 0 || posting === undefined) return spelled(transaction)
   switch (posting._tag) {
     case "Reserve":
-      return ["R", posting.call, posting.sources, `${posting.least}`, `${posting.most}`, posting.run, posting.facts]
+      return [
+        "R",
+        posting.call,
+        numberOf(posting.sources),
+        `${posting.least}`,
+        `${posting.most}`,
+        posting.run,
+        numberOf(posting.facts)
+      ]
     case "Settle": {
       const { outcome } = posting
       return [
@@ -48,18 +102,18 @@ const codeTransaction = (transaction: Transaction): Coded => {
   }
 }
 
-const readTransaction = (coded: Coded): Transaction => {
+const readTransaction = (coded: Coded, terms: ReadonlyArray<object>): Transaction => {
   if (!Array.isArray(coded)) return read(coded) as Transaction
   const posting: Posting =
     coded[0] === "R"
       ? {
           _tag: "Reserve",
           call: coded[1],
-          sources: coded[2],
+          sources: terms[coded[2]] as ReadonlyArray<Source>,
           least: BigInt(coded[3]),
           most: BigInt(coded[4]),
           run: coded[5],
-          facts: coded[6]
+          facts: terms[coded[6]] as CallFacts
         }
       : {
           _tag: "Settle",
@@ -79,20 +133,20 @@ const readTransaction = (coded: Coded): Transaction => {
   return { postings: [posting], statements: [] }
 }
 
-const codeOutcome = (outcome: Answered): Coded => {
+const codeOutcome = (outcome: Answered, numberOf: (term: object) => number): Coded => {
   if (outcome._tag === "Committed" && outcome.results.length === 1) {
     const result = outcome.results[0]!
-    if (result._tag === "Reserved") return ["R", result.source, `${result.amount}`]
+    if (result._tag === "Reserved") return ["R", numberOf(result.source), `${result.amount}`]
     if (result._tag === "Settled") return ["S", result.usage_id, `${result.collected}`, `${result.balance}`]
   }
   return spelled(outcome)
 }
 
-const readOutcome = (coded: Coded): Answered => {
+const readOutcome = (coded: Coded, terms: ReadonlyArray<object>): Answered => {
   if (!Array.isArray(coded)) return read(coded) as Answered
   const result: Result =
     coded[0] === "R"
-      ? { _tag: "Reserved", source: coded[1] as Source, amount: BigInt(coded[2]) }
+      ? { _tag: "Reserved", source: terms[coded[1]] as Source, amount: BigInt(coded[2]) }
       : { _tag: "Settled", usage_id: coded[1], collected: BigInt(coded[2]), balance: BigInt(coded[3]) }
   return { _tag: "Committed", results: [result] }
 }

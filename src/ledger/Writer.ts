@@ -7,7 +7,7 @@ import type { SqlError } from "@effect/sql/SqlError"
 import { Clock, Context, Deferred, Effect, Exit, Layer, Runtime } from "effect"
 import { MessageChannel } from "node:worker_threads"
 import * as Batch from "./Batch.ts"
-import { decodeOutcomes, encodeTransactions } from "./Codec.ts"
+import { outcomeReceiver, transactionSender } from "./Codec.ts"
 import * as Thread from "./Thread.ts"
 import type { Outcome, Refusal, Result, Transaction } from "./Transaction.ts"
 
@@ -54,7 +54,8 @@ const make = Effect.gen(function* () {
 
   const run = Effect.fnUntraced(
     function* (transactions: ReadonlyArray<Transaction>) {
-      const body = Batch.run(transactions, yield* Clock.currentTimeMillis)
+      // Others may write between two batches, so nothing is remembered.
+      const body = Batch.run(transactions, yield* Clock.currentTimeMillis, new Batch.Memory())
       let step = body.next([])
       while (step.done !== true) step = body.next(yield* ask(step.value))
       return step.value
@@ -122,11 +123,11 @@ const resolve = (outcome: Outcome): Effect.Effect<ReadonlyArray<Result>, Refusal
 export interface Submission {
   readonly count: number
   readonly now: number
-  /** By `Codec.encodeTransactions`. */
+  /** By `Codec.transactionSender`. */
   readonly transactions: string
 }
 
-/** What comes back: the outcomes of the next transactions in line, by `Codec.encodeOutcomes`. */
+/** What comes back: the outcomes of the next transactions in line, by `Codec.outcomeSender`. */
 export type Answer = string
 
 const makeThread = Effect.fnUntraced(function* (file: string) {
@@ -142,6 +143,8 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
   type Resume = (effect: Effect.Effect<ReadonlyArray<Result>, Refusal>) => void
   // Answers come in the order of the questions, so those who wait stand in a line. (A `Map` would do, but what a busy one
   // leaves behind keeps whole calls alive until the next full collection.)
+  const { encode } = transactionSender()
+  const { decode } = outcomeReceiver()
   let waiting: Array<Resume | undefined> = []
   let answered = 0
   let outbox: Array<Transaction> = []
@@ -153,7 +156,7 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
     const submission: Submission = {
       count: transactions.length,
       now: clock.unsafeCurrentTimeMillis(),
-      transactions: encodeTransactions(transactions)
+      transactions: encode(transactions)
     }
     port.postMessage(submission)
   }
@@ -165,7 +168,7 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
   }
 
   port.on("message", (outcomes: Answer) => {
-    for (const outcome of decodeOutcomes(outcomes)) {
+    for (const outcome of decode(outcomes)) {
       const resume = waiting[answered]
       waiting[answered++] = undefined
       resume?.(outcome._tag === "Broken" ? Effect.dieMessage(outcome.reason) : resolve(outcome))

@@ -6,7 +6,7 @@ import Sqlite from "better-sqlite3"
 import { receiveMessageOnPort, workerData } from "node:worker_threads"
 import type { MessagePort } from "node:worker_threads"
 import * as Batch from "./Batch.ts"
-import { decodeTransactions, encodeOutcomes } from "./Codec.ts"
+import { outcomeSender, transactionReceiver } from "./Codec.ts"
 import type { Answered } from "./Codec.ts"
 import type { Outcome, Transaction } from "./Transaction.ts"
 import type { Answer, Submission } from "./Writer.ts"
@@ -24,6 +24,9 @@ db.pragma("synchronous = FULL")
 if (db.pragma("synchronous", { simple: true }) !== 2) throw new Error("SQLite did not take synchronous = FULL")
 // The WAL is folded back when it reaches 16 MB: often enough to stay small, seldom enough not to cost.
 db.pragma("wal_autocheckpoint = 4000")
+
+const { decode } = transactionReceiver()
+const { encode } = outcomeSender()
 
 const prepared = new Map<string, Sqlite.Statement>()
 /** By table: a batch puts rows into each in one way only. */
@@ -49,17 +52,25 @@ const ask = (asked: Batch.Ask): Batch.Rows => {
   return []
 }
 
+const memory = new Batch.Memory()
+/** Changes with every commit of another connection: an operator's command in another process. */
+const version = db.prepare("PRAGMA data_version").pluck()
+let versionSeen: unknown
+
 const commit = (transactions: ReadonlyArray<Transaction>, now: number): ReadonlyArray<Outcome> => {
-  // IMMEDIATE: the write lock comes with the first statement, so what is read cannot change before it is written, by an
-  // operator's command in another process either.
+  // IMMEDIATE: the write lock comes with the first statement, so what is known cannot change before it is written.
   prepare("BEGIN IMMEDIATE").run()
   try {
-    const body = Batch.run(transactions, now)
+    const versionNow = version.get()
+    if (versionNow !== versionSeen) memory.forget()
+    versionSeen = versionNow
+    const body = Batch.run(transactions, now, memory)
     let step = body.next([])
     while (step.done !== true) step = body.next(ask(step.value))
     prepare("COMMIT").run()
     return step.value
   } catch (error) {
+    memory.forget()
     if (db.inTransaction) prepare("ROLLBACK").run()
     throw error
   }
@@ -94,11 +105,11 @@ const serve = (submission: Submission | null): void => {
       count += more.message.count
     }
   }
-  const transactions = taken.flatMap((one) => decodeTransactions(one.transactions))
+  const transactions = taken.flatMap((one) => decode(one.transactions))
   const outcomes = answer(transactions, Math.max(...taken.map((one) => one.now)))
-  port.postMessage(encodeOutcomes(outcomes) satisfies Answer)
+  port.postMessage(encode(outcomes) satisfies Answer)
   if (last) serve(null)
 }
 
 port.on("message", serve)
-port.postMessage("[]" satisfies Answer)
+port.postMessage(encode([]) satisfies Answer)

@@ -42,7 +42,7 @@ const run = (now: number, ...transactions: ReadonlyArray<Transaction>) => {
   asked = []
   db.exec("BEGIN")
   try {
-    const body = Batch.run(transactions, now)
+    const body = Batch.run(transactions, now, new Batch.Memory())
     let step = body.next([])
     while (step.done !== true) step = body.next(ask(step.value))
     db.exec("COMMIT")

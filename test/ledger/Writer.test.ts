@@ -7,7 +7,7 @@ import fc from "fast-check"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { decodeOutcomes, decodeTransactions, encodeOutcomes, encodeTransactions } from "../../src/ledger/Codec.ts"
+import { outcomeReceiver, outcomeSender, transactionReceiver, transactionSender } from "../../src/ledger/Codec.ts"
 import { verify } from "../../src/ledger/Invariants.ts"
 import type { CallFacts, Posting, Statement, Transaction } from "../../src/ledger/Transaction.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
@@ -114,6 +114,29 @@ const crowd = (writer: Service) =>
   })
 
 describe("the file", () => {
+  it.scopedLive("is known as another writer left it, whatever one remembers", () =>
+    Effect.gen(function* () {
+      const path = yield* file
+      const [one, other] = [yield* writerOn(path), yield* writerOn(path)]
+      yield* one.writer.submit(of(open, credit(100n)))
+      yield* one.writer.submit(of(reserve("call_1", 60n)))
+      expect(yield* Effect.either(other.writer.submit(of(reserve("call_2", 60n))))).toEqual(
+        Either.left({ _tag: "InsufficientCredits", available: 40n })
+      )
+      yield* other.writer.submit(of(settle("call_1", 10n)))
+      expect(yield* one.writer.submit(of(settle("call_1", 10n)))).toEqual([{ _tag: "AlreadySettled" }])
+      yield* other.writer.submit(of({ _tag: "SetStatus", account: "ada", status: "suspended" }))
+      expect(yield* Effect.either(one.writer.submit(of(reserve("call_3", 1n))))).toEqual(
+        Either.left({ _tag: "AccountInactive", account: "ada" })
+      )
+      yield* other.writer.submit(of({ _tag: "SetStatus", account: "ada", status: "active" }))
+      yield* call(other.writer, "call_4", 20n, 15n)
+      yield* call(one.writer, "call_5", 20n, 15n)
+      expect(yield* balance(one.sql)).toEqual({ balance: 60, reserved: 0 })
+      expect(yield* one.findings).toEqual([])
+    })
+  )
+
   it.scopedLive("keeps everything from one writer to the next", () =>
     Effect.gen(function* () {
       const path = yield* file
@@ -366,6 +389,7 @@ describe("what crosses to the thread", () => {
     model: text,
     provider: text
   })
+  const often = fc.sample(callFacts, { numRuns: 2, seed: 1 })
   const posting: fc.Arbitrary<Posting> = fc.oneof(
     fc.record({ _tag: fc.constant("Open" as const), account: text, tenant: text }),
     fc.record({
@@ -388,7 +412,7 @@ describe("what crosses to the thread", () => {
       least: nano,
       most: nano,
       run: text,
-      facts: callFacts
+      facts: fc.oneof(callFacts, fc.constantFrom(...often))
     }),
     fc.record({
       _tag: fc.constant("Settle" as const),
@@ -417,11 +441,30 @@ describe("what crosses to the thread", () => {
 
   it("comes out as it went in", () => {
     fc.assert(
-      fc.property(fc.array(transaction), (transactions) => {
-        expect(decodeTransactions(encodeTransactions(transactions))).toEqual(transactions)
+      fc.property(fc.array(fc.array(transaction), { maxLength: 3 }), (messages) => {
+        const [sender, receiver] = [transactionSender(), transactionReceiver()]
+        for (const transactions of messages) {
+          expect(receiver.decode(sender.encode(transactions))).toEqual(transactions)
+        }
       }),
       { numRuns: 200 * Number(process.env.FC_RUNS ?? 1) }
     )
+  })
+
+  it("names who pays and what is called once, for however many calls and kinds of them", () => {
+    const [sender, receiver] = [transactionSender(), transactionReceiver()]
+    const sources = [{ billing_account_id: "ada", tenant_id: "ten_ada", kind: "own", why: "own" }] as const
+    const call = (facts: CallFacts) =>
+      of({ _tag: "Reserve", call: "call_1", sources, least: 1n, most: 1n, run: "run_1", facts })
+    const facts = (model: string): CallFacts => ({ ...often[0]!, model })
+    const same = facts("same")
+    const texts = [1, 2].map(() => sender.encode([call(same)]))
+    expect(texts[1]!.length).toBeLessThan(texts[0]!.length / 2)
+    for (const text of texts) expect(receiver.decode(text)).toEqual([call(same)])
+    for (let kind = 0; kind < 10_000; kind++) {
+      const transactions = [call(facts(`model-${kind}`)), call(same)]
+      expect(receiver.decode(sender.encode(transactions))).toEqual(transactions)
+    }
   })
 
   it("comes back as it was", () => {
@@ -443,8 +486,9 @@ describe("what crosses to the thread", () => {
       fc.record({ _tag: fc.constant("Broken" as const), reason: text })
     )
     fc.assert(
-      fc.property(fc.array(outcome), (outcomes) => {
-        expect(decodeOutcomes(encodeOutcomes(outcomes))).toEqual(outcomes)
+      fc.property(fc.array(fc.array(outcome), { maxLength: 3 }), (messages) => {
+        const [sender, receiver] = [outcomeSender(), outcomeReceiver()]
+        for (const outcomes of messages) expect(receiver.decode(sender.encode(outcomes))).toEqual(outcomes)
       }),
       { numRuns: 200 * Number(process.env.FC_RUNS ?? 1) }
     )
