@@ -7,6 +7,7 @@ import { domains, express, http } from "./App.ts"
 import { ConfigProblem, decodeFile } from "./Config.ts"
 import type { ConfigFile, EnvironmentFacts } from "./Config.ts"
 import * as Deployment from "./Deployment.ts"
+import * as Engine from "./Engine.ts"
 import { Gate } from "./gate/Gate.ts"
 import { Idempotency } from "./idempotency/Idempotency.ts"
 import { Observer } from "./http/Frame.ts"
@@ -51,6 +52,7 @@ const service = (facts: EnvironmentFacts, file: ConfigFile) => {
     Effect.map(Metrics, (metrics) => metrics.observeUpstream)
   )
   return Server.layer(facts).pipe(
+    Layer.tap(() => Effect.sync(Engine.collectSoon)),
     Layer.provide([http, express]),
     Layer.provide(recovered),
     Layer.provide(observer),
