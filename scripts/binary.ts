@@ -114,7 +114,7 @@ writeFileSync(
     disableExperimentalSEAWarning: true,
     // Machine code of this machine is of no use on another.
     useCodeCache: arch === process.arch,
-    execArgv: ["--max-semi-space-size=16"],
+    execArgv: ["--max-semi-space-size=32"],
     assets: {
       "WriterThread.js": join(work, "WriterThread.js"),
       "main.js.map": join(work, "main.js.map"),

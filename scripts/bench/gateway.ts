@@ -83,10 +83,13 @@ export const startGateway = async (
     DATA_DIR: join(directory, "data"),
     LOG_LEVEL: "error",
     BENCH_UPSTREAM_KEY: "upstream-key",
-    // As `npm start` sets it.
+    // This, and the room for what is young, as `npm start` sets it.
     MALLOC_ARENA_MAX: "2"
   }
-  const child = start(cores.served, [...main, "serve", "--config", file], { env, ipc: false })
+  const child = start(cores.served, ["--max-semi-space-size=32", ...main, "serve", "--config", file], {
+    env,
+    ipc: false
+  })
   const said = tail(child)
   try {
     const gateway = await prepare(child, main, port, env, world)

@@ -85,6 +85,7 @@ const least = (directory: string, seconds: number): Charges => {
 }
 
 const source = { billing_account_id: account, tenant_id: tenant, kind: "own", why: "own" } as const
+const sources = [source]
 const facts = {
   account_id: person,
   tenant_id: tenant,
@@ -253,7 +254,7 @@ const ours = (directory: string): Effect.Effect<Charging, unknown, Scope.Scope> 
     let last = amount
     const charge = (number: number) => {
       const call = callId(number)
-      const reserve = { _tag: "Reserve", call, sources: [source], least: most, most, run: begun, facts } as const
+      const reserve = { _tag: "Reserve", call, sources, least: most, most, run: begun, facts } as const
       const settle = { _tag: "Settle", call, outcome } as const
       return writer.submit({ postings: [reserve], statements: [] }).pipe(
         Effect.zipRight(writer.submit({ postings: [settle], statements: [] })),

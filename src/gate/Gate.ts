@@ -4,7 +4,7 @@
  * wants an `Admission`, only `meter` makes one, and only ending it gives the `Metered` that `meter` wants back.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Cause, Clock, Context, Duration, Effect, Exit, Layer, Option } from "effect"
+import { Cause, Context, Duration, Effect, Exit, Layer, Option } from "effect"
 import type { CallerFacts } from "../http/Caller.ts"
 import * as FiberPool from "../kernel/FiberPool.ts"
 import * as Ids from "../kernel/Ids.ts"
@@ -12,7 +12,7 @@ import { fromRow, toNumber } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { isProblem } from "../kernel/Problem.ts"
 import { Writer } from "../ledger/Writer.ts"
-import type { CallFacts, CallOutcome, Refusal, Source, Statement } from "../ledger/Transaction.ts"
+import type { CallFacts, CallOutcome, Posting, Refusal, Source, Statement } from "../ledger/Transaction.ts"
 import { BalanceWatch } from "./BalanceWatch.ts"
 import type { BalanceFell } from "./BalanceWatch.ts"
 import { Payers } from "./Payers.ts"
@@ -104,13 +104,30 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const payers = yield* Payers
   const watch = yield* BalanceWatch
+  const clock = yield* Effect.clock
   const run = yield* Ids.make("call")
   const factsOf = makeFacts()
   const fibers = yield* FiberPool.make
   yield* Effect.addFinalizer(() => fibers.quiet.pipe(Effect.timeout(drainLimit), Effect.ignore))
 
-  const end: End = (call, outcome, beside = none) =>
-    writer.submit({ postings: [{ _tag: "Settle", call, outcome }], statements: beside }).pipe(
+  const settled = (call: string, at: number, measured: Measured): Posting => ({
+    _tag: "Settle",
+    call,
+    outcome: {
+      cost: measured.cost,
+      prompt_tokens: measured.prompt_tokens,
+      completion_tokens: measured.completion_tokens,
+      units: measured.units,
+      provider: measured.provider,
+      success: measured.success,
+      error_type: measured.error_type,
+      usage_source: measured.usage_source,
+      latency_ms: Math.max(0, clock.unsafeCurrentTimeMillis() - at)
+    }
+  })
+
+  const end: End = (call, at, measured, beside = none) =>
+    Effect.suspend(() => writer.submit({ postings: [settled(call, at, measured)], statements: beside })).pipe(
       Effect.map(([result]) => ({
         usage_id: Ids.usageOf(call),
         collected: result?._tag === "Settled" ? result.collected : 0n,
@@ -129,7 +146,7 @@ const make = Effect.gen(function* () {
     call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>
   ) {
     const { beside, caller, held, least, most } = claim
-    const now = yield* Clock.currentTimeMillis
+    const now = clock.unsafeCurrentTimeMillis()
     const id = Ids.at("call", now)
     const sources = yield* payers(caller)
     const [result] = yield* writer
@@ -170,7 +187,8 @@ const make = Effect.gen(function* () {
   const recover = Effect.gen(function* () {
     const left = yield* sql<{ id: string }>`
       SELECT id FROM tollgate_ledger_reservations WHERE run NOT IN (${run}, ${heldRun})`.pipe(Effect.orDie)
-    yield* Effect.forEach(left, ({ id }) => Effect.orDie(end(id, { ...failure("interrupted"), latency_ms: 0 })), {
+    const now = clock.unsafeCurrentTimeMillis()
+    yield* Effect.forEach(left, ({ id }) => Effect.orDie(end(id, now, failure("interrupted"))), {
       concurrency: "unbounded",
       discard: true
     })
@@ -206,7 +224,13 @@ const none: ReadonlyArray<Statement> = []
 /** The run of calls that belong to no run of the process. */
 const heldRun = "held"
 
-type End = (call: string, outcome: CallOutcome, beside?: ReadonlyArray<Statement>) => Effect.Effect<Receipt, "lost">
+/** Ends a call that began at `at`. */
+type End = (
+  call: string,
+  at: number,
+  measured: Measured,
+  beside?: ReadonlyArray<Statement>
+) => Effect.Effect<Receipt, "lost">
 
 /** An admission in the making of its end. */
 class Admitted implements Omit<Admission, typeof admitted> {
@@ -243,30 +267,11 @@ class Admitted implements Omit<Admission, typeof admitted> {
 
   settleBeside(measured: Measured, beside: ReadonlyArray<Statement>): Effect.Effect<Receipt, "lost"> {
     if (this.receipt !== undefined) return Effect.succeed(this.receipt)
-    return Effect.flatMap(Clock.currentTimeMillis, (now) =>
-      Effect.map(
-        this.end(
-          this.call,
-          {
-            cost: measured.cost,
-            prompt_tokens: measured.prompt_tokens,
-            completion_tokens: measured.completion_tokens,
-            units: measured.units,
-            provider: measured.provider,
-            success: measured.success,
-            error_type: measured.error_type,
-            usage_source: measured.usage_source,
-            latency_ms: Math.max(0, now - this.at)
-          },
-          beside
-        ),
-        (receipt) => {
-          const { balance, collected } = receipt
-          if (collected > 0n) this.watch(this.payer.billing_account_id, balance + collected, balance)
-          return (this.receipt = receipt)
-        }
-      )
-    )
+    return Effect.map(this.end(this.call, this.at, measured, beside), (receipt) => {
+      const { balance, collected } = receipt
+      if (collected > 0n) this.watch(this.payer.billing_account_id, balance + collected, balance)
+      return (this.receipt = receipt)
+    })
   }
 
   answer<A>(measured: Measured, value: (receipt: Receipt) => A): Effect.Effect<Metered<A>> {

@@ -41,6 +41,7 @@ type Asking<A> = Generator<Ask, A, Rows>
 
 /** Rows of usage and ledger are found by `seq >> bucketShift` first: an insert then touches only the newest pages of an index. */
 export const bucketShift = 16
+const bucketSize = 2 ** bucketShift
 
 /** The text of an insert of `count` rows. */
 export const insertText = ({ columns, conflict, table }: Insert, count: number): string => {
@@ -272,8 +273,9 @@ function* write(written: Books.Draft, last: Tail): Asking<void> {
     [...written.records],
     "(tenant_id) DO UPDATE SET records = excluded.records"
   )
+  const kinds = alike(written.usage)
   for (const { columns, keyOf, table } of rollups) {
-    yield* insert(table, [...columns, ...sumColumns], summed(written.usage, keyOf), sumConflict(table, columns))
+    yield* insert(table, [...columns, ...sumColumns], summed(kinds, keyOf), sumConflict(table, columns))
   }
 }
 
@@ -281,7 +283,7 @@ function* write(written: Books.Draft, last: Tail): Asking<void> {
 const buckets = <Row>(last: number, rows: ReadonlyArray<Row>, keyOf: (row: Row) => string) => {
   const found = new Map<string, { readonly key: string; readonly bucket: number; readonly first: Row; last: Row }>()
   for (const [i, row] of rows.entries()) {
-    const bucket = Math.floor((last + 1 + i) / 2 ** bucketShift)
+    const bucket = Math.floor((last + 1 + i) / bucketSize)
     const key = keyOf(row)
     const known = found.get(`${bucket}/${key}`)
     if (known === undefined) found.set(`${bucket}/${key}`, { key, bucket, first: row, last: row })
@@ -336,37 +338,85 @@ const sumConflict = (table: string, key: ReadonlyArray<string>): string =>
     .map((column) => `${column} = ${table}.${column} + excluded.${column}`)
     .join(", ")}`
 
-/** One row for each key among the records, so that a busy key is written once a batch. */
+interface Sums {
+  requests: number
+  successes: number
+  prompt_tokens: number
+  completion_tokens: number
+  units: number
+  cost: bigint
+  latency_ms: number
+}
+
+/** Records that count into the same sums, by the first of them. */
+interface Alike {
+  readonly first: UsageRecord
+  readonly sums: Sums
+}
+
+/** Most records of a busy batch follow one of their own kind, which is told at a glance; the keys are made for each kind only. */
+const alike = (records: ReadonlyArray<UsageRecord>): ReadonlyArray<Alike> => {
+  const kinds: Array<Alike> = []
+  let last: Alike | undefined
+  for (const r of records) {
+    const first = last?.first
+    if (
+      first?.tenant_id !== r.tenant_id ||
+      first.account_id !== r.account_id ||
+      first.application_id !== r.application_id ||
+      first.usage_type !== r.usage_type ||
+      first.endpoint !== r.endpoint ||
+      first.model !== r.model ||
+      first.provider !== r.provider ||
+      first.billing_account_id !== r.billing_account_id ||
+      first.billing_source_kind !== r.billing_source_kind ||
+      first.at !== r.at
+    ) {
+      kinds.push((last = { first: r, sums: noSums() }))
+    }
+    const { sums } = last!
+    sums.requests++
+    if (r.success) sums.successes++
+    sums.prompt_tokens += r.prompt_tokens
+    sums.completion_tokens += r.completion_tokens
+    sums.units += r.units
+    sums.cost += r.cost
+    sums.latency_ms += r.latency_ms
+  }
+  return kinds
+}
+
+const noSums = (): Sums => ({
+  requests: 0,
+  successes: 0,
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  units: 0,
+  cost: 0n,
+  latency_ms: 0
+})
+
+/** One row for each key, so that a busy key is written once a batch. */
 const summed = (
-  records: ReadonlyArray<UsageRecord>,
+  kinds: ReadonlyArray<Alike>,
   keyOf: (record: UsageRecord) => ReadonlyArray<ReadonlyArray<string | number>>
 ): ReadonlyArray<ReadonlyArray<unknown>> => {
-  const sums = new Map<string, { readonly key: ReadonlyArray<string | number>; readonly of: Array<UsageRecord> }>()
-  for (const record of records) {
-    for (const key of keyOf(record)) {
+  const rows = new Map<string, { readonly key: ReadonlyArray<string | number>; readonly sums: Sums }>()
+  for (const { first, sums } of kinds) {
+    for (const key of keyOf(first)) {
       const name = key.join("\n")
-      const known = sums.get(name)
-      if (known === undefined) sums.set(name, { key, of: [record] })
-      else known.of.push(record)
+      let row = rows.get(name)
+      if (row === undefined) rows.set(name, (row = { key, sums: noSums() }))
+      row.sums.requests += sums.requests
+      row.sums.successes += sums.successes
+      row.sums.prompt_tokens += sums.prompt_tokens
+      row.sums.completion_tokens += sums.completion_tokens
+      row.sums.units += sums.units
+      row.sums.cost += sums.cost
+      row.sums.latency_ms += sums.latency_ms
     }
   }
-  return [...sums.values()].map(({ key, of }) => {
-    let successes = 0
-    let prompt = 0
-    let completion = 0
-    let units = 0
-    let latency = 0
-    let cost = 0n
-    for (const record of of) {
-      if (record.success) successes++
-      prompt += record.prompt_tokens
-      completion += record.completion_tokens
-      units += record.units
-      latency += record.latency_ms
-      cost += record.cost
-    }
-    return [...key, of.length, successes, prompt, completion, units, cost, latency]
-  })
+  return [...rows.values()].map(({ key, sums }) => [...key, ...sumColumns.map((column) => sums[column])])
 }
 
 // ---- rows -------------------------------------------------------------------------------------------------------------

@@ -206,17 +206,17 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   const account = draft.account(source.billing_account_id)
   if (account === undefined) return Either.left({ _tag: "AccountMissing", account: source.billing_account_id })
 
-  // The reservation comes back first; what other calls have set aside is theirs.
-  const freed = { ...account, reserved: account.reserved - amount }
   // A cost past what the books can hold would not fit its column, and the call would never end.
   const cost = outcome.cost < 0n ? 0n : outcome.cost < amountMax ? outcome.cost : amountMax
-  const payable = availableOf(freed)
+  // The reservation comes back first; what other calls have set aside is theirs.
+  const payable = availableOf(account) + amount
   const collected = cost < payable ? cost : payable
-  const fromGranted = collected < freed.granted ? collected : freed.granted
+  const fromGranted = collected < account.granted ? collected : account.granted
   const after = {
-    ...freed,
-    granted: freed.granted - fromGranted,
-    giftable: freed.giftable - (collected - fromGranted)
+    ...account,
+    reserved: account.reserved - amount,
+    granted: account.granted - fromGranted,
+    giftable: account.giftable - (collected - fromGranted)
   }
   const usage_id = usageOf(call)
   if (collected > 0n) draft.enter(after, "debit", collected, null, usage_id, describe(facts))
