@@ -154,9 +154,8 @@ const complete: Answer = Effect.fnUntraced(function* (upstream, request, admissi
     upstream.wire(admission).exchange(request, answerBytesMax, abort),
     ({ reason }) => failed(upstream.name, reason, inbound.request_id)
   )
-  const text = answer.body.toString("utf8")
   if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, inbound.request_id)
-  const parsed = parse(text)
+  const parsed = parse(answer.body.toString("utf8"))
   if (parsed === undefined) return yield* failed(upstream.name, "its answer is not a JSON object", inbound.request_id)
   // Some upstreams say 200 where they failed.
   if (Relay.isFailure(parsed) || !Array.isArray(parsed.choices)) {
@@ -168,7 +167,7 @@ const complete: Answer = Effect.fnUntraced(function* (upstream, request, admissi
   return yield* admission.answer(measured(model, tokens, upstream), ({ collected }) => ({
     status: 200,
     headers: { "content-type": "application/json", "x-charge-usd": toDecimal(collected) },
-    body: text
+    body: answer.body
   }))
 })
 
