@@ -41,17 +41,18 @@ export const lane = (routes: ExpressRoutes, observe: Observe): Effect.Effect<Lan
       Reply.send(response, reply, id)
       observe(key, reply.status, (performance.now() - began) / 1000)
     }
-    const inbound = Inbound.ofNode(request, response, id)
-    const handled = handler(inbound)
-    fibers.run(
-      Effect.matchCauseEffect(tracing ? traced(key, inbound.header("traceparent"), handled) : handled, {
-        onSuccess: (reply) => Effect.sync(() => answer(reply)),
-        onFailure: (cause) =>
-          Effect.map(Effect.annotateLogs(problemOf(cause), "request_id", id), (problem) =>
-            answer(Reply.ofProblem(problem))
-          )
-      })
-    )
+    Inbound.whenRead(Inbound.ofNode(request, response, id), request, (inbound) => {
+      const handled = handler(inbound)
+      fibers.run(
+        Effect.matchCauseEffect(tracing ? traced(key, inbound.header("traceparent"), handled) : handled, {
+          onSuccess: (reply) => Effect.sync(() => answer(reply)),
+          onFailure: (cause) =>
+            Effect.map(Effect.annotateLogs(problemOf(cause), "request_id", id), (problem) =>
+              answer(Reply.ofProblem(problem))
+            )
+        })
+      )
+    })
     return true
   })
 

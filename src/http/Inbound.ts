@@ -4,6 +4,8 @@ import { Effect } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { InvalidRequest, PayloadTooLarge } from "./Problems.ts"
 
+type Read = Effect.Effect<Buffer, PayloadTooLarge | InvalidRequest>
+
 export interface Inbound {
   /**
    * What `X-Request-Id` says, for the log; undefined where the log knows it already. (To annotate the whole request costs more
@@ -14,7 +16,7 @@ export interface Inbound {
   /** What stands behind the `?`. */
   readonly query: () => URLSearchParams
   /** The body, refused above `limit` bytes, whether its length was declared or not. */
-  readonly read: (limit: number) => Effect.Effect<Buffer, PayloadTooLarge | InvalidRequest>
+  readonly read: (limit: number) => Read
   /** Calls back once, if the client leaves before its answer is complete. */
   readonly onGone: (listener: () => void) => void
 }
@@ -69,34 +71,58 @@ const nodeOf = (request: HttpServerRequest.HttpServerRequest) => {
 
 const unreadable = () => new InvalidRequest({ error: "the request body could not be read" })
 
-const readNode = (request: IncomingMessage, limit: number): Effect.Effect<Buffer, PayloadTooLarge | InvalidRequest> =>
-  Effect.async((resume) => {
-    let chunks: Array<Buffer> = []
-    let size = 0
-    const tooLarge = () => {
-      chunks = []
-      request.off("data", onData).off("end", onEnd)
-      // Closing at once would reset the connection before the client has read why.
-      let drained = 0
-      request.on("data", (chunk: Buffer) => {
-        drained += chunk.length
-        if (drained > drainMax) request.destroy()
-      })
-      resume(new PayloadTooLarge())
-    }
-    const onData = (chunk: Buffer) => {
-      size += chunk.length
-      if (size > limit) tooLarge()
-      else chunks.push(chunk)
-    }
-    const onEnd = () => {
-      request.off("close", onLost)
-      resume(Effect.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)))
-    }
-    const onLost = () => resume(unreadable())
+const readNode = (request: IncomingMessage, limit: number): Read =>
+  Effect.async((resume) => take(request, limit, resume))
 
-    if (request.errored !== null || request.destroyed) return onLost()
-    request.once("error", onLost)
-    if (Number(request.headers["content-length"] ?? 0) > limit) return tooLarge()
-    request.on("data", onData).once("end", onEnd).once("close", onLost)
-  })
+/** A body up to this long is here with its head, or a moment later. */
+const shortMax = 64 * 1024
+
+/**
+ * Calls back when a body that is declared to be short is here, at once for all others. Who waits for it in a fiber has to be
+ * suspended and resumed for it, which is a twentieth of a call.
+ */
+export const whenRead = (inbound: Inbound, request: IncomingMessage, then: (inbound: Inbound) => void): void => {
+  const length = Number(request.headers["content-length"] ?? 0)
+  if (length === 0 || length > shortMax) return then(inbound)
+  take(request, shortMax, (read) =>
+    then({ ...inbound, read: (limit) => (length > limit ? new PayloadTooLarge() : read) })
+  )
+}
+
+/** Takes the whole body in, and answers once. */
+const take = (request: IncomingMessage, limit: number, then: (read: Read) => void): void => {
+  let chunks: Array<Buffer> = []
+  let size = 0
+  let answered = false
+  const answer = (read: Read) => {
+    if (answered) return
+    answered = true
+    then(read)
+  }
+  const tooLarge = () => {
+    chunks = []
+    request.off("data", onData).off("end", onEnd)
+    // Closing at once would reset the connection before the client has read why.
+    let drained = 0
+    request.on("data", (chunk: Buffer) => {
+      drained += chunk.length
+      if (drained > drainMax) request.destroy()
+    })
+    answer(new PayloadTooLarge())
+  }
+  const onData = (chunk: Buffer) => {
+    size += chunk.length
+    if (size > limit) tooLarge()
+    else chunks.push(chunk)
+  }
+  const onEnd = () => {
+    request.off("close", onLost)
+    answer(Effect.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)))
+  }
+  const onLost = () => answer(unreadable())
+
+  if (request.errored !== null || request.destroyed) return onLost()
+  request.once("error", onLost)
+  if (Number(request.headers["content-length"] ?? 0) > limit) return tooLarge()
+  request.on("data", onData).once("end", onEnd).once("close", onLost)
+}

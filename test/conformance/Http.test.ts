@@ -134,6 +134,62 @@ describe("errors", () => {
   })
 })
 
+describe("the body of a call", () => {
+  const body = JSON.stringify({ model: "sandbox-large", messages: [{ role: "user", content: "Hi" }], max_tokens: 5 })
+  const head = (...lines: ReadonlyArray<string>) =>
+    [
+      "POST /v1/chat/completions HTTP/1.1",
+      "Host: x",
+      `Authorization: Bearer ${key}`,
+      "Content-Type: application/json",
+      "Connection: close",
+      ...lines,
+      "",
+      ""
+    ].join("\r\n")
+  const declared = () => head(`Content-Length: ${body.length}`)
+
+  /** Sends the pieces one after the other; `over` ends the connection behind them. */
+  const sent = (pieces: ReadonlyArray<string>, over = false): Promise<string> =>
+    new Promise((resolve, reject) => {
+      let text = ""
+      const socket = connect(service.port, "127.0.0.1", async () => {
+        for (const piece of pieces) {
+          socket.write(piece)
+          await new Promise((done) => setTimeout(done, 30))
+        }
+        if (over) socket.destroy()
+      })
+      socket.setEncoding("utf8").on("data", (piece) => (text += piece))
+      socket.on("close", () => resolve(text)).on("error", reject)
+    })
+  const spent = async () =>
+    (await service.call(`/v1/tenants/${ada.tenant_id}/billing/credits`, ada)).body.result.balance
+
+  it("may come in any pieces, long or short, declared or not", async () => {
+    const chunk = (piece: string) => `${piece.length.toString(16)}\r\n${piece}\r\n`
+    const long = JSON.stringify({ ...JSON.parse(body), user: "u".repeat(100_000) })
+    for (const pieces of [
+      [declared() + body],
+      [declared(), body.slice(0, 10), body.slice(10, 11), body.slice(11)],
+      [head("Transfer-Encoding: chunked"), chunk(body.slice(0, 9)), chunk(body.slice(9)), "0\r\n\r\n"],
+      [head(`Content-Length: ${long.length}`), long.slice(0, 70_000), long.slice(70_000)]
+    ]) {
+      expect(await sent(pieces)).toMatch(/^HTTP\/1.1 200 /)
+    }
+  })
+
+  it("is a call only when all of it has come", async () => {
+    const before = await spent()
+    expect(await sent([declared() + body.slice(0, 20)], true)).toBe("")
+    expect(await sent([declared()], true)).toBe("")
+    expect(await spent()).toBe(before)
+    expect(await sent([declared() + body])).toMatch(/^HTTP\/1.1 200 /)
+    expect(await spent()).toBeLessThan(before)
+    expect(service.stderr.join("")).toBe("")
+  })
+})
+
 describe("cross-origin access", () => {
   it("answers a preflight", async () => {
     const answer = await service.call("/v1/chat/completions", {
