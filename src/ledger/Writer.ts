@@ -182,6 +182,8 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
     Runtime.runFork(runtime)(Effect.logFatal("the writer's thread failed", error.message))
     lose(error.message)
   })
+  // Waited for from the beginning: one that fails may be over before anybody closes it.
+  const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()))
   worker.on("exit", () => lose("its thread ended"))
 
   const submit = (transaction: Transaction): Effect.Effect<ReadonlyArray<Result>, Refusal> =>
@@ -202,7 +204,6 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
   yield* Effect.addFinalizer(() =>
     Effect.promise(async () => {
       // What was handed in before is committed and answered before the thread ends.
-      const ended = new Promise((resolve) => worker.once("exit", resolve))
       if (outbox.length > 0) flush()
       port.postMessage(null)
       await ended

@@ -319,6 +319,8 @@ describe("a thread that dies", () => {
       const { writer } = yield* Scope.extend(writerOn(path), scope)
       yield* writer.submit(of(open, credit(5n)))
       expect(died(yield* Effect.exit(writer.submit(unreadable)))).toContain("the writer stopped")
+      // Long after, too, when the thread is over.
+      yield* Effect.sleep("200 millis")
       const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
       yield* Fiber.join(closing).pipe(Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => "it hangs" }))
       const { findings, sql } = yield* writerOn(path)
