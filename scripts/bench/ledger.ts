@@ -5,6 +5,7 @@ import Sqlite from "better-sqlite3"
 import { Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
 import { join } from "node:path"
+import type { Refusal } from "../../src/ledger/Transaction.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 import { callPrice, credit, endWithParent, model, report, usage } from "./common.ts"
@@ -221,7 +222,7 @@ const same = async (directory: string, seconds: number): Promise<Charges> => {
 
 /** What our side needs to be driven: one charge as an effect, and a look at the balance afterwards. */
 export interface Charging {
-  readonly charge: (number: number) => Effect.Effect<void>
+  readonly charge: (number: number) => Effect.Effect<void, Refusal>
   /** What all charges together took from the balance, in nano-USD. */
   readonly collected: Effect.Effect<bigint>
 }
@@ -256,19 +257,19 @@ const ours = (directory: string): Effect.Effect<Charging, unknown, Scope.Scope> 
       const call = callId(number)
       const reserve = { _tag: "Reserve", call, sources, least: most, most, run: begun, facts } as const
       const settle = { _tag: "Settle", call, outcome } as const
-      return writer.submit({ postings: [reserve], statements: [] }).pipe(
-        Effect.zipRight(writer.submit({ postings: [settle], statements: [] })),
-        Effect.map(([result]) => {
+      const settled = writer.submit({ postings: [settle], statements: [] })
+      return Effect.map(
+        Effect.flatMap(writer.submit({ postings: [reserve], statements: [] }), () => settled),
+        ([result]) => {
           if (result?._tag === "Settled" && result.balance < last) last = result.balance
-        }),
-        Effect.orDie
+        }
       )
     }
     return { charge, collected: Effect.sync(() => amount - last) }
   })
 
 /** 64 fibers, each charging one call after the other, until the time is over. */
-const drive = ({ charge, collected }: Charging, seconds: number): Effect.Effect<Charges> =>
+const drive = ({ charge, collected }: Charging, seconds: number): Effect.Effect<Charges, Refusal> =>
   Effect.gen(function* () {
     let made = 0
     const until = (deadline: number) =>
