@@ -32,10 +32,13 @@ await build({
 })
 
 // V8 keeps the text of what it runs, in twice the memory if a single character of it needs two bytes. esbuild writes those of the
-// program as escapes; what is left stands in comments of dependencies.
+// program as escapes; what is left stands in comments of dependencies, and anything else is left as it is.
 for (const file of ["main.js", "WriterThread.js"]) {
   const path = join(target, file)
-  await writeFile(path, (await readFile(path, "utf8")).replace(/[^\0-\x7F]/gu, "?"))
+  const lines = (await readFile(path, "utf8")).split("\n")
+  const comment = /^\s*(?:\/\/|[/(]?\*)|\s\/\/ /
+  const plain = lines.map((line) => (comment.test(line) ? line.replace(/[^\0-\x7F]/gu, "?") : line))
+  await writeFile(path, plain.join("\n"))
 }
 
 const old = `${target}.old`

@@ -110,7 +110,7 @@ const make = Effect.gen(function* () {
   const fibers = yield* FiberPool.make
   yield* Effect.addFinalizer(() => fibers.quiet.pipe(Effect.timeout(drainLimit), Effect.ignore))
 
-  const settled = (call: string, at: number, measured: Measured): Posting => ({
+  const settlement = (call: string, at: number, measured: Measured): Posting => ({
     _tag: "Settle",
     call,
     outcome: {
@@ -127,7 +127,7 @@ const make = Effect.gen(function* () {
   })
 
   const end: End = (call, at, measured, beside = none) =>
-    Effect.suspend(() => writer.submit({ postings: [settled(call, at, measured)], statements: beside })).pipe(
+    Effect.suspend(() => writer.submit({ postings: [settlement(call, at, measured)], statements: beside })).pipe(
       Effect.map(([result]) => ({
         usage_id: Ids.usageOf(call),
         collected: result?._tag === "Settled" ? result.collected : 0n,

@@ -41,7 +41,7 @@ export const lane = (routes: ExpressRoutes, observe: Observe): Effect.Effect<Lan
       Reply.send(response, reply, id)
       observe(key, reply.status, (performance.now() - began) / 1000)
     }
-    Inbound.whenRead(Inbound.ofNode(request, response, id), request, (inbound) => {
+    Inbound.afterShortBody(Inbound.ofNode(request, response, id), request, (inbound) => {
       const handled = handler(inbound)
       fibers.run(
         Effect.matchCauseEffect(tracing ? traced(key, inbound.header("traceparent"), handled) : handled, {

@@ -1,6 +1,6 @@
 /** A request as raw routes read it: headers, the whole body up to a limit, and word when the client has gone. */
 import type { HttpServerRequest } from "@effect/platform"
-import { Effect } from "effect"
+import { Effect, Either } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { InvalidRequest, PayloadTooLarge } from "./Problems.ts"
 
@@ -74,27 +74,33 @@ const unreadable = () => new InvalidRequest({ error: "the request body could not
 const readNode = (request: IncomingMessage, limit: number): Read =>
   Effect.async((resume) => take(request, limit, resume))
 
-/** A body up to this long is here with its head, or a moment later. */
+/** A body up to this long mostly comes with its head. */
 const shortMax = 64 * 1024
 
 /**
- * Calls back when a body that is declared to be short is here, at once for all others. Who waits for it in a fiber has to be
- * suspended and resumed for it, which is a twentieth of a call.
+ * Calls back when a body that is declared to be short has come, and never if it does not come; at once for all others, and for
+ * who shows no credential. A fiber that waits for a body has to be suspended and resumed, which is a twentieth of a call.
  */
-export const whenRead = (inbound: Inbound, request: IncomingMessage, then: (inbound: Inbound) => void): void => {
+export const afterShortBody = (inbound: Inbound, request: IncomingMessage, then: (inbound: Inbound) => void): void => {
   const length = Number(request.headers["content-length"] ?? 0)
-  if (length === 0 || length > shortMax) return then(inbound)
-  take(request, shortMax, (read) =>
+  if (length === 0 || length > shortMax || request.headers.authorization === undefined) return then(inbound)
+  take(request, shortMax, (read) => {
+    // Without its body the client is gone too: there is nobody to answer.
+    if (Either.isLeft(read)) return
     then({ ...inbound, read: (limit) => (length > limit ? new PayloadTooLarge() : read) })
-  )
+  })
 }
 
 /** Takes the whole body in, and answers once. */
-const take = (request: IncomingMessage, limit: number, then: (read: Read) => void): void => {
+const take = (
+  request: IncomingMessage,
+  limit: number,
+  then: (read: Either.Either<Buffer, PayloadTooLarge | InvalidRequest>) => void
+): void => {
   let chunks: Array<Buffer> = []
   let size = 0
   let answered = false
-  const answer = (read: Read) => {
+  const answer = (read: Either.Either<Buffer, PayloadTooLarge | InvalidRequest>) => {
     if (answered) return
     answered = true
     then(read)
@@ -108,7 +114,7 @@ const take = (request: IncomingMessage, limit: number, then: (read: Read) => voi
       drained += chunk.length
       if (drained > drainMax) request.destroy()
     })
-    answer(new PayloadTooLarge())
+    answer(Either.left(new PayloadTooLarge()))
   }
   const onData = (chunk: Buffer) => {
     size += chunk.length
@@ -117,9 +123,9 @@ const take = (request: IncomingMessage, limit: number, then: (read: Read) => voi
   }
   const onEnd = () => {
     request.off("close", onLost)
-    answer(Effect.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)))
+    answer(Either.right(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)))
   }
-  const onLost = () => answer(unreadable())
+  const onLost = () => answer(Either.left(unreadable()))
 
   if (request.errored !== null || request.destroyed) return onLost()
   request.once("error", onLost)

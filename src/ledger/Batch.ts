@@ -51,8 +51,8 @@ export const insertText = ({ columns, conflict, table }: Insert, count: number):
 }
 
 /**
- * What earlier batches read and left behind, so that a batch asks only for the rest. It is true as long as nobody else writes and
- * every batch that ran with it was committed; else it must `forget`.
+ * What earlier batches read and left behind, so that a batch asks only for the rest. It is true as long as nobody else writes to
+ * the tables of the books, and every batch that ran with it was committed; else it must `forget`.
  */
 export class Memory {
   readonly accounts = new Map<string, Account>()
@@ -84,7 +84,7 @@ export class Memory {
   }
 }
 
-/** How many accounts, and tenants, are remembered. */
+/** From how many accounts, or tenants, on it begins anew. (Of reservations it knows those that are open, at most.) */
 const rememberedMax = 10_000
 
 /** The last rows of ledger and usage, and when they were booked. */
@@ -273,9 +273,9 @@ function* write(written: Books.Draft, last: Tail): Asking<void> {
     [...written.records],
     "(tenant_id) DO UPDATE SET records = excluded.records"
   )
-  const kinds = alike(written.usage)
+  const runs = runsOf(written.usage)
   for (const { columns, keyOf, table } of rollups) {
-    yield* insert(table, [...columns, ...sumColumns], summed(kinds, keyOf), sumConflict(table, columns))
+    yield* insert(table, [...columns, ...sumColumns], summed(runs, keyOf), sumConflict(table, columns))
   }
 }
 
@@ -348,16 +348,16 @@ interface Sums {
   latency_ms: number
 }
 
-/** Records that count into the same sums, by the first of them. */
-interface Alike {
+/** Records of one kind that follow one another, by the first of them: they count into the same sums. */
+interface Run {
   readonly first: UsageRecord
   readonly sums: Sums
 }
 
-/** Most records of a busy batch follow one of their own kind, which is told at a glance; the keys are made for each kind only. */
-const alike = (records: ReadonlyArray<UsageRecord>): ReadonlyArray<Alike> => {
-  const kinds: Array<Alike> = []
-  let last: Alike | undefined
+/** Where one caller is busy, most records follow one of their own kind, which is told at a glance: keys are made once a run. */
+const runsOf = (records: ReadonlyArray<UsageRecord>): ReadonlyArray<Run> => {
+  const runs: Array<Run> = []
+  let last: Run | undefined
   for (const r of records) {
     const first = last?.first
     if (
@@ -372,7 +372,7 @@ const alike = (records: ReadonlyArray<UsageRecord>): ReadonlyArray<Alike> => {
       first.billing_source_kind !== r.billing_source_kind ||
       first.at !== r.at
     ) {
-      kinds.push((last = { first: r, sums: noSums() }))
+      runs.push((last = { first: r, sums: noSums() }))
     }
     const { sums } = last!
     sums.requests++
@@ -383,7 +383,7 @@ const alike = (records: ReadonlyArray<UsageRecord>): ReadonlyArray<Alike> => {
     sums.cost += r.cost
     sums.latency_ms += r.latency_ms
   }
-  return kinds
+  return runs
 }
 
 const noSums = (): Sums => ({
@@ -398,11 +398,11 @@ const noSums = (): Sums => ({
 
 /** One row for each key, so that a busy key is written once a batch. */
 const summed = (
-  kinds: ReadonlyArray<Alike>,
+  runs: ReadonlyArray<Run>,
   keyOf: (record: UsageRecord) => ReadonlyArray<ReadonlyArray<string | number>>
 ): ReadonlyArray<ReadonlyArray<unknown>> => {
   const rows = new Map<string, { readonly key: ReadonlyArray<string | number>; readonly sums: Sums }>()
-  for (const { first, sums } of kinds) {
+  for (const { first, sums } of runs) {
     for (const key of keyOf(first)) {
       const name = key.join("\n")
       let row = rows.get(name)

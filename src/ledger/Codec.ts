@@ -54,8 +54,9 @@ const makeReceiver = <A>(read: (coded: Coded, terms: ReadonlyArray<object>) => A
   return {
     decode: (text) => {
       const [first, fresh, items] = JSON.parse(text) as Message
+      if (first > terms.length) throw new Error("a message went missing")
       terms.length = first
-      terms.push(...fresh)
+      for (const term of fresh) terms.push(term)
       return items.map((item) => read(item, terms))
     }
   }

@@ -151,14 +151,21 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
   let lost: string | undefined
 
   const flush = () => {
+    if (outbox.length === 0) return
     const transactions = outbox
     outbox = []
-    const submission: Submission = {
-      count: transactions.length,
-      now: clock.unsafeCurrentTimeMillis(),
-      transactions: encode(transactions)
+    try {
+      const submission: Submission = {
+        count: transactions.length,
+        now: clock.unsafeCurrentTimeMillis(),
+        transactions: encode(transactions)
+      }
+      port.postMessage(submission)
+    } catch (error) {
+      // Answers come in the order of the questions: with one that cannot be asked, nothing after it could be told apart.
+      lose(`a transaction cannot be written down: ${String(error)}`)
+      void worker.terminate()
     }
-    port.postMessage(submission)
   }
 
   const lose = (reason: string) => {
@@ -204,7 +211,7 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
   yield* Effect.addFinalizer(() =>
     Effect.promise(async () => {
       // What was handed in before is committed and answered before the thread ends.
-      if (outbox.length > 0) flush()
+      flush()
       port.postMessage(null)
       await ended
     })

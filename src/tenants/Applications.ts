@@ -55,8 +55,9 @@ const make = Effect.gen(function* () {
   const secret = yield* DeploymentSecret
   const brand = yield* Brand
   const belonging = yield* Belonging
-  /** By the key as it comes: to hash it for every call would cost a fortieth of one. In memory only, and not asked after a minute. */
+  /** By the key as it comes, since to hash it would be a fortieth of every call; in memory only, and swept of what is out of date. */
   const cache = new Map<string, { readonly caller: CallerFacts; readonly until: number; readonly version: number }>()
+  let sweepAt = 0
 
   const write = (text: Parameters<typeof statement>[0]) =>
     Effect.orDie(writer.submit({ postings: [], statements: [statement(text)] }))
@@ -136,6 +137,10 @@ const make = Effect.gen(function* () {
       application_id: row.id,
       credential: "api_key",
       team_first: false
+    }
+    if (now >= sweepAt) {
+      sweepAt = now + Duration.toMillis(cacheLifetime)
+      for (const [other, { until }] of cache) if (until <= now) cache.delete(other)
     }
     if (cache.size >= cachedMax) cache.delete(cache.keys().next().value!)
     cache.set(key, { caller, until: now + Duration.toMillis(cacheLifetime), version })

@@ -12,12 +12,15 @@ import { join } from "node:path"
 let folder = ""
 let db: Sqlite.Database
 let asked: Array<Batch.Ask> = []
+/** As the writer's thread keeps it from batch to batch. */
+let memory = new Batch.Memory()
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "tollgate-batch-"))
   await Effect.runPromise(Sql.migrateFile(join(folder, "books.db")))
   db = new Sqlite(join(folder, "books.db"))
   db.exec("CREATE TABLE beside (id TEXT PRIMARY KEY)")
+  memory = new Batch.Memory()
 })
 
 afterEach(() => {
@@ -42,12 +45,13 @@ const run = (now: number, ...transactions: ReadonlyArray<Transaction>) => {
   asked = []
   db.exec("BEGIN")
   try {
-    const body = Batch.run(transactions, now, new Batch.Memory())
+    const body = Batch.run(transactions, now, memory)
     let step = body.next([])
     while (step.done !== true) step = body.next(ask(step.value))
     db.exec("COMMIT")
     return step.value
   } catch (error) {
+    memory.forget()
     db.exec("ROLLBACK")
     throw error
   }
@@ -113,6 +117,24 @@ const day = 86_400_000
 const noon = Date.UTC(2026, 0, 1, 12)
 
 describe("a batch", () => {
+  it("asks again for nothing that it remembers, and forgets what is too much", () => {
+    const opened = Array.from({ length: 10_001 }, (_, i) =>
+      of({ _tag: "Open", account: `bil_${i}`, tenant: `ten_${i}` })
+    )
+    const credit = (account: string) =>
+      of({ _tag: "Credit", account, amount: 5n, source: "admin", reference: "r", description: "d" })
+    const queries = () => asked.filter((one) => one._tag === "Query").length
+    run(noon, opened[0]!)
+    run(noon, credit("bil_0"))
+    expect(queries()).toBe(0)
+    for (let i = 1; i < opened.length; i += 500) run(noon, ...opened.slice(i, i + 500))
+    expect(memory.accounts.size).toBeGreaterThan(10_000)
+    run(noon, credit("bil_1"))
+    expect(memory.accounts.size).toBe(1)
+    expect(run(noon, credit("bil_0"))).toEqual([{ _tag: "Committed", results: [{ _tag: "Credited", balance: 10n }] }])
+    expect(queries()).toBe(1)
+  })
+
   it("asks for nothing when there is nothing to do", () => {
     expect(run(noon)).toEqual([])
     expect(asked).toEqual([])
@@ -121,12 +143,16 @@ describe("a batch", () => {
   it("reads once and writes a table once, however many calls there are in it", () => {
     run(noon, of(open("ada"), credit("ada", 1_000n)))
     const calls = Array.from({ length: 50 }, (_, i) => `call_${i}`)
+    memory.forget()
     run(noon, ...calls.map((call) => of(reserve(call, "ada", 10n))))
     const reserving = asked.length
+    memory.forget()
     run(noon, of(reserve("call_50", "ada", 10n)))
     expect(asked.length).toBe(reserving)
+    memory.forget()
     run(noon, ...calls.map((call) => of(settle(call, 1n))))
     const settling = asked.length
+    memory.forget()
     run(noon, of(settle("call_50", 1n)))
     expect(asked.length).toBe(settling)
     const tables = asked.flatMap((one) => (one._tag === "Insert" ? [one.table] : []))
@@ -267,6 +293,7 @@ describe("buckets", () => {
       size - 4,
       noon
     )
+    memory.forget()
     run(
       noon,
       of(credit("ada", 1n)),
