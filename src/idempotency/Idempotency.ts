@@ -169,38 +169,40 @@ const make = Effect.gen(function* () {
     })
   }
 
+  /** What was answered when the key was used before. */
+  const answered = Effect.fnUntraced(function* (mine: Taken, request_hash: string) {
+    const row = yield* mine.find
+    // It was given back a moment ago.
+    if (row === undefined) return yield* new IdempotencyInFlight({ retry_after: 1 })
+    if (row.request_hash !== request_hash) return yield* new IdempotencyKeyReused()
+    return yield* replay(row)
+  })
+
+  const attempt = Effect.fnUntraced(function* <E extends ProblemInstance<string>, R>(
+    mine: Taken,
+    request_hash: string,
+    call: (beside: Beside) => Effect.Effect<Reply.Reply, E, R>
+  ) {
+    const took = yield* mine.take(request_hash).pipe(
+      Effect.as(true),
+      Effect.catchTag("Conflict", () => Effect.succeed(false)),
+      Effect.orDie
+    )
+    if (!took) return yield* answered(mine, request_hash)
+    const exit = yield* Effect.exit(call(mine.beside))
+    if (Exit.isSuccess(exit)) return yield* kept(mine, exit.value)
+    if ((yield* mine.find)?.call == null) yield* mine.release
+    else {
+      const reply = Reply.ofProblem(yield* problemOf(exit.cause))
+      yield* mine.keep({ ...reply, body: reply.body as string })
+    }
+    return yield* Effect.failCause(exit.cause)
+  })
+
   const once: Contract["once"] = (caller, key, fingerprint, call) => {
     if (key === undefined || key === "") return call(undefined)
     if (!isKey(key)) return new IdempotencyKeyInvalid()
-    const mine = taken(caller, key)
-    const request_hash = fingerprint()
-
-    const answered = Effect.gen(function* () {
-      const row = yield* mine.find
-      // It was given back a moment ago.
-      if (row === undefined) return yield* new IdempotencyInFlight({ retry_after: 1 })
-      if (row.request_hash !== request_hash) return yield* new IdempotencyKeyReused()
-      return yield* replay(row)
-    })
-
-    return Effect.uninterruptible(
-      Effect.gen(function* () {
-        const took = yield* mine.take(request_hash).pipe(
-          Effect.as(true),
-          Effect.catchTag("Conflict", () => Effect.succeed(false)),
-          Effect.orDie
-        )
-        if (!took) return yield* answered
-        const exit = yield* Effect.exit(call(mine.beside))
-        if (Exit.isSuccess(exit)) return yield* kept(mine, exit.value)
-        if ((yield* mine.find)?.call == null) yield* mine.release
-        else {
-          const reply = Reply.ofProblem(yield* problemOf(exit.cause))
-          yield* mine.keep({ ...reply, body: reply.body as string })
-        }
-        return yield* Effect.failCause(exit.cause)
-      })
-    )
+    return Effect.uninterruptible(attempt(taken(caller, key), fingerprint(), call))
   }
 
   const onceOf: Contract["onceOf"] = (caller, inbound, route, limit, call) => {
