@@ -114,6 +114,7 @@ writeFileSync(
     disableExperimentalSEAWarning: true,
     // Machine code of this machine is of no use on another.
     useCodeCache: arch === process.arch,
+    // As `npm start` has it.
     execArgv: ["--max-semi-space-size=32"],
     assets: {
       "WriterThread.js": join(work, "WriterThread.js"),

@@ -374,14 +374,7 @@ const runsOf = (records: ReadonlyArray<UsageRecord>): ReadonlyArray<Run> => {
     ) {
       runs.push((last = { first: r, sums: noSums() }))
     }
-    const { sums } = last!
-    sums.requests++
-    if (r.success) sums.successes++
-    sums.prompt_tokens += r.prompt_tokens
-    sums.completion_tokens += r.completion_tokens
-    sums.units += r.units
-    sums.cost += r.cost
-    sums.latency_ms += r.latency_ms
+    add(last!.sums, 1, r.success ? 1 : 0, r)
   }
   return runs
 }
@@ -396,6 +389,21 @@ const noSums = (): Sums => ({
   latency_ms: 0
 })
 
+const add = (
+  sums: Sums,
+  requests: number,
+  successes: number,
+  of: Omit<Readonly<Sums>, "requests" | "successes">
+): void => {
+  sums.requests += requests
+  sums.successes += successes
+  sums.prompt_tokens += of.prompt_tokens
+  sums.completion_tokens += of.completion_tokens
+  sums.units += of.units
+  sums.cost += of.cost
+  sums.latency_ms += of.latency_ms
+}
+
 /** One row for each key, so that a busy key is written once a batch. */
 const summed = (
   runs: ReadonlyArray<Run>,
@@ -407,13 +415,7 @@ const summed = (
       const name = key.join("\n")
       let row = rows.get(name)
       if (row === undefined) rows.set(name, (row = { key, sums: noSums() }))
-      row.sums.requests += sums.requests
-      row.sums.successes += sums.successes
-      row.sums.prompt_tokens += sums.prompt_tokens
-      row.sums.completion_tokens += sums.completion_tokens
-      row.sums.units += sums.units
-      row.sums.cost += sums.cost
-      row.sums.latency_ms += sums.latency_ms
+      add(row.sums, sums.requests, sums.successes, sums)
     }
   }
   return [...rows.values()].map(({ key, sums }) => [...key, ...sumColumns.map((column) => sums[column])])

@@ -167,7 +167,10 @@ export type Posting =
    */
   | { readonly _tag: "Settle"; readonly call: string; readonly outcome: CallOutcome }
 
-/** A statement of another room. It never writes to the tables of the books, of which the writer remembers what it wrote. `rows`: how many rows its `RETURNING` must give, else the whole transaction is refused. */
+/**
+ * A statement of another room. It never writes to the tables of the books, of which the writer remembers what it wrote. `rows`: how
+ * many rows its `RETURNING` must give, else the whole transaction is refused.
+ */
 export interface Statement {
   readonly text: string
   readonly params: ReadonlyArray<unknown>

@@ -140,11 +140,11 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
     Thread.open({ workerData: { file, port: port2, batchMax }, transferList: [port2] })
   )
 
+  const { encode } = transactionSender()
+  const { decode } = outcomeReceiver()
   type Resume = (effect: Effect.Effect<ReadonlyArray<Result>, Refusal>) => void
   // Answers come in the order of the questions, so those who wait stand in a line. (A `Map` would do, but what a busy one
   // leaves behind keeps whole calls alive until the next full collection.)
-  const { encode } = transactionSender()
-  const { decode } = outcomeReceiver()
   let waiting: Array<Resume | undefined> = []
   let answered = 0
   let outbox: Array<Transaction> = []
@@ -190,8 +190,12 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
     lose(error.message)
   })
   // Waited for from the beginning: one that fails may be over before anybody closes it.
-  const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()))
-  worker.on("exit", () => lose("its thread ended"))
+  const ended = new Promise<void>((resolve) => {
+    worker.once("exit", () => {
+      lose("its thread ended")
+      resolve()
+    })
+  })
 
   const submit = (transaction: Transaction): Effect.Effect<ReadonlyArray<Result>, Refusal> =>
     Effect.async((resume) => {

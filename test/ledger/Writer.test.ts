@@ -312,6 +312,20 @@ describe("a thread that dies", () => {
     }).pipe(Effect.provide(Logger.remove(Logger.defaultLogger)))
   )
 
+  it.scopedLive("goes when it cannot be told what to do, and tells all who wait", () =>
+    Effect.gen(function* () {
+      const { writer } = yield* writerOn(yield* file)
+      yield* writer.submit(of(open))
+      const unspeakable = of({
+        ...reserve("call_1", 1n),
+        facts: { ...facts, model: 1n as unknown as string }
+      } as Posting)
+      const exits = yield* all([of(credit(1n)), unspeakable].map((one) => Effect.exit(writer.submit(one))))
+      for (const exit of exits) expect(died(exit)).toContain("a transaction cannot be written down")
+      expect(died(yield* Effect.exit(writer.submit(of(credit(4n)))))).toContain("the writer stopped")
+    }).pipe(Effect.provide(Logger.remove(Logger.defaultLogger)))
+  )
+
   it.scopedLive("leaves books that another opens, and lets its scope be closed", () =>
     Effect.gen(function* () {
       const path = yield* file
