@@ -8,6 +8,7 @@ import { Clock, Context, Deferred, Effect, Exit, Layer, Runtime } from "effect"
 import { MessageChannel } from "node:worker_threads"
 import * as Batch from "./Batch.ts"
 import { outcomeReceiver, transactionSender } from "./Codec.ts"
+import type { Tape } from "./Codec.ts"
 import * as Thread from "./Thread.ts"
 import type { Outcome, Refusal, Result, Transaction } from "./Transaction.ts"
 
@@ -121,14 +122,13 @@ const resolve = (outcome: Outcome): Effect.Effect<ReadonlyArray<Result>, Refusal
 
 /** What goes over to the thread: transactions that came in one shortly after the other, and the time it was then. */
 export interface Submission {
-  readonly count: number
   readonly now: number
   /** By `Codec.transactionSender`. */
-  readonly transactions: string
+  readonly transactions: Tape
 }
 
 /** What comes back: the outcomes of the next transactions in line, by `Codec.outcomeSender`. */
-export type Answer = string
+export type Answer = Tape
 
 const makeThread = Effect.fnUntraced(function* (file: string) {
   // Who provides the client has migrated the file; the thread opens it only then.
@@ -156,7 +156,6 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
     outbox = []
     try {
       const submission: Submission = {
-        count: transactions.length,
         now: clock.unsafeCurrentTimeMillis(),
         transactions: encode(transactions)
       }

@@ -94,7 +94,7 @@ const serve = (submission: Submission | null): void => {
     return
   }
   const taken = [submission]
-  let count = submission.count
+  let { count } = submission.transactions
   let last = false
   while (count < batchMax && !last) {
     const more = receiveMessageOnPort(port) as { readonly message: Submission | null } | undefined
@@ -102,7 +102,7 @@ const serve = (submission: Submission | null): void => {
     if (more.message === null) last = true
     else {
       taken.push(more.message)
-      count += more.message.count
+      count += more.message.transactions.count
     }
   }
   const transactions = taken.flatMap((one) => decode(one.transactions))
