@@ -106,7 +106,8 @@ describe("who may do what", () => {
     expect(
       breaches(
         "only the ledger writes the tables of ledger and usage",
-        (file) => roomOf(file) !== "ledger" && write.test(textOf(file))
+        // A migration has the file to itself.
+        (file) => roomOf(file) !== "ledger" && !file.startsWith("sql/migrations/") && write.test(textOf(file))
       )
     ).toEqual([])
   })

@@ -131,7 +131,13 @@ const same = async (directory: string, seconds: number): Promise<Charges> => {
   const pay = db.prepare(
     "UPDATE tollgate_ledger_accounts SET granted = granted - ?, reserved = reserved - ?, entries = entries + ? WHERE id = ?"
   )
-  const putReservation = into("tollgate_ledger_reservations", "id, billing_account_id, amount, at, run, source, facts")
+  const dimensions = db
+    .prepare(
+      `INSERT INTO tollgate_usage_dimensions
+        VALUES (NULL, :account_id, :tenant_id, :application_id, :usage_type, :endpoint, :model, :provider, '', :payer, :tenant_id, 'own', 'own')`
+    )
+    .run({ ...facts, payer: account }).lastInsertRowid
+  const putReservation = into("tollgate_ledger_reservations", "id, dimensions, amount, at, run")
   const takeReservation = db.prepare("DELETE FROM tollgate_ledger_reservations WHERE id = ?")
   const putEntry = into(
     "tollgate_ledger_entries",
@@ -144,9 +150,8 @@ const same = async (directory: string, seconds: number): Promise<Charges> => {
   )
   const putUsage = into(
     "tollgate_usage_records",
-    `seq, id, tenant_id, number, at, account_id, application_id, usage_type, endpoint, model, provider, prompt_tokens,
-     completion_tokens, units, cost, uncollected, reserved, usage_source, latency_ms, success, error_type, billing_account_id,
-     billing_source_tenant_id, billing_source_kind`
+    `seq, id, tenant_id, number, at, dimensions, prompt_tokens, completion_tokens, units, cost, uncollected, reserved,
+     usage_source, latency_ms, success, error_type`
   )
   const putUsageBucket = into(
     "tollgate_usage_buckets",
@@ -166,7 +171,6 @@ const same = async (directory: string, seconds: number): Promise<Charges> => {
   let reserved = 0
   openAccount.run(account, tenant, "active", 0, balance, 0, 0, 0, 0)
   const [day, hour] = [86_400_000, 3_600_000]
-  const [paying, known] = [JSON.stringify(source), JSON.stringify(facts)]
   const tokens = usage.prompt_tokens + usage.completion_tokens
 
   const charges = loop(seconds, (first) => {
@@ -174,7 +178,7 @@ const same = async (directory: string, seconds: number): Promise<Charges> => {
     for (let i = 0; i < fibers; i++) {
       if (balance - reserved < bound) throw new Error("out of credit")
       reserved += bound
-      putReservation.run(callId(first + i), account, bound, Date.now(), begun, paying, known)
+      putReservation.run(callId(first + i), dimensions, bound, Date.now(), begun)
     }
     hold.run(bound * fibers, account)
     commit.run()
@@ -191,9 +195,8 @@ const same = async (directory: string, seconds: number): Promise<Charges> => {
       putEntry.run([number, account, number, "debit", callPrice, balance, 0, null, record, model, at])
       // prettier-ignore
       putUsage.run([
-        number, record, tenant, number, at, person, application, "inference", endpoint, model, provider,
-        usage.prompt_tokens, usage.completion_tokens, tokens, callPrice, 0, bound, "provider", 1, 1, null,
-        account, tenant, "own"
+        number, record, tenant, number, at, dimensions, usage.prompt_tokens, usage.completion_tokens, tokens, callPrice, 0,
+        bound, "provider", 1, 1, null
       ])
     }
     pay.run(callPrice * fibers, bound * fibers, fibers, account)

@@ -177,11 +177,14 @@ const make = Effect.gen(function* () {
     Effect.uninterruptible(admit(claim, call))
 
   const resume = Effect.fnUntraced(function* (call: string) {
-    const [row] = yield* sql<{ amount: string; at: number; source: string }>`
-      SELECT CAST(amount AS TEXT) AS amount, at, source FROM tollgate_ledger_reservations WHERE id = ${call} AND run = ${heldRun}`
+    const [row] = yield* sql<{ amount: string; at: number } & Source>`
+      SELECT CAST(r.amount AS TEXT) AS amount, r.at, d.billing_account_id, d.billing_source_tenant_id AS tenant_id,
+        d.billing_source_kind AS kind, d.billing_source_why AS why
+      FROM tollgate_ledger_reservations r JOIN tollgate_usage_dimensions d ON d.number = r.dimensions
+      WHERE r.id = ${call} AND r.run = ${heldRun}`
     if (row === undefined) return undefined
-    const source = JSON.parse(row.source) as Source
-    return new Admitted(call, row.at, source, fromRow(row.amount), end, fibers, watch) as unknown as Admission
+    const { amount, at, ...payer } = row
+    return new Admitted(call, at, payer, fromRow(amount), end, fibers, watch) as unknown as Admission
   }, Effect.orDie)
 
   const recover = Effect.gen(function* () {

@@ -9,13 +9,13 @@ import * as Books from "./Books.ts"
 import type {
   Account,
   AccountStatus,
-  CallFacts,
+  Dimensions,
   Entry,
   Outcome,
   Reservation,
-  Source,
   Transaction,
-  UsageRecord
+  UsageRecord,
+  Why
 } from "./Transaction.ts"
 
 /** Asks for rows. */
@@ -58,12 +58,15 @@ export class Memory {
   readonly accounts = new Map<string, Account>()
   readonly reservations = new Map<string, Reservation>()
   readonly records = new Map<string, number>()
+  /** The numbers that dimensions are kept under. */
+  dimensions = new WeakMap<Dimensions, number>()
   tail: Tail | undefined
 
   forget(): void {
     this.accounts.clear()
     this.reservations.clear()
     this.records.clear()
+    this.dimensions = new WeakMap()
     this.tail = undefined
   }
 
@@ -115,7 +118,7 @@ export function* run(
     )
   }
   if (tail !== undefined) {
-    yield* write(draft, tail)
+    yield* write(draft, tail, memory)
     memory.keep(draft, tail)
   }
   return outcomes
@@ -160,9 +163,14 @@ function* load(
     }
   }
   if (calls.length > 0) {
-    for (const row of yield* query(selectReservations, [JSON.stringify(calls)])) {
-      const reservation = reservationOf(row)
-      reservations.set(reservation.id, reservation)
+    const known = new Map<number, Dimensions>()
+    for (const row of (yield* query(selectReservations, [JSON.stringify(calls)])) as ReadonlyArray<ReservationRow>) {
+      let dimensions = known.get(row.number)
+      if (dimensions === undefined) {
+        known.set(row.number, (dimensions = dimensionsOf(row)))
+        memory.dimensions.set(dimensions, row.number)
+      }
+      reservations.set(row.id, { id: row.id, dimensions, amount: BigInt(row.amount), at: row.at, run: row.run })
     }
   }
 
@@ -181,8 +189,8 @@ function* load(
       if (posting._tag === "Reserve") touchTenant(posting.facts.tenant_id)
       const reservation = posting._tag === "Settle" ? reservations.get(posting.call) : undefined
       if (reservation === undefined) continue
-      touchAccount(reservation.source.billing_account_id)
-      touchTenant(reservation.facts.tenant_id)
+      touchAccount(reservation.dimensions.billing_account_id)
+      touchTenant(reservation.dimensions.tenant_id)
     }
   }
   if (accounts.size > 0) {
@@ -217,7 +225,8 @@ function* insert(
   if (rows.length > 0) yield { _tag: "Insert", table, columns, rows, ...(conflict !== undefined && { conflict }) }
 }
 
-function* write(written: Books.Draft, last: Tail): Asking<void> {
+function* write(written: Books.Draft, last: Tail, memory: Memory): Asking<void> {
+  const numberOf = yield* numbered(written, memory)
   if (written.released.size > 0) {
     yield* query("DELETE FROM tollgate_ledger_reservations WHERE id IN (SELECT value FROM json_each(?))", [
       JSON.stringify([...written.released])
@@ -229,7 +238,11 @@ function* write(written: Books.Draft, last: Tail): Asking<void> {
     [...written.accounts.values()].map(accountRow),
     accountConflict
   )
-  yield* insert("tollgate_ledger_reservations", reservationColumns, [...written.reserved.values()].map(reservationRow))
+  yield* insert(
+    "tollgate_ledger_reservations",
+    reservationColumns,
+    [...written.reserved.values()].map((reservation) => reservationRow(reservation, numberOf))
+  )
 
   yield* insert(
     "tollgate_ledger_entries",
@@ -252,12 +265,12 @@ function* write(written: Books.Draft, last: Tail): Asking<void> {
   yield* insert(
     "tollgate_usage_records",
     usageColumns,
-    written.usage.map((record, i) => usageRow(last.usage + 1 + i, record))
+    written.usage.map((record, i) => usageRow(last.usage + 1 + i, record, numberOf))
   )
   yield* insert(
     "tollgate_usage_buckets",
     ["tenant_id", "bucket", "first_number", "last_number", "first_at", "last_at"],
-    buckets(last.usage, written.usage, (record) => record.tenant_id).map((b) => [
+    buckets(last.usage, written.usage, (record) => record.dimensions.tenant_id).map((b) => [
       b.key,
       b.bucket,
       b.first.number,
@@ -273,10 +286,29 @@ function* write(written: Books.Draft, last: Tail): Asking<void> {
     [...written.records],
     "(tenant_id) DO UPDATE SET records = excluded.records"
   )
-  const runs = runsOf(written.usage)
-  for (const { columns, keyOf, table } of rollups) {
-    yield* insert(table, [...columns, ...sumColumns], summed(runs, keyOf), sumConflict(table, columns))
+  const groups = [...groupsOf(written.usage)]
+  for (const { columns, keysOf, table } of rollups) {
+    yield* insert(table, [...columns, ...sumColumns], summed(groups, keysOf), sumConflict(table, columns))
   }
+}
+
+type NumberOf = (dimensions: Dimensions) => number
+
+/** Sees to it that all dimensions of what was written are kept, and answers under which numbers. */
+function* numbered(written: Books.Draft, memory: Memory): Asking<NumberOf> {
+  const numbers = memory.dimensions
+  const missing = new Set<Dimensions>()
+  for (const { dimensions } of written.reserved.values()) if (!numbers.has(dimensions)) missing.add(dimensions)
+  for (const { dimensions } of written.usage) if (!numbers.has(dimensions)) missing.add(dimensions)
+  if (missing.size > 0) {
+    const all = [...missing]
+    const rows = all.map(dimensionsRow)
+    yield* insert("tollgate_usage_dimensions", dimensionColumns, rows, "DO NOTHING")
+    for (const { number, place } of yield* query(selectNumbers, [JSON.stringify(rows)])) {
+      numbers.set(all[place]!, number)
+    }
+  }
+  return (dimensions) => numbers.get(dimensions)!
 }
 
 /** The first and last of the rows that fall into each (key, bucket), in the order of the rows. */
@@ -301,23 +333,23 @@ const buckets = <Row>(last: number, rows: ReadonlyArray<Row>, keyOf: (row: Row) 
 const rollups: ReadonlyArray<{
   readonly table: string
   readonly columns: ReadonlyArray<string>
-  readonly keyOf: (record: UsageRecord) => ReadonlyArray<ReadonlyArray<string | number>>
+  readonly keysOf: (dimensions: Dimensions, at: number) => ReadonlyArray<ReadonlyArray<string | number>>
 }> = [
   {
     table: "tollgate_usage_by_tenant",
     columns: ["tenant_id", "start", "application_id", "usage_type", "provider"],
-    keyOf: (r) => [[r.tenant_id, startOf(r.at, day), r.application_id ?? "", r.usage_type, r.provider]]
+    keysOf: (d, at) => [[d.tenant_id, startOf(at, day), d.application_id ?? "", d.usage_type, d.provider]]
   },
   {
     table: "tollgate_usage_by_caller",
     columns: ["tenant_id", "account_id", "grain", "start", "model", "endpoint"],
-    keyOf: (r) =>
-      [day, hour].map((grain) => [r.tenant_id, r.account_id, grain, startOf(r.at, grain), r.model, r.endpoint])
+    keysOf: (d, at) =>
+      [day, hour].map((grain) => [d.tenant_id, d.account_id, grain, startOf(at, grain), d.model, d.endpoint])
   },
   {
     table: "tollgate_usage_by_payer",
     columns: ["billing_account_id", "start", "account_id", "billing_source_kind"],
-    keyOf: (r) => [[r.billing_account_id, startOf(r.at, day), r.account_id, r.billing_source_kind]]
+    keysOf: (d, at) => [[d.billing_account_id, startOf(at, day), d.account_id, d.billing_source_kind]]
   }
 ]
 
@@ -348,35 +380,26 @@ interface Sums {
   latency_ms: number
 }
 
-/** Records of one kind that follow one another, by the first of them: they count into the same sums. */
-interface Run {
-  readonly first: UsageRecord
+/** The records of one batch that count into the same sums. They were all booked at one instant. */
+interface Group {
+  readonly dimensions: Dimensions
+  readonly at: number
   readonly sums: Sums
 }
 
-/** Where one caller is busy, most records follow one of their own kind, which is told at a glance: keys are made once a run. */
-const runsOf = (records: ReadonlyArray<UsageRecord>): ReadonlyArray<Run> => {
-  const runs: Array<Run> = []
-  let last: Run | undefined
-  for (const r of records) {
-    const first = last?.first
-    if (
-      first?.tenant_id !== r.tenant_id ||
-      first.account_id !== r.account_id ||
-      first.application_id !== r.application_id ||
-      first.usage_type !== r.usage_type ||
-      first.endpoint !== r.endpoint ||
-      first.model !== r.model ||
-      first.provider !== r.provider ||
-      first.billing_account_id !== r.billing_account_id ||
-      first.billing_source_kind !== r.billing_source_kind ||
-      first.at !== r.at
-    ) {
-      runs.push((last = { first: r, sums: noSums() }))
+const groupsOf = (records: ReadonlyArray<UsageRecord>): Iterable<Group> => {
+  const groups = new Map<Dimensions, Group>()
+  let last: Group | undefined
+  for (const record of records) {
+    const { at, dimensions } = record
+    // Where one caller is busy, most records follow one of their own kind.
+    if (last?.dimensions !== dimensions) {
+      last = groups.get(dimensions)
+      if (last === undefined) groups.set(dimensions, (last = { dimensions, at, sums: noSums() }))
     }
-    add(last!.sums, 1, r.success ? 1 : 0, r)
+    add(last.sums, 1, record.success ? 1 : 0, record)
   }
-  return runs
+  return groups.values()
 }
 
 const noSums = (): Sums => ({
@@ -406,12 +429,12 @@ const add = (
 
 /** One row for each key, so that a busy key is written once a batch. */
 const summed = (
-  runs: ReadonlyArray<Run>,
-  keyOf: (record: UsageRecord) => ReadonlyArray<ReadonlyArray<string | number>>
+  groups: ReadonlyArray<Group>,
+  keysOf: (typeof rollups)[number]["keysOf"]
 ): ReadonlyArray<ReadonlyArray<unknown>> => {
   const rows = new Map<string, { readonly key: ReadonlyArray<string | number>; readonly sums: Sums }>()
-  for (const { first, sums } of runs) {
-    for (const key of keyOf(first)) {
+  for (const { at, dimensions, sums } of groups) {
+    for (const key of keysOf(dimensions, at)) {
       const name = key.join("\n")
       let row = rows.get(name)
       if (row === undefined) rows.set(name, (row = { key, sums: noSums() }))
@@ -478,61 +501,68 @@ const accountRow = (a: Account): ReadonlyArray<unknown> => [
   a.entries
 ]
 
-const reservationColumns = ["id", "billing_account_id", "amount", "at", "run", "source", "facts"] as const
+const reservationColumns = ["id", "dimensions", "amount", "at", "run"] as const
 
-const selectReservations = `SELECT id, CAST(amount AS TEXT) AS amount, at, run, source, facts
-  FROM tollgate_ledger_reservations WHERE id IN (SELECT value FROM json_each(?))`
+const reservationRow = (r: Reservation, numberOf: NumberOf): ReadonlyArray<unknown> => [
+  r.id,
+  numberOf(r.dimensions),
+  r.amount,
+  r.at,
+  r.run
+]
 
-const reservationOf = (row: {
+const dimensionColumns = [
+  "account_id",
+  "tenant_id",
+  "application_id",
+  "usage_type",
+  "endpoint",
+  "model",
+  "provider",
+  "price",
+  "billing_account_id",
+  "billing_source_tenant_id",
+  "billing_source_kind",
+  "billing_source_why"
+] as const
+
+/** What is absent is an empty text, since rows are told apart by all of their columns. */
+const dimensionsRow = (d: Dimensions): ReadonlyArray<string> => dimensionColumns.map((column) => d[column] ?? "")
+
+/** The numbers of dimensions, by their `place` in a JSON array of rows. */
+const selectNumbers = `SELECT j.key AS place, d.number FROM json_each(?) j JOIN tollgate_usage_dimensions d
+  ON ${dimensionColumns.map((column, i) => `d.${column} = j.value ->> ${i}`).join(" AND ")}`
+
+const selectReservations = `SELECT r.id, CAST(r.amount AS TEXT) AS amount, r.at, r.run, d.*
+  FROM tollgate_ledger_reservations r JOIN tollgate_usage_dimensions d ON d.number = r.dimensions
+  WHERE r.id IN (SELECT value FROM json_each(?))`
+
+interface DimensionsRow extends Dimensions {
+  readonly number: number
+  readonly billing_source_why: Why
+}
+
+interface ReservationRow extends DimensionsRow {
   readonly id: string
   readonly amount: string
   readonly at: number
   readonly run: string
-  readonly source: string
-  readonly facts: string
-}): Reservation => ({
-  ...row,
-  amount: BigInt(row.amount),
-  source: sources.read(row.source),
-  facts: facts.read(row.facts)
-})
-
-/**
- * Objects as the text that a row holds. The same few are written and read for every call of an application, so both are
- * remembered, what is read up to a bound; they are never changed.
- */
-const remembered = <A extends object>() => {
-  const known = new Map<string, A>()
-  const texts = new WeakMap<A, string>()
-  return {
-    text: (value: A): string => {
-      let text = texts.get(value)
-      if (text === undefined) texts.set(value, (text = JSON.stringify(value)))
-      return text
-    },
-    read: (text: string): A => {
-      let value = known.get(text)
-      if (value === undefined) {
-        if (known.size >= 4_096) known.clear()
-        known.set(text, (value = JSON.parse(text) as A))
-      }
-      return value
-    }
-  }
 }
 
-const sources = remembered<Source>()
-const facts = remembered<CallFacts>()
-
-const reservationRow = (r: Reservation): ReadonlyArray<unknown> => [
-  r.id,
-  r.source.billing_account_id,
-  r.amount,
-  r.at,
-  r.run,
-  sources.text(r.source),
-  facts.text(r.facts)
-]
+const dimensionsOf = (row: DimensionsRow): Dimensions => ({
+  account_id: row.account_id,
+  tenant_id: row.tenant_id,
+  application_id: row.application_id === "" ? null : row.application_id,
+  usage_type: row.usage_type,
+  endpoint: row.endpoint,
+  model: row.model,
+  provider: row.provider,
+  price: row.price === "" ? undefined : row.price,
+  billing_account_id: row.billing_account_id,
+  billing_source_tenant_id: row.billing_source_tenant_id,
+  billing_source_kind: row.billing_source_kind,
+  billing_source_why: row.billing_source_why
+})
 
 const selectCounters =
   "SELECT tenant_id, records FROM tollgate_usage_counters WHERE tenant_id IN (SELECT value FROM json_each(?))"
@@ -575,12 +605,7 @@ const usageColumns = [
   "tenant_id",
   "number",
   "at",
-  "account_id",
-  "application_id",
-  "usage_type",
-  "endpoint",
-  "model",
-  "provider",
+  "dimensions",
   "prompt_tokens",
   "completion_tokens",
   "units",
@@ -590,26 +615,16 @@ const usageColumns = [
   "usage_source",
   "latency_ms",
   "success",
-  "error_type",
-  "billing_account_id",
-  "billing_source_tenant_id",
-  "billing_source_kind",
-  "billing_source_why",
-  "price"
+  "error_type"
 ] as const
 
-const usageRow = (seq: number, r: UsageRecord): ReadonlyArray<unknown> => [
+const usageRow = (seq: number, r: UsageRecord, numberOf: NumberOf): ReadonlyArray<unknown> => [
   seq,
   r.id,
-  r.tenant_id,
+  r.dimensions.tenant_id,
   r.number,
   r.at,
-  r.account_id,
-  r.application_id,
-  r.usage_type,
-  r.endpoint,
-  r.model,
-  r.provider,
+  numberOf(r.dimensions),
   r.prompt_tokens,
   r.completion_tokens,
   r.units,
@@ -619,10 +634,5 @@ const usageRow = (seq: number, r: UsageRecord): ReadonlyArray<unknown> => [
   r.usage_source,
   r.latency_ms,
   r.success ? 1 : 0,
-  r.error_type,
-  r.billing_account_id,
-  r.billing_source_tenant_id,
-  r.billing_source_kind,
-  r.billing_source_why,
-  r.price ?? null
+  r.error_type
 ]

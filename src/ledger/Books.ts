@@ -10,7 +10,9 @@ import type { Nano } from "../kernel/Money.ts"
 import { availableOf, balanceOf, giftableSources } from "./Transaction.ts"
 import type {
   Account,
+  CallFacts,
   CreditSource,
+  Dimensions,
   Entry,
   Outcome,
   Posting,
@@ -193,7 +195,7 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
     }
     const amount = free < most ? free : most
     draft.accounts.set(account.id, { ...account, reserved: account.reserved + amount })
-    draft.reserved.set(call, { id: call, source, amount, at: draft.books.at, run, facts })
+    draft.reserved.set(call, { id: call, dimensions: dimensionsOf(facts, source), amount, at: draft.books.at, run })
     return Either.right({ _tag: "Reserved", source, amount })
   }
   return Either.left({ _tag: "InsufficientCredits", available })
@@ -202,9 +204,11 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
 const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Result, Refusal> => {
   const reservation = draft.reservation(call)
   if (reservation === undefined) return Either.right({ _tag: "AlreadySettled" })
-  const { amount, facts, source } = reservation
-  const account = draft.account(source.billing_account_id)
-  if (account === undefined) return Either.left({ _tag: "AccountMissing", account: source.billing_account_id })
+  const { amount } = reservation
+  const dimensions = servedBy(reservation.dimensions, outcome.provider)
+  const payer = dimensions.billing_account_id
+  const account = draft.account(payer)
+  if (account === undefined) return Either.left({ _tag: "AccountMissing", account: payer })
 
   // A cost past what the books can hold would not fit its column, and the call would never end.
   const cost = outcome.cost < 0n ? 0n : outcome.cost < amountMax ? outcome.cost : amountMax
@@ -219,21 +223,15 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
     giftable: account.giftable - (collected - fromGranted)
   }
   const usage_id = usageOf(call)
-  if (collected > 0n) draft.enter(after, "debit", collected, null, usage_id, describe(facts))
+  if (collected > 0n) draft.enter(after, "debit", collected, null, usage_id, describe(dimensions))
   else draft.accounts.set(after.id, after)
   draft.release(call)
   // Written out, not spread: this is made once for every call there is, and a literal is made at once.
   draft.record({
     id: usage_id,
-    number: draft.recordsOf(facts.tenant_id) + 1,
+    number: draft.recordsOf(dimensions.tenant_id) + 1,
     at: draft.books.at,
-    account_id: facts.account_id,
-    tenant_id: facts.tenant_id,
-    application_id: facts.application_id,
-    usage_type: facts.usage_type,
-    endpoint: facts.endpoint,
-    model: facts.model,
-    provider: outcome.provider ?? facts.provider,
+    dimensions,
     prompt_tokens: outcome.prompt_tokens,
     completion_tokens: outcome.completion_tokens,
     units: outcome.units,
@@ -243,18 +241,44 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
     usage_source: outcome.usage_source,
     latency_ms: outcome.latency_ms,
     success: outcome.success,
-    error_type: outcome.error_type,
-    billing_account_id: source.billing_account_id,
-    billing_source_tenant_id: source.tenant_id,
-    billing_source_kind: source.kind,
-    billing_source_why: source.why,
-    price: facts.price
+    error_type: outcome.error_type
   })
   return Either.right({ _tag: "Settled", usage_id, collected, balance: balanceOf(after) })
 }
 
-const describe = ({ endpoint, model }: { readonly endpoint: string; readonly model: string }): string =>
-  `${endpoint} ${model}`
+const describe = ({ endpoint, model }: Dimensions): string => `${endpoint} ${model}`
+
+const shared = new WeakMap<CallFacts, WeakMap<Source, Dimensions>>()
+
+/** The same object for the same facts and payer. */
+const dimensionsOf = (facts: CallFacts, source: Source): Dimensions => {
+  let bySource = shared.get(facts)
+  if (bySource === undefined) shared.set(facts, (bySource = new WeakMap()))
+  let dimensions = bySource.get(source)
+  if (dimensions === undefined) {
+    dimensions = {
+      ...facts,
+      billing_account_id: source.billing_account_id,
+      billing_source_tenant_id: source.tenant_id,
+      billing_source_kind: source.kind,
+      billing_source_why: source.why
+    }
+    bySource.set(source, dimensions)
+  }
+  return dimensions
+}
+
+const elsewhere = new WeakMap<Dimensions, Map<string, Dimensions>>()
+
+/** The same, where another provider served the call than the one expected. */
+const servedBy = (dimensions: Dimensions, provider: string | null | undefined): Dimensions => {
+  if (provider === null || provider === undefined || provider === dimensions.provider) return dimensions
+  let byProvider = elsewhere.get(dimensions)
+  if (byProvider === undefined) elsewhere.set(dimensions, (byProvider = new Map()))
+  let served = byProvider.get(provider)
+  if (served === undefined) byProvider.set(provider, (served = { ...dimensions, provider }))
+  return served
+}
 
 /** What changes, laid over the books, or over another draft that it may be adopted into. */
 export class Draft {
@@ -299,7 +323,7 @@ export class Draft {
   }
 
   record(record: UsageRecord): void {
-    this.records.set(record.tenant_id, record.number)
+    this.records.set(record.dimensions.tenant_id, record.number)
     this.usage.push(record)
   }
 

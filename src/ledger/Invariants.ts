@@ -67,6 +67,25 @@ const granted = "('purchase', 'registration_bonus', 'signup_grant', 'admin')"
 const paidOut = "('transfer_release', 'transfer_return')"
 const fromSandbox = `(source IN ${paidOut} AND substr(reference_id, 1, ${sandboxReference.length}) = '${sandboxReference}')`
 
+/** The rows of a table that points to dimensions, each with them; `caller` is null where it points nowhere. */
+const described = (table: string) => `(SELECT t.*, d.tenant_id AS caller, ${[
+  "account_id",
+  "application_id",
+  "usage_type",
+  "endpoint",
+  "model",
+  "provider",
+  "billing_account_id",
+  "billing_source_tenant_id",
+  "billing_source_kind"
+]
+  .map((column) => `COALESCE(d.${column}, 'nobody knows') AS ${column}`)
+  .join(", ")}
+  FROM ${table} t LEFT JOIN tollgate_usage_dimensions d ON d.number = t.dimensions)`
+
+const reservations = described("tollgate_ledger_reservations")
+const records = described("tollgate_usage_records")
+
 // ---- accounts -------------------------------------------------------------------------------------------------------------
 
 /** Each entry beside the one before it in its account. */
@@ -119,7 +138,7 @@ const accounts: ReadonlyArray<Check> = [
     query: `SELECT id, ${text("COALESCE(made_figure, 0)")} AS expected, ${text("COALESCE(kept_figure, 'no account')")} AS found
       FROM (${beside(
         "SELECT id, reserved AS figure FROM tollgate_ledger_accounts",
-        "SELECT billing_account_id AS id, SUM(amount) AS figure FROM tollgate_ledger_reservations GROUP BY billing_account_id",
+        `SELECT billing_account_id AS id, SUM(amount) AS figure FROM ${reservations} GROUP BY billing_account_id`,
         ["id"],
         ["figure"]
       )}) WHERE kept_figure IS NOT COALESCE(made_figure, 0)`,
@@ -306,6 +325,13 @@ const usage: ReadonlyArray<Check> = [
     sentence: ({ found, id }) => `call ${id} is settled, but still open: it has ${found}`
   },
   {
+    name: "a call says what it was",
+    query: `SELECT id, tenant_id AS expected, COALESCE('those of ' || caller, 'none') AS found FROM ${records}
+        WHERE caller IS NOT tenant_id
+      UNION ALL SELECT id, 'any' AS expected, 'none' AS found FROM ${reservations} WHERE caller IS NULL`,
+    sentence: ({ expected, found, id }) => `${id} should have dimensions of ${expected}, but has ${found}`
+  },
+  {
     name: "a cost has one debit",
     query: `WITH debits AS MATERIALIZED (
         SELECT reference_id, COUNT(*) AS count, SUM(amount) AS amount, MIN(billing_account_id) AS account
@@ -314,7 +340,7 @@ const usage: ReadonlyArray<Check> = [
       SELECT u.id AS id, CASE u.cost WHEN 0 THEN 'no debit' ELSE printf('1 debit of %d on %s', u.cost, u.billing_account_id) END
           AS expected,
         CASE WHEN d.count IS NULL THEN 'no debit' ELSE printf('%d debits of %d on %s', d.count, d.amount, d.account) END AS found
-      FROM tollgate_usage_records u LEFT JOIN debits d ON d.reference_id = u.id
+      FROM ${records} u LEFT JOIN debits d ON d.reference_id = u.id
       WHERE CASE WHEN u.cost = 0 THEN d.count IS NOT NULL
         ELSE d.count IS NOT 1 OR d.amount <> u.cost OR d.account <> u.billing_account_id END`,
     sentence: ({ expected, found, id }) => `usage record ${id} calls for ${expected} (nano-USD), but there is ${found}`
@@ -329,7 +355,7 @@ const usage: ReadonlyArray<Check> = [
   {
     name: "the payer is an account of its tenant",
     query: `SELECT u.id AS id, COALESCE(a.tenant_id, 'an account') AS expected, u.billing_source_tenant_id AS found
-      FROM tollgate_usage_records u LEFT JOIN tollgate_ledger_accounts a ON a.id = u.billing_account_id
+      FROM ${records} u LEFT JOIN tollgate_ledger_accounts a ON a.id = u.billing_account_id
       WHERE a.tenant_id IS NOT u.billing_source_tenant_id`,
     sentence: ({ expected, found, id }) =>
       `usage record ${id} was paid by tenant ${found}, but its account says ${expected}`
@@ -367,26 +393,22 @@ const usage: ReadonlyArray<Check> = [
     sentence: ({ expected, found, id }) =>
       `tollgate_usage_buckets says ${found} for ${id}, but the records there are ${expected}`
   },
-  rollup("tollgate_usage_by_tenant", "tollgate_usage_records r", {
+  rollup("tollgate_usage_by_tenant", `${records} r`, {
     tenant_id: "r.tenant_id",
     start: `r.at - r.at % ${day}`,
-    application_id: "COALESCE(r.application_id, '')",
+    application_id: "r.application_id",
     usage_type: "r.usage_type",
     provider: "r.provider"
   }),
-  rollup(
-    "tollgate_usage_by_caller",
-    `tollgate_usage_records r CROSS JOIN (SELECT ${day} AS grain UNION ALL SELECT ${hour}) g`,
-    {
-      tenant_id: "r.tenant_id",
-      account_id: "r.account_id",
-      grain: "g.grain",
-      start: "r.at - r.at % g.grain",
-      model: "r.model",
-      endpoint: "r.endpoint"
-    }
-  ),
-  rollup("tollgate_usage_by_payer", "tollgate_usage_records r", {
+  rollup("tollgate_usage_by_caller", `${records} r CROSS JOIN (SELECT ${day} AS grain UNION ALL SELECT ${hour}) g`, {
+    tenant_id: "r.tenant_id",
+    account_id: "r.account_id",
+    grain: "g.grain",
+    start: "r.at - r.at % g.grain",
+    model: "r.model",
+    endpoint: "r.endpoint"
+  }),
+  rollup("tollgate_usage_by_payer", `${records} r`, {
     billing_account_id: "r.billing_account_id",
     start: `r.at - r.at % ${day}`,
     account_id: "r.account_id",

@@ -72,16 +72,27 @@ export interface Source {
   readonly why: Why
 }
 
+/**
+ * What many calls have in common: what is known of them, and who pays. Calls that are alike share one object, and the database keeps
+ * it once.
+ */
+export interface Dimensions extends CallFacts {
+  readonly billing_account_id: string
+  readonly billing_source_tenant_id: string
+  readonly billing_source_kind: "own" | "team"
+  /** Why the payer stood where it did in the order of charging. */
+  readonly billing_source_why: Why
+}
+
 /** Credit set aside for one call: the most that it may cost. `id` is the call's. */
 export interface Reservation {
   readonly id: string
-  readonly source: Source
+  readonly dimensions: Dimensions
   readonly amount: Nano
   /** When the call was admitted. */
   readonly at: number
   /** The run of the process that admitted it; a later run releases what an earlier one left. */
   readonly run: string
-  readonly facts: CallFacts
 }
 
 /** Where the numbers of a charge come from: the provider's own count, ours of what came, a guess of it, or nowhere. */
@@ -236,17 +247,14 @@ export interface Entry {
 }
 
 /** The record that every admitted call leaves once. */
-export interface UsageRecord extends CallFacts, Omit<CallOutcome, "provider"> {
+export interface UsageRecord extends Omit<CallOutcome, "provider"> {
   readonly id: string
-  /** Its place among the records of `tenant_id`, from 1. */
+  /** Its place among the records of the tenant that called, from 1. */
   readonly number: number
   readonly at: number
+  /** Their `provider` is the one that served the call. */
+  readonly dimensions: Dimensions
   /** What the balance could not pay of the cost; `cost` is what it did. */
   readonly uncollected: Nano
   readonly reserved: Nano
-  readonly billing_account_id: string
-  readonly billing_source_tenant_id: string
-  readonly billing_source_kind: "own" | "team"
-  /** Why the payer stood where it did in the order of charging. */
-  readonly billing_source_why: Why
 }

@@ -18,6 +18,7 @@ import idempotency from "./migrations/0008_idempotency.ts"
 import media from "./migrations/0009_media.ts"
 import payments from "./migrations/0010_payments.ts"
 import clients from "./migrations/0011_clients.ts"
+import dimensions from "./migrations/0012_dimensions.ts"
 
 /** Append only: a database that has applied one never looks at it again. The table is ours, so a host's migrations stay its own. */
 export const migrations = {
@@ -31,7 +32,8 @@ export const migrations = {
   "0008_idempotency": idempotency,
   "0009_media": media,
   "0010_payments": payments,
-  "0011_clients": clients
+  "0011_clients": clients,
+  "0012_dimensions": dimensions
 }
 
 const table = "tollgate_migrations"

@@ -9,6 +9,7 @@ import type { Why } from "../ledger/Transaction.ts"
 import { because } from "./Explanation.ts"
 import type { Explanation } from "./Explanation.ts"
 import { priced, PriceVersions } from "../prices/PriceVersions.ts"
+import { withDimensions } from "./Numbers.ts"
 import { UsageNotFound } from "./Problems.ts"
 
 interface Contract {
@@ -49,11 +50,12 @@ const make = Effect.gen(function* () {
 
   const of = Effect.fn("Explanations.of")(function* (caller: CallerFacts, usage_id: string) {
     const [row] = yield* Effect.orDie(
-      sql<Row>`SELECT id, at, tenant_id, endpoint, model, provider, success, error_type, usage_source, prompt_tokens,
-          completion_tokens, units, CAST(cost AS TEXT) AS cost, CAST(uncollected AS TEXT) AS uncollected,
-          CAST(reserved AS TEXT) AS reserved, billing_account_id, billing_source_tenant_id, billing_source_kind,
-          billing_source_why, price
-        FROM tollgate_usage_records WHERE id = ${usage_id}`
+      sql<Row>`SELECT r.id, r.at, r.tenant_id, d.endpoint, d.model, d.provider, r.success, r.error_type, r.usage_source,
+          r.prompt_tokens, r.completion_tokens, r.units, CAST(r.cost AS TEXT) AS cost,
+          CAST(r.uncollected AS TEXT) AS uncollected, CAST(r.reserved AS TEXT) AS reserved, d.billing_account_id,
+          d.billing_source_tenant_id, d.billing_source_kind, NULLIF(d.billing_source_why, '') AS billing_source_why,
+          NULLIF(d.price, '') AS price
+        FROM tollgate_usage_records r ${sql.literal(withDimensions)} WHERE r.id = ${usage_id}`
     )
     if (
       row === undefined ||

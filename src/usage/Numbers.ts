@@ -36,11 +36,20 @@ const breathe = Effect.async<void>((resume) => {
   setImmediate(() => resume(Effect.void))
 })
 
+/** Joins its dimensions, `d`, to a record `r`. */
+export const withDimensions = "JOIN tollgate_usage_dimensions d ON d.number = r.dimensions"
+
 export const make = (sql: SqlClient) => {
-  /** `tollgate_usage_records r`, those of the range: through the buckets, since the index begins with them. */
-  const among = (tenant: string, { from, to }: Range): Fragment => sql`tollgate_usage_buckets b
+  const found = (tenant: string, { from, to }: Range, beside: string): Fragment => sql`tollgate_usage_buckets b
     CROSS JOIN tollgate_usage_records r ON ${inBucket} AND r.tenant_id = b.tenant_id AND r.number >= ${from} AND r.number < ${to}
+    ${sql.literal(beside)}
     WHERE b.tenant_id = ${tenant} AND b.first_number < ${to} AND b.last_number >= ${from}`
+
+  /** `tollgate_usage_records r`, those of the range: through the buckets, since the index begins with them. */
+  const among = (tenant: string, range: Range): Fragment => found(tenant, range, "")
+
+  /** The same, each with its `tollgate_usage_dimensions d`. */
+  const described = (tenant: string, range: Range): Fragment => found(tenant, range, `CROSS ${withDimensions}`)
 
   // The expression is the index's own, to the letter, and `+` takes the column's affinity from the bucket: without either,
   // SQLite scans the table instead.
@@ -84,5 +93,5 @@ export const make = (sql: SqlClient) => {
       ([row]) => row?.at
     )
 
-  return { among, range, latest }
+  return { among, described, range, latest }
 }

@@ -65,7 +65,7 @@ const make = Effect.gen(function* () {
     const to = newestFirst ? left.to - skipped : Math.min(left.to, from + per_page)
     if (from >= to) return { rows: [], more: false }
     const rows = yield* sql<RecordRow>`SELECT ${sql.literal(recordSelection)}
-      FROM ${numbers.among(tenant, { from, to })} ORDER BY r.number ${sql.literal(direction)}`
+      FROM ${numbers.described(tenant, { from, to })} ORDER BY r.number ${sql.literal(direction)}`
     return { rows, more: newestFirst ? from > left.from : to < left.to }
   })
 
@@ -97,7 +97,8 @@ const make = Effect.gen(function* () {
         })
       })
       const shown = best.slice(skipped, skipped + per_page)
-      const rows = yield* sql<RecordRow>`SELECT ${sql.literal(recordSelection)} FROM tollgate_usage_records r
+      const rows = yield* sql<RecordRow>`SELECT ${sql.literal(recordSelection)}
+        FROM tollgate_usage_records r ${sql.literal(Numbers.withDimensions)}
         WHERE r.seq IN (SELECT value FROM json_each(${JSON.stringify(shown.map(({ seq }) => seq))}))`
       const bySeq = new Map(rows.map((row) => [row.seq, row]))
       return {
@@ -156,10 +157,10 @@ const merge = (
 
 // ---- rows ---------------------------------------------------------------------------------------------------------------
 
-const recordSelection = `r.seq, r.number, r.id, r.at, r.account_id, r.tenant_id, r.usage_type, r.model, r.provider,
+const recordSelection = `r.seq, r.number, r.id, r.at, d.account_id, r.tenant_id, d.usage_type, d.model, d.provider,
   r.prompt_tokens, r.completion_tokens, r.units, CAST(r.cost AS TEXT) AS cost, CAST(r.uncollected AS TEXT) AS uncollected,
-  r.latency_ms, r.success, r.error_type, r.endpoint, r.billing_account_id, r.billing_source_tenant_id,
-  r.billing_source_kind, r.usage_source`
+  r.latency_ms, r.success, r.error_type, d.endpoint, d.billing_account_id, d.billing_source_tenant_id,
+  d.billing_source_kind, r.usage_source`
 
 interface RecordRow {
   readonly seq: number

@@ -89,9 +89,9 @@ const make = Effect.gen(function* () {
     const range = yield* numbers.range(tenant_id, { start, end })
     const pieces = yield* Numbers.inPieces(
       range,
-      (piece) => sql<SumRow>`SELECT r.model, r.endpoint, COUNT(*) AS requests, SUM(r.success) AS successes,
+      (piece) => sql<SumRow>`SELECT d.model, d.endpoint, COUNT(*) AS requests, SUM(r.success) AS successes,
           ${sql.literal(recordSums)}
-        FROM ${numbers.among(tenant_id, piece)} AND r.account_id = ${account_id} GROUP BY r.model, r.endpoint`
+        FROM ${numbers.described(tenant_id, piece)} AND d.account_id = ${account_id} GROUP BY d.model, d.endpoint`
     )
     return pieces.flat()
   })

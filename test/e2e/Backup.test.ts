@@ -1,7 +1,11 @@
 /** The drill: a copy while calls go on, a loss, the copy in its place; and what upgrades do to old, new and broken files. */
+import * as Migrator from "@effect/sql/Migrator"
+import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import Sqlite from "better-sqlite3"
+import { Effect } from "effect"
 import { existsSync, rmSync, writeFileSync } from "node:fs"
 import { afterAll, describe, expect, it } from "vitest"
+import { migrations } from "../../src/sql/Sql.ts"
 import { command, freshFolder, start } from "../support/Service.ts"
 
 const folders: Array<string> = []
@@ -78,41 +82,106 @@ describe("a backup", () => {
 })
 
 describe("an upgrade", () => {
-  /** As an earlier version left it: without the last migrations. */
+  /** As an earlier version left it: without the last migration. */
   const older = async () => {
     const DATA_DIR = folder()
-    expect((await command(["migrate"], { DATA_DIR })).code).toBe(0)
-    const db = new Sqlite(`${DATA_DIR}/tollgate.db`)
-    db.exec(`DROP TABLE tollgate_contact_messages; DROP TABLE tollgate_auth_clients; DROP TABLE tollgate_auth_codes;
-      DROP TABLE tollgate_auth_client_tokens; DROP INDEX tollgate_auth_refresh_tokens_age;
-      DELETE FROM tollgate_migrations WHERE migration_id = 11`)
-    return { DATA_DIR, db }
+    const file = `${DATA_DIR}/tollgate.db`
+    const { "0012_dimensions": _, ...earlier } = migrations
+    await Effect.runPromise(
+      Migrator.make({})({ loader: Migrator.fromRecord(earlier), table: "tollgate_migrations" }).pipe(
+        Effect.provide(SqliteClient.layer({ filename: file }))
+      )
+    )
+    return { DATA_DIR, db: new Sqlite(file) }
   }
 
   it("puts a snapshot beside the file first", async () => {
     const { DATA_DIR, db } = await older()
     db.close()
     const done = await command(["migrate"], { DATA_DIR })
-    expect([done.code, done.stdout]).toEqual([0, expect.stringContaining("0011_clients")])
-    const snapshot = new Sqlite(`${DATA_DIR}/tollgate.db.before-0011`, { readonly: true })
-    const tables = snapshot.prepare("SELECT name FROM sqlite_master WHERE name = 'tollgate_auth_clients'").all()
+    expect([done.code, done.stdout]).toEqual([0, expect.stringContaining("0012_dimensions")])
+    const snapshot = new Sqlite(`${DATA_DIR}/tollgate.db.before-0012`, { readonly: true })
+    const tables = snapshot.prepare("SELECT name FROM sqlite_master WHERE name = 'tollgate_usage_dimensions'").all()
     snapshot.close()
     expect(tables).toEqual([])
     expect((await command(["migrate"], { DATA_DIR })).stdout).toContain("up to date")
   })
 
+  it("keeps every call that was made, and every one that is open", async () => {
+    const { DATA_DIR, db } = await older()
+    const at = Date.parse("2026-03-01T10:00:00Z")
+    const [day, hour] = [at - (at % 86_400_000), at - (at % 3_600_000)]
+    const facts = JSON.stringify({
+      account_id: "acc_ada",
+      tenant_id: "ten_ada",
+      application_id: null,
+      usage_type: "inference",
+      endpoint: "chat/completions",
+      model: "small",
+      provider: "p"
+    })
+    const source = JSON.stringify({
+      billing_account_id: "bil_ada",
+      tenant_id: "ten_ada",
+      kind: "own",
+      why: "fall_through"
+    })
+    db.exec(`INSERT INTO tollgate_ledger_accounts VALUES ('bil_ada', 'ten_ada', 'active', 0, 93, 0, 30, 0, 3);
+      INSERT INTO tollgate_ledger_reservations VALUES ('call_3', 'bil_ada', 30, ${at}, 'held', '${source}', '${facts}');
+      INSERT INTO tollgate_ledger_entries VALUES (1, 'bil_ada', 1, 'credit', 100, 100, 0, 'admin', 'x', 'x', ${at}),
+        (2, 'bil_ada', 2, 'debit', 5, 95, 0, NULL, 'use_1', 'x', ${at}), (3, 'bil_ada', 3, 'debit', 2, 93, 0, NULL, 'use_2', 'x', ${at});
+      INSERT INTO tollgate_ledger_buckets VALUES ('bil_ada', 0, 1, 3);
+      INSERT INTO tollgate_usage_records VALUES
+        (1, 'use_1', 'ten_ada', 1, ${at}, 'acc_ada', 'app_1', 'inference', 'chat/completions', 'small', 'p', 3, 4, 7, 5, 0, 9,
+          'provider', 20, 1, NULL, 'bil_ada', 'ten_ada', 'own', 'own', 'v1'),
+        (2, 'use_2', 'ten_ada', 2, ${at}, 'acc_ada', NULL, 'inference', 'chat/completions', 'small', 'p', 1, 1, 2, 2, 0, 9,
+          'counted', 30, 0, 'broken', 'bil_ada', 'ten_ada', 'own', NULL, NULL);
+      INSERT INTO tollgate_usage_buckets VALUES ('ten_ada', 0, 1, 2, ${at}, ${at});
+      INSERT INTO tollgate_usage_counters VALUES ('ten_ada', 2);
+      INSERT INTO tollgate_usage_by_tenant VALUES ('ten_ada', ${day}, 'app_1', 'inference', 'p', 1, 1, 3, 4, 7, 5, 20),
+        ('ten_ada', ${day}, '', 'inference', 'p', 1, 0, 1, 1, 2, 2, 30);
+      INSERT INTO tollgate_usage_by_caller VALUES
+        ('ten_ada', 'acc_ada', 86400000, ${day}, 'small', 'chat/completions', 2, 1, 4, 5, 9, 7, 50),
+        ('ten_ada', 'acc_ada', 3600000, ${hour}, 'small', 'chat/completions', 2, 1, 4, 5, 9, 7, 50);
+      INSERT INTO tollgate_usage_by_payer VALUES ('bil_ada', ${day}, 'acc_ada', 'own', 2, 1, 4, 5, 9, 7, 50)`)
+    db.close()
+    expect((await command(["migrate"], { DATA_DIR })).code).toBe(0)
+    expect((await command(["verify"], { DATA_DIR })).stdout).toContain("every invariant of the books holds")
+    const after = new Sqlite(`${DATA_DIR}/tollgate.db`, { readonly: true })
+    const described = "application_id, price, billing_source_why"
+    const of = (table: string) =>
+      after
+        .prepare(
+          `SELECT id, ${described} FROM ${table} t JOIN tollgate_usage_dimensions d ON d.number = t.dimensions ORDER BY id`
+        )
+        .raw()
+        .all()
+    expect(of("tollgate_usage_records")).toEqual([
+      ["use_1", "app_1", "v1", "own"],
+      ["use_2", "", "", ""]
+    ])
+    expect(of("tollgate_ledger_reservations")).toEqual([["call_3", "", "", "fall_through"]])
+    expect(
+      after.prepare("SELECT prompt_tokens, cost, success, error_type FROM tollgate_usage_records").raw().all()
+    ).toEqual([
+      [3, 5, 1, null],
+      [1, 2, 0, "broken"]
+    ])
+    after.close()
+  })
+
   it("that fails leaves the file as it was, and the start refused with the reason", async () => {
     const { DATA_DIR, db } = await older()
-    // In the way of the last statement of the migration.
-    db.exec("CREATE TABLE tollgate_contact_messages (x)")
+    // In the way of the last statements of the migration.
+    db.exec("CREATE TABLE tollgate_usage_records_next (x)")
     db.close()
     const failed = await command(["serve"], { DATA_DIR, PORT: "0" })
     expect(failed.code).toBe(1)
     expect(failed.stderr).toContain("could not be brought up to date, and is as it was")
-    expect(failed.stderr).toContain("tollgate_contact_messages already exists")
+    expect(failed.stderr).toContain("tollgate_usage_records_next already exists")
     const after = new Sqlite(`${DATA_DIR}/tollgate.db`, { readonly: true })
-    expect(after.prepare("SELECT name FROM sqlite_master WHERE name = 'tollgate_auth_clients'").all()).toEqual([])
-    expect(after.prepare("SELECT max(migration_id) AS id FROM tollgate_migrations").get()).toEqual({ id: 10 })
+    expect(after.prepare("SELECT name FROM sqlite_master WHERE name = 'tollgate_usage_dimensions'").all()).toEqual([])
+    expect(after.prepare("SELECT max(migration_id) AS id FROM tollgate_migrations").get()).toEqual({ id: 11 })
     after.close()
   })
 
@@ -122,6 +191,6 @@ describe("an upgrade", () => {
     db.close()
     const refused = await command(["serve"], { DATA_DIR, PORT: "0" })
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("made by a newer version")])
-    expect(existsSync(`${DATA_DIR}/tollgate.db.before-0011`)).toBe(false)
+    expect(existsSync(`${DATA_DIR}/tollgate.db.before-0012`)).toBe(false)
   })
 })

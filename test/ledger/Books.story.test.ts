@@ -303,9 +303,9 @@ const recordTold = (r: UsageRecord): string =>
   endedTold({
     call: `call_${r.id.slice(4)}`,
     number: r.number,
-    caller: r.tenant_id,
-    purse: r.billing_account_id,
-    kind: r.billing_source_kind,
+    caller: r.dimensions.tenant_id,
+    purse: r.dimensions.billing_account_id,
+    kind: r.dimensions.billing_source_kind,
     cost: r.cost,
     uncollected: r.uncollected,
     amount: r.reserved,
@@ -338,7 +338,7 @@ const rules = async (): Promise<World> => {
       purses: [...accounts.values()].map(purseTold),
       moves: entries.map(entryTold),
       open: [...reservations.values()].map(
-        ({ amount, id, source }) => `${id}: ${amount} of ${source.billing_account_id}`
+        ({ amount, dimensions, id }) => `${id}: ${amount} of ${dimensions.billing_account_id}`
       ),
       ended: usage.map(recordTold)
     }),
@@ -407,14 +407,15 @@ const written =
            ${time("at")}) told FROM tollgate_ledger_entries ORDER BY seq`
         ),
         open: await told(
-          `SELECT printf('%s: %d of %s', id, amount, billing_account_id) told FROM tollgate_ledger_reservations`
+          `SELECT printf('%s: %d of %s', id, amount, billing_account_id) told
+           FROM tollgate_ledger_reservations r JOIN tollgate_usage_dimensions d ON d.number = r.dimensions ORDER BY id`
         ),
         ended: (
           await rows(
-            `SELECT *, CAST(cost AS TEXT) cost, CAST(uncollected AS TEXT) uncollected, CAST(reserved AS TEXT) reserved
-           FROM tollgate_usage_records ORDER BY seq`
+            `SELECT d.*, r.*, CAST(cost AS TEXT) cost, CAST(uncollected AS TEXT) uncollected, CAST(reserved AS TEXT) reserved
+           FROM tollgate_usage_records r JOIN tollgate_usage_dimensions d ON d.number = r.dimensions ORDER BY seq`
           )
-        ).map((row) => recordTold(row as unknown as UsageRecord))
+        ).map((row) => recordTold({ ...row, dimensions: row } as unknown as UsageRecord))
       }),
       sums: async () => {
         const sums = "requests, successes, CAST(cost AS TEXT) cost, prompt_tokens, completion_tokens, units, latency_ms"

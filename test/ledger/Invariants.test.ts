@@ -70,7 +70,7 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
   ["reserved is the sum of open reservations", "UPDATE tollgate_ledger_reservations SET amount = amount + 1"],
   [
     "reserved is the sum of open reservations",
-    "UPDATE tollgate_ledger_reservations SET billing_account_id = 'bil_nobody'"
+    "UPDATE tollgate_usage_dimensions SET billing_account_id = 'bil_nobody'"
   ],
   ["reserved is within the balance", "UPDATE tollgate_ledger_accounts SET reserved = giftable + granted + 1"],
   [
@@ -138,9 +138,12 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
     "a call is either open or recorded",
     "UPDATE tollgate_usage_records SET id = (SELECT replace(id, 'call_', 'use_') FROM tollgate_ledger_reservations) WHERE seq = 1"
   ],
+  ["a call says what it was", "UPDATE tollgate_usage_records SET dimensions = -1 WHERE seq = 1"],
+  ["a call says what it was", "UPDATE tollgate_usage_dimensions SET tenant_id = 'ten_x'"],
+  ["a call says what it was", "UPDATE tollgate_ledger_reservations SET dimensions = -1"],
   ["a cost has one debit", "UPDATE tollgate_usage_records SET cost = cost + 1 WHERE seq = 1"],
   ["a cost has one debit", "UPDATE tollgate_usage_records SET cost = 0 WHERE seq = 1"],
-  ["a cost has one debit", "UPDATE tollgate_usage_records SET billing_account_id = 'bil_other' WHERE seq = 1"],
+  ["a cost has one debit", "UPDATE tollgate_usage_dimensions SET billing_account_id = 'bil_other'"],
   [
     "a cost has one debit",
     "UPDATE tollgate_ledger_entries SET reference_id = (SELECT id FROM tollgate_usage_records WHERE seq = 1) WHERE type = 'debit'"
@@ -149,10 +152,7 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
     "a debit has one cost",
     "UPDATE tollgate_ledger_entries SET reference_id = 'use_none' WHERE type = 'debit' AND number = 3"
   ],
-  [
-    "the payer is an account of its tenant",
-    "UPDATE tollgate_usage_records SET billing_source_tenant_id = 'ten_x' WHERE seq = 1"
-  ],
+  ["the payer is an account of its tenant", "UPDATE tollgate_usage_dimensions SET billing_source_tenant_id = 'ten_x'"],
   ["records are numbered without a gap", "UPDATE tollgate_usage_records SET number = number + 100 WHERE seq = 2"],
   ["records are in the order of time", "UPDATE tollgate_usage_records SET at = at - 1 WHERE seq = 3"],
   ["tollgate_usage_counters counts records", "UPDATE tollgate_usage_counters SET records = records + 1"],

@@ -197,9 +197,11 @@ describe("Records", () => {
     Effect.gen(function* () {
       const sql = yield* SqlClient
       const count = 20_000
+      yield* sql`INSERT INTO tollgate_usage_dimensions
+        VALUES (7, ${ada}, ${acme}, '', 'tool', 'x', 'x', 'x', '', 'bil_acme', ${acme}, 'own', 'own')`
       yield* sql.unsafe(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
-        INSERT INTO tollgate_usage_records SELECT 60000 + i, 'use_' || i, '${acme}', i, i, '${ada}', NULL, 'tool', 'x', 'x', 'x', 0, 0, i,
-          i * 7919 % 4001, 0, 0, 'none', 0, 1, NULL, 'bil_acme', '${acme}', 'own', 'own', NULL FROM n`)
+        INSERT INTO tollgate_usage_records SELECT 60000 + i, 'use_' || i, '${acme}', i, i, 7, 0, 0, i,
+          i * 7919 % 4001, 0, 0, 'none', 0, 1, NULL FROM n`)
       yield* sql.unsafe(`INSERT INTO tollgate_usage_buckets SELECT tenant_id, seq >> 16, MIN(number), MAX(number), MIN(at), MAX(at)
         FROM tollgate_usage_records GROUP BY 1, 2`)
       yield* sql`INSERT INTO tollgate_usage_counters VALUES (${acme}, ${count})`

@@ -119,7 +119,7 @@ export const crowd = (left: number) =>
     const at = yield* Clock.currentTimeMillis
     yield* sql`INSERT INTO tollgate_usage_records
       SELECT (((COALESCE(MAX(seq), 0) + ${left} + 1) >> 16) + 1) * 65536 - 1 - ${left}, 'use_crowd' || COALESCE(MAX(seq), 0), 'ten_crowd', 1, ${at},
-        'acc_crowd', NULL, 'tool', 'x', 'x', 'x', 0, 0, 0, 0, 0, 0, 'none', 0, 1, NULL, 'bil_crowd', 'ten_crowd', 'own', 'own', NULL
+        0, 0, 0, 0, 0, 0, 0, 'none', 0, 1, NULL
       FROM tollgate_usage_records`
     yield* sql`INSERT INTO tollgate_ledger_entries
       SELECT (((COALESCE(MAX(seq), 0) + ${left} + 1) >> 16) + 1) * 65536 - 1 - ${left}, 'bil_crowd', 1, 'credit', 1, 1, 0, 'admin', 'x', 'x', ${at}
