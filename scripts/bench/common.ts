@@ -105,9 +105,12 @@ export const start = (
   return child
 }
 
+/** What `npm start` asks of node. */
+export const nodeOptions = ["--max-semi-space-size=32"]
+
 /** One of the benchmark's own files as a process. */
 export const startPart = (core: string | undefined, file: string, ...args: ReadonlyArray<string>): ChildProcess =>
-  start(core, ["--import", "tsx", join(root, "scripts", "bench", file), ...args])
+  start(core, [...nodeOptions, "--import", "tsx", join(root, "scripts", "bench", file), ...args])
 
 export const stop = async (child: ChildProcess, signal: NodeJS.Signals = "SIGTERM"): Promise<void> => {
   if (child.exitCode !== null || child.signalCode !== null) return

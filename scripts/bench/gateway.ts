@@ -6,7 +6,7 @@ import { existsSync } from "node:fs"
 import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { credit, freePort, model, root, sleep, start, stop } from "./common.ts"
+import { credit, freePort, model, nodeOptions, root, sleep, start, stop } from "./common.ts"
 import type { Cores, Target } from "./common.ts"
 
 /** Where the outside world is. */
@@ -86,7 +86,7 @@ export const startGateway = async (
     // This, and the room for what is young, as `npm start` sets it.
     MALLOC_ARENA_MAX: "2"
   }
-  const child = start(cores.served, ["--max-semi-space-size=32", ...main, "serve", "--config", file], {
+  const child = start(cores.served, [...nodeOptions, ...main, "serve", "--config", file], {
     env,
     ipc: false
   })

@@ -1,5 +1,6 @@
 // Charges a second at the ledger alone, without HTTP: raw loops of group commits on one side, our Ledger layer under 64 fibers on the
-// other. A charge is reserve, then settle. One side a process: `ledger least|same|ours <folder> <seconds>`.
+// other. A charge is reserve, then settle. One side a process: `ledger raw|same|ours <folder> <seconds>`.
+import "../../src/Engine.ts"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import Sqlite from "better-sqlite3"
 import { Context, Effect, Layer } from "effect"
@@ -54,8 +55,8 @@ const agree = (
   throw new Error(`WRONG CHARGE on the side "${side}": ${charges} charges, its books say ${JSON.stringify(books)}`)
 }
 
-/** The fewest rows that keep the promises: the floor's own tables. */
-const least = (directory: string, seconds: number): Charges => {
+/** The yardstick: the floor's books. */
+const raw = (directory: string, seconds: number): Charges => {
   const store = openStore(directory)
   store.open(account, credit * 1e9)
   const charges = loop(seconds, (first) => {
@@ -80,7 +81,7 @@ const least = (directory: string, seconds: number): Charges => {
       }
     })
   })
-  agree("least", charges.charges, store.look(account))
+  agree("raw", charges.charges, store.look(account))
   store.close()
   return charges
 }
@@ -97,7 +98,7 @@ const facts = {
   provider
 } as const
 
-/** The rows that the service keeps, in its own tables, by prepared statements and nothing between. */
+/** The rows that the service keeps, in its own tables, by prepared statements and nothing between: nothing is looked up or decided. */
 const same = async (directory: string, seconds: number): Promise<Charges> => {
   const file = join(directory, "same.db")
   await Effect.runPromise(Effect.provide(Sql.migrate(undefined), SqliteClient.layer({ filename: file })))
@@ -297,7 +298,7 @@ const drive = ({ charge, collected }: Charging, seconds: number): Effect.Effect<
 // ---- the process --------------------------------------------------------------------------------------------------------
 
 const sides: Readonly<Record<string, (directory: string, seconds: number) => Charges | Promise<Charges>>> = {
-  least,
+  raw,
   same,
   ours: (directory, seconds) =>
     Effect.runPromise(Effect.scoped(Effect.flatMap(ours(directory), (charging) => drive(charging, seconds))))

@@ -157,9 +157,27 @@ function* load(
     return { books: { accounts: memory.accounts, reservations, records, at: now }, tail: undefined }
   }
   const calls: Array<string> = []
+  const accounts = new Set<string>()
+  const tenants = new Set<string>()
+  const touchAccount = (id: string) => {
+    if (!memory.accounts.has(id)) accounts.add(id)
+  }
+  const touchTenant = (id: string) => {
+    if (!records.has(id)) tenants.add(id)
+  }
+  const touch = ({ dimensions }: Reservation) => {
+    touchAccount(dimensions.billing_account_id)
+    touchTenant(dimensions.tenant_id)
+  }
   for (const { postings } of transactions) {
     for (const posting of postings) {
-      if (posting._tag === "Settle" && !reservations.has(posting.call)) calls.push(posting.call)
+      for (const account of Books.accountsOf(posting)) touchAccount(account)
+      // A call may be reserved and settled within the batch.
+      if (posting._tag === "Reserve") touchTenant(posting.facts.tenant_id)
+      if (posting._tag !== "Settle") continue
+      const reservation = reservations.get(posting.call)
+      if (reservation === undefined) calls.push(posting.call)
+      else touch(reservation)
     }
   }
   if (calls.length > 0) {
@@ -170,27 +188,9 @@ function* load(
         known.set(row.number, (dimensions = dimensionsOf(row)))
         memory.dimensions.set(dimensions, row.number)
       }
-      reservations.set(row.id, { id: row.id, dimensions, amount: BigInt(row.amount), at: row.at, run: row.run })
-    }
-  }
-
-  const accounts = new Set<string>()
-  const tenants = new Set<string>()
-  const touchAccount = (id: string) => {
-    if (!memory.accounts.has(id)) accounts.add(id)
-  }
-  const touchTenant = (id: string) => {
-    if (!records.has(id)) tenants.add(id)
-  }
-  for (const { postings } of transactions) {
-    for (const posting of postings) {
-      for (const account of Books.accountsOf(posting)) touchAccount(account)
-      // A call may be reserved and settled within the batch.
-      if (posting._tag === "Reserve") touchTenant(posting.facts.tenant_id)
-      const reservation = posting._tag === "Settle" ? reservations.get(posting.call) : undefined
-      if (reservation === undefined) continue
-      touchAccount(reservation.dimensions.billing_account_id)
-      touchTenant(reservation.dimensions.tenant_id)
+      const reservation = { id: row.id, dimensions, amount: BigInt(row.amount), at: row.at, run: row.run }
+      reservations.set(row.id, reservation)
+      touch(reservation)
     }
   }
   if (accounts.size > 0) {
@@ -311,15 +311,27 @@ function* numbered(written: Books.Draft, memory: Memory): Asking<NumberOf> {
   return (dimensions) => numbers.get(dimensions)!
 }
 
+interface Bucket<Row> {
+  readonly key: string
+  readonly bucket: number
+  readonly first: Row
+  last: Row
+}
+
 /** The first and last of the rows that fall into each (key, bucket), in the order of the rows. */
-const buckets = <Row>(last: number, rows: ReadonlyArray<Row>, keyOf: (row: Row) => string) => {
-  const found = new Map<string, { readonly key: string; readonly bucket: number; readonly first: Row; last: Row }>()
+const buckets = <Row>(before: number, rows: ReadonlyArray<Row>, keyOf: (row: Row) => string) => {
+  const found = new Map<string, Bucket<Row>>()
+  let last: Bucket<Row> | undefined
   for (const [i, row] of rows.entries()) {
-    const bucket = Math.floor((last + 1 + i) / bucketSize)
+    const bucket = Math.floor((before + 1 + i) / bucketSize)
     const key = keyOf(row)
-    const known = found.get(`${bucket}/${key}`)
-    if (known === undefined) found.set(`${bucket}/${key}`, { key, bucket, first: row, last: row })
-    else known.last = row
+    // Mostly a row follows one of its own.
+    if (last?.key !== key || last.bucket !== bucket) {
+      const name = `${bucket}/${key}`
+      last = found.get(name)
+      if (last === undefined) found.set(name, (last = { key, bucket, first: row, last: row }))
+    }
+    last.last = row
   }
   return [...found.values()]
 }

@@ -123,10 +123,11 @@ const credit = (draft: Draft, posting: Of<"Credit">): Either.Either<Result, Refu
     ...account,
     giftable: giftable ? account.giftable + amount : account.giftable,
     granted: giftable ? account.granted : account.granted + amount,
-    funded: account.funded || source === "purchase" || source === "transfer_release"
+    funded: account.funded || source === "purchase" || source === "transfer_release",
+    entries: account.entries + 1
   }
-  draft.enter(after, "credit", amount, source, reference, description)
-  return Either.right({ _tag: "Credited", balance: balanceOf(after) })
+  const balance = draft.enter(after, "credit", amount, source, reference, description)
+  return Either.right({ _tag: "Credited", balance })
 }
 
 const takeBack = (draft: Draft, posting: Of<"TakeBack">): Either.Either<Result, Refusal> => {
@@ -140,10 +141,11 @@ const takeBack = (draft: Draft, posting: Of<"TakeBack">): Either.Either<Result, 
   const after = {
     ...account,
     giftable: account.giftable - fromGiftable,
-    granted: account.granted - (taken - fromGiftable)
+    granted: account.granted - (taken - fromGiftable),
+    entries: account.entries + 1
   }
-  draft.enter(after, "debit", taken, "purchase", reference, description)
-  return Either.right({ _tag: "TakenBack", taken, balance: balanceOf(after) })
+  const balance = draft.enter(after, "debit", taken, "purchase", reference, description)
+  return Either.right({ _tag: "TakenBack", taken, balance })
 }
 
 const escrow = (draft: Draft, posting: Of<"Escrow">): Either.Either<Result, Refusal> => {
@@ -154,9 +156,14 @@ const escrow = (draft: Draft, posting: Of<"Escrow">): Either.Either<Result, Refu
   const available = availableOf(account)
   if (amount <= 0n || amount > available) return Either.left({ _tag: "InsufficientCredits", available })
   if (amount > account.giftable) return Either.left({ _tag: "InsufficientGiftable", giftable: account.giftable })
-  const after = { ...account, giftable: account.giftable - amount, held: account.held + amount }
-  draft.enter(after, "debit", amount, "transfer_escrow", transfer, description)
-  return Either.right({ _tag: "Escrowed", balance: balanceOf(after) })
+  const after = {
+    ...account,
+    giftable: account.giftable - amount,
+    held: account.held + amount,
+    entries: account.entries + 1
+  }
+  const balance = draft.enter(after, "debit", amount, "transfer_escrow", transfer, description)
+  return Either.right({ _tag: "Escrowed", balance })
 }
 
 const endEscrow = (draft: Draft, posting: Of<"EndEscrow">): Either.Either<Result, Refusal> => {
@@ -171,9 +178,14 @@ const endEscrow = (draft: Draft, posting: Of<"EndEscrow">): Either.Either<Result
   const arrives = source === "transfer_release"
   if (arrives && balanceOf(before) + amount > amountMax) return Either.left({ _tag: "BalanceTooLarge", account: to })
   if (from !== to) draft.accounts.set(from, released)
-  const after = { ...before, giftable: before.giftable + amount, funded: before.funded || arrives }
-  draft.enter(after, "credit", amount, source, transfer, description)
-  return Either.right({ _tag: "EscrowEnded", balance: balanceOf(after) })
+  const after = {
+    ...before,
+    giftable: before.giftable + amount,
+    funded: before.funded || arrives,
+    entries: before.entries + 1
+  }
+  const balance = draft.enter(after, "credit", amount, source, transfer, description)
+  return Either.right({ _tag: "EscrowEnded", balance })
 }
 
 const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Refusal> => {
@@ -216,15 +228,21 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   const payable = availableOf(account) + amount
   const collected = cost < payable ? cost : payable
   const fromGranted = collected < account.granted ? collected : account.granted
+  const charged = collected > 0n
   const after = {
     ...account,
     reserved: account.reserved - amount,
     granted: account.granted - fromGranted,
-    giftable: account.giftable - (collected - fromGranted)
+    giftable: account.giftable - (collected - fromGranted),
+    entries: charged ? account.entries + 1 : account.entries
   }
   const usage_id = usageOf(call)
-  if (collected > 0n) draft.enter(after, "debit", collected, null, usage_id, describe(dimensions))
-  else draft.accounts.set(after.id, after)
+  let balance: Nano
+  if (charged) balance = draft.enter(after, "debit", collected, null, usage_id, describe(dimensions))
+  else {
+    draft.accounts.set(after.id, after)
+    balance = balanceOf(after)
+  }
   draft.release(call)
   // Written out, not spread: this is made once for every call there is, and a literal is made at once.
   draft.record({
@@ -243,7 +261,7 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
     success: outcome.success,
     error_type: outcome.error_type
   })
-  return Either.right({ _tag: "Settled", usage_id, collected, balance: balanceOf(after) })
+  return Either.right({ _tag: "Settled", usage_id, collected, balance })
 }
 
 const describe = ({ endpoint, model }: Dimensions): string => `${endpoint} ${model}`
@@ -327,7 +345,7 @@ export class Draft {
     this.usage.push(record)
   }
 
-  /** Writes the account's next entry; `after` is the account with the amount moved. */
+  /** Writes the account's next entry; `after` is the account with the amount moved and the entry counted. Answers its balance. */
   enter(
     after: Account,
     type: "credit" | "debit",
@@ -335,21 +353,22 @@ export class Draft {
     source: CreditSource | null,
     reference_id: string,
     description: string
-  ): void {
-    const number = after.entries + 1
-    this.accounts.set(after.id, { ...after, entries: number })
+  ): Nano {
+    const balance = balanceOf(after)
+    this.accounts.set(after.id, after)
     this.entries.push({
       billing_account_id: after.id,
-      number,
+      number: after.entries,
       type,
       amount,
-      balance: balanceOf(after),
+      balance,
       giftable: after.giftable,
       source,
       reference_id,
       description,
       at: this.books.at
     })
+    return balance
   }
 
   /** Makes everything in it part of the draft below. */
@@ -378,6 +397,8 @@ export const accountsOf = (posting: Posting): ReadonlyArray<string> => {
     case "Reserve":
       return posting.sources.map((source: Source) => source.billing_account_id)
     case "Settle":
-      return []
+      return none
   }
 }
+
+const none: ReadonlyArray<string> = []
