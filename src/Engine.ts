@@ -7,7 +7,7 @@ import { runInNewContext } from "node:vm"
 setFlagsFromString("--no-allocation-site-pretenuring")
 
 /** V8 gives back the room for what is young only where, since it last collected, less than a megabyte a second was allocated. */
-const atRestAfter = 15_000
+const atRestAfter = 5_000
 
 /** Gives back what starting up has left behind, some 30 MB: by itself a service at rest has no reason to collect anything. */
 export const collectSoon = (): void => {
