@@ -11,6 +11,7 @@ import * as Ids from "../kernel/Ids.ts"
 import { fromRow, toNumber } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { isProblem } from "../kernel/Problem.ts"
+import { withDimensions } from "../ledger/Batch.ts"
 import { Writer } from "../ledger/Writer.ts"
 import type { CallFacts, CallOutcome, Posting, Refusal, Source, Statement } from "../ledger/Transaction.ts"
 import { BalanceWatch } from "./BalanceWatch.ts"
@@ -180,7 +181,7 @@ const make = Effect.gen(function* () {
     const [row] = yield* sql<{ amount: string; at: number } & Source>`
       SELECT CAST(r.amount AS TEXT) AS amount, r.at, d.billing_account_id, d.billing_source_tenant_id AS tenant_id,
         d.billing_source_kind AS kind, d.billing_source_why AS why
-      FROM tollgate_ledger_reservations r JOIN tollgate_usage_dimensions d ON d.number = r.dimensions
+      FROM tollgate_ledger_reservations r ${sql.literal(withDimensions)}
       WHERE r.id = ${call} AND r.run = ${heldRun}`
     if (row === undefined) return undefined
     const { amount, at, ...payer } = row

@@ -14,8 +14,7 @@ import type {
   Outcome,
   Reservation,
   Transaction,
-  UsageRecord,
-  Why
+  UsageRecord
 } from "./Transaction.ts"
 
 /** Asks for rows. */
@@ -297,16 +296,23 @@ type NumberOf = (dimensions: Dimensions) => number
 /** Sees to it that all dimensions of what was written are kept, and answers under which numbers. */
 function* numbered(written: Books.Draft, memory: Memory): Asking<NumberOf> {
   const numbers = memory.dimensions
-  const missing = new Set<Dimensions>()
-  for (const { dimensions } of written.reserved.values()) if (!numbers.has(dimensions)) missing.add(dimensions)
-  for (const { dimensions } of written.usage) if (!numbers.has(dimensions)) missing.add(dimensions)
-  if (missing.size > 0) {
-    const all = [...missing]
-    const rows = all.map(dimensionsRow)
-    yield* insert("tollgate_usage_dimensions", dimensionColumns, rows, "DO NOTHING")
-    for (const { number, place } of yield* query(selectNumbers, [JSON.stringify(rows)])) {
-      numbers.set(all[place]!, number)
-    }
+  // By what they say, since those that are alike may be several objects.
+  const missing = new Map<string, { readonly row: ReadonlyArray<string>; readonly alike: Set<Dimensions> }>()
+  const look = ({ dimensions }: { readonly dimensions: Dimensions }) => {
+    if (numbers.has(dimensions)) return
+    const row = dimensionsRow(dimensions)
+    const text = JSON.stringify(row)
+    const found = missing.get(text)
+    if (found === undefined) missing.set(text, { row, alike: new Set([dimensions]) })
+    else found.alike.add(dimensions)
+  }
+  for (const reservation of written.reserved.values()) look(reservation)
+  for (const record of written.usage) look(record)
+  const rows = [...missing.values()].map(({ row }) => row)
+  yield* insert("tollgate_usage_dimensions", dimensionColumns, rows, "DO NOTHING")
+  for (const { alike, row } of missing.values()) {
+    const [found] = yield* query(selectNumber, row)
+    for (const dimensions of alike) numbers.set(dimensions, found.number)
   }
   return (dimensions) => numbers.get(dimensions)!
 }
@@ -523,6 +529,9 @@ const reservationRow = (r: Reservation, numberOf: NumberOf): ReadonlyArray<unkno
   r.run
 ]
 
+/** Joins its dimensions, `d`, to a reservation or a record, `r`. */
+export const withDimensions = "JOIN tollgate_usage_dimensions d ON d.number = r.dimensions"
+
 const dimensionColumns = [
   "account_id",
   "tenant_id",
@@ -541,17 +550,15 @@ const dimensionColumns = [
 /** What is absent is an empty text, since rows are told apart by all of their columns. */
 const dimensionsRow = (d: Dimensions): ReadonlyArray<string> => dimensionColumns.map((column) => d[column] ?? "")
 
-/** The numbers of dimensions, by their `place` in a JSON array of rows. */
-const selectNumbers = `SELECT j.key AS place, d.number FROM json_each(?) j JOIN tollgate_usage_dimensions d
-  ON ${dimensionColumns.map((column, i) => `d.${column} = j.value ->> ${i}`).join(" AND ")}`
+const selectNumber = `SELECT number FROM tollgate_usage_dimensions
+  WHERE ${dimensionColumns.map((column) => `${column} = ?`).join(" AND ")}`
 
 const selectReservations = `SELECT r.id, CAST(r.amount AS TEXT) AS amount, r.at, r.run, d.*
-  FROM tollgate_ledger_reservations r JOIN tollgate_usage_dimensions d ON d.number = r.dimensions
+  FROM tollgate_ledger_reservations r ${withDimensions}
   WHERE r.id IN (SELECT value FROM json_each(?))`
 
 interface DimensionsRow extends Dimensions {
   readonly number: number
-  readonly billing_source_why: Why
 }
 
 interface ReservationRow extends DimensionsRow {

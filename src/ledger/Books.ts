@@ -206,6 +206,8 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
       continue
     }
     const amount = free < most ? free : most
+    // As the database would say of one that it holds: a call is reserved once.
+    if (draft.reservation(call) !== undefined) throw new Error(`the call ${call} is reserved already`)
     draft.accounts.set(account.id, { ...account, reserved: account.reserved + amount })
     draft.reserved.set(call, { id: call, dimensions: dimensionsOf(facts, source), amount, at: draft.books.at, run })
     return Either.right({ _tag: "Reserved", source, amount })

@@ -5,11 +5,11 @@ import type { CallerFacts } from "../http/Caller.ts"
 import { fromRow, toDecimal } from "../kernel/Money.ts"
 import * as Price from "../kernel/Price.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
+import { withDimensions } from "../ledger/Batch.ts"
 import type { Why } from "../ledger/Transaction.ts"
 import { because } from "./Explanation.ts"
 import type { Explanation } from "./Explanation.ts"
 import { priced, PriceVersions } from "../prices/PriceVersions.ts"
-import { withDimensions } from "./Numbers.ts"
 import { UsageNotFound } from "./Problems.ts"
 
 interface Contract {

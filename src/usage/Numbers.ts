@@ -6,7 +6,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
-import { bucketShift } from "../ledger/Batch.ts"
+import { bucketShift, withDimensions } from "../ledger/Batch.ts"
 import type { Window } from "./Window.ts"
 
 /** The numbers from `from` on, without `to`. */
@@ -35,9 +35,6 @@ export const inPieces = <A, E>(
 const breathe = Effect.async<void>((resume) => {
   setImmediate(() => resume(Effect.void))
 })
-
-/** Joins its dimensions, `d`, to a record `r`. */
-export const withDimensions = "JOIN tollgate_usage_dimensions d ON d.number = r.dimensions"
 
 export const make = (sql: SqlClient) => {
   const found = (tenant: string, { from, to }: Range, beside: string): Fragment => sql`tollgate_usage_buckets b

@@ -6,6 +6,7 @@ import { InvalidRequest } from "../http/Problems.ts"
 import type { TenantId } from "../kernel/Ids.ts"
 import { fromRow } from "../kernel/Money.ts"
 import { paginated } from "../kernel/Page.ts"
+import { withDimensions } from "../ledger/Batch.ts"
 import type { UsageSource } from "../ledger/Transaction.ts"
 import * as Numbers from "./Numbers.ts"
 import type { Range } from "./Numbers.ts"
@@ -98,7 +99,7 @@ const make = Effect.gen(function* () {
       })
       const shown = best.slice(skipped, skipped + per_page)
       const rows = yield* sql<RecordRow>`SELECT ${sql.literal(recordSelection)}
-        FROM tollgate_usage_records r ${sql.literal(Numbers.withDimensions)}
+        FROM tollgate_usage_records r ${sql.literal(withDimensions)}
         WHERE r.seq IN (SELECT value FROM json_each(${JSON.stringify(shown.map(({ seq }) => seq))}))`
       const bySeq = new Map(rows.map((row) => [row.seq, row]))
       return {

@@ -159,6 +159,44 @@ describe("a batch", () => {
     expect(new Set(tables).size).toBe(tables.length)
   })
 
+  it("reserves a call once, in one batch as in several", () => {
+    run(noon, of(open("ada"), credit("ada", 100n)))
+    const twice = [of(reserve("call_1", "ada", 10n)), of(reserve("call_1", "ada", 10n))]
+    expect(() => run(noon, ...twice)).toThrow("call_1")
+    run(noon, twice[0]!)
+    expect(() => run(noon, twice[1]!)).toThrow("call_1")
+    memory.forget()
+    expect(() => run(noon, twice[1]!)).toThrow("UNIQUE")
+    expect(rows("SELECT reserved FROM tollgate_ledger_accounts")).toEqual([[10]])
+  })
+
+  it("keeps once what calls have in common, whoever serves them", () => {
+    const kept = () => asked.some((one) => one._tag === "Insert" && one.table === "tollgate_usage_dimensions")
+    const elsewhere = (call: string): Posting => {
+      const posting = settle(call, 1n)
+      return posting._tag === "Settle" ? { ...posting, outcome: { ...posting.outcome, provider: "q" } } : posting
+    }
+    // Three objects that say the same.
+    const [one, two, three] = ["call_1", "call_2", "call_3"].map((call) => reserve(call, "ada", 10n))
+    run(noon, of(open("ada"), credit("ada", 1_000n)), of(one!), of(two!))
+    run(noon, of(three!), of(settle("call_1", 1n)))
+    expect(kept()).toBe(true)
+    run(noon, of(elsewhere("call_2")))
+    expect(kept()).toBe(true)
+    memory.forget()
+    run(noon, of(elsewhere("call_3")))
+    expect(
+      rows(
+        "SELECT r.id, d.provider, d.model FROM tollgate_usage_records r JOIN tollgate_usage_dimensions d ON d.number = r.dimensions"
+      )
+    ).toEqual([
+      ["use_1", "p", "small"],
+      ["use_2", "q", "small"],
+      ["use_3", "q", "small"]
+    ])
+    expect(rows("SELECT provider FROM tollgate_usage_dimensions")).toEqual([["p"], ["q"]])
+  })
+
   it("lets each see what those before it did, and forgets those that were refused", () => {
     const outcomes = run(
       noon,

@@ -137,6 +137,24 @@ describe("the file", () => {
     })
   )
 
+  it.scopedLive("is what counts after a batch that failed, not what the batch had seen", () =>
+    Effect.gen(function* () {
+      const { findings, sql, writer } = yield* writerOn(yield* file)
+      yield* writer.submit(of(open, credit(100n)))
+      yield* call(writer, "call_1", 10n, 10n)
+      // Another name for the record that is there already.
+      yield* writer.submit(of(reserve("other_1", 10n)))
+      const novel = { ...reserve("call_2", 30n), facts: { ...facts, model: "large" } } as Posting
+      // Handed in together, they are one batch, which fails as it is written; each is then tried by itself.
+      const exits = yield* all([novel, settle("other_1", 1n)].map((one) => Effect.exit(writer.submit(of(one)))))
+      expect(exits.map(Exit.isSuccess)).toEqual([true, false])
+      expect(yield* balance(sql)).toEqual({ balance: 90, reserved: 40 })
+      expect((yield* findings).map(({ message }) => message)).toEqual([
+        "call other_1 is settled, but still open: it has a reservation and the record use_1"
+      ])
+    })
+  )
+
   it.scopedLive("keeps everything from one writer to the next", () =>
     Effect.gen(function* () {
       const path = yield* file
