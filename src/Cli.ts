@@ -31,6 +31,26 @@ const fromEnvironment: Effect.Effect<EnvironmentFacts, ConfigProblem> = Effect.m
   refuse(`the environment does not fit:\n${describe(error)}`)
 )
 
+/**
+ * Brings the database up to date, if it is not: alone, since an upgrade changes tables that a service of an earlier version goes on
+ * writing to. Answers what was applied.
+ */
+const upgraded = (facts: EnvironmentFacts) =>
+  Effect.gen(function* () {
+    yield* Deployment.folder(facts)
+    if (yield* Sql.isCurrent(facts.database)) return yield* Sql.migrateFile(facts.database)
+    yield* Effect.mapError(Serving.lock(facts.database), () =>
+      refuse(
+        `${facts.database} must be brought up to date first, and an earlier version is serving it: stop that, or use its own command`
+      )
+    )
+    return yield* Sql.migrateFile(facts.database)
+  }).pipe(Effect.scoped)
+
+/** The database, for a command beside a running service or without one. */
+const database = (facts: EnvironmentFacts) =>
+  Deployment.database(facts).pipe(Layer.provide(Layer.effectDiscard(upgraded(facts))))
+
 const logging = ({ log_level }: EnvironmentFacts) =>
   Layer.merge(
     Logger.replace(
@@ -88,14 +108,14 @@ const grant = Command.make(
         return yield* writer.submit({ postings: [posting], statements: [] })
       })
       const [result] = yield* granted.pipe(
-        Effect.provide(Deployment.database(facts)),
         Effect.mapError((refusal) =>
           refuse(
             refusal._tag === "AccountMissing"
               ? `--tenant ${tenant}: there is no such tenant`
               : `--amount ${amount}: the balance would exceed what the books hold`
           )
-        )
+        ),
+        Effect.provide(database(facts))
       )
       if (result?._tag === "Credited") {
         yield* Console.log(
@@ -110,7 +130,7 @@ const purchases = (facts: EnvironmentFacts) =>
   Purchases.layer.pipe(
     Layer.provide(Tenants.layer),
     Layer.provide(Belonging.layer),
-    Layer.provideMerge(Deployment.database(facts))
+    Layer.provideMerge(database(facts))
   )
 
 const purchase = Command.make(
@@ -153,10 +173,7 @@ const owed = Command.make("owed", {}, () =>
 // ---- applications and keys ------------------------------------------------------------------------------------------------
 
 const clientsOf = (facts: EnvironmentFacts) =>
-  Clients.layer.pipe(
-    Layer.provide(Layer.succeed(ConfiguredClients, [])),
-    Layer.provideMerge(Deployment.database(facts))
-  )
+  Clients.layer.pipe(Layer.provide(Layer.succeed(ConfiguredClients, [])), Layer.provideMerge(database(facts)))
 
 const clientCreate = Command.make(
   "create",
@@ -215,7 +232,7 @@ const keysOf = (facts: EnvironmentFacts) =>
   Applications.layer.pipe(
     Layer.provide(Belonging.layer),
     Layer.provide(Deployment.secret(facts)),
-    Layer.provideMerge(Deployment.database(facts))
+    Layer.provideMerge(database(facts))
   )
 
 const keyList = Command.make("list", { tenant: tenantOption }, ({ tenant }) =>
@@ -234,8 +251,8 @@ const keyRevoke = Command.make("revoke", { tenant: tenantOption, id: Options.tex
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
     yield* Effect.flatMap(Applications, (keys) => keys.remove(tenant as TenantId, id as ApplicationId)).pipe(
-      Effect.provide(keysOf(facts)),
-      Effect.mapError(() => refuse(`--id ${id}: ${tenant} has no such key`))
+      Effect.mapError(() => refuse(`--id ${id}: ${tenant} has no such key`)),
+      Effect.provide(keysOf(facts))
     )
     yield* Console.log(`revoked ${id}; a running service notices within a minute`)
   })
@@ -249,10 +266,7 @@ const key = Command.make("key").pipe(
 const rotateKeys = Command.make("rotate-keys", {}, () =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
-    const layer = SigningKeys.layer.pipe(
-      Layer.provide(Deployment.secret(facts)),
-      Layer.provideMerge(Deployment.database(facts))
-    )
+    const layer = SigningKeys.layer.pipe(Layer.provide(Deployment.secret(facts)), Layer.provideMerge(database(facts)))
     const { kid } = yield* Effect.flatMap(SigningKeys, (keys) => keys.rotate).pipe(Effect.provide(layer))
     yield* Console.log(`${kid} signs from now on; a running service takes it over within an hour, and signs nobody out`)
   })
@@ -261,6 +275,7 @@ const rotateKeys = Command.make("rotate-keys", {}, () =>
 const verifyCommand = Command.make("verify", {}, () =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
+    yield* upgraded(facts)
     const findings = yield* Effect.provide(verify, Sql.layer(facts.database))
     if (findings.length === 0) return yield* Console.log(`${facts.database}: every invariant of the books holds`)
     yield* Effect.forEach(findings, ({ check, message }) => Console.log(`${check}: ${message}`), { discard: true })
@@ -271,7 +286,7 @@ const verifyCommand = Command.make("verify", {}, () =>
 const migrate = Command.make("migrate", {}, () =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
-    const applied = yield* Sql.migrateFile(facts.database)
+    const applied = yield* upgraded(facts)
     yield* Console.log(
       applied.length === 0
         ? `${facts.database} is up to date`

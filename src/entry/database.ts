@@ -10,7 +10,10 @@ export { migrate, UpgradeFailed } from "../sql/Sql.ts"
 export { verify } from "../ledger/Invariants.ts"
 export type { Finding } from "../ledger/Invariants.ts"
 
-/** A SQLite file of its own, migrated, with the writer on a thread of its own. For servers. */
+/**
+ * A SQLite file of its own, migrated, with the writer on a thread of its own. For servers, one at a time: an upgrade changes tables
+ * that an earlier version still writes to.
+ */
 export const layer = (file: string) => Writer.layerThread(file).pipe(Layer.provideMerge(Sql.layer(file)))
 
 /** A fresh database in memory. For tests. */

@@ -7,6 +7,7 @@ export type {
   CallFacts,
   CallOutcome,
   CreditSource,
+  Dimensions,
   Entry,
   Posting,
   Refusal,

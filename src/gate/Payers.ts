@@ -16,10 +16,17 @@ export const ownOf = (tenant_id: TenantId): Source => ({
   why: "own"
 })
 
-/** Asked before every call, so an answer that is known costs nothing. */
+/**
+ * Asked before every call, so an answer that is known costs nothing. The same answer should be the same object: the writer knows
+ * it by that.
+ */
 export class Payers extends Context.Reference<Payers>()("tollgate/gate/Payers", {
-  defaultValue:
-    (): ((caller: CallerFacts) => Effect.Effect<ReadonlyArray<Source>>) =>
-    ({ tenant_id }) =>
-      Effect.succeed([ownOf(tenant_id)])
+  defaultValue: (): ((caller: CallerFacts) => Effect.Effect<ReadonlyArray<Source>>) => {
+    const known = new WeakMap<CallerFacts, Effect.Effect<ReadonlyArray<Source>>>()
+    return (caller) => {
+      let own = known.get(caller)
+      if (own === undefined) known.set(caller, (own = Effect.succeed([ownOf(caller.tenant_id)])))
+      return own
+    }
+  }
 }) {}

@@ -529,8 +529,8 @@ const reservationRow = (r: Reservation, numberOf: NumberOf): ReadonlyArray<unkno
   r.run
 ]
 
-/** Joins its dimensions, `d`, to a reservation or a record, `r`. */
-export const withDimensions = "JOIN tollgate_usage_dimensions d ON d.number = r.dimensions"
+/** Joins its dimensions, `d`, to a reservation or a record, `r`, found first. */
+export const withDimensions = "CROSS JOIN tollgate_usage_dimensions d ON d.number = r.dimensions"
 
 const dimensionColumns = [
   "account_id",

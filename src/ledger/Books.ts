@@ -218,6 +218,8 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
 const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Result, Refusal> => {
   const reservation = draft.reservation(call)
   if (reservation === undefined) return Either.right({ _tag: "AlreadySettled" })
+  // The database would hold it for good, and every sum that it goes into.
+  if (!Number.isFinite(outcome.units)) throw new Error(`the call ${call} ends with ${outcome.units} units`)
   const { amount } = reservation
   const dimensions = servedBy(reservation.dimensions, outcome.provider)
   const payer = dimensions.billing_account_id

@@ -1,7 +1,7 @@
 /**
  * Transactions and outcomes as a tape, to cross to the writer's thread and back: its numbers in one array, its texts in another,
- * read in the order in which they were written. It costs a tenth of the same objects as JSON and less yet of their structured
- * clone, and this is done twice for every call. What a call does is written part by part; the rest is rare and goes as JSON, with
+ * read in the order in which they were written. It takes half the time of the same by position in JSON and a sixth of a structured
+ * clone of the objects, and this is done twice for every call. What a call does is written part by part; the rest is rare and goes as JSON, with
  * money as `{ nano: "…" }` and bytes as `{ bytes: "…" }`.
  *
  * Who pays, what is called and how it went are the same few objects and words again and again. Such a term crosses once, and by its
@@ -18,8 +18,8 @@ export interface Tape {
   readonly texts: ReadonlyArray<string>
   /** The number of the first new term. */
   readonly first: number
-  /** The new terms. */
-  readonly terms: ReadonlyArray<Term>
+  /** The new terms, as a JSON array; empty for none. */
+  readonly terms: string
 }
 
 export interface Sender<A> {
@@ -83,14 +83,19 @@ class Pen {
       numbers: this.numbers.slice(0, this.length),
       texts: this.texts,
       first: this.first,
-      terms: this.fresh
+      terms: this.fresh.length === 0 ? "" : JSON.stringify(this.fresh)
     }
-    if (this.known.size >= termsMax) this.known.clear()
+    this.clear(this.known.size >= termsMax)
+    return tape
+  }
+
+  /** Throws away what stands on the tape; with its terms too, all of them are numbered anew. */
+  clear(terms: boolean): void {
+    if (terms) this.known.clear()
     this.length = 0
     this.texts = []
     this.first = this.known.size
     this.fresh = []
-    return tape
   }
 }
 
@@ -103,7 +108,7 @@ class Eye {
   put(tape: Tape): void {
     if (tape.first > this.terms.length) throw new Error("a message went missing")
     this.terms.length = tape.first
-    for (const term of tape.terms) this.terms.push(term)
+    if (tape.terms !== "") for (const term of JSON.parse(tape.terms) as ReadonlyArray<Term>) this.terms.push(term)
     this.tape = tape
     this.place = 0
     this.read = 0
@@ -131,8 +136,14 @@ const makeSender = <A>(write: (item: A, pen: Pen) => void): Sender<A> => {
   const pen = new Pen()
   return {
     encode: (items) => {
-      for (const item of items) write(item, pen)
-      return pen.take(items.length)
+      try {
+        for (const item of items) write(item, pen)
+        return pen.take(items.length)
+      } catch (error) {
+        // Nothing of it is left over for the next message.
+        pen.clear(true)
+        throw error
+      }
     }
   }
 }

@@ -73,8 +73,8 @@ export interface Source {
 }
 
 /**
- * What many calls have in common: what is known of them, and who pays. Calls that are alike share one object, and the database keeps
- * it once.
+ * What many calls have in common: what is known of them, and who pays. The database keeps it once; calls that are alike mostly share
+ * one object, by which that is found.
  */
 export interface Dimensions extends CallFacts {
   readonly billing_account_id: string

@@ -74,6 +74,7 @@ export const migrate = (file: string | undefined) =>
       yield* sql`VACUUM INTO ${snapshot}`
     }
     return yield* sql.withTransaction(Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })).pipe(
+      leavingReferences,
       Effect.catchAllCause((cause) =>
         Effect.fail(
           new UpgradeFailed({
@@ -85,6 +86,29 @@ export const migrate = (file: string | undefined) =>
       )
     )
   })
+
+/**
+ * A migration may put a table in the place of another. What a host has that refers to it (rows that would go with it, views that
+ * would not find it) stays as it is meanwhile. Both settings count for a connection, and only outside a transaction.
+ */
+const leavingReferences = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(SqlClient, (sql) =>
+    Effect.acquireUseRelease(
+      Effect.gen(function* () {
+        const [keys] = yield* sql<{ foreign_keys: number }>`PRAGMA foreign_keys`
+        const [names] = yield* sql<{ legacy_alter_table: number }>`PRAGMA legacy_alter_table`
+        yield* sql`PRAGMA foreign_keys = OFF`
+        yield* sql`PRAGMA legacy_alter_table = ON`
+        return { keys: keys?.foreign_keys === 1 ? "ON" : "OFF", names: names?.legacy_alter_table === 1 ? "ON" : "OFF" }
+      }),
+      () => effect,
+      ({ keys, names }) =>
+        Effect.zipRight(
+          sql.unsafe(`PRAGMA legacy_alter_table = ${names}`),
+          sql.unsafe(`PRAGMA foreign_keys = ${keys}`)
+        ).pipe(Effect.orDie)
+    )
+  )
 
 /** The innermost words of what went wrong. */
 const reasonOf = (cause: Cause.Cause<unknown>): string => {
@@ -115,3 +139,7 @@ export const layerMemory = Layer.provideMerge(migrated(undefined), SqliteClient.
 
 /** Migrates a file and lets go of it; answers what was applied. */
 export const migrateFile = (file: string) => Effect.provide(migrate(file), SqliteClient.layer({ filename: file }))
+
+/** Whether there is nothing to migrate in a file. */
+export const isCurrent = (file: string) =>
+  Effect.map(appliedTo, (applied) => applied >= newest).pipe(Effect.provide(SqliteClient.layer({ filename: file })))

@@ -46,7 +46,7 @@ export const make = (sql: SqlClient) => {
   const among = (tenant: string, range: Range): Fragment => found(tenant, range, "")
 
   /** The same, each with its `tollgate_usage_dimensions d`. */
-  const described = (tenant: string, range: Range): Fragment => found(tenant, range, `CROSS ${withDimensions}`)
+  const described = (tenant: string, range: Range): Fragment => found(tenant, range, withDimensions)
 
   // The expression is the index's own, to the letter, and `+` takes the column's affinity from the bucket: without either,
   // SQLite scans the table instead.

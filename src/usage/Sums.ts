@@ -87,11 +87,12 @@ const make = Effect.gen(function* () {
         GROUP BY model, endpoint`
     }
     const range = yield* numbers.range(tenant_id, { start, end })
+    // `+`: the dimensions are found by number, whatever SQLite has heard of their table.
     const pieces = yield* Numbers.inPieces(
       range,
       (piece) => sql<SumRow>`SELECT d.model, d.endpoint, COUNT(*) AS requests, SUM(r.success) AS successes,
           ${sql.literal(recordSums)}
-        FROM ${numbers.described(tenant_id, piece)} AND d.account_id = ${account_id} GROUP BY d.model, d.endpoint`
+        FROM ${numbers.described(tenant_id, piece)} AND +d.account_id = ${account_id} GROUP BY d.model, d.endpoint`
     )
     return pieces.flat()
   })

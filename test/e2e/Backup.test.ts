@@ -1,11 +1,12 @@
 /** The drill: a copy while calls go on, a loss, the copy in its place; and what upgrades do to old, new and broken files. */
 import * as Migrator from "@effect/sql/Migrator"
+import { SqlClient } from "@effect/sql/SqlClient"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import Sqlite from "better-sqlite3"
 import { Effect } from "effect"
 import { existsSync, rmSync, writeFileSync } from "node:fs"
 import { afterAll, describe, expect, it } from "vitest"
-import { migrations } from "../../src/sql/Sql.ts"
+import { migrate, migrations } from "../../src/sql/Sql.ts"
 import { command, freshFolder, start } from "../support/Service.ts"
 
 const folders: Array<string> = []
@@ -167,6 +168,55 @@ describe("an upgrade", () => {
       [3, 5, 1, null],
       [1, 2, 0, "broken"]
     ])
+    after.close()
+  })
+
+  it("waits for a service of the earlier version to stop, whichever command wants it", async () => {
+    const { DATA_DIR, db } = await older()
+    db.close()
+    const serving = new Sqlite(`${DATA_DIR}/tollgate.db.lock`)
+    serving.exec("BEGIN EXCLUSIVE")
+    for (const words of [
+      ["migrate"],
+      ["verify"],
+      ["owed"],
+      ["key", "revoke", "--tenant", "t", "--id", "x"],
+      ["grant", "--tenant", "ten_x", "--amount", "1"]
+    ]) {
+      const refused = await command(words, { DATA_DIR })
+      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("an earlier version is serving it")])
+    }
+    const before = new Sqlite(`${DATA_DIR}/tollgate.db`, { readonly: true })
+    expect(before.prepare("SELECT max(migration_id) AS id FROM tollgate_migrations").get()).toEqual({ id: 11 })
+    before.close()
+    expect((await command(["backup", "--to", `${DATA_DIR}/copy.db`], { DATA_DIR })).code).toBe(0)
+    serving.close()
+    expect((await command(["verify"], { DATA_DIR })).stdout).toContain("every invariant of the books holds")
+  })
+
+  it("leaves alone what a host has that refers to our tables", async () => {
+    const { db } = await older()
+    const file = db.name
+    db.exec(`INSERT INTO tollgate_usage_records VALUES
+        (1, 'use_1', 'ten_ada', 1, 1, 'acc_ada', NULL, 'tool', 'x', 'x', 'p', 0, 0, 0, 0, 0, 0, 'none', 0, 1, NULL, 'bil_ada', 'ten_ada', 'own', 'own', NULL);
+      CREATE TABLE notes (text TEXT, usage_id TEXT REFERENCES tollgate_usage_records (id) ON DELETE CASCADE);
+      INSERT INTO notes VALUES ('dear', 'use_1');
+      CREATE VIEW costs AS SELECT id, cost FROM tollgate_usage_records`)
+    db.close()
+    const settings = await Effect.runPromise(
+      Effect.gen(function* () {
+        const sql = yield* SqlClient
+        yield* migrate(undefined)
+        return [yield* sql`PRAGMA foreign_keys`, yield* sql`PRAGMA legacy_alter_table`]
+      }).pipe(Effect.provide(SqliteClient.layer({ filename: file })))
+    )
+    expect(settings).toEqual([[{ foreign_keys: 1 }], [{ legacy_alter_table: 0 }]])
+    const after = new Sqlite(file)
+    expect(after.prepare("SELECT * FROM notes").raw().all()).toEqual([["dear", "use_1"]])
+    expect(after.prepare("SELECT * FROM costs").raw().all()).toEqual([["use_1", 0]])
+    expect(after.pragma("foreign_key_check")).toEqual([])
+    after.exec("DELETE FROM tollgate_usage_records")
+    expect(after.prepare("SELECT * FROM notes").all()).toEqual([])
     after.close()
   })
 

@@ -159,6 +159,16 @@ describe("a batch", () => {
     expect(new Set(tables).size).toBe(tables.length)
   })
 
+  it("takes no number that is none", () => {
+    run(noon, of(open("ada"), credit("ada", 100n)), of(reserve("call_1", "ada", 10n)))
+    const posting = settle("call_1", 1n)
+    if (posting._tag !== "Settle") throw new Error()
+    for (const units of [Number.POSITIVE_INFINITY, Number.NaN]) {
+      expect(() => run(noon, of({ ...posting, outcome: { ...posting.outcome, units } }))).toThrow("units")
+    }
+    expect(rows("SELECT reserved FROM tollgate_ledger_accounts")).toEqual([[10]])
+  })
+
   it("reserves a call once, in one batch as in several", () => {
     run(noon, of(open("ada"), credit("ada", 100n)))
     const twice = [of(reserve("call_1", "ada", 10n)), of(reserve("call_1", "ada", 10n))]
