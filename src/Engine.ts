@@ -6,14 +6,19 @@ import { runInNewContext } from "node:vm"
 // points to is kept until the next full collection: of every call a tenth stayed, which cost a tenth of the throughput or more.
 setFlagsFromString("--no-allocation-site-pretenuring")
 
-/** V8 gives back the room for what is young only where, since it last collected, less than a megabyte a second was allocated. */
-const atRestAfter = 5_000
+/** The first collection drops what starting has left behind; the second finds the service at rest. */
+const atRestAfter = [5_000, 12_000]
 
-/** Gives back what starting up has left behind, some 30 MB: by itself a service at rest has no reason to collect anything. */
+/**
+ * Gives back what starting up has left behind, some 50 MB: by itself a service at rest has no reason to collect anything. Twice, since
+ * V8 gives back the room for what is young only where less than a megabyte a second was allocated since it last collected.
+ */
 export const collectSoon = (): void => {
-  setTimeout(() => {
-    setFlagsFromString("--expose-gc")
-    const gc = runInNewContext("gc") as () => void
-    gc()
-  }, atRestAfter).unref()
+  for (const after of atRestAfter) {
+    setTimeout(() => {
+      setFlagsFromString("--expose-gc")
+      const gc = runInNewContext("gc") as () => void
+      gc()
+    }, after).unref()
+  }
 }
