@@ -137,7 +137,12 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
   const runtime = yield* Effect.runtime<never>()
   const { port1: port, port2 } = new MessageChannel()
   const worker = yield* Effect.sync(() =>
-    Thread.open({ workerData: { file, port: port2, batchMax }, transferList: [port2] })
+    Thread.open({
+      workerData: { file, port: port2, batchMax },
+      transferList: [port2],
+      // Nothing of a batch outlives it: what serves well as room for young objects of the process would be taken here for nothing.
+      resourceLimits: { maxYoungGenerationSizeMb: 12 }
+    })
   )
 
   const { encode } = transactionSender()
