@@ -38,12 +38,13 @@ const fromEnvironment: Effect.Effect<EnvironmentFacts, ConfigProblem> = Effect.m
 const upgraded = (facts: EnvironmentFacts) =>
   Effect.gen(function* () {
     yield* Deployment.folder(facts)
-    if (yield* Sql.isCurrent(facts.database)) return yield* Sql.migrateFile(facts.database)
-    yield* Effect.mapError(Serving.lock(facts.database), () =>
-      refuse(
-        `${facts.database} must be brought up to date first, and an earlier version is serving it: stop that, or use its own command`
+    if (!(yield* Sql.isCurrent(facts.database))) {
+      yield* Effect.mapError(Serving.lock(facts.database), () =>
+        refuse(
+          `${facts.database} must be brought up to date first, and an earlier version is serving it: stop that, or use its own command`
+        )
       )
-    )
+    }
     return yield* Sql.migrateFile(facts.database)
   }).pipe(Effect.scoped)
 
