@@ -2,8 +2,8 @@
  * The express lane: the metered routes that must be fast run straight from node's request to node's response, past the router,
  * the middleware and the tracer of the platform. The same handlers stand in the `HttpApi` too, for every other server.
  */
-import { Context, Duration, Effect } from "effect"
-import type { Cause, Scope } from "effect"
+import { Cause, Context, Duration, Effect } from "effect"
+import type { Scope } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as FiberPool from "../kernel/FiberPool.ts"
 import { isProblem } from "../kernel/Problem.ts"
@@ -63,8 +63,8 @@ const drained = Effect.tap(FiberPool.make, (fibers) =>
   Effect.addFinalizer(() => fibers.quiet.pipe(Effect.timeout(drainLimit), Effect.ignore))
 )
 
-/** The problem to answer with. */
+/** The problem to answer with: one that a service died of counts as well, as in the frame. */
 export const problemOf = (cause: Cause.Cause<unknown>): Effect.Effect<ProblemInstance<string>> => {
-  const failure = cause._tag === "Fail" ? cause.error : undefined
-  return isProblem(failure) ? Effect.succeed(failure) : faultOf(cause)
+  const error = cause._tag === "Fail" ? cause.error : Cause.squash(cause)
+  return isProblem(error) ? Effect.succeed(error) : faultOf(cause)
 }

@@ -1,0 +1,77 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Duration, Effect, TestClock } from "effect"
+import * as Loop from "../../src/kernel/Loop.ts"
+
+const observed = (events: Array<string>) =>
+  Effect.provideService(Loop.LoopObserver, (loop: string, event: Loop.LoopEvent) => {
+    events.push(event._tag === "Turned" ? `${loop} ${event.failed ? "failed" : "turned"}` : `${loop} ${event._tag}`)
+  })
+
+describe("a loop", () => {
+  it.scoped("turns at its pace, and at once when woken", () =>
+    Effect.gen(function* () {
+      let turns = 0
+      const loop = yield* Loop.fork({ name: "clockwork", turn: Effect.sync(() => (turns++, Duration.seconds(10))) })
+      yield* TestClock.adjust("25 seconds")
+      expect(turns).toBe(3)
+      yield* loop.wake
+      yield* TestClock.adjust("1 millis")
+      expect(turns).toBe(4)
+    })
+  )
+
+  it.scoped("waits for the bell where nothing is due", () =>
+    Effect.gen(function* () {
+      let turns = 0
+      const loop = yield* Loop.fork({ name: "clockwork", turn: Effect.sync(() => void turns++) })
+      yield* TestClock.adjust("1 hour")
+      expect(turns).toBe(1)
+      yield* loop.wake
+      yield* TestClock.adjust("1 millis")
+      expect(turns).toBe(2)
+    })
+  )
+
+  it.scoped("survives failures and defects, pauses longer after each, and reports them", () => {
+    const events: Array<string> = []
+    return Effect.gen(function* () {
+      let turns = 0
+      yield* Loop.fork({
+        name: "clockwork",
+        turn: Effect.suspend(() => {
+          turns++
+          if (turns === 1) return Effect.fail("a failure")
+          if (turns === 2) return Effect.dieMessage("a defect")
+          return Effect.succeed(undefined)
+        })
+      })
+      yield* TestClock.adjust("1 millis")
+      expect(turns).toBe(1)
+      yield* TestClock.adjust("1 seconds")
+      expect(turns).toBe(2)
+      yield* TestClock.adjust("1 seconds")
+      expect(turns).toBe(2)
+      yield* TestClock.adjust("1 seconds")
+      expect(turns).toBe(3)
+      expect(events).toEqual([
+        "clockwork Began",
+        "clockwork failed",
+        "clockwork Began",
+        "clockwork failed",
+        "clockwork Began",
+        "clockwork turned"
+      ])
+    }).pipe(observed(events))
+  })
+
+  it.effect("handles each item by itself", () =>
+    Effect.gen(function* () {
+      const handled: Array<number> = []
+      const failed = yield* Loop.each("clockwork", [1, 2, 3], String, (item) =>
+        item === 2 ? Effect.dieMessage("bad row") : Effect.sync(() => handled.push(item))
+      )
+      expect(handled).toEqual([1, 3])
+      expect(failed).toBe(1)
+    })
+  )
+})
