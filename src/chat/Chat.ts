@@ -68,7 +68,7 @@ const make = Effect.gen(function* () {
       const model = findModel(catalogue, prompt.model)
       if (model === undefined) return yield* unknownModel(prompt.model)
 
-      const { least, most } = boundOf(model, prompt)
+      const { enough, least, most } = boundOf(model, prompt)
       const claim = {
         caller,
         usage_type: "inference",
@@ -78,6 +78,7 @@ const make = Effect.gen(function* () {
         price: prices.get(model.id),
         beside,
         least,
+        enough,
         most
       } as const
       return yield* gate.meter(claim, (admission) => relay(endpoint, admission, model, prompt, inbound))

@@ -246,9 +246,12 @@ const attachmentsOf = (messages: ChatRequest["messages"]): { readonly count: num
 
 /** The fewest tokens of an answer for which a call without a limit of its own is worth admitting. */
 export const answerTokensLeast = 16
+/** A payer who affords an answer of so many goes before one who affords only the fewest. */
+export const answerTokensEnough = 1_024
 
 export interface Bound {
   readonly least: Nano
+  readonly enough: Nano
   readonly most: Nano
 }
 
@@ -264,10 +267,11 @@ export const boundOf = (model: Model, prompt: Prompt): Bound => {
     charge([promptCharge(model, prompt), { units: tokens * prompt.answers, price: model.completion_price }])
   if (prompt.answer_tokens_max !== undefined) {
     const exact = withAnswer(prompt.answer_tokens_max)
-    return { least: exact, most: exact }
+    return { least: exact, enough: exact, most: exact }
   }
   return {
     least: withAnswer(Math.min(answerTokensLeast, model.output_tokens_max)),
+    enough: withAnswer(Math.min(answerTokensEnough, model.output_tokens_max)),
     most: withAnswer(model.output_tokens_max)
   }
 }

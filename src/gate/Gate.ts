@@ -31,6 +31,8 @@ export interface Claim {
   /** The most that the call can cost, which is what is set aside; less where the balance has less, but never below `least`. */
   readonly most: Nano
   readonly least: Nano
+  /** A payer who affords this goes before one who affords only `least`; without it, the first who affords `least` pays. */
+  readonly enough?: Nano | undefined
   /** The version of the price that the call will be charged by. */
   readonly price?: string | undefined
   /** Statements that must stand or fall with the admission of this call. */
@@ -146,7 +148,7 @@ const make = Effect.gen(function* () {
     claim: Claim,
     call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>
   ) {
-    const { beside, caller, held, least, most } = claim
+    const { beside, caller, enough, held, least, most } = claim
     const now = clock.unsafeCurrentTimeMillis()
     const id = Ids.at("call", now)
     const sources = yield* payers(caller)
@@ -158,6 +160,7 @@ const make = Effect.gen(function* () {
             call: id,
             sources,
             least,
+            enough,
             most,
             run: held === true ? heldRun : run,
             facts: factsOf(claim)

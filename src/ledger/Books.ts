@@ -189,7 +189,7 @@ const endEscrow = (draft: Draft, posting: Of<"EndEscrow">): Either.Either<Result
 }
 
 const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Refusal> => {
-  const { call, facts, least, most, run, sources } = posting
+  const { call, enough = posting.least, facts, least, most, run, sources } = posting
   for (const { billing_account_id: account, kind } of sources) {
     if (kind === "team") continue
     const own = draft.account(account)
@@ -197,6 +197,7 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
     if (own.status !== "active") return Either.left({ _tag: "AccountInactive", account })
   }
   let available = 0n
+  let payer: Source | undefined
   for (const source of sources) {
     const account = draft.account(source.billing_account_id)
     if (account === undefined || account.status !== "active") continue
@@ -205,14 +206,20 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
       available = free > available ? free : available
       continue
     }
-    const amount = free < most ? free : most
-    // As the database would say of one that it holds: a call is reserved once.
-    if (draft.reservation(call) !== undefined) throw new Error(`the call ${call} is reserved already`)
-    draft.accounts.set(account.id, { ...account, reserved: account.reserved + amount })
-    draft.reserved.set(call, { id: call, dimensions: dimensionsOf(facts, source), amount, at: draft.books.at, run })
-    return Either.right({ _tag: "Reserved", source, amount })
+    payer ??= source
+    if (free < enough) continue
+    payer = source
+    break
   }
-  return Either.left({ _tag: "InsufficientCredits", available })
+  if (payer === undefined) return Either.left({ _tag: "InsufficientCredits", available })
+  const account = draft.account(payer.billing_account_id)!
+  const free = availableOf(account)
+  const amount = free < most ? free : most
+  // As the database would say of one that it holds: a call is reserved once.
+  if (draft.reservation(call) !== undefined) throw new Error(`the call ${call} is reserved already`)
+  draft.accounts.set(account.id, { ...account, reserved: account.reserved + amount })
+  draft.reserved.set(call, { id: call, dimensions: dimensionsOf(facts, payer), amount, at: draft.books.at, run })
+  return Either.right({ _tag: "Reserved", source: payer, amount })
 }
 
 const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Result, Refusal> => {

@@ -179,6 +179,8 @@ const writeTransaction = (transaction: Transaction, pen: Pen): void => {
       pen.text(posting.call)
       pen.term(posting.sources)
       pen.money(posting.least)
+      pen.number(posting.enough === undefined ? 0 : 1)
+      if (posting.enough !== undefined) pen.money(posting.enough)
       pen.money(posting.most)
       pen.term(posting.run)
       return pen.term(posting.facts)
@@ -209,6 +211,7 @@ const readTransaction = (eye: Eye): Transaction => {
         call: eye.text(),
         sources: eye.term<ReadonlyArray<Source>>(),
         least: eye.money(),
+        enough: eye.number() === 1 ? eye.money() : undefined,
         most: eye.money(),
         run: eye.term<string>(),
         facts: eye.term<CallFacts>()

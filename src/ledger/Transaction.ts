@@ -160,14 +160,16 @@ export type Posting =
       readonly description: string
     }
   /**
-   * Sets aside between `least` and `most` on the first source that has `least` available. A source of kind `own` that is
-   * missing or not active refuses outright, wherever it stands; a team's is passed over.
+   * Sets aside between `least` and `most` on the first source that has `enough` available; where none has, or `enough` is not
+   * given, on the first that has `least`. A source of kind `own` that is missing or not active refuses outright, wherever it
+   * stands; a team's is passed over.
    */
   | {
       readonly _tag: "Reserve"
       readonly call: string
       readonly sources: ReadonlyArray<Source>
       readonly least: Nano
+      readonly enough?: Nano | undefined
       readonly most: Nano
       readonly run: string
       readonly facts: CallFacts

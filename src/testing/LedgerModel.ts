@@ -91,10 +91,15 @@ export const apply = (notebook: Notebook, posting: Posting): Expected => {
       return "EscrowEnded"
     }
     case "Reserve": {
-      const payer = posting.sources.find(({ billing_account_id }) => {
+      const affording = posting.sources.filter(({ billing_account_id }) => {
         const purse = notebook.purses.get(billing_account_id)
         return purse !== undefined && available(purse) >= posting.least
       })
+      const payer =
+        affording.find(
+          ({ billing_account_id }) =>
+            available(notebook.purses.get(billing_account_id)!) >= (posting.enough ?? posting.least)
+        ) ?? affording[0]
       const [first] = posting.sources
       if (first?.kind === "own" && !notebook.purses.has(first.billing_account_id)) return "AccountMissing"
       if (payer === undefined) return "InsufficientCredits"

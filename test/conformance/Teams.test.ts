@@ -330,6 +330,28 @@ describe("who pays", () => {
     expect([refused.status, refused.body.error]).toEqual([402, "insufficient credits"])
   })
 
+  it("is the first that affords 1,024 tokens of an answer without a limit; where none does, the first that affords 16", async () => {
+    const { bob, tenant } = await pooled()
+    // Bob's second tenant affords some 140 tokens of sandbox-small, its token's own account; the pool is the team.
+    const own = await organisation(bob, "Nearly empty")
+    await fund(own, 0.0001)
+    const there = await ofTenant(bob, own)
+    const asked = async (limit: object) => {
+      const json = { model: "sandbox-small", messages: [{ role: "user", content: "hello" }], ...limit }
+      expect((await service.call("/v1/chat/completions", { token: there.token, json })).status).toBe(200)
+      const [call] = await service.control("/calls?service=chat&limit=1")
+      return [...(await lastPayer(there)), call.body.max_tokens ?? call.body.max_completion_tokens]
+    }
+    expect(await asked({})).toEqual(["team", tenant, 4096])
+    // With a limit of the client's the first that affords it pays, as ever.
+    expect(await asked({ max_tokens: 20 })).toEqual(["own", own, 20])
+    await service.control(`/tenants/${tenant}`, { billing_status: "suspended" })
+    const [kind, payer, limit] = await asked({})
+    expect([kind, payer]).toEqual(["own", own])
+    expect(limit).toBeGreaterThanOrEqual(16)
+    expect(limit).toBeLessThan(1_024)
+  })
+
   it("is no team whose plan lapsed, that keeps its credit for itself, or that one has left", async () => {
     const { ada, bob, tenant } = await pooled()
     const dear = { model: "sandbox-large", max_tokens: 500_000, messages: [{ role: "user", content: "hi" }] }

@@ -565,10 +565,11 @@ const reserve = fc
     payers: fc.uniqueArray(payer, { minLength: 1, maxLength: 3, selector: ({ who }) => who }),
     least: mostly(fc.bigInt(0n, 20n), fc.bigInt(0n, 10n ** 18n)),
     more: mostly(fc.bigInt(0n, 20n), fc.bigInt(0n, 10n ** 18n)),
+    enough: fc.option(mostly(fc.bigInt(0n, 40n), fc.bigInt(0n, 10n ** 18n)), { nil: undefined }),
     caller: name,
     model: fc.constantFrom("small", "large")
   })
-  .map(({ caller, least, model, more, payers }): Deed => {
+  .map(({ caller, enough, least, model, more, payers }): Deed => {
     const facts: CallFacts = {
       account_id: "acc_caller",
       tenant_id: tenantOf(caller),
@@ -585,12 +586,13 @@ const reserve = fc
       why: "own"
     }))
     return {
-      sentence: `${caller} calls ${model}, for ${least} to ${least + more} of ${payers.map(({ kind, who }) => `${kind} ${who}`).join(", else ")}`,
+      sentence: `${caller} calls ${model}, for ${least} to ${least + more}${enough === undefined ? "" : `, rather ${enough}`} of ${payers.map(({ kind, who }) => `${kind} ${who}`).join(", else ")}`,
       posting: ({ calls }) => ({
         _tag: "Reserve",
         call: callNamed(calls),
         sources: asked,
         least,
+        enough,
         most: least + more,
         run: "now",
         facts
@@ -603,17 +605,23 @@ const reserve = fc
         if (unfit !== undefined) {
           return new Refused(`${notebook.purses.has(unfit.who) ? "AccountInactive" : "AccountMissing"} ${unfit.who}`)
         }
-        for (const { kind, who } of payers) {
-          if (notebook.purses.get(who)?.status !== "active") continue
-          const free = freeOf(notebook, who)
-          seen.push(free)
-          if (free < least) continue
-          const taken = free < least + more ? free : least + more
-          notebook.calls++
-          notebook.open = put(notebook.open, call, { purse: who, kind, caller: tenantOf(caller), model, amount: taken })
-          return `Reserved ${taken} of ${who}`
+        const affording = payers
+          .filter(({ who }) => notebook.purses.get(who)?.status === "active")
+          .map((payer) => ({ ...payer, free: freeOf(notebook, payer.who) }))
+          .filter(({ free }) => {
+            seen.push(free)
+            return free >= least
+          })
+        // The first that affords enough; only where none does, the first that affords the least.
+        const chosen = affording.find(({ free }) => free >= (enough ?? least)) ?? affording[0]
+        if (chosen === undefined) {
+          return new Refused(`InsufficientCredits, ${seen.reduce((a, b) => (a > b ? a : b), 0n)} there`)
         }
-        return new Refused(`InsufficientCredits, ${seen.reduce((a, b) => (a > b ? a : b), 0n)} there`)
+        const { free, kind, who } = chosen
+        const taken = free < least + more ? free : least + more
+        notebook.calls++
+        notebook.open = put(notebook.open, call, { purse: who, kind, caller: tenantOf(caller), model, amount: taken })
+        return `Reserved ${taken} of ${who}`
       }
     }
   })

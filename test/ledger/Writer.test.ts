@@ -439,15 +439,19 @@ describe("what crosses to the thread", () => {
       reference: text,
       description: text
     }),
-    fc.record({
-      _tag: fc.constant("Reserve" as const),
-      call: text,
-      sources: fc.array(source),
-      least: nano,
-      most: nano,
-      run: text,
-      facts: fc.oneof(callFacts, fc.constantFrom(...often))
-    }),
+    fc.record(
+      {
+        _tag: fc.constant("Reserve" as const),
+        call: text,
+        sources: fc.array(source),
+        least: nano,
+        enough: nano,
+        most: nano,
+        run: text,
+        facts: fc.oneof(callFacts, fc.constantFrom(...often))
+      },
+      { requiredKeys: ["_tag", "call", "sources", "least", "most", "run", "facts"] }
+    ),
     fc.record({
       _tag: fc.constant("Settle" as const),
       call: text,
