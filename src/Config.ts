@@ -86,7 +86,9 @@ const SearchEntry = Schema.Struct({
   ...ProviderFields,
   /** Whose wire format it speaks. */
   vendor: Schema.Literal(...(Object.keys(searchVendors) as ReadonlyArray<SearchVendorName>)),
-  usd_per_query: UsdPer(1)
+  usd_per_query: UsdPer(1),
+  /** Depths that cost otherwise; unless it is given, by how often the vendor counts a query (Tavily an `advanced` one twice). */
+  usd_per_query_by_depth: Schema.optional(Schema.Record({ key: NonEmpty, value: UsdPer(1) }))
 })
 
 const SpeechEntry = Schema.Struct({
@@ -119,6 +121,8 @@ const ImageEntry = Schema.Struct({
   endpoint: NonEmpty,
   image_to_image_endpoint: Schema.optional(NonEmpty),
   usd_per_image: UsdPer(1),
+  /** The most of one request. */
+  images_max: Schema.optionalWith(Count, { default: () => 10 }),
   /** Sizes that cost otherwise. */
   usd_per_image_by_size: Schema.optionalWith(
     Schema.Struct(Object.fromEntries(imageSizes.map((size) => [size, Schema.optional(UsdPer(1))])) as ImagePriceFields),
@@ -133,7 +137,9 @@ const MediaFields = {
   endpoint: NonEmpty,
   pricing_note: Schema.optional(Schema.String),
   /** Parameters of the model's own that pass as they are; none may change what the vendor charges. */
-  passes: Schema.optionalWith(Schema.Array(NonEmpty), { default: () => ["negative_prompt", "aspect_ratio"] })
+  passes: Schema.optionalWith(Schema.Array(NonEmpty), { default: () => ["negative_prompt", "aspect_ratio"] }),
+  /** Whether a request without a prompt is refused here; else the vendor decides. */
+  prompt_required: Schema.optionalWith(Schema.Boolean, { default: () => false })
 } as const
 
 const VideoEntry = Schema.Struct({
@@ -173,6 +179,8 @@ const MediaImageEntry = Schema.Struct({
   type: Schema.Literal("image"),
   usd_per_image: UsdPer(1),
   images_max: Schema.optionalWith(Count, { default: () => 4 }),
+  /** What `image_size` may be. */
+  sizes: Schema.optionalWith(Schema.NonEmptyArray(NonEmpty), { default: () => imageSizes }),
   /** Taken where a request names no model. */
   default: Schema.optionalWith(Schema.Boolean, { default: () => false })
 })

@@ -31,7 +31,7 @@ import { LetterPrice } from "./mail/SelfMail.ts"
 import { MediaModels } from "./media/Media.ts"
 import type { MediaModel, Resolution } from "./media/Media.ts"
 import { PriceList } from "./prices/PriceList.ts"
-import { SearchProviders } from "./search/Search.ts"
+import { pricesByDepth, SearchProviders } from "./search/Search.ts"
 import { SpeechProviders } from "./speech/Speech.ts"
 import * as Sql from "./sql/Sql.ts"
 import { TranscriptionProviders } from "./transcription/Transcription.ts"
@@ -132,6 +132,7 @@ const tools = ({ tools }: ConfigFile) =>
         endpoint: entry.endpoint,
         image_to_image_endpoint: entry.image_to_image_endpoint,
         price: entry.usd_per_image,
+        images_max: entry.images_max,
         price_by_size: Object.fromEntries(
           Object.entries(entry.usd_per_image_by_size).filter(([, price]) => price !== undefined)
         )
@@ -139,7 +140,12 @@ const tools = ({ tools }: ConfigFile) =>
     ),
     Layer.succeed(
       SearchProviders,
-      tools.search.map((entry) => ({ ...provider(entry), vendor: entry.vendor, price: entry.usd_per_query }))
+      tools.search.map((entry) => ({
+        ...provider(entry),
+        vendor: entry.vendor,
+        price: entry.usd_per_query,
+        price_by_depth: entry.usd_per_query_by_depth ?? pricesByDepth(entry.vendor, entry.usd_per_query)
+      }))
     ),
     Layer.succeed(
       SpeechProviders,
@@ -167,12 +173,12 @@ const tools = ({ tools }: ConfigFile) =>
   )
 
 const mediaModelOf = (entry: ConfigFile["media"][number]): MediaModel => {
-  const { endpoint, id, passes, upstream } = entry
-  const facts = { id, display_name: entry.display_name ?? id, upstream, endpoint, passes }
+  const { endpoint, id, passes, prompt_required, upstream } = entry
+  const facts = { id, display_name: entry.display_name ?? id, upstream, endpoint, passes, prompt_required }
   if (entry.type === "image") {
-    const { default: isDefault, images_max, usd_per_image: price } = entry
+    const { default: isDefault, images_max, sizes, usd_per_image: price } = entry
     const pricing_note = entry.pricing_note ?? `${Price.toDecimal(price)} USD an image`
-    return { ...facts, type: "image", price, images_max, default: isDefault, pricing_note }
+    return { ...facts, type: "image", price, images_max, sizes, default: isDefault, pricing_note }
   }
   const { audio, default_duration, duration, from_image } = entry
   const [first, ...others] = (entry.resolutions ?? [{ tier: "", usd_per_second: entry.usd_per_second! }]).map(

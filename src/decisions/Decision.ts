@@ -65,9 +65,9 @@ export const read = (
   try {
     body = JSON.parse(bytes.toString("utf8"))
   } catch {
-    return Either.left(new DecisionBodyUnreadable())
+    return unreadable
   }
-  if (!isObject(body)) return Either.left(new DecisionBodyUnreadable())
+  if (!isObject(body)) return unreadable
   const asked = body.model ?? spellings[0]
   if (typeof asked !== "string") return wrong("model", "a text")
   if (asked !== model && !spellings.includes(asked)) return wrong("model", `one of ${spellings.join(", ")}`)
@@ -75,6 +75,10 @@ export const read = (
   if (!isObject(body.questions)) return wrong("questions", "required: an object, keyed by the ids of the answers")
   return Either.right(JSON.stringify({ ...body, model }))
 }
+
+const unreadable = Either.left(
+  new DecisionBodyUnreadable({ details: { field: "", rule: "a JSON document, which is an object" } })
+)
 
 const wrong = (field: string, rule: string) =>
   Either.left(new InvalidRequest({ error: `${field}: ${rule}`, details: { field, rule } }))

@@ -11,7 +11,7 @@ import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
 import { usageOf } from "../kernel/Ids.ts"
 import { toDecimal, toNumber } from "../kernel/Money.ts"
-import { charge } from "../kernel/Price.ts"
+import { affordable, charge } from "../kernel/Price.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
 import { isObject, parse } from "../upstream/Failures.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
@@ -133,7 +133,9 @@ const make = Effect.gen(function* () {
 
 const bodyOf = (inbound: Inbound): Effect.Effect<Buffer, DecisionBodyTooLarge | DecisionBodyUnreadable> =>
   Effect.mapError(inbound.read(bodyBytesMax), (problem) =>
-    problem._tag === "PayloadTooLarge" ? new DecisionBodyTooLarge() : new DecisionBodyUnreadable()
+    problem._tag === "PayloadTooLarge"
+      ? new DecisionBodyTooLarge()
+      : new DecisionBodyUnreadable({ details: { field: "", rule: "a body that comes whole" } })
   )
 
 const failed = (upstream: string, reason: string) =>
@@ -144,10 +146,14 @@ const retryAfter = (headers: Wire.WireHeaders): Record<string, string> => {
   return after === undefined ? {} : { "retry-after": after }
 }
 
-/** The model's own words, as they came. */
+/** The model's own words, as they came; they cost nothing. */
 const passed = ({ body, headers, status }: Wire.Whole): Reply => ({
   status,
-  headers: { "content-type": Wire.header(headers, "content-type") ?? "application/json", ...retryAfter(headers) },
+  headers: {
+    "content-type": Wire.header(headers, "content-type") ?? "application/json",
+    ...retryAfter(headers),
+    "x-charge-usd": "0"
+  },
   body
 })
 
@@ -163,30 +169,36 @@ const refusedBy = (status: number): Measured => ({
   usage_source: "none"
 })
 
-const count = (value: unknown): number | undefined =>
-  typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : undefined
-
 /**
- * The charge. A token is at least a byte, so more of them than the request has bytes are not believed; nor are fewer than none.
- * Then a token is four bytes, and the record says that it is estimated. (What has been set aside is enough for a megabyte.)
+ * The charge. A token is at least a byte, so the request bounds its input tokens, and what was set aside bounds them too. A figure
+ * that is not within that is charged at the bound; where there is none, a token is four bytes. Both are estimated. Output tokens
+ * cost nothing.
  */
 const measuredOf = (model: DecisionModel, usage: unknown, bytes: number): Measured => {
-  const told = isObject(usage) ? count(usage.input_tokens) : undefined
-  const believed = told !== undefined && told <= tokensBeyondText + bytes
-  const prompt_tokens = believed ? told : Math.ceil(bytes / 4)
-  const output = isObject(usage) ? count(usage.output_tokens) : undefined
-  const completion_tokens = output !== undefined && output <= 1_000_000 ? output : 0
+  const { input_tokens, output_tokens } = isObject(usage) ? usage : {}
+  const most = Math.min(bytes + tokensBeyondText, affordable(reservation, model.input_price))
+  const told = count(input_tokens, most)
+  const prompt_tokens = told ?? Math.min(most, isAbsent(input_tokens) ? Math.ceil(bytes / 4) : most)
+  const answered = count(output_tokens, outputTokensMax)
   return {
     cost: charge([{ units: prompt_tokens, price: model.input_price }]),
     prompt_tokens,
-    completion_tokens,
+    completion_tokens: answered ?? 0,
     units: prompt_tokens,
     provider: null,
     success: true,
     error_type: null,
-    usage_source: believed ? "provider" : "estimated"
+    usage_source: told === undefined || (answered === undefined && !isAbsent(output_tokens)) ? "estimated" : "provider"
   }
 }
 
+/** A whole number from 0 to `most`. */
+const count = (value: unknown, most: number): number | undefined =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= most ? value : undefined
+
+const isAbsent = (value: unknown): boolean => value === undefined || value === null
+
 /** What the model may put around the request by itself. */
 const tokensBeyondText = 100_000
+/** More tokens than this are in no answer. */
+const outputTokensMax = 1_000_000

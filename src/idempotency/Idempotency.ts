@@ -16,7 +16,13 @@ import type { ProblemInstance } from "../kernel/Problem.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
-import { IdempotencyAnswerLost, IdempotencyInFlight, IdempotencyKeyInvalid, IdempotencyKeyReused } from "./Problems.ts"
+import {
+  IdempotencyAnswerLost,
+  IdempotencyInFlight,
+  IdempotencyKeyInvalid,
+  IdempotencyKeyReused,
+  keyDetails
+} from "./Problems.ts"
 
 export type IdempotencyProblem = IdempotencyKeyInvalid | IdempotencyKeyReused | IdempotencyInFlight
 
@@ -201,7 +207,7 @@ const make = Effect.gen(function* () {
 
   const once: Contract["once"] = (caller, key, fingerprint, call) => {
     if (key === undefined || key === "") return call(undefined)
-    if (!isKey(key)) return new IdempotencyKeyInvalid()
+    if (!isKey(key)) return new IdempotencyKeyInvalid(keyDetails)
     return Effect.uninterruptible(attempt(taken(caller, key), fingerprint(), call))
   }
 

@@ -2,6 +2,11 @@
 import { Schema } from "effect"
 import { Problem } from "../kernel/Problem.ts"
 
+/** What a key must be. */
+const rule = "16 to 128 characters of A-Z a-z 0-9 _ -"
+/** Says what is wrong with the header, as every 400 does. */
+export const keyDetails = { details: { field: "Idempotency-Key", rule } } as const
+
 export class IdempotencyKeyRequired extends Problem<IdempotencyKeyRequired>()("IdempotencyKeyRequired", {
   status: 400,
   error: "the header Idempotency-Key is required",
@@ -10,7 +15,7 @@ export class IdempotencyKeyRequired extends Problem<IdempotencyKeyRequired>()("I
 
 export class IdempotencyKeyInvalid extends Problem<IdempotencyKeyInvalid>()("IdempotencyKeyInvalid", {
   status: 400,
-  error: "the header Idempotency-Key takes 16 to 128 characters of A-Z a-z 0-9 _ -",
+  error: `the header Idempotency-Key takes ${rule}`,
   code: "idempotency_key_invalid"
 }) {}
 

@@ -11,6 +11,8 @@ export interface ImageProvider extends Provider {
   /** Where its models are: from a text, and from an image. */
   readonly endpoint: string
   readonly image_to_image_endpoint: string | undefined
+  /** The most images of one request. */
+  readonly images_max: number
   /** USD an image, unless its size has a price of its own. */
   readonly price: UnitPrice
   readonly price_by_size: Readonly<Partial<Record<ImageSize, UnitPrice>>>
@@ -20,21 +22,14 @@ export class ImageProviders extends Context.Reference<ImageProviders>()("tollgat
   defaultValue: (): ReadonlyArray<ImageProvider> => []
 }) {}
 
-export const imagesMax = 10
-
-const within = (from: number, to: number, rule: string) =>
-  Schema.JsonNumber.pipe(Schema.between(from, to, { message: () => rule }))
-
-const whole = (from: number, to: number) =>
-  Schema.Int.pipe(Schema.between(from, to, { message: () => `a whole number from ${from} to ${to}` }))
+const wholeNumber = Schema.Int.annotations({ message: () => ({ message: "a whole number", override: true }) })
 
 export const ImageRequest = Schema.Struct({
-  prompt: Schema.String.pipe(
-    Schema.filter((prompt) => prompt.trim() !== "" && prompt.length <= 10_000, {
-      message: () => "a text of 1 to 10000 characters"
-    })
+  prompt: Schema.String.pipe(Schema.filter((prompt) => prompt.trim() !== "", { message: () => "required: a text" })),
+  num_images: Schema.optionalWith(
+    wholeNumber.pipe(Schema.greaterThanOrEqualTo(1, { message: () => "a whole number from 1 on" })),
+    { default: () => 1, nullable: true }
   ),
-  num_images: Schema.optionalWith(whole(1, imagesMax), { default: () => 1, nullable: true }),
   image_size: Schema.optionalWith(
     Schema.Literal(...imageSizes).annotations({
       message: () => ({ message: `one of ${imageSizes.join(", ")}`, override: true })
@@ -49,13 +44,16 @@ export const ImageRequest = Schema.Struct({
     { nullable: true }
   ),
   /** For image-to-image: how much of the source may change. */
-  strength: Schema.optionalWith(within(0, 1, "a number from 0.0 to 1.0"), { nullable: true }),
+  strength: Schema.optionalWith(
+    Schema.JsonNumber.pipe(Schema.between(0, 1, { message: () => "a number from 0.0 to 1.0" })),
+    { nullable: true }
+  ),
   /** Waits for the images; if they take long, a request_id to poll with is answered all the same. */
   sync_mode: Schema.optionalWith(Schema.Boolean, { default: () => true, nullable: true }),
   provider: Schema.optionalWith(Schema.String, { nullable: true }),
-  seed: Schema.optionalWith(whole(0, Number.MAX_SAFE_INTEGER), { nullable: true }),
-  guidance_scale: Schema.optionalWith(within(0, 100, "a number from 0 to 100"), { nullable: true }),
-  num_inference_steps: Schema.optionalWith(whole(1, 200), { nullable: true })
+  seed: Schema.optionalWith(wholeNumber, { nullable: true }),
+  guidance_scale: Schema.optionalWith(Schema.JsonNumber, { nullable: true }),
+  num_inference_steps: Schema.optionalWith(wholeNumber, { nullable: true })
 }).annotations({ identifier: "ImageRequest" })
 export interface ImageRequest extends Schema.Schema.Type<typeof ImageRequest> {}
 

@@ -49,7 +49,7 @@ const make = Effect.gen(function* () {
   const call = Effect.fnUntraced(function* (caller: CallerFacts, inbound: Inbound, beside: Beside | undefined) {
     const asked = yield* read(yield* inbound.read(bodyBytesMax))
     const provider = yield* pick(providers, asked.provider)
-    const endpoint = yield* endpointOf(provider, asked.source_url)
+    const endpoint = yield* endpointOf(provider, asked)
     const job = yield* jobs.submit(
       caller,
       {
@@ -94,12 +94,18 @@ const make = Effect.gen(function* () {
   return { generate, status } satisfies Contract
 })
 
-const endpointOf = (provider: ImageProvider, source_url: string | undefined): Effect.Effect<string, InvalidRequest> => {
-  if (source_url === undefined) return Effect.succeed(provider.endpoint)
-  const rule = "this provider makes no images from images"
-  return provider.image_to_image_endpoint === undefined
-    ? new InvalidRequest({ error: `source_url: ${rule}`, details: { field: "source_url", rule } })
-    : Effect.succeed(provider.image_to_image_endpoint)
+/** The provider's model for the request, which it must be able to make. */
+const endpointOf = (
+  { endpoint, image_to_image_endpoint, images_max }: ImageProvider,
+  { num_images, source_url }: ImageRequest
+): Effect.Effect<string, InvalidRequest> => {
+  const refuse = (field: string, rule: string) =>
+    new InvalidRequest({ error: `${field}: ${rule}`, details: { field, rule } })
+  if (num_images > images_max) return refuse("num_images", `a whole number from 1 to ${images_max}`)
+  if (source_url === undefined) return Effect.succeed(endpoint)
+  return image_to_image_endpoint === undefined
+    ? refuse("source_url", "this provider makes no images from images")
+    : Effect.succeed(image_to_image_endpoint)
 }
 
 const inputOf = ({ source_url, strength, ...asked }: ImageRequest) => ({
@@ -112,8 +118,8 @@ const inputOf = ({ source_url, strength, ...asked }: ImageRequest) => ({
   ...(source_url !== undefined && { image_url: source_url, ...(strength !== undefined && { strength }) })
 })
 
-const refusedBy = ({ how, message, retry_after }: NotTaken): UpstreamProblem => {
-  if (how === "rejected") return new UpstreamRejected(message === undefined ? {} : { error: message })
+const refusedBy = ({ how, retry_after, words }: NotTaken): UpstreamProblem => {
+  if (how === "rejected") return new UpstreamRejected(words)
   return how === "busy" ? new UpstreamBusy(retry_after === undefined ? {} : { retry_after }) : new UpstreamFailed()
 }
 

@@ -14,6 +14,7 @@ interface ModelFacts {
   readonly endpoint: string
   /** Parameters of the model's own that pass as they are. None of them may change what the vendor charges. */
   readonly passes: ReadonlyArray<string>
+  readonly prompt_required: boolean
 }
 
 export interface Resolution {
@@ -44,6 +45,7 @@ export interface ImageModel extends ModelFacts {
   /** USD an image. */
   readonly price: UnitPrice
   readonly images_max: number
+  readonly sizes: ReadonlyArray<string>
   /** Taken where a request names no model. */
   readonly default: boolean
 }
@@ -91,15 +93,12 @@ export const quoteOf = (models: ReadonlyArray<MediaModel>, body: unknown): Eithe
   if (model === undefined) {
     return rejected("model", `one of ${models.map(({ id }) => id).join(", ") || "none: no model is configured"}`)
   }
-  if (typeof prompt !== "string" || prompt.trim() === "" || prompt.length > 10_000) {
-    return rejected("prompt", "required, a text of up to 10000 characters")
-  }
-  if (!isAbsent(seed) && !(Number.isSafeInteger(seed) && (seed as number) >= 0)) {
-    return rejected("seed", "a whole number, zero or more")
-  }
+  if (!isAbsent(prompt) && typeof prompt !== "string") return rejected("prompt", "a text")
+  if (model.prompt_required && (prompt ?? "").trim() === "") return rejected("prompt", "required by this model, a text")
+  if (!isAbsent(seed) && !Number.isSafeInteger(seed)) return rejected("seed", "a whole number")
   const shared = {
     ...Object.fromEntries(model.passes.flatMap((name) => (isAbsent(body[name]) ? [] : [[name, body[name]]]))),
-    prompt,
+    ...(!isAbsent(prompt) && { prompt }),
     ...(!isAbsent(seed) && { seed })
   }
   return model.type === "video" ? quoteVideo(model, body, shared) : quoteImage(model, body, shared)
@@ -161,8 +160,8 @@ const durationRule = (declared: VideoModel["duration"]): string => {
 /** An address that the vendor can fetch, or the image itself. */
 export const isImage = (value: unknown): value is string =>
   typeof value === "string" &&
-  (/^data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=]+$/.test(value) ||
-    (/^https?:\/\/[^/]/.test(value) && URL.canParse(value)))
+  (/^data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=]+$/i.test(value) ||
+    (/^https?:\/\/[^/]/i.test(value) && URL.canParse(value)))
 
 const quoteImage = (
   model: ImageModel,
@@ -173,8 +172,8 @@ const quoteImage = (
   if (typeof count !== "number" || !Number.isInteger(count) || count < 1 || count > model.images_max) {
     return rejected("num_images", `a whole number from 1 to ${model.images_max}`)
   }
-  if (!isAbsent(image_size) && !imageSizes.includes(image_size as (typeof imageSizes)[number])) {
-    return rejected("image_size", `one of ${imageSizes.join(", ")}`)
+  if (!isAbsent(image_size) && !model.sizes.includes(image_size as string)) {
+    return rejected("image_size", `one of ${model.sizes.join(", ")}`)
   }
   if (!isAbsent(strength) && !(typeof strength === "number" && strength >= 0 && strength <= 1)) {
     return rejected("strength", "a number from 0 to 1")
@@ -208,14 +207,15 @@ export const MediaModelEntry = Schema.Struct({
 /** The documented parameters; a model's own may stand beside them. */
 export const MediaRequest = Schema.Struct({
   model: Schema.optional(Schema.String),
-  prompt: Schema.String,
+  /** Required by models that say so. */
+  prompt: Schema.optional(Schema.String),
   duration: Schema.optional(Schema.Int),
   resolution: Schema.optional(Schema.String),
   audio: Schema.optional(Schema.Boolean),
   seed: Schema.optional(Schema.Int),
   start_image_url: Schema.optional(Schema.String),
   num_images: Schema.optional(Schema.Int),
-  image_size: Schema.optional(Schema.Literal(...imageSizes)),
+  image_size: Schema.optional(Schema.String),
   strength: Schema.optional(Schema.Number)
 }).annotations({ identifier: "MediaRequest" })
 

@@ -127,8 +127,8 @@ const parsed = (bytes: Buffer): Effect.Effect<unknown, InvalidRequest> =>
       new InvalidRequest({ error: "the request body is not JSON", details: { field: "", rule: "a JSON document" } })
   })
 
-const refusedBy = ({ how, message, retry_after }: NotTaken): MediaRejected | MediaRateLimited | MediaUnavailable => {
-  if (how === "rejected") return new MediaRejected(message === undefined ? {} : { error: message })
+const refusedBy = ({ how, retry_after, words }: NotTaken): MediaRejected | MediaRateLimited | MediaUnavailable => {
+  if (how === "rejected") return new MediaRejected(words)
   return how === "busy"
     ? new MediaRateLimited(retry_after === undefined ? {} : { retry_after })
     : new MediaUnavailable()

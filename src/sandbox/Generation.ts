@@ -60,7 +60,9 @@ const vendor = (
       const submit = (received: Received): Answer => {
         authorize(received.headers.authorization)
         const input = parse(received.body) as Readonly<Record<string, unknown>>
-        if (typeof input["prompt"] !== "string" || input["prompt"] === "") {
+        // A video can be made of a picture alone.
+        const promptNeeded = !(received.params["app"] ?? "").endsWith("image-to-video")
+        if (promptNeeded && (typeof input["prompt"] !== "string" || input["prompt"] === "")) {
           return json(422, {
             detail: [{ loc: ["body", "prompt"], msg: "field required", type: "value_error.missing" }]
           })
@@ -219,7 +221,8 @@ export const media = vendor("media", (origin) => ({
       resolutions: tiers,
       duration: { min: 1, max: 10 },
       default_duration: 5,
-      audio: "off"
+      audio: "off",
+      prompt_required: true
     },
     {
       type: "video",
@@ -228,7 +231,8 @@ export const media = vendor("media", (origin) => ({
       upstream: "sandbox-media",
       endpoint: "sandbox/video-open",
       usd_per_second: "0.02",
-      default_duration: 5
+      default_duration: 5,
+      prompt_required: true
     },
     {
       type: "video",
@@ -249,7 +253,8 @@ export const media = vendor("media", (origin) => ({
       upstream: "sandbox-media",
       endpoint: "sandbox/image",
       usd_per_image: "0.04",
-      default: true
+      default: true,
+      prompt_required: true
     }
   ]
 }))

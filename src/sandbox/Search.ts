@@ -23,7 +23,8 @@ export const make: Make = ({ origin }) =>
             description: "Search for models, with raw pages",
             vendor: "tavily",
             upstream: "sandbox-tavily",
-            usd_per_query: "0.005"
+            usd_per_query: "0.005",
+            usd_per_query_by_depth: { advanced: "0.005" }
           },
           {
             id: "brave",
@@ -57,7 +58,8 @@ const tavily = (received: Received): Answer => {
   if (typeof max_results !== "number" || max_results < 0 || max_results > 20) {
     throw new Refusal(json(400, { detail: { error: "Max results must be between 0 and 20." } }))
   }
-  if (search_depth !== "basic" && search_depth !== "advanced") {
+  // Vendors add depths as they go; the sandbox knows any.
+  if (typeof search_depth !== "string" || search_depth === "") {
     throw new Refusal(json(400, { detail: { error: "Invalid search depth." } }))
   }
   const hosts = Array.isArray(include_domains) ? include_domains.map(String) : []

@@ -12,13 +12,36 @@ export type SearchVendorName = keyof typeof searchVendors
 
 export interface SearchProvider extends Provider {
   readonly vendor: SearchVendorName
-  /** USD a query. */
+  /** USD a query, unless its depth has a price of its own. */
   readonly price: UnitPrice
+  readonly price_by_depth: Readonly<Record<string, UnitPrice>>
 }
+
+/** The prices of a vendor's depths, by how often it counts a query of each. */
+export const pricesByDepth = (vendor: SearchVendorName, price: UnitPrice): SearchProvider["price_by_depth"] =>
+  Object.fromEntries(
+    Object.entries(searchVendors[vendor].queries_by_depth).map(([depth, queries]) => [
+      depth,
+      (price * BigInt(queries)) as UnitPrice
+    ])
+  )
 
 export class SearchProviders extends Context.Reference<SearchProviders>()("tollgate/search/SearchProviders", {
   defaultValue: (): ReadonlyArray<SearchProvider> => []
 }) {}
+
+/** The depth of a query that names none. */
+export const defaultDepth = "basic"
+
+/**
+ * What a query costs. Of a provider whose depths are priced, one that the configuration does not know is charged as its dearest: the
+ * provider may take it, and what it then bills is not known here.
+ */
+export const priceOf = ({ price, price_by_depth }: SearchProvider, depth: string): UnitPrice => {
+  if (Object.hasOwn(price_by_depth, depth)) return price_by_depth[depth]!
+  if (depth === defaultDepth) return price
+  return Object.values(price_by_depth).reduce((dearest, one) => (one > dearest ? one : dearest), price)
+}
 
 export const resultsMax = 100
 
@@ -65,12 +88,8 @@ export const SearchQuery = Schema.Struct({
   max_results: Schema.optionalWith(Count, { default: () => 10 }),
   provider: Schema.optional(Schema.String),
   include_raw: Schema.optionalWith(Flag, { default: () => false }),
-  /** Where the provider knows the difference. */
-  search_depth: Schema.optional(
-    Schema.Literal("basic", "advanced").annotations({
-      message: () => ({ message: "one of basic, advanced", override: true })
-    })
-  ),
+  /** `basic`, `advanced` or another that the provider knows: it is passed on as it is. */
+  search_depth: Schema.optional(Schema.String),
   domains: Schema.optionalWith(Domains, { default: () => [] })
 })
 export interface SearchQuery extends Schema.Schema.Type<typeof SearchQuery> {}

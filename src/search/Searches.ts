@@ -10,13 +10,15 @@ import type { InvalidRequest } from "../http/Problems.ts"
 import { json } from "../http/Reply.ts"
 import type { Reply } from "../http/Reply.ts"
 import { toDecimal } from "../kernel/Money.ts"
+import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
 import { failed, parse, refused } from "../upstream/Failures.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
 import { pick } from "../upstream/Provider.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
-import { SearchProviders, SearchQuery, searchVendors } from "./Search.ts"
+import type { SearchAsk } from "../upstream/search/SearchVendor.ts"
+import { defaultDepth, priceOf, SearchProviders, SearchQuery, searchVendors } from "./Search.ts"
 import type { SearchProvider } from "./Search.ts"
 
 interface Contract {
@@ -44,29 +46,34 @@ const make = Effect.gen(function* () {
   const search: Contract["search"] = Effect.fnUntraced(function* (caller, inbound) {
     const asked = yield* read(inbound.query())
     const provider = yield* pick(providers, asked.provider)
-    const cost = charge([{ units: 1, price: provider.price }])
+    const depth = asked.search_depth || defaultDepth
+    const price = priceOf(provider, depth)
+    const cost = charge([{ units: 1, price }])
     const claim = {
       caller,
       usage_type: "tool",
       endpoint: "search",
       model: provider.id,
       provider: provider.id,
-      price: yield* versions.of([{ quantity: "units", unit: "query", price: provider.price }]),
+      price: yield* versions.of([{ quantity: "units", unit: "query", price }]),
       most: cost,
       least: cost
     } as const
-    return yield* gate.meter(claim, (admission) => ask(admission, provider, asked, inbound))
+    return yield* gate.meter(claim, (admission) =>
+      ask(admission, provider, { ...asked, search_depth: depth }, cost, inbound)
+    )
   })
 
   const ask = Effect.fnUntraced(function* (
     admission: Admission,
     provider: SearchProvider,
-    asked: SearchQuery,
+    asked: SearchAsk,
+    cost: Nano,
     inbound: Inbound
   ) {
     const upstream = upstreams.get(provider.upstream)!
     const vendor = searchVendors[provider.vendor]
-    const request = vendor.request({ ...asked, search_depth: asked.search_depth }, Redacted.value(upstream.key))
+    const request = vendor.request(asked, Redacted.value(upstream.key))
     const answer = yield* Effect.catchAll(upstream.wire(admission).exchange(request, answerBytesMax), ({ reason }) =>
       failed(upstream.name, reason, inbound.request_id)
     )
@@ -76,7 +83,7 @@ const make = Effect.gen(function* () {
     if (results === undefined) return yield* failed(upstream.name, "its answer holds no results", inbound.request_id)
     return yield* admission.answer(
       {
-        cost: charge([{ units: 1, price: provider.price }]),
+        cost,
         prompt_tokens: 0,
         completion_tokens: 0,
         units: 1,

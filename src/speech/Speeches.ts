@@ -12,6 +12,7 @@ import type { PayloadTooLarge } from "../http/Problems.ts"
 import type { Reply } from "../http/Reply.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
+import { toDecimal } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
 import { failed, refused } from "../upstream/Failures.ts"
@@ -96,7 +97,11 @@ const make = Effect.gen(function* () {
       Effect.andThen(admission.settle(measuredOf(ending, provider, model, characters)), () => passage.finish(ending))
     )
     return yield* admission.goOn(
-      { status: 200, headers: { "content-type": formats[response_format] }, body: passage.body },
+      {
+        status: 200,
+        headers: { "content-type": formats[response_format], "x-charge-usd": toDecimal(admission.reserved) },
+        body: passage.body
+      },
       settled
     )
   })

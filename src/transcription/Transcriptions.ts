@@ -19,7 +19,7 @@ import type { UpstreamProblem } from "../upstream/Failures.ts"
 import { pick } from "../upstream/Provider.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
 import type { AudioTooLarge } from "./Problems.ts"
-import { secondsGuessed, secondsLeast, secondsMost, TranscriptionProviders } from "./Transcription.ts"
+import { lengthOf, secondsMost, TranscriptionProviders } from "./Transcription.ts"
 import type { TranscriptionAnswer, TranscriptionModel, TranscriptionProvider } from "./Transcription.ts"
 import { formOf, receive } from "./Upload.ts"
 import type { Upload } from "./Upload.ts"
@@ -56,6 +56,7 @@ const make = Effect.gen(function* () {
       const provider = yield* pick(providers, upload.fields.provider)
       const model = yield* modelOf(provider, upload.fields.model)
       const price = yield* versions.of([{ quantity: "units", unit: "second", price: model.price }])
+      const most = charge([{ units: secondsMost(upload.bytes), price: model.price }])
       const call = (beside: Beside | undefined) =>
         gate.meter(
           {
@@ -65,8 +66,8 @@ const make = Effect.gen(function* () {
             model: model.id,
             provider: provider.id,
             price,
-            most: charge([{ units: secondsMost(upload.bytes), price: model.price }]),
-            least: charge([{ units: secondsLeast(upload.bytes), price: model.price }]),
+            most,
+            least: most,
             beside
           },
           (admission) => ask(admission, provider, model, upload, shape)
@@ -113,7 +114,18 @@ const make = Effect.gen(function* () {
     if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer)
     const parsed = parse(answer.body)
     if (typeof parsed?.text !== "string") return yield* failed(upstream.name, "its answer holds no text")
-    const { duration, measured } = measuredOf(parsed, provider, model, upload.bytes)
+    const told = parsed.duration ?? (isObject(parsed.usage) ? parsed.usage.seconds : undefined)
+    const { duration, seconds, usage_source } = lengthOf(told, upload.bytes)
+    const measured: Measured = {
+      cost: charge([{ units: seconds, price: model.price }]),
+      prompt_tokens: 0,
+      completion_tokens: 0,
+      units: seconds,
+      provider: provider.id,
+      success: true,
+      error_type: null,
+      usage_source
+    }
     const shown: TranscriptionAnswer = {
       text: parsed.text,
       status: "completed",
@@ -137,30 +149,4 @@ const modelOf = (
   return found === undefined
     ? new InvalidRequest({ error: `model: ${rule}`, details: { field: "model", rule } })
     : Effect.succeed(found)
-}
-
-/** The charge by the upstream's own count of seconds, as far as a file of so many bytes can last so long. */
-const measuredOf = (
-  answer: Record<string, unknown>,
-  provider: TranscriptionProvider,
-  model: TranscriptionModel,
-  bytes: number
-): { readonly duration: number | undefined; readonly measured: Measured } => {
-  const told = answer.duration ?? (isObject(answer.usage) ? answer.usage.seconds : undefined)
-  const duration =
-    typeof told === "number" && Number.isFinite(told) && told >= 0 && told <= secondsMost(bytes) ? told : undefined
-  const seconds = duration === undefined ? secondsGuessed(bytes) : Math.ceil(duration)
-  return {
-    duration,
-    measured: {
-      cost: charge([{ units: seconds, price: model.price }]),
-      prompt_tokens: 0,
-      completion_tokens: 0,
-      units: seconds,
-      provider: provider.id,
-      success: true,
-      error_type: null,
-      usage_source: duration === undefined ? "estimated" : "provider"
-    }
-  }
 }

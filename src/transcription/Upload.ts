@@ -33,7 +33,7 @@ export const receive = (
   Effect.gen(function* () {
     const type = request.headers["content-type"] ?? ""
     if (!isForm(type)) {
-      return yield* new InvalidRequest({ error: "the request is not multipart/form-data with a boundary" })
+      return yield* noForm("multipart/form-data with a boundary")
     }
     const source = sourceOf(request)
     if (Number(request.headers["content-length"] ?? 0) > fileBytesMax + formBytesMax) {
@@ -77,7 +77,9 @@ const sourceOf = ({ source }: HttpServerRequest.HttpServerRequest): Readable => 
   return body === null ? Readable.from([]) : Readable.fromWeb(body as ReadableStream)
 }
 
-const unreadable = new InvalidRequest({ error: "the form could not be read" })
+const noForm = (rule: string) => new InvalidRequest({ error: `the request: ${rule}`, details: { field: "", rule } })
+
+const unreadable = noForm("a form that can be read, and comes whole")
 
 interface Form {
   /** The first file of the field `file`. */

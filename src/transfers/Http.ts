@@ -8,7 +8,7 @@ import { Caller } from "../http/Caller.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import { RateLimits } from "../http/RateLimits.ts"
 import { isKey } from "../idempotency/Idempotency.ts"
-import { IdempotencyKeyInvalid, IdempotencyKeyRequired } from "../idempotency/Problems.ts"
+import { IdempotencyKeyInvalid, IdempotencyKeyRequired, keyDetails } from "../idempotency/Problems.ts"
 import { envelope } from "../kernel/Envelope.ts"
 import { Created } from "./Api.ts"
 import { NewTransfer } from "./Transfer.ts"
@@ -25,8 +25,8 @@ export const TransfersHttp = HttpApiBuilder.group(
           const caller = yield* Caller
           // A request that has no key is told so whatever its body says.
           const key = headers["idempotency-key"]
-          if (key === undefined || key === "") return yield* new IdempotencyKeyRequired()
-          if (!isKey(key)) return yield* new IdempotencyKeyInvalid()
+          if (key === undefined || key === "") return yield* new IdempotencyKeyRequired(keyDetails)
+          if (!isKey(key)) return yield* new IdempotencyKeyInvalid(keyDetails)
           const body = yield* Effect.orDie(request.text)
           const { created, transfer } = yield* transfers.create(
             caller,

@@ -1,5 +1,6 @@
 /** What an upstream's failure becomes for the caller, and what the operator reads of it. */
 import { Clock, Effect } from "effect"
+import type { ProblemWords } from "../kernel/Problem.ts"
 import { UpstreamBusy, UpstreamFailed, UpstreamRejected } from "./Problems.ts"
 import * as Wire from "./Wire.ts"
 
@@ -23,8 +24,7 @@ export const refused = (
   request_id?: string | undefined
 ): Effect.Effect<never, UpstreamProblem> => {
   if (status === 400 || status === 404 || status === 413 || status === 422) {
-    const message = messageOf(parse(body))
-    return new UpstreamRejected(message === undefined ? {} : { error: message })
+    return new UpstreamRejected(refusalOf(parse(body)))
   }
   if (status === 429) return Effect.flatMap(retryAfterOf(headers), (after) => new UpstreamBusy(after))
   return failed(upstream, `status ${status}`, request_id)
@@ -65,6 +65,24 @@ export const messageOf = (body: Record<string, unknown> | undefined): string | u
     ? error.message
     : (error ?? body?.message ?? (isObject(first) ? first.msg : body?.detail))
   return typeof message === "string" ? withoutSecrets(message.slice(0, 2_000)) : undefined
+}
+
+/** An upstream's refusal of the request in words for the caller: its message, and the field that it names, if it does. */
+export const refusalOf = (body: Record<string, unknown> | undefined): ProblemWords => {
+  const message = messageOf(body)
+  return {
+    ...(message !== undefined && { error: message }),
+    details: { field: fieldOf(body), rule: message ?? "refused by the model, which does not say why" }
+  }
+}
+
+/** The field in the error bodies that are common: `{ error: { param } }`, and `{ detail: [{ loc: ["body", "prompt"] }] }`. */
+const fieldOf = (body: Record<string, unknown> | undefined): string => {
+  if (isObject(body?.error) && typeof body.error.param === "string") return body.error.param.slice(0, 200)
+  const [first] = Array.isArray(body?.detail) ? (body.detail as ReadonlyArray<unknown>) : []
+  if (!isObject(first) || !Array.isArray(first.loc)) return ""
+  const path = first.loc.filter((step) => typeof step === "string" || typeof step === "number")
+  return (path[0] === "body" ? path.slice(1) : path).join(".").slice(0, 200)
 }
 
 /** Upstreams like to quote the key that they refuse, and the address behind them that failed. */

@@ -4,7 +4,8 @@
  */
 import { Effect, Redacted } from "effect"
 import type { Admission } from "../gate/Gate.ts"
-import { isObject, messageOf, parse, retryAfterOf } from "./Failures.ts"
+import type { ProblemWords } from "../kernel/Problem.ts"
+import { isObject, messageOf, parse, refusalOf, retryAfterOf } from "./Failures.ts"
 import type { Upstream } from "./Upstreams.ts"
 import type { Whole, WireRequest } from "./Wire.ts"
 
@@ -13,7 +14,7 @@ export interface NotTaken {
   readonly _tag: "NotTaken"
   readonly how: "rejected" | "busy" | "unavailable"
   /** The vendor's words, where they speak of the job. */
-  readonly message?: string | undefined
+  readonly words?: ProblemWords
   readonly retry_after?: number
 }
 
@@ -95,7 +96,7 @@ export const submit = Effect.fnUntraced(function* (
     return yield* Effect.fail({ _tag: "NotTaken", how: "busy", ...after } as const)
   }
   if (status === 400 || status === 404 || status === 413 || status === 422) {
-    return yield* Effect.fail({ _tag: "NotTaken", how: "rejected", message: messageOf(parsed) } as const)
+    return yield* Effect.fail({ _tag: "NotTaken", how: "rejected", words: refusalOf(parsed) } as const)
   }
   return yield* Effect.fail({ _tag: "NotTaken", how: "unavailable" } as const)
 })

@@ -125,6 +125,7 @@ describe("what is refused here", () => {
       raw
     })
     expect([answer.status, answer.body.error]).toEqual([status, error])
+    if (status === 400) expect(answer.body.details).toMatchObject({ field: "", rule: expect.any(String) })
     expect(await service.usage(who)).toEqual([])
   })
 
@@ -188,6 +189,7 @@ describe("what the model says", () => {
     await fault({ status: 429, body: { slow: "down" }, headers: { "Retry-After": "7" } })
     const answer = await decide(who)
     expect([answer.status, answer.body, answer.headers.get("retry-after")]).toEqual([429, { slow: "down" }, "7"])
+    expect(answer.headers.get("x-charge-usd")).toBe("0")
     await failedFor(who, "upstream_rate_limited")
   })
 
@@ -227,22 +229,39 @@ describe("what the model says", () => {
     expect(await service.balance(who)).toBe(6)
   })
 
+  // A token is at least a byte, and the model may put 100,000 around the request.
+  const sent = Buffer.byteLength(JSON.stringify(body({ model: "jev-1.13.0" })))
   it.each([
-    undefined,
-    { input_tokens: -5 },
-    { input_tokens: 1e15 },
-    { input_tokens: 10_000_000, output_tokens: 1 },
-    { input_tokens: "many" },
-    { input_tokens: 1.5 },
-    null
-  ])("usage of %j never credits, never costs more than what was set aside, and is marked", async (usage) => {
+    [{ input_tokens: -5 }, 100_000 + sent],
+    [{ input_tokens: 1e15 }, 100_000 + sent],
+    [{ input_tokens: 100_001 + sent, output_tokens: 1 }, 100_000 + sent],
+    [{ input_tokens: "many" }, 100_000 + sent],
+    [{ input_tokens: 1.5 }, 100_000 + sent],
+    [{ input_tokens: 3, output_tokens: 1e15 }, 3],
+    // Nothing was said.
+    [undefined, Math.ceil(sent / 4)],
+    [null, Math.ceil(sent / 4)],
+    [{ output_tokens: 1 }, Math.ceil(sent / 4)]
+  ])("usage of %j is charged as %d tokens, and marked", async (usage, tokens) => {
     const who = await person()
     await fault({ status: 200, body: { answers: {}, model: "jev-1.13.0", usage } })
-    expect((await decide(who)).status).toBe(200)
-    const balance = await service.balance(who)
-    expect(balance).toBeLessThanOrEqual(6)
-    expect(balance).toBeGreaterThanOrEqual(5.7)
-    expect((await service.usage(who))[0]).toMatchObject({ usage_source: "estimated", success: true })
+    const answer = await decide(who)
+    expect([answer.status, answer.body.usage.input_tokens]).toEqual([200, tokens])
+    expect((await service.usage(who))[0]).toMatchObject({
+      prompt_tokens: tokens,
+      cost: (tokens * 42) / 1e9,
+      usage_source: "estimated",
+      success: true
+    })
+  })
+
+  it("a figure that the request can have caused is believed, zero included", async () => {
+    const who = await person()
+    for (const input_tokens of [0, 100_000 + sent]) {
+      await fault({ status: 200, body: { answers: {}, model: "jev-1.13.0", usage: { input_tokens } } })
+      expect((await decide(who)).body.usage.input_tokens).toBe(input_tokens)
+      expect((await service.usage(who))[0].usage_source).toBeUndefined()
+    }
   })
 })
 
@@ -278,6 +297,7 @@ describe("an Idempotency-Key on a metered call", () => {
     expect([other.status, other.body.code]).toEqual([409, "idempotency_key_reused"])
     const malformed = await keyed(who, "short")
     expect([malformed.status, malformed.body.code]).toEqual([400, "idempotency_key_invalid"])
+    expect(malformed.body.details.field).toBe("Idempotency-Key")
   })
 
   it("answers 409 while the first is in flight", async () => {

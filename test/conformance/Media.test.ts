@@ -24,6 +24,10 @@ const cancel = (who: Person, request_id: string) =>
   service.call("/v1/tools/media/cancel", { token: who.token, json: { request_id } })
 const move = (request_id: string, more: object) => service.control("/media", { request_id, ...more })
 
+/** What the vendor was asked to make; the service looks after the jobs of other tests meanwhile. */
+const submissions = async (name: "media" | "images") =>
+  (await service.control(`/calls?service=${name}`)).filter(({ path }: { path: string }) => !path.includes("/requests/"))
+
 const submitted = async (who: Person, json: unknown = video()) => {
   const { body, status } = await submit(who, json)
   expect([status, body.code]).toEqual([200, undefined])
@@ -118,7 +122,10 @@ describe("a quote", () => {
     [{ model: "sandbox-video-open", resolution: "480p" }, "resolution"],
     [{ audio: "loud" }, "audio"],
     [{ model: "sandbox-video-open", audio: true }, "audio"],
-    [{ seed: -1 }, "seed"],
+    [{ prompt: 7 }, "prompt"],
+    [{ model: "sandbox-image-to-video", prompt: 7, start_image_url: "https://example.com/a.png" }, "prompt"],
+    [{ seed: 1.5 }, "seed"],
+    [{ seed: "7" }, "seed"],
     [{ start_image_url: "https://example.com/a.png" }, "start_image_url"],
     [{ model: "sandbox-image-to-video" }, "start_image_url"],
     [{ model: "sandbox-image-to-video", start_image_url: "file:///etc/passwd" }, "start_image_url"],
@@ -130,8 +137,26 @@ describe("a quote", () => {
     await service.control("/calls", undefined, "DELETE")
     const answer = await submit(who, video(more))
     expect([...refusal(answer), answer.body.details.field]).toEqual([400, "media_rejected", field])
-    expect(await service.control("/calls?service=media")).toEqual([])
+    expect(await submissions("media")).toEqual([])
     expect(await service.usage(who)).toEqual([])
+  })
+
+  it.each([
+    [video({ seed: -1 }), { prompt: "a fish", seed: -1 }],
+    [{ model: "sandbox-image-to-video", start_image_url: "https://example.com/a.png" }, { prompt: undefined }],
+    [{ model: "sandbox-image-to-video", prompt: "", start_image_url: "https://example.com/a.png" }, { prompt: "" }],
+    [
+      { model: "sandbox-image-to-video", prompt: " on ", start_image_url: "DATA:image/PNG;base64,AAAA" },
+      { prompt: " on " }
+    ],
+    [video({ prompt: "x".repeat(100_000) }), { prompt: "x".repeat(100_000) }],
+    [{ prompt: "a fish", seed: -7 }, { seed: -7 }]
+  ])("takes what no specification and no model forbids, and passes it on (%#)", async (json, sent) => {
+    const who = await person()
+    await service.control("/calls", undefined, "DELETE")
+    await submitted(who, json)
+    const [call] = await submissions("media")
+    for (const [name, value] of Object.entries(sent)) expect([name, call.body[name]]).toEqual([name, value])
   })
 
   it("is refused for a body of more than 1 MiB, or that is no JSON", async () => {
@@ -305,7 +330,12 @@ describe("a vendor", () => {
   })
 
   it.each([
-    ["rejects", { status: 422, body: { detail: [{ msg: "not that" }] } }, 400, "media_rejected"],
+    [
+      "rejects",
+      { status: 422, body: { detail: [{ loc: ["body", "prompt"], msg: "not that" }] } },
+      400,
+      "media_rejected"
+    ],
     ["is busy", { status: 429, headers: { "retry-after": "4" } }, 429, "media_rate_limited"],
     ["fails", { status: 500 }, 503, "media_unavailable"],
     ["wants another key", { status: 401 }, 503, "media_unavailable"],
@@ -317,6 +347,7 @@ describe("a vendor", () => {
     const answer = await submit(who)
     expect(refusal(answer)).toEqual([status, code])
     if (status === 429) expect(answer.headers.get("retry-after")).toBe("4")
+    if (status === 400) expect(answer.body.details).toEqual({ field: "prompt", rule: "not that" })
     expect(await service.balance(who)).toBe(6)
     expect(await service.usage(who)).toMatchObject([{ success: false, cost: 0, error_type: code }])
   })
@@ -463,8 +494,9 @@ describe("images by the direct route", () => {
     [{ image_size: "round" }, "image_size"],
     [{ source_url: "ftp://x" }, "source_url"],
     [{ strength: 1.1 }, "strength"],
-    [{ guidance_scale: -1 }, "guidance_scale"],
-    [{ num_inference_steps: 0 }, "num_inference_steps"],
+    [{ num_images: 11 }, "num_images"],
+    [{ guidance_scale: "high" }, "guidance_scale"],
+    [{ num_inference_steps: 1.5 }, "num_inference_steps"],
     [{ seed: 1.5 }, "seed"],
     [{ provider: "nobody" }, "provider"],
     [{ sync_mode: "yes" }, "sync_mode"]
@@ -474,6 +506,15 @@ describe("images by the direct route", () => {
     const answer = await generate(who, json)
     expect([answer.status, answer.body.code, answer.body.details.field]).toEqual([400, "invalid_request", field])
     expect(await service.usage(who)).toEqual([])
+  })
+
+  it("take what no specification forbids, and pass it on", async () => {
+    const who = await person()
+    const asked = { seed: -1, guidance_scale: -0.5, num_inference_steps: 0, prompt: "x".repeat(20_000) }
+    await service.control("/calls", undefined, "DELETE")
+    expect((await generate(who, { ...asked, sync_mode: false })).status).toBe(200)
+    const [call] = await submissions("images")
+    expect(call.body).toMatchObject(asked)
   })
 
   it.each([

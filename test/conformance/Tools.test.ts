@@ -16,6 +16,18 @@ const person = () => service.signIn(`tools${++people}@example.com`)
 const fault = (name: string, more: object) => service.control("/faults", { service: name, times: 1, ...more })
 const left = (cost: number) => Number((6 - cost).toFixed(9))
 
+/** Somebody in a tenant of their own that has only so much. */
+const withOnly = async (usd: number): Promise<Person> => {
+  const who = await person()
+  const made = await service.call("/v1/tenants", { token: who.token, json: { name: "small" } })
+  const { client_id } = await service.sandbox()
+  const tenant_id = made.body.result.id
+  const json = { client_id, grant_type: "refresh_token", refresh_token: who.refresh_token, tenant_id }
+  const { access_token } = (await service.call("/v1/auth/token", { json })).body.result
+  await service.control("/credit", { tenant_id, amount: usd, source: "purchase" })
+  return { ...who, token: access_token, tenant_id }
+}
+
 const emptied = async () => {
   const who = await person()
   await service.control(`/tenants/${who.tenant_id}`, { billing_status: "suspended" })
@@ -97,7 +109,6 @@ describe("web search", () => {
     ["query=x&max_results=0", "max_results"],
     ["query=x&max_results=many", "max_results"],
     ["query=x&include_raw=perhaps", "include_raw"],
-    ["query=x&search_depth=deep", "search_depth"],
     ["query=x&provider=nobody", "provider"],
     ["query=x&domains=a%20b", "domains"]
   ])("refuses %j", async (query, field) => {
@@ -160,6 +171,7 @@ describe("speech", () => {
     const who = await person()
     const answer = await speak(who, asked({ response_format, speed: 1.5 }))
     expect([answer.status, answer.type, answer.size]).toEqual([200, type, 5 * 1024])
+    expect(answer.headers.get("x-charge-usd")).toBe("0.000075")
     // 5 characters at 15 a million.
     expect(await service.balance(who)).toBe(left(0.000075))
     expect((await service.usage(who))[0]).toMatchObject({
@@ -355,6 +367,9 @@ describe("transcription", () => {
       raw: "--x\r\ncontent-disposition: form-data; name"
     })
     expect([broken.status, broken.body.code]).toEqual([400, "invalid_request"])
+    for (const { body } of [json, broken]) {
+      expect(body.details).toEqual({ field: "", rule: expect.stringMatching(/form/) })
+    }
   })
 
   it("is refused with 402 when nobody can pay", async () => {
@@ -367,11 +382,51 @@ describe("transcription", () => {
     await failsSo(who, await transcribe(who, 16_000), status, code, "transcriptions")
   })
 
-  it.each([-1, 1e12, "long", null])("a duration of %j is not believed", async (duration) => {
+  it("is admitted only for the longest that its bytes can last, a second for each 1,000", async () => {
+    const poor = await withOnly(0.001)
+    const calls = (await service.control("/calls?service=transcription")).length
+    const { body, status } = await transcribe(poor, 1_600_000)
+    expect([status, body]).toMatchObject([
+      402,
+      { code: "insufficient_credits", details: { available_usd: 0.001, required_usd: 0.16 } }
+    ])
+    expect((await service.control("/calls?service=transcription")).length).toBe(calls)
+    expect((await transcribe(poor, 10_000)).status).toBe(200)
+    expect(await service.balance(poor)).toBe(0.0009)
+  })
+
+  it.each([
+    [-1, 16],
+    [16.01, 16],
+    [1e12, 16],
+    ["long", 16],
+    [true, 16],
+    [{}, 16],
+    // Nothing was said at all.
+    [null, 1]
+  ])("a duration of %j is not believed: %d seconds are charged, and estimated", async (duration, seconds) => {
     const who = await person()
     await fault("transcription", { status: 200, body: { text: "x", duration } })
-    expect((await transcribe(who, 16_000)).body).toEqual({ text: "x", status: "completed", provider: "vendor" })
-    expect((await service.usage(who))[0]).toMatchObject({ cost: 0.0001, usage_source: "estimated" })
+    const { body, headers } = await transcribe(who, 16_000)
+    expect(body).toEqual({ text: "x", status: "completed", provider: "vendor" })
+    expect(headers.get("x-charge-usd")).toBe(seconds === 16 ? "0.0016" : "0.0001")
+    expect((await service.usage(who))[0]).toMatchObject({
+      cost: seconds / 10_000,
+      units: seconds,
+      usage_source: "estimated"
+    })
+  })
+
+  it.each([
+    [16, 16],
+    [0, 0],
+    ["7.5", 8]
+  ])("a duration of %j is believed", async (duration, units) => {
+    const who = await person()
+    await fault("transcription", { status: 200, body: { text: "x", duration } })
+    expect((await transcribe(who, 16_000)).body.duration).toBe(Number(duration))
+    const [record] = await service.usage(who)
+    expect([record.units, record.cost, record.usage_source]).toEqual([units, units / 10_000, undefined])
   })
 
   it("happens once for an Idempotency-Key", async () => {

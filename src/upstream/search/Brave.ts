@@ -7,6 +7,7 @@ import type { SearchVendor } from "./SearchVendor.ts"
 const resultsMax = 20
 
 export const brave: SearchVendor = {
+  queries_by_depth: {},
   request: ({ domains, max_results, query }, key) => {
     const sites = domains.map((domain) => `site:${domain}`).join(" OR ")
     const params = new URLSearchParams({

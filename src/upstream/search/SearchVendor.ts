@@ -6,8 +6,8 @@ export interface SearchAsk {
   readonly query: string
   readonly max_results: number
   readonly include_raw: boolean
-  /** `basic` or `advanced`, where the vendor knows the difference. */
-  readonly search_depth: string | undefined
+  /** In the vendor's own word, where it knows the difference. */
+  readonly search_depth: string
   /** Only pages of these; all where it is empty. */
   readonly domains: ReadonlyArray<string>
 }
@@ -20,6 +20,8 @@ export interface SearchResult {
 }
 
 export interface SearchVendor {
+  /** Depths of which the vendor counts a query as several. */
+  readonly queries_by_depth: Readonly<Record<string, number>>
   readonly request: (ask: SearchAsk, key: string) => WireRequest
   /** The results in its answer; `undefined` where that makes no sense, and where it lists some of which none is usable. */
   readonly results: (answer: Record<string, unknown>) => ReadonlyArray<SearchResult> | undefined

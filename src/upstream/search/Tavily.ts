@@ -1,4 +1,4 @@
-/** Tavily's search: `POST /search`, the key as a bearer. */
+/** Tavily's search: `POST /search`, the key as a bearer. A query costs a credit, an `advanced` one two. */
 import { resultOf, resultsOf } from "./SearchVendor.ts"
 import type { SearchVendor } from "./SearchVendor.ts"
 
@@ -6,6 +6,7 @@ import type { SearchVendor } from "./SearchVendor.ts"
 const resultsMax = 20
 
 export const tavily: SearchVendor = {
+  queries_by_depth: { advanced: 2 },
   request: ({ domains, include_raw, max_results, query, search_depth }, key) => ({
     method: "POST",
     path: "/search",
@@ -14,7 +15,7 @@ export const tavily: SearchVendor = {
       query,
       max_results: Math.min(max_results, resultsMax),
       include_raw_content: include_raw,
-      search_depth: search_depth ?? "basic",
+      search_depth,
       ...(domains.length > 0 && { include_domains: domains })
     })
   }),
