@@ -5,6 +5,7 @@ import type { CallerFacts } from "../http/Caller.ts"
 import { ForeignKey, InvalidKey, InvalidKeyFormat, InvalidToken, MissingAuthorization } from "../http/Problems.ts"
 import { Applications, cacheLifetime } from "../tenants/Applications.ts"
 import { Belonging } from "../tenants/Belonging.ts"
+import type { Mark } from "../tenants/Belonging.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { Tokens } from "./Tokens.ts"
 
@@ -33,16 +34,16 @@ const make = Effect.gen(function* () {
   const belonging = yield* Belonging
   const applications = yield* Applications
   const { key_prefix, service_name } = yield* Brand
-  const verified = new Map<string, { readonly caller: CallerFacts; readonly until: number; readonly version: number }>()
+  const verified = new Map<string, { readonly caller: CallerFacts; readonly until: number; readonly mark: Mark }>()
 
   const verify = Effect.fnUntraced(function* (jwt: string, now: number) {
-    const version = belonging.version()
     const { account_id, expires_at, team_first, tenant_id } = yield* tokens.verify(jwt)
+    const mark = belonging.markOf(account_id)
     // The token is good for an hour; whether the person still belongs there is asked more often.
     if (!(yield* tenants.isActiveMember(account_id, tenant_id))) return yield* new InvalidToken()
     const caller: CallerFacts = { account_id, tenant_id, application_id: null, credential: "user_token", team_first }
     if (verified.size >= cachedMax) verified.delete(verified.keys().next().value!)
-    verified.set(jwt, { caller, until: Math.min(expires_at, now + Duration.toMillis(cacheLifetime)), version })
+    verified.set(jwt, { caller, until: Math.min(expires_at, now + Duration.toMillis(cacheLifetime)), mark })
     return caller
   })
 
@@ -50,7 +51,7 @@ const make = Effect.gen(function* () {
     Effect.clockWith((clock) => {
       const now = clock.unsafeCurrentTimeMillis()
       const known = verified.get(bearer)
-      return known !== undefined && known.until > now && known.version === belonging.version()
+      return known !== undefined && known.until > now && known.mark.current
         ? Effect.succeed(known.caller)
         : verify(bearer, now)
     })

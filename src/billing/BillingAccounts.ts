@@ -9,6 +9,7 @@ import { balanceOf, statement } from "../ledger/Transaction.ts"
 import type { Account, Entry } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import { isTeam } from "../tenants/Account.ts"
+import type { Membership } from "../tenants/Account.ts"
 import { Belonging } from "../tenants/Belonging.ts"
 import { manages } from "../tenants/Organisation.ts"
 import { InsufficientRole } from "../tenants/Problems.ts"
@@ -29,10 +30,16 @@ interface Contract {
   ) => Effect.Effect<BillingAccount, BillingAccountNotFound | InsufficientRole>
   /** Who gets billing mail. */
   readonly billingEmails: (tenant: TenantId) => Effect.Effect<ReadonlyArray<string>>
-  /** Whether the tenant lets its members draw on its balance from elsewhere, and whether that was set or follows from its plan. */
+  /** What each of these tenants lets its plain members spend, in one query. */
   readonly memberSpend: (
-    tenant: TenantId
-  ) => Effect.Effect<{ readonly enabled: boolean; readonly source: Settings["member_spend_source"] }>
+    tenants: ReadonlyArray<Pick<Membership, "tenant_id" | "plan">>
+  ) => Effect.Effect<ReadonlyMap<TenantId, MemberSpend>>
+}
+
+/** Whether a tenant lets its plain members spend its credit, and whether that was set or follows from its plan. */
+export interface MemberSpend {
+  readonly enabled: boolean
+  readonly source: Settings["member_spend_source"]
 }
 
 export class BillingAccounts extends Context.Tag("tollgate/billing/BillingAccounts")<BillingAccounts, Contract>() {
@@ -57,23 +64,26 @@ const make = Effect.gen(function* () {
       SELECT billing_emails, member_spend_enabled FROM tollgate_billing_settings WHERE tenant_id = ${tenant}`.pipe(
       Effect.orDie
     )
-    const set = row?.member_spend_enabled ?? undefined
-    const effective = set === undefined ? isTeam(yield* tenants.plan(tenant)) : set === 1
+    const { enabled, source } = spendOf(row?.member_spend_enabled, isTeam(yield* tenants.plan(tenant)))
     return {
       billing_emails: row === undefined ? [] : (JSON.parse(row.billing_emails) as ReadonlyArray<string>),
-      member_spend_enabled: effective,
-      member_spend_effective: effective,
-      member_spend_source: set === undefined ? "default" : "explicit"
+      member_spend_enabled: enabled,
+      member_spend_effective: enabled,
+      member_spend_source: source
     }
   })
 
   const billingEmails = (tenant: TenantId) => Effect.map(settings(tenant), ({ billing_emails }) => billing_emails)
 
-  const memberSpend = (tenant: TenantId) =>
-    Effect.map(settings(tenant), ({ member_spend_effective, member_spend_source }) => ({
-      enabled: member_spend_effective,
-      source: member_spend_source
-    }))
+  const memberSpend: Contract["memberSpend"] = Effect.fnUntraced(function* (places) {
+    const rows = yield* sql<{ tenant_id: TenantId; member_spend_enabled: number | null }>`
+      SELECT tenant_id, member_spend_enabled FROM tollgate_billing_settings
+      WHERE tenant_id IN (SELECT value FROM json_each(${JSON.stringify(places.map(({ tenant_id }) => tenant_id))}))`
+    const set = new Map(rows.map((row) => [row.tenant_id, row.member_spend_enabled]))
+    return new Map(
+      places.map(({ plan, tenant_id }) => [tenant_id, spendOf(set.get(tenant_id), plan.status === "active")])
+    )
+  }, Effect.orDie)
 
   const credits = Effect.fn("BillingAccounts.credits")(function* (tenant: TenantId) {
     return { balance: balanceOf(yield* account(tenant)) }
@@ -102,12 +112,16 @@ const make = Effect.gen(function* () {
       ON CONFLICT (tenant_id) DO UPDATE SET billing_emails = coalesce(${emails}, billing_emails),
         member_spend_enabled = coalesce(${spend}, member_spend_enabled), updated_at = excluded.updated_at`
     yield* Effect.orDie(writer.submit({ postings: [], statements: [statement(set)] }))
-    yield* belonging.changed
+    yield* belonging.changed(tenant)
     return yield* find(tenant)
   })
 
   return { credits, ledger, find, change, billingEmails, memberSpend } satisfies Contract
 })
+
+/** As it was set, else as the plan has it. */
+const spendOf = (set: number | null | undefined, team: boolean): MemberSpend =>
+  set === null || set === undefined ? { enabled: team, source: "default" } : { enabled: set === 1, source: "explicit" }
 
 const accountShown = (account: Account, settings: Settings): BillingAccount => ({
   status: account.status,

@@ -168,7 +168,7 @@ const make = Effect.gen(function* () {
         ],
         statements: beside === undefined ? none : beside(id)
       })
-      .pipe(Effect.mapError((refusal) => refused(refusal, least)))
+      .pipe(Effect.mapError((refusal) => refused(refusal, least, sources)))
     if (result?._tag !== "Reserved") return yield* Effect.dieMessage("the writer did not answer a reservation")
 
     const admission = new Admitted(id, now, result.source, result.amount, end, fibers, watch) as unknown as Admission
@@ -302,10 +302,14 @@ class Admitted implements Omit<Admission, typeof admitted> {
   }
 }
 
-const refused = (refusal: Refusal, least: Nano): InsufficientCredits =>
+const refused = (refusal: Refusal, least: Nano, sources: ReadonlyArray<Source>): InsufficientCredits =>
   refusal._tag === "InsufficientCredits"
     ? new InsufficientCredits({
-        details: { available_usd: toNumber(refusal.available), required_usd: toNumber(least) }
+        details: {
+          available_usd: toNumber(refusal.available),
+          required_usd: toNumber(least),
+          ...(sources.some(({ barred }) => barred === true) && { reason: "this tenant does not let its members spend" })
+        }
       })
     : // An own account that is missing or inactive refuses outright; there is nothing that a smaller call could do.
       new InsufficientCredits({ details: { reason: "the billing account is not active" } })

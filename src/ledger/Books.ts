@@ -199,6 +199,7 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
   let available = 0n
   let payer: Source | undefined
   for (const source of sources) {
+    if (source.barred === true) continue
     const account = draft.account(source.billing_account_id)
     if (account === undefined || account.status !== "active") continue
     const free = availableOf(account)

@@ -19,6 +19,8 @@ export interface EntryPage extends PageOf {
 interface Contract {
   readonly account: (id: BillingAccountId) => Effect.Effect<Option.Option<Account>>
   readonly accountOfTenant: (tenant: TenantId) => Effect.Effect<Option.Option<Account>>
+  /** By id, in one query; those that there are not are left out. */
+  readonly accounts: (ids: ReadonlyArray<BillingAccountId>) => Effect.Effect<ReadonlyMap<string, Account>>
   /** Newest first. Costs the same at any depth: a page is a range of numbers, the total is the last one. */
   readonly entries: (id: BillingAccountId, page: PageOf) => Effect.Effect<EntryPage>
 }
@@ -40,6 +42,12 @@ const make = Effect.gen(function* () {
     return Option.map(Option.fromNullable(row), accountOf)
   }, Effect.orDie)
 
+  const accounts = Effect.fn("Ledger.accounts")(function* (ids: ReadonlyArray<BillingAccountId>) {
+    const rows = yield* sql<AccountRow>`SELECT ${sql.literal(accountSelection)} FROM tollgate_ledger_accounts
+      WHERE id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`
+    return new Map(rows.map((row) => [row.id, accountOf(row)]))
+  }, Effect.orDie)
+
   const entries = Effect.fn("Ledger.entries")(function* (id: BillingAccountId, page: PageOf) {
     const total = Option.match(yield* account(id), { onNone: () => 0, onSome: ({ entries }) => entries })
     const newest = total - (page.page - 1) * page.per_page
@@ -58,6 +66,7 @@ const make = Effect.gen(function* () {
   return {
     account,
     accountOfTenant: (tenant) => account(billingAccountOf(tenant)),
+    accounts,
     entries
   } satisfies Contract
 })

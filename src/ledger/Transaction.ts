@@ -70,6 +70,8 @@ export interface Source {
   readonly tenant_id: string
   readonly kind: "own" | "team"
   readonly why: Why
+  /** It pays nothing, since the tenant does not let its members spend. As the caller's own it must be active all the same. */
+  readonly barred?: true
 }
 
 /**

@@ -17,6 +17,8 @@ export interface Standing {
   readonly teams: ReadonlyArray<TenantId>
   /** The billing account that they pinned; it applies while it is among the others. */
   readonly pinned: string | undefined
+  /** Whether the caller may not spend the credit of the credential's tenant: a plain member where members may not. */
+  readonly barred: boolean
 }
 
 const teamOf = (tenant_id: TenantId): Source => ({
@@ -26,15 +28,18 @@ const teamOf = (tenant_id: TenantId): Source => ({
   why: "fall_through"
 })
 
-/** Never empty: one's own is always in it. */
-export const orderOf = ({ pinned, team_first, teams, tenant_id }: Standing): ReadonlyArray<Source> => {
+/** Never empty: one's own is always in it, since nothing is charged where it is not active. Barred, it pays nothing and stands last. */
+export const orderOf = ({ barred, pinned, team_first, teams, tenant_id }: Standing): ReadonlyArray<Source> => {
   const own = ownOf(tenant_id)
   const pool = teams.filter((team) => team !== tenant_id).map(teamOf)
-  const usual = team_first ? [...pool, own] : [own, ...pool]
-  const [first = own, ...others] = [
+  const usual = barred ? pool : team_first ? [...pool, own] : [own, ...pool]
+  const [first, ...others] = [
     ...usual.filter(({ billing_account_id }) => billing_account_id === pinned),
     ...usual.filter(({ billing_account_id }) => billing_account_id !== pinned)
   ]
-  const why = first.billing_account_id === pinned ? "pinned" : first.kind === "own" ? "own" : "team_first"
-  return [{ ...first, why }, ...others.map((source): Source => ({ ...source, why: "fall_through" }))]
+  const last: ReadonlyArray<Source> = barred ? [{ ...own, barred: true }] : []
+  if (first === undefined) return last
+  const usualWhy = first.kind === "own" ? "own" : team_first ? "team_first" : "fall_through"
+  const why = first.billing_account_id === pinned ? "pinned" : usualWhy
+  return [{ ...first, why }, ...others.map((source): Source => ({ ...source, why: "fall_through" })), ...last]
 }

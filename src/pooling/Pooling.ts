@@ -1,19 +1,22 @@
 /** Who pays for a person's calls: the order for the gate, and what the person sees of it and may choose. */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Clock, Context, Duration, Effect, Layer, Option } from "effect"
+import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { BillingAccounts } from "../billing/BillingAccounts.ts"
+import type { MemberSpend } from "../billing/BillingAccounts.ts"
 import { Payers } from "../gate/Payers.ts"
 import type { CallerFacts } from "../http/Caller.ts"
 import type { InvalidRequest } from "../http/Problems.ts"
 import { billingAccountOf } from "../kernel/Ids.ts"
-import type { AccountId, BillingAccountId } from "../kernel/Ids.ts"
+import type { AccountId, BillingAccountId, TenantId } from "../kernel/Ids.ts"
 import { Ledger } from "../ledger/Ledger.ts"
 import { availableOf, balanceOf, statement } from "../ledger/Transaction.ts"
 import type { Account, Source } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import type { Membership } from "../tenants/Account.ts"
 import { cacheLifetime } from "../tenants/Applications.ts"
-import { Belonging } from "../tenants/Belonging.ts"
+import { Belonging, isCurrent } from "../tenants/Belonging.ts"
+import type { Mark } from "../tenants/Belonging.ts"
+import { manages } from "../tenants/Organisation.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { Sums } from "../usage/Sums.ts"
 import { orderOf } from "./Order.ts"
@@ -46,7 +49,8 @@ const cachedMax = 50_000
 
 /** What is remembered of an account, by the tenant and kind of its credential. */
 interface Known {
-  readonly version: number
+  /** Of the account, and of every tenant that it belongs to. */
+  readonly marks: ReadonlyArray<Mark>
   readonly until: number
   readonly orders: Map<string, ReadonlyArray<Source>>
 }
@@ -55,8 +59,12 @@ interface Known {
 interface Place {
   readonly membership: Membership
   readonly kind: "own" | "team"
+  readonly member_spend: MemberSpend
+}
+
+/** The same with its billing account. */
+interface FundedPlace extends Place {
   readonly account: Account | undefined
-  readonly member_spend: { readonly enabled: boolean; readonly source: "explicit" | "default" }
 }
 
 const make = Effect.gen(function* () {
@@ -81,40 +89,50 @@ const make = Effect.gen(function* () {
     )
 
   /** The caller's own first, then every team on a plan that is active. */
-  const places = Effect.fnUntraced(function* ({ account_id, tenant_id }: Asker) {
-    const memberships = (yield* tenants.memberships(account_id)).filter(({ status }) => status === "active")
-    const teams = memberships.filter(({ plan, tenant_id: team }) => team !== tenant_id && plan.status === "active")
-    return yield* Effect.forEach(
-      [...memberships.filter((membership) => membership.tenant_id === tenant_id), ...teams],
-      (membership): Effect.Effect<Place> =>
-        Effect.all({
-          membership: Effect.succeed(membership),
-          kind: Effect.succeed(membership.tenant_id === tenant_id ? ("own" as const) : ("team" as const)),
-          account: Effect.map(ledger.accountOfTenant(membership.tenant_id), Option.getOrUndefined),
-          member_spend: billing.memberSpend(membership.tenant_id)
-        })
-    )
+  const placesOf = Effect.fnUntraced(function* (tenant: TenantId, memberships: ReadonlyArray<Membership>) {
+    const active = memberships.filter(({ status }) => status === "active")
+    const own = active.filter(({ tenant_id }) => tenant_id === tenant)
+    const teams = active.filter(({ plan, tenant_id }) => tenant_id !== tenant && plan.status === "active")
+    const spend = yield* billing.memberSpend([...own, ...teams])
+    return [...own, ...teams].map((membership): Place => ({
+      membership,
+      kind: membership.tenant_id === tenant ? "own" : "team",
+      member_spend: spend.get(membership.tenant_id)!
+    }))
+  })
+
+  const fundedPlaces = Effect.fnUntraced(function* ({ account_id, tenant_id }: Asker) {
+    const places = yield* placesOf(tenant_id, yield* tenants.memberships(account_id))
+    const accounts = yield* ledger.accounts(places.map(({ membership }) => billingAccountOf(membership.tenant_id)))
+    return places.map((place): FundedPlace => ({
+      ...place,
+      account: accounts.get(billingAccountOf(place.membership.tenant_id))
+    }))
   })
 
   const order = (asker: Asker, all: ReadonlyArray<Place>, selection: Selection | null): ReadonlyArray<Source> =>
     orderOf({
       tenant_id: asker.tenant_id,
       team_first: asker.team_first,
-      teams: all.flatMap(({ kind, member_spend, membership }) =>
-        kind === "team" && member_spend.enabled ? [membership.tenant_id] : []
-      ),
-      pinned: selection?.mode === "pinned" ? selection.billing_account_id : undefined
+      teams: all.flatMap((place) => (place.kind === "team" && maySpend(place) ? [place.membership.tenant_id] : [])),
+      pinned: selection?.mode === "pinned" ? selection.billing_account_id : undefined,
+      barred: all.some((place) => place.kind === "own" && !maySpend(place))
     })
 
   const look = Effect.fnUntraced(function* (asker: Asker, key: string, now: number) {
-    const version = belonging.version()
-    const sources = order(asker, yield* places(asker), yield* selectionOf(asker.account_id))
-    const there = known.get(asker.account_id)
-    if (there !== undefined && there.version === version && there.until > now) there.orders.set(key, sources)
+    const { account_id, tenant_id } = asker
+    // The marks are taken before what is remembered is read: a change in between ends them.
+    const account = belonging.markOf(account_id)
+    const belongs = yield* tenants.memberships(account_id)
+    const marks = [account, ...belongs.map((membership) => belonging.markOf(membership.tenant_id))]
+    const places = yield* placesOf(tenant_id, yield* tenants.memberships(account_id))
+    const sources = order(asker, places, yield* selectionOf(account_id))
+    const there = known.get(account_id)
+    if (there !== undefined && there.until > now && isCurrent(there.marks)) there.orders.set(key, sources)
     else {
       if (known.size >= cachedMax) known.delete(known.keys().next().value!)
       const until = now + Duration.toMillis(cacheLifetime)
-      known.set(asker.account_id, { version, until, orders: new Map([[key, sources]]) })
+      known.set(account_id, { marks, until, orders: new Map([[key, sources]]) })
     }
     return sources
   })
@@ -125,21 +143,19 @@ const make = Effect.gen(function* () {
       const key = asker.team_first ? `team first ${asker.tenant_id}` : asker.tenant_id
       const there = known.get(asker.account_id)
       const sources =
-        there !== undefined && there.version === belonging.version() && there.until > now
-          ? there.orders.get(key)
-          : undefined
+        there !== undefined && there.until > now && isCurrent(there.marks) ? there.orders.get(key) : undefined
       return sources === undefined ? look(asker, key, now) : Effect.succeed(sources)
     })
 
   const sources = Effect.fn("Pooling.sources")(function* (asker: Asker) {
-    const all = (yield* places(asker)).filter(isSource)
+    const all = (yield* fundedPlaces(asker)).filter(isSource)
     const selection = yield* selectionOf(asker.account_id)
     const sequence = order(asker, all, selection).map(({ billing_account_id }) => billing_account_id)
     // Without an own account that is active nothing is charged at all.
     const ownActive = all.some(({ account, kind }) => kind === "own" && account?.status === "active")
-    const canPay = ({ account, kind, member_spend }: Place): boolean =>
-      ownActive && account?.status === "active" && availableOf(account) > 0n && (kind === "own" || member_spend.enabled)
-    const placeOf = ({ membership }: Place): number => {
+    const canPay = (place: FundedPlace): boolean =>
+      ownActive && place.account?.status === "active" && availableOf(place.account) > 0n && maySpend(place)
+    const placeOf = ({ membership }: FundedPlace): number => {
       const at = sequence.indexOf(billingAccountOf(membership.tenant_id))
       return at === -1 ? sequence.length : at
     }
@@ -169,7 +185,7 @@ const make = Effect.gen(function* () {
       VALUES (${asker.account_id}, ${pinned}, ${now})
       ON CONFLICT (account_id) DO UPDATE SET pinned = excluded.pinned, updated_at = excluded.updated_at`
     yield* Effect.orDie(writer.submit({ postings: [], statements: [statement(row)] }))
-    known.delete(asker.account_id)
+    yield* belonging.changed(asker.account_id)
     return yield* sources(asker)
   })
 
@@ -178,16 +194,16 @@ const make = Effect.gen(function* () {
   )
 
   const capacity = Effect.fn("Pooling.capacity")(function* (asker: Asker) {
-    const there = (yield* places(asker)).filter(isSource).flatMap(({ account, kind, member_spend, membership }) =>
-      account === undefined || (kind === "team" && !member_spend.enabled)
+    const there = (yield* fundedPlaces(asker)).filter(isSource).flatMap((place) =>
+      place.account === undefined || !maySpend(place)
         ? []
         : [
             {
-              billing_account_id: account.id as BillingAccountId,
-              tenant_id: membership.tenant_id,
-              kind,
-              balance: balanceOf(account),
-              held_credits: account.held
+              billing_account_id: place.account.id as BillingAccountId,
+              tenant_id: place.membership.tenant_id,
+              kind: place.kind,
+              balance: balanceOf(place.account),
+              held_credits: place.account.held
             }
           ]
     )
@@ -202,10 +218,14 @@ const make = Effect.gen(function* () {
 })
 
 /** A team whose billing account is not active pays nothing, whatever its balance; the gate passes over it too. */
-const isSource = ({ account, kind }: Place): boolean => kind === "own" || account?.status === "active"
+const isSource = ({ account, kind }: FundedPlace): boolean => kind === "own" || account?.status === "active"
+
+/** A team pays where it lets its members spend; one's own tenant pays its owners and admins in any case. */
+const maySpend = ({ kind, member_spend, membership }: Place): boolean =>
+  member_spend.enabled || (kind === "own" && manages(membership.role))
 
 const shown = (
-  { account, kind, member_spend, membership }: Place,
+  { account, kind, member_spend, membership }: FundedPlace,
   available: boolean,
   selected: boolean
 ): BillingSource => ({

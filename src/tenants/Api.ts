@@ -31,7 +31,8 @@ import {
   LastOwner,
   MemberNotFound,
   NotAMember,
-  TeamFull
+  TeamFull,
+  TooManyTenants
 } from "./Problems.ts"
 
 const ofTenant = Schema.Struct({ tenant_id: TenantId })
@@ -120,6 +121,7 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
           HttpApiSchema.annotations({ status: 201, identifier: "OrganisationCreated" })
         )
       )
+      .addError(TooManyTenants)
       .addError(InvalidRequest)
       .annotate(OpenApi.Summary, "Make a tenant to share; it starts without credit")
   )
@@ -140,6 +142,7 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       .addError(MemberNotFound)
       .addError(LastOwner)
       .addError(HomeTenant)
+      .addError(TooManyTenants)
       .addError(InvalidRequest)
       .annotate(OpenApi.Summary, "Change a member's role, suspend or reinstate them (owner or admin)")
   )
@@ -152,6 +155,7 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       .addError(MemberNotFound)
       .addError(LastOwner)
       .addError(HomeTenant)
+      .addError(TooManyTenants)
       .addError(InvalidRequest)
       .annotate(OpenApi.Summary, "Remove a member (owner or admin), or leave")
   )
@@ -193,6 +197,7 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       .addError(InviteNotFound)
       .addError(EmailMismatch)
       .addError(TeamFull)
+      .addError(TooManyTenants)
       .annotate(OpenApi.Summary, "Join by the token of an invitation's letter")
   )
   .add(

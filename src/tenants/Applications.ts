@@ -18,7 +18,8 @@ import type {
   ApplicationWithKey,
   NewApplication
 } from "./Application.ts"
-import { Belonging } from "./Belonging.ts"
+import { Belonging, isCurrent } from "./Belonging.ts"
+import type { Mark } from "./Belonging.ts"
 import { ApplicationNotFound } from "./Problems.ts"
 
 interface Contract {
@@ -56,7 +57,10 @@ const make = Effect.gen(function* () {
   const brand = yield* Brand
   const belonging = yield* Belonging
   /** By the key as it comes, since to hash it would be a fortieth of every call; in memory only, and swept of what is out of date. */
-  const cache = new Map<string, { readonly caller: CallerFacts; readonly until: number; readonly version: number }>()
+  const cache = new Map<
+    string,
+    { readonly caller: CallerFacts; readonly until: number; readonly marks: ReadonlyArray<Mark> }
+  >()
   let sweepAt = 0
 
   const write = (text: Parameters<typeof statement>[0]) =>
@@ -117,20 +121,26 @@ const make = Effect.gen(function* () {
   const remove = Effect.fn("Applications.remove")(function* (tenant: TenantId, id: ApplicationId) {
     const application = yield* find(tenant, id)
     yield* write(sql`DELETE FROM tollgate_tenants_applications WHERE tenant_id = ${tenant} AND id = ${id}`)
-    for (const [key, { caller }] of cache) if (caller.application_id === id) cache.delete(key)
+    yield* belonging.changed(id)
     return application
   })
 
   const look = Effect.fnUntraced(function* (key: string, now: number) {
-    const version = belonging.version()
+    const hash = secret.hash("api_key", key)
+    const [made] = yield* sql<
+      Pick<Row, "account_id" | "id">
+    >`SELECT id, account_id FROM tollgate_tenants_applications WHERE key_hash = ${hash}`.pipe(Effect.orDie)
+    if (made === undefined) return undefined
+    // Taken before what is remembered is read: a change in between ends them.
+    const marks = [belonging.markOf(made.account_id), belonging.markOf(made.id)]
     // A key acts for the person who made it, as long as they belong to the tenant.
     const [row] = yield* sql<Row>`SELECT a.* FROM tollgate_tenants_applications a
       JOIN tollgate_tenants_memberships m ON m.account_id = a.account_id AND m.tenant_id = a.tenant_id AND m.status = 'active'
-      WHERE a.key_hash = ${secret.hash("api_key", key)}`.pipe(Effect.orDie)
+      WHERE a.key_hash = ${hash}`.pipe(Effect.orDie)
     if (row === undefined) return undefined
     // Of many calls that looked at once, the first has seen to everything.
     const known = cache.get(key)
-    if (known !== undefined && known.until > now && known.version === version) return known.caller
+    if (known !== undefined && known.until > now && isCurrent(known.marks)) return known.caller
     const caller: CallerFacts = {
       account_id: row.account_id,
       tenant_id: row.tenant_id,
@@ -143,7 +153,7 @@ const make = Effect.gen(function* () {
       for (const [other, { until }] of cache) if (until <= now) cache.delete(other)
     }
     if (cache.size >= cachedMax) cache.delete(cache.keys().next().value!)
-    cache.set(key, { caller, until: now + Duration.toMillis(cacheLifetime), version })
+    cache.set(key, { caller, until: now + Duration.toMillis(cacheLifetime), marks })
     // Nobody waits for it. The guard: an entry that was pushed out of a full cache is looked up more often than once a minute.
     yield* Effect.forkDaemon(
       write(sql`UPDATE tollgate_tenants_applications SET last_used_at = ${now} WHERE id = ${row.id}
@@ -156,7 +166,7 @@ const make = Effect.gen(function* () {
     Effect.clockWith((clock) => {
       const now = clock.unsafeCurrentTimeMillis()
       const known = cache.get(key)
-      return known !== undefined && known.until > now && known.version === belonging.version()
+      return known !== undefined && known.until > now && isCurrent(known.marks)
         ? Effect.succeed(known.caller)
         : look(key, now)
     })

@@ -1,20 +1,54 @@
 /**
- * A number that grows whenever it changes who belongs where and who may spend whose credit: memberships, plans, the billing
- * settings, pins. What is remembered of these for the hot path is remembered with the number, and asked again when it has grown;
- * so a change holds at once in this process, and to look costs one comparison.
+ * Marks of accounts, tenants and applications, by which a cache sees that what it remembers is out of date. A change of an account
+ * (its memberships, its pin) ends the account's mark, a change of a tenant (its plan, its billing settings) the tenant's, the end of
+ * an application that one's: what is remembered of others stays. A cache takes the marks before it reads, keeps them with what it read, and reads again once one of them ended;
+ * so a change holds at once in this process, and to look costs a comparison.
  */
 import { Context, Effect, Layer } from "effect"
+import type { AccountId, ApplicationId, TenantId } from "../kernel/Ids.ts"
+
+export interface Mark {
+  /** Whether nothing has changed since the mark was given out. */
+  current: boolean
+}
+
+/** Whether none of them has ended. A loop and no callback: it runs for every call. */
+export const isCurrent = (marks: ReadonlyArray<Mark>): boolean => {
+  for (const mark of marks) if (!mark.current) return false
+  return true
+}
+
+type Marked = AccountId | TenantId | ApplicationId
 
 interface Contract {
-  /** Not an effect: it is read before every call. */
-  readonly version: () => number
-  /** To be run after the commit of such a change. */
-  readonly changed: Effect.Effect<void>
+  /** Not an effect: it is taken in the middle of calls. */
+  readonly markOf: (id: Marked) => Mark
+  /** To be run after the commit of a change. */
+  readonly changed: (...ids: ReadonlyArray<Marked>) => Effect.Effect<void>
 }
+
+/** How many marks are kept. The oldest ends before its time then: whoever holds it reads again. */
+const marksMax = 100_000
 
 export class Belonging extends Context.Tag("tollgate/tenants/Belonging")<Belonging, Contract>() {
   static readonly layer = Layer.sync(Belonging, () => {
-    let version = 0
-    return { version: () => version, changed: Effect.sync(() => void version++) }
+    const marks = new Map<string, Mark>()
+    const end = (id: string) => {
+      const mark = marks.get(id)
+      if (mark === undefined) return
+      mark.current = false
+      marks.delete(id)
+    }
+    return {
+      markOf: (id) => {
+        let mark = marks.get(id)
+        if (mark === undefined) {
+          if (marks.size >= marksMax) end(marks.keys().next().value!)
+          marks.set(id, (mark = { current: true }))
+        }
+        return mark
+      },
+      changed: (...ids) => Effect.sync(() => ids.forEach(end))
+    }
   })
 }

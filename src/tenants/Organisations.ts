@@ -29,13 +29,14 @@ import {
   LastOwner,
   MemberNotFound,
   NotAMember,
-  TeamFull
+  TeamFull,
+  TooManyTenants
 } from "./Problems.ts"
 import { Tenants } from "./Tenants.ts"
 
 interface Contract {
   /** A tenant with no credit, whose owner the account is. */
-  readonly create: (account: AccountId, name: string) => Effect.Effect<Organisation>
+  readonly create: (account: AccountId, name: string) => Effect.Effect<Organisation, TooManyTenants>
   readonly members: (viewer: AccountId, tenant: TenantId) => Effect.Effect<ReadonlyArray<Member>, NotAMember>
   /** Changes role or status of a member. One may always take oneself out (`removed`), unless one is the last owner. */
   readonly change: (
@@ -43,7 +44,10 @@ interface Contract {
     tenant: TenantId,
     account: AccountId,
     change: MemberChange
-  ) => Effect.Effect<Member, NotAMember | InsufficientRole | MemberNotFound | LastOwner | HomeTenant | InvalidRequest>
+  ) => Effect.Effect<
+    Member,
+    NotAMember | InsufficientRole | MemberNotFound | LastOwner | HomeTenant | TooManyTenants | InvalidRequest
+  >
   /** Newest first; for owners and admins. */
   readonly invites: (
     viewer: AccountId,
@@ -64,7 +68,7 @@ interface Contract {
   readonly accept: (
     account: AccountId,
     token: string
-  ) => Effect.Effect<Membership, InviteNotFound | EmailMismatch | TeamFull>
+  ) => Effect.Effect<Membership, InviteNotFound | EmailMismatch | TeamFull | TooManyTenants>
   readonly plan: (viewer: AccountId, tenant: TenantId) => Effect.Effect<TenantPlan, NotAMember>
   readonly setPlan: (
     by: AccountId,
@@ -72,6 +76,10 @@ interface Contract {
     change: PlanChange
   ) => Effect.Effect<TenantPlan, NotAMember | InsufficientRole>
 }
+
+/** How many tenants an account may own, its home included, and be a member of. */
+const ownedMax = 20
+const membershipsMax = 100
 
 /** How long an invitation is open. */
 export const inviteLifetime = Duration.days(14)
@@ -127,23 +135,46 @@ const make = Effect.gen(function* () {
       1
     )
 
-  const create = Effect.fn("Organisations.create")(function* (account: AccountId, name: string) {
+  /** Finds a row if the account may have one more membership, and if `owner` own one more tenant. */
+  const room = (account: AccountId, joins: boolean, owner: boolean) =>
+    sql`SELECT 1 FROM (SELECT count(*) AS all_of_them, count(*) FILTER (WHERE role = 'owner') AS owned
+        FROM tollgate_tenants_memberships WHERE account_id = ${account} AND status <> 'removed')
+      WHERE (${joins ? 0 : 1} OR all_of_them < ${membershipsMax}) AND (${owner ? 0 : 1} OR owned < ${ownedMax})`
+
+  /** To stand in the transaction that makes a membership, or an owner of a member. */
+  const stillHasRoom = (account: AccountId, joins: boolean, owner: boolean): Statement =>
+    statement(room(account, joins, owner), 1)
+
+  const hasRoom = (account: AccountId, joins: boolean, owner: boolean) =>
+    Effect.flatMap(Effect.orDie(room(account, joins, owner)), (rows) =>
+      rows.length === 0 ? new TooManyTenants() : Effect.void
+    )
+
+  const create: Contract["create"] = Effect.fn("Organisations.create")(function* (account, name) {
+    yield* hasRoom(account, true, true)
     const now = yield* Clock.currentTimeMillis
     const tenant = Ids.at("ten", now) as TenantId
-    yield* Effect.orDie(
-      submit(
-        [
-          statement(
-            sql`INSERT INTO tollgate_tenants_tenants (id, name, created_at) VALUES (${tenant}, ${name.trim()}, ${now})`
-          ),
-          statement(sql`INSERT INTO tollgate_tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
-            VALUES (${account}, ${tenant}, 'owner', 'active', ${now}, ${now})`)
-        ],
-        [{ _tag: "Open", account: Ids.billingAccountOf(tenant), tenant }]
-      )
+    const done = submit(
+      [
+        stillHasRoom(account, true, true),
+        statement(
+          sql`INSERT INTO tollgate_tenants_tenants (id, name, created_at) VALUES (${tenant}, ${name.trim()}, ${now})`
+        ),
+        statement(sql`INSERT INTO tollgate_tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
+          VALUES (${account}, ${tenant}, 'owner', 'active', ${now}, ${now})`)
+      ],
+      [{ _tag: "Open", account: Ids.billingAccountOf(tenant), tenant }]
     )
-    yield* belonging.changed
-    return { id: tenant, name: name.trim(), role: "owner", created_at: now } as const
+    return yield* Effect.matchEffect(done, {
+      onFailure: () => create(account, name),
+      onSuccess: () =>
+        Effect.as(belonging.changed(account), {
+          id: tenant,
+          name: name.trim(),
+          role: "owner",
+          created_at: now
+        } as const)
+    })
   })
 
   const members = Effect.fn("Organisations.members")(function* (viewer: AccountId, tenant: TenantId) {
@@ -172,8 +203,11 @@ const make = Effect.gen(function* () {
     if (isOwner(member) && !isOwner(after) && owners === 1) return yield* new LastOwner()
 
     const losesOwner = isOwner(member) && !isOwner(after)
+    const becomesOwner = member.role !== "owner" && after.role === "owner"
+    if (becomesOwner) yield* hasRoom(account, false, true)
     const done = submit([
       stillIs(by, tenant, role),
+      stillHasRoom(account, false, becomesOwner),
       statement(
         sql`UPDATE tollgate_tenants_memberships SET role = ${after.role}, status = ${after.status}, updated_at = ${now}
           WHERE account_id = ${account} AND tenant_id = ${tenant} AND role = ${member.role} AND status = ${member.status}
@@ -185,7 +219,7 @@ const make = Effect.gen(function* () {
     ])
     return yield* Effect.matchEffect(done, {
       onFailure: () => change(by, tenant, account, wish),
-      onSuccess: () => Effect.as(belonging.changed, after)
+      onSuccess: () => Effect.as(belonging.changed(account), after)
     })
   })
 
@@ -311,8 +345,12 @@ const make = Effect.gen(function* () {
     const seats = plan.plan === "none" ? Number.MAX_SAFE_INTEGER : plan.seats
     const taken = (yield* tenants.members(row.tenant_id)).length
     if (current === undefined && taken >= seats) return yield* new TeamFull()
+    const joins = current === undefined
+    const owner = joins && row.role === "owner"
+    yield* hasRoom(account, joins, owner)
 
     const done = submit([
+      stillHasRoom(account, joins, owner),
       statement(
         sql`UPDATE tollgate_tenants_invites SET status = 'accepted', ended_at = ${now} WHERE id = ${row.id} AND status = 'pending'
           RETURNING id`,
@@ -321,17 +359,17 @@ const make = Effect.gen(function* () {
       statement(
         sql`INSERT INTO tollgate_tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
           SELECT ${account}, ${row.tenant_id}, ${row.role}, 'active', ${now}, ${now}
-          WHERE ${current === undefined ? 0 : 1} OR (SELECT count(*) FROM tollgate_tenants_memberships
+          WHERE ${joins ? 0 : 1} OR (SELECT count(*) FROM tollgate_tenants_memberships
             WHERE tenant_id = ${row.tenant_id} AND status <> 'removed') < ${seats}
           ON CONFLICT (account_id, tenant_id) DO UPDATE SET role = excluded.role, status = 'active',
             created_at = excluded.created_at, updated_at = excluded.updated_at WHERE tollgate_tenants_memberships.status = 'removed'
           RETURNING account_id`,
-        current === undefined ? 1 : 0
+        joins ? 1 : 0
       )
     ])
     yield* Effect.matchEffect(done, {
       onFailure: () => accept(account, token),
-      onSuccess: () => belonging.changed
+      onSuccess: () => belonging.changed(account)
     })
     return (yield* membershipOf(account, row.tenant_id)) ?? (yield* new InviteNotFound())
   })
@@ -339,7 +377,7 @@ const make = Effect.gen(function* () {
   const planShown = Effect.fnUntraced(function* (tenant: TenantId): Effect.fn.Return<TenantPlan> {
     const { plan, seats, status } = yield* tenants.plan(tenant)
     const seats_taken = (yield* tenants.members(tenant)).length
-    return { plan, status: plan === "none" ? "none" : status, seats: plan === "none" ? 0 : seats, seats_taken }
+    return { plan, status: plan === "none" ? "none" : status, seats, seats_taken }
   })
 
   const plan = Effect.fn("Organisations.plan")(function* (viewer: AccountId, tenant: TenantId) {

@@ -70,3 +70,10 @@ export class TeamFull extends Problem<TeamFull>()("TeamFull", {
   error: "all seats of the team's plan are taken: an owner can add seats or free one",
   code: "team_full"
 }) {}
+
+/** One account owns so many tenants, and belongs to so many, as one person needs. */
+export class TooManyTenants extends Problem<TooManyTenants>()("TooManyTenants", {
+  status: 409,
+  error: "an account owns at most 20 tenants, its home included, and is a member of at most 100",
+  code: "too_many_tenants"
+}) {}

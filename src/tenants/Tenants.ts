@@ -44,7 +44,7 @@ interface Contract {
   readonly plan: (tenant: TenantId) => Effect.Effect<Plan>
   /**
    * Sets what is given of a plan, and leaves the rest as it is; `false` where there is no such tenant. A plan that is set for the
-   * first time is in force.
+   * first time is in force. One that begins where there was none has `seatsDefault` seats unless it says otherwise.
    */
   readonly setPlan: (tenant: TenantId, change: Partial<Plan>) => Effect.Effect<boolean>
 }
@@ -246,9 +246,9 @@ const make = Effect.gen(function* () {
       is_home: number
       plan: Plan["plan"]
       plan_status: Plan["status"]
-      seats: number
+      seats: number | null
     }>`SELECT m.tenant_id, t.name AS tenant_name, m.role, m.status, m.tenant_id = a.home_tenant_id AS is_home,
-        coalesce(p.plan, ${noPlan.plan}) AS plan, p.status AS plan_status, coalesce(p.seats, ${noPlan.seats}) AS seats
+        coalesce(p.plan, ${noPlan.plan}) AS plan, p.status AS plan_status, p.seats
       FROM tollgate_tenants_memberships m JOIN tollgate_tenants_tenants t ON t.id = m.tenant_id JOIN tollgate_tenants_accounts a ON a.id = m.account_id
         LEFT JOIN tollgate_tenants_plans p ON p.tenant_id = m.tenant_id
       WHERE m.account_id = ${account} AND m.status <> 'removed'
@@ -256,7 +256,8 @@ const make = Effect.gen(function* () {
     return rows.map(({ plan, plan_status, seats, ...row }) => ({
       ...row,
       is_home: row.is_home === 1,
-      plan: { status: plan === "none" ? ("none" as const) : plan_status, seats }
+      plan:
+        plan === "none" ? { status: plan, seats: noPlan.seats } : { status: plan_status, seats: seats ?? noPlan.seats }
     }))
   })
 
@@ -307,7 +308,8 @@ const make = Effect.gen(function* () {
   const plan = (tenant: TenantId) =>
     sql<Plan>`SELECT plan, status, seats FROM tollgate_tenants_plans WHERE tenant_id = ${tenant}`.pipe(
       Effect.orDie,
-      Effect.map(([row]) => row ?? noPlan)
+      // What an ended plan allowed allows nothing more.
+      Effect.map(([row]) => (row === undefined || row.plan === "none" ? noPlan : row))
     )
 
   const setPlan = Effect.fn("Tenants.setPlan")(function* (tenant: TenantId, change: Partial<Plan>) {
@@ -317,7 +319,8 @@ const make = Effect.gen(function* () {
       SELECT id, coalesce(${change.plan ?? unset}, 'team'), coalesce(${change.status ?? unset}, 'active'),
         coalesce(${change.seats ?? unset}, ${seatsDefault}), ${now}, ${now} FROM tollgate_tenants_tenants WHERE id = ${tenant}
       ON CONFLICT (tenant_id) DO UPDATE SET plan = coalesce(${change.plan ?? unset}, plan),
-        status = coalesce(${change.status ?? unset}, status), seats = coalesce(${change.seats ?? unset}, seats),
+        status = coalesce(${change.status ?? unset}, status),
+        seats = coalesce(${change.seats ?? unset}, CASE WHEN plan = 'none' THEN ${seatsDefault} ELSE seats END),
         updated_at = excluded.updated_at
       RETURNING tenant_id`
     const done = yield* writer.submit({ postings: [], statements: [statement(set, 1)] }).pipe(
@@ -325,7 +328,7 @@ const make = Effect.gen(function* () {
       Effect.catchTag("Conflict", () => Effect.succeed(false)),
       Effect.orDie
     )
-    yield* belonging.changed
+    yield* belonging.changed(tenant)
     return done
   })
 

@@ -254,7 +254,7 @@ describe("roles", () => {
   it("a token of the tenant ends with the membership", async () => {
     const [ada, bob] = [await person("ada"), await person("bob")]
     const tenant = await organisation(ada)
-    await joins(bob, ada, tenant)
+    await joins(bob, ada, tenant, "admin")
     const there = await ofTenant(bob, tenant)
     const key = await service.key(there)
     await fund(tenant, 1)
@@ -262,6 +262,82 @@ describe("roles", () => {
     await member(ada, tenant, bob, { status: "suspended" })
     expect((await service.call("/v1/me", { token: there.token })).body.error).toBe("invalid or expired token")
     expect((await chat(key)).body.error).toBe("invalid API key")
+  })
+})
+
+describe("a plan that ended", () => {
+  const plan = (who: Person, tenant: string, json?: object) =>
+    service.call(`/v1/tenants/${tenant}/plan`, {
+      token: who.token,
+      ...(json !== undefined && { method: "PUT", json })
+    })
+  const seatsOf = async (who: Person, tenant: string) =>
+    (await service.call("/v1/me/memberships", { token: who.token })).body.result.memberships.find(
+      (one: { tenant_id: string }) => one.tenant_id === tenant
+    ).plan
+
+  it("has no seats, limits nobody, and leaves nothing to the next one", async () => {
+    const [ada, bob, cyd] = [await person("ada"), await person("bob"), await person("cyd")]
+    const tenant = await organisation(ada)
+    await plan(ada, tenant, { plan: "team", seats: 2 })
+    await joins(bob, ada, tenant)
+    await invite(ada, tenant, cyd.email)
+    const token = await linkTo(service, cyd.email)
+    expect((await accept(cyd, token)).body.code).toBe("team_full")
+    const none = { plan: "none", status: "none", seats: 0, seats_taken: 2 }
+    expect((await plan(ada, tenant, { plan: "none", seats: 7 })).body.result).toEqual(none)
+    expect((await plan(ada, tenant)).body.result).toEqual(none)
+    expect(await seatsOf(ada, tenant)).toEqual({ status: "none", seats: 0 })
+    expect((await accept(cyd, token)).status).toBe(200)
+    expect((await plan(ada, tenant, { plan: "team" })).body.result).toEqual({
+      plan: "team",
+      status: "active",
+      seats: 25,
+      seats_taken: 3
+    })
+  })
+
+  it("fewer seats than members throw nobody out, and keep others from coming", async () => {
+    const [ada, bob, cyd] = [await person("ada"), await person("bob"), await person("cyd")]
+    const tenant = await organisation(ada)
+    await plan(ada, tenant, { plan: "team" })
+    await joins(bob, ada, tenant)
+    expect((await plan(ada, tenant, { plan: "team", seats: 1 })).body.result).toMatchObject({
+      seats: 1,
+      seats_taken: 2
+    })
+    await invite(ada, tenant, cyd.email)
+    expect((await accept(cyd, await linkTo(service, cyd.email))).body.code).toBe("team_full")
+    expect(await seatsOf(bob, tenant)).toEqual({ status: "active", seats: 1 })
+  })
+})
+
+describe("many tenants", () => {
+  it("an account owns twenty at the most, its home included, however it comes to own one", async () => {
+    const [ada, bob] = [await person("ada"), await person("bob")]
+    const create = (who: Person) => service.call("/v1/tenants", { token: who.token, json: { name: "more" } })
+    const made = await Promise.all(Array.from({ length: 24 }, () => create(ada)))
+    expect(made.filter(({ status }) => status === 201)).toHaveLength(19)
+    for (const { body, status } of made.filter(({ status }) => status !== 201)) {
+      expect([status, body.code]).toEqual([409, "too_many_tenants"])
+    }
+    // As an owner of somebody else's, by an invitation or by promotion.
+    const tenant = await organisation(bob)
+    await invite(bob, tenant, ada.email, "owner")
+    const refused = await accept(ada, await linkTo(service, ada.email))
+    expect([refused.status, refused.body.code]).toEqual([409, "too_many_tenants"])
+    await service.control("/mail", undefined, "DELETE")
+    await joins(ada, bob, tenant)
+    const promoted = await member(bob, tenant, ada, { role: "owner" })
+    expect([promoted.status, promoted.body.code]).toEqual([409, "too_many_tenants"])
+    expect((await member(bob, tenant, ada, { role: "admin" })).status).toBe(200)
+    // One given away makes room for another.
+    const given = made.find(({ status }) => status === 201)!.body.result.id
+    await service.control("/mail", undefined, "DELETE")
+    await joins(bob, ada, given, "owner")
+    expect((await member(ada, given, ada)).status).toBe(200)
+    expect((await create(ada)).status).toBe(201)
+    expect((await create(ada)).body.code).toBe("too_many_tenants")
   })
 })
 
@@ -381,6 +457,66 @@ describe("who pays", () => {
     expect(await tries()).toBe(200)
     await member(bob, tenant, bob)
     expect(await tries()).toBe(402)
+  })
+
+  it("a tenant that does not let its members spend pays for none of them, whatever they hold", async () => {
+    const [ada, bob] = [await person("ada"), await person("bob")]
+    const tenant = await organisation(ada)
+    await fund(tenant, 10)
+    await joins(bob, ada, tenant)
+    const [owner, there] = [await ofTenant(ada, tenant), await ofTenant(bob, tenant)]
+    const [key, owners] = [await service.key(there), await service.key(owner)]
+    const statuses = async () => Promise.all([there.token, key].map(async (one) => (await chat(one)).status))
+    const own = async () => {
+      const { sources } = (await service.call("/v1/me/billing-sources", { token: there.token })).body.result
+      const { body } = await service.call("/v1/me/billing-sources/capacity", { token: there.token })
+      const ids = body.result.sources.map(({ tenant_id }: { tenant_id: string }) => tenant_id)
+      return [sources[0].tenant_id === tenant, sources[0].available, ids.includes(tenant)]
+    }
+    // Off by default without a plan.
+    expect(await statuses()).toEqual([402, 402])
+    const refused = await chat(key)
+    expect(refused.body).toMatchObject({
+      code: "insufficient_credits",
+      details: { reason: "this tenant does not let its members spend" }
+    })
+    expect(await own()).toEqual([true, false, false])
+    expect((await chat(owner.token)).status).toBe(200)
+    expect((await chat(owners)).status).toBe(200)
+    const pin = await service.call("/v1/me/billing-source", {
+      token: there.token,
+      method: "PUT",
+      json: { mode: "pinned", billing_account_id: tenant.replace("ten_", "bil_") }
+    })
+    expect([pin.status, pin.body.code]).toEqual([400, "invalid_billing_source"])
+    // Each change holds at once: the plan, the setting, the role.
+    await team(tenant)
+    expect(await statuses()).toEqual([200, 200])
+    expect(await own()).toEqual([true, true, true])
+    await service.call(`/v1/tenants/${tenant}/billing`, {
+      token: owner.token,
+      method: "PATCH",
+      json: { member_spend_enabled: false }
+    })
+    expect(await statuses()).toEqual([402, 402])
+    await member(ada, tenant, bob, { role: "admin" })
+    expect(await statuses()).toEqual([200, 200])
+    await member(ada, tenant, bob, { role: "member" })
+    expect(await statuses()).toEqual([402, 402])
+    // Another team of theirs pays instead.
+    const other = await organisation(ada)
+    await team(other)
+    await fund(other, 10)
+    await service.control("/mail", undefined, "DELETE")
+    await joins(bob, ada, other)
+    expect(await statuses()).toEqual([200, 200])
+    expect((await service.usage(there)).slice(0, 2)).toMatchObject([
+      { billing_source_kind: "team", billing_source_tenant_id: other },
+      { billing_source_kind: "team", billing_source_tenant_id: other }
+    ])
+    // Still nothing is charged where the own account is not active.
+    await service.control(`/tenants/${tenant}`, { billing_status: "suspended" })
+    expect(await statuses()).toEqual([402, 402])
   })
 
   it("cannot be pinned if it cannot pay", async () => {

@@ -9,13 +9,17 @@ import type { Standing } from "../../src/pooling/Order.ts"
 const tenant = (name: string) => `ten_${name}` as TenantId
 const bill = (name: string) => billingAccountOf(tenant(name))
 
-const told = (standing: Standing) => orderOf(standing).map(({ kind, tenant_id, why }) => `${tenant_id} ${kind} ${why}`)
+const told = (standing: Standing) =>
+  orderOf(standing).map(
+    ({ barred, kind, tenant_id, why }) => `${tenant_id} ${kind} ${barred === true ? "barred" : why}`
+  )
 
 interface Case {
   readonly name: string
   readonly teams?: ReadonlyArray<string>
   readonly team_first?: boolean
   readonly pinned?: string
+  readonly barred?: boolean
   readonly order: ReadonlyArray<string>
 }
 
@@ -63,12 +67,20 @@ const cases: ReadonlyArray<Case> = [
     name: "the credential's own tenant is never its team as well",
     teams: ["me", "red"],
     order: ["ten_me own own", "ten_red team fall_through"]
+  },
+  { name: "one's own pays nothing where members may not spend", barred: true, order: ["ten_me own barred"] },
+  {
+    name: "the teams pay where one's own may not, pinned or not",
+    barred: true,
+    teams: ["red", "blue"],
+    pinned: "me",
+    order: ["ten_red team fall_through", "ten_blue team fall_through", "ten_me own barred"]
   }
 ]
 
 describe("the order of charging", () => {
-  it.each(cases)("$name", ({ order, pinned, team_first = false, teams = [] }) => {
-    const standing = { tenant_id: tenant("me"), team_first, teams: teams.map(tenant) }
+  it.each(cases)("$name", ({ barred = false, order, pinned, team_first = false, teams = [] }) => {
+    const standing = { tenant_id: tenant("me"), barred, team_first, teams: teams.map(tenant) }
     expect(told({ ...standing, pinned: pinned === undefined ? undefined : bill(pinned) })).toEqual(order)
   })
 
@@ -82,6 +94,7 @@ describe("the order of charging", () => {
         (teams, team_first, pinned) => {
           const order = orderOf({
             tenant_id: tenant("me"),
+            barred: false,
             team_first,
             teams: teams.map(tenant),
             pinned: pinned === undefined ? undefined : bill(pinned)

@@ -47,6 +47,8 @@ interface Purse {
 interface Notebook {
   /** In the order in which they joined. */
   readonly joined: Record<Name, Array<Team>>
+  /** Of those who joined; the last role of those who left. */
+  readonly role: Record<Name, Partial<Record<Team, "member" | "admin">>>
   readonly plan: Record<Team, "active" | "past_due" | "canceled">
   /** `undefined`: as the plan has it. */
   readonly spend: Record<Team, boolean | undefined>
@@ -67,13 +69,17 @@ const purseOf = (who: Name, place: Place): string => (place === "home" ? who : p
 const tenantOf = (world: World, who: Name, place: Place): TenantId =>
   place === "home" ? world.accounts[who].home : teamTenant(place)
 
+/** Whether the plain members of a team may spend its credit. */
+const membersSpend = ({ plan, spend }: Notebook, team: Team) => spend[team] ?? plan[team] === "active"
+
 /** Who may pay a call of this person, with a credential of this place, first to last; by the words of the specification. */
 const expected = (notebook: Notebook, who: Name, place: Place, teamFirst: boolean): ReadonlyArray<string> => {
   const own = purseOf(who, place)
   const pools: ReadonlyArray<string> = notebook.joined[who].filter(
-    (team) => team !== place && notebook.plan[team] === "active" && (notebook.spend[team] ?? true)
+    (team) => team !== place && notebook.plan[team] === "active" && membersSpend(notebook, team)
   )
-  const usual = teamFirst ? [...pools, own] : [own, ...pools]
+  const barred = place !== "home" && notebook.role[who][place] === "member" && !membersSpend(notebook, place)
+  const usual = barred ? pools : teamFirst ? [...pools, own] : [own, ...pools]
   const pin = notebook.pinned[who]
   return pin !== undefined && usual.includes(pin) ? [pin, ...usual.filter((one) => one !== pin)] : usual
 }
@@ -83,28 +89,36 @@ type Deed = Step<Notebook, World>
 const name = fc.constantFrom(...people)
 const team = fc.constantFrom(...teams)
 
-const write = (world: World, text: (sql: SqlClient) => Parameters<typeof statement>[0]) =>
+const write = (
+  world: World,
+  changed: AccountId | TenantId,
+  text: (sql: SqlClient) => Parameters<typeof statement>[0]
+) =>
   world.run.runPromise(
     Effect.gen(function* () {
       const sql = yield* SqlClient
       const { submit } = yield* Writer
       yield* submit({ postings: [], statements: [statement(text(sql))] })
-      yield* Effect.flatMap(Belonging, ({ changed }) => changed)
+      yield* Effect.flatMap(Belonging, (belonging) => belonging.changed(changed))
     })
   )
 
-const joins = fc.tuple(name, team).map(([who, team]): Deed => ({
-  sentence: `${who} joins ${team}`,
+const role = fc.constantFrom("member" as const, "member" as const, "admin" as const)
+
+const joins = fc.tuple(name, team, role).map(([who, team, role]): Deed => ({
+  sentence: `${who} joins ${team} as ${role}`,
   possible: ({ joined }) => !joined[who].includes(team),
   happen: async (notebook, world) => {
     const at = 1_000 + notebook.joined.ada.length + notebook.joined.bob.length + performance.now()
     await write(
       world,
+      world.accounts[who].account_id,
       (sql) => sql`INSERT INTO tollgate_tenants_memberships
-        VALUES (${world.accounts[who].account_id}, ${teamTenant(team)}, 'member', 'active', ${Math.ceil(at * 1_000)}, 1)
-        ON CONFLICT DO UPDATE SET status = 'active', created_at = excluded.created_at`
+        VALUES (${world.accounts[who].account_id}, ${teamTenant(team)}, ${role}, 'active', ${Math.ceil(at * 1_000)}, 1)
+        ON CONFLICT DO UPDATE SET status = 'active', role = excluded.role, created_at = excluded.created_at`
     )
     notebook.joined[who].push(team)
+    notebook.role[who][team] = role
   }
 }))
 
@@ -114,10 +128,25 @@ const leaves = fc.tuple(name, team, fc.constantFrom("removed", "suspended")).map
   happen: async (notebook, world) => {
     await write(
       world,
+      world.accounts[who].account_id,
       (sql) => sql`UPDATE tollgate_tenants_memberships SET status = ${status}
         WHERE account_id = ${world.accounts[who].account_id} AND tenant_id = ${teamTenant(team)}`
     )
     notebook.joined[who].splice(notebook.joined[who].indexOf(team), 1)
+  }
+}))
+
+const roles = fc.tuple(name, team, role).map(([who, team, role]): Deed => ({
+  sentence: `${who} is made ${role} of ${team}`,
+  possible: ({ joined }) => joined[who].includes(team),
+  happen: async (notebook, world) => {
+    await write(
+      world,
+      world.accounts[who].account_id,
+      (sql) => sql`UPDATE tollgate_tenants_memberships SET role = ${role}
+        WHERE account_id = ${world.accounts[who].account_id} AND tenant_id = ${teamTenant(team)}`
+    )
+    notebook.role[who][team] = role
   }
 }))
 
@@ -137,6 +166,7 @@ const spends = fc.tuple(team, fc.option(fc.boolean(), { nil: undefined })).map((
     const value = spend === undefined ? null : spend ? 1 : 0
     await write(
       world,
+      teamTenant(team),
       (sql) => sql`INSERT INTO tollgate_billing_settings VALUES (${teamTenant(team)}, '[]', ${value}, 1)
         ON CONFLICT DO UPDATE SET member_spend_enabled = excluded.member_spend_enabled`
     )
@@ -304,6 +334,7 @@ const begin = async (): Promise<{ readonly notebook: Notebook; readonly world: W
   return {
     notebook: {
       joined: { ada: [], bob: [] },
+      role: { ada: {}, bob: {} },
       plan: { red: "active", blue: "active" },
       spend: { red: undefined, blue: undefined },
       purses: new Map([...people, ...teams].map((one) => [one, purse()])),
@@ -336,7 +367,20 @@ const end = async (notebook: Notebook, world: World): Promise<void> => {
 describe("who pays", () => {
   it("is who the notebook says, whatever happened before", { timeout: 120_000 }, () =>
     tell({
-      steps: [joins, joins, leaves, plans, spends, credits, credits, stands, pins, calls, calls, calls],
+      steps: [
+        joins,
+        joins,
+        fc.oneof(leaves, roles),
+        plans,
+        spends,
+        credits,
+        credits,
+        stands,
+        pins,
+        calls,
+        calls,
+        calls
+      ],
       begin,
       end,
       close: ({ run }) => run.dispose(),
@@ -349,6 +393,7 @@ describe("who pays", () => {
     const { world } = await begin()
     await write(
       world,
+      teamTenant("red"),
       (sql) => sql`INSERT INTO tollgate_tenants_memberships
         SELECT id, 'ten_red', 'member', 'active', 5, 5 FROM tollgate_tenants_accounts`
     )
