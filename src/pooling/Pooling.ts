@@ -220,9 +220,8 @@ const make = Effect.gen(function* () {
 /** A team whose billing account is not active pays nothing, whatever its balance; the gate passes over it too. */
 const isSource = ({ account, kind }: FundedPlace): boolean => kind === "own" || account?.status === "active"
 
-/** A team pays where it lets its members spend; one's own tenant pays its owners and admins in any case. */
-const maySpend = ({ kind, member_spend, membership }: Place): boolean =>
-  member_spend.enabled || (kind === "own" && manages(membership.role))
+/** Owners and admins may always spend their tenant's credit; plain members where it lets them, by whichever credential. */
+const maySpend = ({ member_spend, membership }: Place): boolean => member_spend.enabled || manages(membership.role)
 
 const shown = (
   { account, kind, member_spend, membership }: FundedPlace,

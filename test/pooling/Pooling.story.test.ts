@@ -69,16 +69,17 @@ const purseOf = (who: Name, place: Place): string => (place === "home" ? who : p
 const tenantOf = (world: World, who: Name, place: Place): TenantId =>
   place === "home" ? world.accounts[who].home : teamTenant(place)
 
-/** Whether the plain members of a team may spend its credit. */
-const membersSpend = ({ plan, spend }: Notebook, team: Team) => spend[team] ?? plan[team] === "active"
+/** Whether the person may spend the credit of a team that they joined. */
+const maySpend = ({ plan, role, spend }: Notebook, who: Name, team: Team) =>
+  role[who][team] === "admin" || (spend[team] ?? plan[team] === "active")
 
 /** Who may pay a call of this person, with a credential of this place, first to last; by the words of the specification. */
 const expected = (notebook: Notebook, who: Name, place: Place, teamFirst: boolean): ReadonlyArray<string> => {
   const own = purseOf(who, place)
   const pools: ReadonlyArray<string> = notebook.joined[who].filter(
-    (team) => team !== place && notebook.plan[team] === "active" && membersSpend(notebook, team)
+    (team) => team !== place && notebook.plan[team] === "active" && maySpend(notebook, who, team)
   )
-  const barred = place !== "home" && notebook.role[who][place] === "member" && !membersSpend(notebook, place)
+  const barred = place !== "home" && !maySpend(notebook, who, place)
   const usual = barred ? pools : teamFirst ? [...pools, own] : [own, ...pools]
   const pin = notebook.pinned[who]
   return pin !== undefined && usual.includes(pin) ? [pin, ...usual.filter((one) => one !== pin)] : usual
