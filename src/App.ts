@@ -86,7 +86,6 @@ export const domains = Layer.mergeAll(
   TeamUsage.layer,
   Credentials.layer,
   Organisations.layer,
-  RateLimits.layer,
   Transfers.layer,
   Notifications.layer,
   Browser.layer,
@@ -102,6 +101,7 @@ export const domains = Layer.mergeAll(
       Sessions.layer,
       Applications.layer,
       Clients.layer,
+      RateLimits.layer,
       Identity.layer
     )
   ),

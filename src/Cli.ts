@@ -3,7 +3,7 @@ import { Command, Options } from "@effect/cli"
 import * as ValidationError from "@effect/cli/ValidationError"
 import { Cause, Clock, Console, Effect, Layer, Logger, Option } from "effect"
 import type { Either } from "effect"
-import { Clients, ConfiguredClients } from "./auth/Clients.ts"
+import { Clients, ConfiguredClients, isRedirectAddress } from "./auth/Clients.ts"
 import { SigningKeys } from "./auth/SigningKeys.ts"
 import { billingAccountOf } from "./kernel/Ids.ts"
 import * as Ids from "./kernel/Ids.ts"
@@ -186,17 +186,23 @@ const clientCreate = Command.make(
     redirect: Options.text("redirect-uri").pipe(
       Options.withDescription("oauth only: where the code flow may lead back to; may be given several times"),
       Options.repeated
+    ),
+    trusted: Options.boolean("trusted").pipe(
+      Options.withDescription("oauth only: an application of your own, which may do all that the person may")
     )
   },
-  ({ kind, name, redirect }) =>
+  ({ kind, name, redirect, trusted }) =>
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
       if (kind === "oauth" && redirect.length === 0) return yield* refuse("--redirect-uri: an oauth client needs one")
-      const wrong = redirect.find((uri) => !URL.canParse(uri) || new URL(uri).hash !== "")
-      if (wrong !== undefined) return yield* refuse(`--redirect-uri ${wrong}: an address without a fragment`)
-      const client = yield* Effect.flatMap(Clients, (clients) => clients.create(kind, name, redirect)).pipe(
-        Effect.provide(clientsOf(facts))
-      )
+      if (kind !== "oauth" && trusted) return yield* refuse("--trusted: only an oauth client can be")
+      const wrong = redirect.find((uri) => !isRedirectAddress(uri))
+      if (wrong !== undefined) {
+        return yield* refuse(`--redirect-uri ${wrong}: an address without a fragment, no script and no file`)
+      }
+      const client = yield* Effect.flatMap(Clients, (clients) =>
+        clients.create({ kind, name, redirect_uris: redirect, trusted })
+      ).pipe(Effect.provide(clientsOf(facts)))
       yield* Console.log(client.client_id)
     })
 ).pipe(Command.withDescription("Register an application; prints its client id"))
@@ -207,7 +213,8 @@ const clientList = Command.make("list", {}, () =>
     const found = yield* Effect.flatMap(Clients, (clients) => clients.list).pipe(Effect.provide(clientsOf(facts)))
     yield* Effect.forEach(
       found,
-      ({ client_id, kind, name, redirect_uris }) => Console.log([client_id, kind, name, ...redirect_uris].join("\t")),
+      ({ client_id, kind, name, redirect_uris, trusted }) =>
+        Console.log([client_id, trusted === true ? `${kind}, trusted` : kind, name, ...redirect_uris].join("\t")),
       { discard: true }
     )
   })

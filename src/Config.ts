@@ -4,6 +4,7 @@
  */
 import { Config, ConfigError, Context, Effect, Either, LogLevel, ParseResult, Redacted, Schema } from "effect"
 import { readFileSync } from "node:fs"
+import { isRedirectAddress } from "./auth/Clients.ts"
 import { UsdPer } from "./kernel/Price.ts"
 import type { UnitPrice } from "./kernel/Price.ts"
 import { Usd } from "./kernel/Money.ts"
@@ -21,6 +22,10 @@ const Address = Schema.String.pipe(
   Schema.filter((text) => /^https?:\/\/[^/]+/.test(text) && URL.canParse(text), {
     message: () => "an address that begins with http:// or https://"
   })
+)
+
+const RedirectAddress = Schema.String.pipe(
+  Schema.filter(isRedirectAddress, { message: () => "an address without a fragment, no script and no file" })
 )
 
 const Count = Schema.Int.pipe(Schema.positive({ message: () => "a positive whole number" }))
@@ -248,7 +253,15 @@ export const ConfigFile = Schema.Struct({
   }),
   /** The applications that may use the OAuth code flow, and where it may lead back to. */
   oauth_clients: Schema.optionalWith(
-    Schema.Array(Schema.Struct({ client_id: NonEmpty, name: NonEmpty, redirect_uris: Schema.NonEmptyArray(NonEmpty) })),
+    Schema.Array(
+      Schema.Struct({
+        client_id: NonEmpty,
+        name: NonEmpty,
+        redirect_uris: Schema.NonEmptyArray(RedirectAddress),
+        /** The operator's own: it may do all that the person may, and its consent page says so. */
+        trusted: Schema.optionalWith(Schema.Boolean, { default: () => false })
+      })
+    ),
     { default: () => [] }
   ),
   /** The websites whose contact forms may write to the operator. */
@@ -262,6 +275,7 @@ export const ConfigFile = Schema.Struct({
     Schema.Struct({
       sign_in: Schema.optional(Count),
       token: Schema.optional(Count),
+      authorize: Schema.optional(Count),
       invite_preview: Schema.optional(Count),
       client_token: Schema.optional(Count),
       contact: Schema.optional(Count),

@@ -2,7 +2,7 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { InvalidRequest, RateLimited } from "../http/Problems.ts"
-import { UserToken } from "../http/Security.ts"
+import { SignInToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { TenantId } from "../kernel/Ids.ts"
 import { NotAMember } from "../tenants/Problems.ts"
@@ -13,6 +13,7 @@ import {
   IdentityProviderUnconfigured,
   IdentityRejected,
   InvalidGrant,
+  InvalidScope,
   UnsupportedGrantType
 } from "./Problems.ts"
 
@@ -23,6 +24,7 @@ export const AuthorizationRequest = Schema.Struct({
   response_type: Schema.optional(Schema.String),
   scope: Schema.optional(Schema.String),
   state: Schema.optional(Schema.String),
+  nonce: Schema.optional(Schema.String),
   code_challenge: Schema.optional(Schema.String),
   code_challenge_method: Schema.optional(Schema.String)
 }).annotations({ identifier: "AuthorizationRequest" })
@@ -39,7 +41,10 @@ export const TokenResponse = Schema.Struct({
   access_token: Schema.String,
   token_type: Schema.Literal("Bearer"),
   expires_in: Schema.Int,
-  refresh_token: Schema.String
+  refresh_token: Schema.String,
+  /** What an application got, and who the person is where that was asked for. */
+  scope: Schema.optional(Schema.String),
+  id_token: Schema.optional(Schema.String)
 }).annotations({ identifier: "TokenResponse" })
 
 const SignedIn = Schema.Struct({ account_created: Schema.Boolean, token_response: TokenResponse }).annotations({
@@ -98,6 +103,7 @@ export class AuthApi extends HttpApiGroup.make("auth")
       .setPayload(RevokeRequest)
       .addSuccess(Envelope(Schema.Struct({ success: Schema.Literal(true) })))
       .addError(InvalidRequest)
+      .addError(RateLimited)
       .annotate(OpenApi.Summary, "End the sign-in that a refresh token belongs to")
   )
   .add(
@@ -118,6 +124,11 @@ const Consentable = Schema.Struct({
   client_name: Schema.String,
   /** What it asks for. */
   scope: Schema.String,
+  /** What it gets if the person consents, and that in words for them to read. */
+  granted: Schema.String,
+  allows: Schema.Array(Schema.String),
+  /** Whether it is the operator's own, which may do all that the person may. */
+  trusted: Schema.Boolean,
   redirect_uri: Schema.String,
   state: Schema.NullOr(Schema.String)
 }).annotations({ identifier: "Consentable" })
@@ -145,6 +156,8 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
       .addError(InvalidRequest)
       .addError(ClientIdRequired)
       .addError(ClientIdNotFound)
+      .addError(InvalidScope)
+      .addError(RateLimited)
       .annotate(OpenApi.Summary, "Whether an application's request is in order, for a consent page")
   )
   .add(
@@ -176,9 +189,10 @@ export class ConsentApi extends HttpApiGroup.make("consent")
       .addError(InvalidRequest)
       .addError(ClientIdRequired)
       .addError(ClientIdNotFound)
+      .addError(InvalidScope)
       .annotate(OpenApi.Summary, "A code for what the person consents to; good for a minute, once")
   )
-  .middleware(UserToken) {}
+  .middleware(SignInToken) {}
 
 const Page = HttpApiSchema.Text({ contentType: "text/html" })
 

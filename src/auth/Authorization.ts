@@ -7,15 +7,20 @@ import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
 import type { CallerFacts } from "../http/Caller.ts"
 import { InvalidRequest } from "../http/Problems.ts"
+import { fromRow, grantOf, includes, scopes, toRow } from "../http/Scope.ts"
+import type { Grant } from "../http/Scope.ts"
 import type { AccountId, TenantId } from "../kernel/Ids.ts"
 import { statement } from "../ledger/Transaction.ts"
+import type { Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
+import { Tenants } from "../tenants/Tenants.ts"
 import { Clients, mayRedirect } from "./Clients.ts"
 import type { Client } from "./Clients.ts"
 import { DeploymentSecret } from "./DeploymentSecret.ts"
-import { ClientIdNotFound, ClientIdRequired } from "./Problems.ts"
+import { ClientIdNotFound, ClientIdRequired, InvalidScope } from "./Problems.ts"
 import { Sessions } from "./Sessions.ts"
 import type { TokenPair } from "./Sessions.ts"
+import { Tokens } from "./Tokens.ts"
 
 /** What an application asks for. */
 export interface AuthorizationRequest {
@@ -24,6 +29,8 @@ export interface AuthorizationRequest {
   readonly response_type?: string | undefined
   readonly scope?: string | undefined
   readonly state?: string | undefined
+  /** What the ID token is to repeat. */
+  readonly nonce?: string | undefined
   readonly code_challenge?: string | undefined
   readonly code_challenge_method?: string | undefined
 }
@@ -32,9 +39,18 @@ export interface AuthorizationRequest {
 export interface Asked {
   readonly client: Client
   readonly redirect_uri: string
+  /** As it was asked for. */
   readonly scope: string
+  /** What the application gets if the person consents. */
+  readonly grant: Grant
   readonly state: string | undefined
+  readonly nonce: string | undefined
   readonly challenge: string
+}
+
+/** What an exchange answers: with an ID token where `openid` is in its scope. */
+export interface Exchanged extends TokenPair {
+  readonly id_token?: string
 }
 
 export interface TokenRequest {
@@ -65,14 +81,15 @@ interface Contract {
   /** Whether what an application asks for is in order. */
   readonly check: (
     request: AuthorizationRequest
-  ) => Effect.Effect<Asked, ClientIdRequired | ClientIdNotFound | InvalidRequest>
+  ) => Effect.Effect<Asked, ClientIdRequired | ClientIdNotFound | InvalidRequest | InvalidScope>
   /** A code for what the person has consented to; good for a minute, once. */
   readonly consent: (person: Pick<CallerFacts, "account_id" | "tenant_id">, asked: Asked) => Effect.Effect<string>
   /** Tokens for a code, or for a refresh token. */
-  readonly exchange: (request: TokenRequest) => Effect.Effect<TokenPair, OAuthRefusal>
+  readonly exchange: (request: TokenRequest) => Effect.Effect<Exchanged, OAuthRefusal>
 }
 
 export const codeLifetime = Duration.seconds(60)
+const nonceMax = 1_000
 
 export class Authorization extends Context.Tag("tollgate/auth/Authorization")<Authorization, Contract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Authorization, make))
@@ -84,6 +101,8 @@ interface CodeRow {
   readonly account_id: AccountId
   readonly tenant_id: TenantId
   readonly challenge: string
+  readonly scope: string
+  readonly nonce: string | null
   readonly expires_at: number
   readonly used_at: number | null
   readonly family_id: string | null
@@ -97,9 +116,12 @@ const make = Effect.gen(function* () {
   const secret = yield* DeploymentSecret
   const clients = yield* Clients
   const sessions = yield* Sessions
+  const tokens = yield* Tokens
+  const tenants = yield* Tenants
 
   const check: Contract["check"] = Effect.fn("Authorization.check")(function* (request) {
-    const { client_id, code_challenge, code_challenge_method, redirect_uri, response_type, scope = "", state } = request
+    const { client_id, code_challenge, code_challenge_method, nonce, redirect_uri, response_type, state } = request
+    const { scope = "" } = request
     const wrong = (field: string, rule: string) =>
       new InvalidRequest({ error: `${field}: ${rule}`, details: { field, rule } })
     if (client_id === undefined || client_id === "") return yield* new ClientIdRequired()
@@ -113,7 +135,14 @@ const make = Effect.gen(function* () {
     if (code_challenge === undefined || !/^[A-Za-z0-9_-]{43}$/.test(code_challenge)) {
       return yield* wrong("code_challenge", "the SHA-256 of the verifier in base64url")
     }
-    return { client, redirect_uri, scope, state, challenge: code_challenge }
+    if (nonce !== undefined && nonce.length > nonceMax) return yield* wrong("nonce", `up to ${nonceMax} characters`)
+    const granted = grantOf(scope, client.trusted === true)
+    if ("unknown" in granted) {
+      const unknown = granted.unknown.slice(0, 100)
+      const details = { field: "scope", rule: `one or more of ${scopes.join(", ")}` }
+      return yield* new InvalidScope({ error: `scope: ${unknown} is not known here`, details })
+    }
+    return { client, redirect_uri, scope, grant: granted.grant, state, nonce, challenge: code_challenge }
   })
 
   const consent: Contract["consent"] = Effect.fn("Authorization.consent")(function* (person, asked) {
@@ -126,7 +155,8 @@ const make = Effect.gen(function* () {
       account_id: person.account_id,
       tenant_id: person.tenant_id,
       challenge: asked.challenge,
-      scope: asked.scope,
+      scope: toRow(asked.grant),
+      nonce: asked.nonce ?? null,
       expires_at: now + Duration.toMillis(codeLifetime)
     }
     yield* Effect.orDie(
@@ -154,42 +184,51 @@ const make = Effect.gen(function* () {
     }
     const hash = secret.hash("authorization_code", code)
     const [row] = yield* Effect.orDie(
-      sql<CodeRow>`SELECT client_id, redirect_uri, account_id, tenant_id, challenge, expires_at, used_at, family_id
+      sql<CodeRow>`SELECT client_id, redirect_uri, account_id, tenant_id, challenge, scope, nonce, expires_at, used_at, family_id
         FROM tollgate_auth_codes WHERE hash = ${hash}`
     )
     if (row === undefined || row.client_id !== client.client_id) return yield* Effect.fail(invalidGrant)
     const now = yield* Clock.currentTimeMillis
-    // Whatever comes of it, the code is spent: a wrong verifier burns it too.
-    const spent = sql`UPDATE tollgate_auth_codes SET used_at = ${now} WHERE hash = ${hash} AND used_at IS NULL RETURNING hash`
-    const first = yield* writer.submit({ postings: [], statements: [statement(spent, 1)] }).pipe(
-      Effect.as(true),
-      Effect.catchTag("Conflict", () => Effect.succeed(false)),
-      Effect.orDie
-    )
-    if (!first) {
-      // Somebody has a copy of it: what it gave ends.
-      const [used] = yield* Effect.orDie(
-        sql<{ family_id: string | null }>`SELECT family_id FROM tollgate_auth_codes WHERE hash = ${hash}`
+    const spent = (family: string | null): Statement =>
+      statement(
+        sql`UPDATE tollgate_auth_codes SET used_at = ${now}, family_id = ${family}
+          WHERE hash = ${hash} AND used_at IS NULL RETURNING hash`,
+        1
       )
-      if (used?.family_id != null) yield* sessions.end(used.family_id)
-      return yield* Effect.fail(invalidGrant)
+    const inOrder =
+      row.expires_at > now && row.redirect_uri === redirect_uri && isVerifier(code_verifier, row.challenge)
+    if (row.used_at === null && inOrder) {
+      const grant = fromRow(row.scope)
+      const { account_id, tenant_id } = row
+      const signIn = { account_id, tenant_id, client_id: client.client_id, team_first: true, grant }
+      // The code and what it gives are one transaction: whoever spends it a second time finds what to end.
+      const pair = yield* sessions.openBeside(signIn, spent)
+      if (pair !== undefined) {
+        return includes(grant, "openid") ? { ...pair, id_token: yield* idToken(row) } : pair
+      }
     }
-    if (row.expires_at <= now || row.redirect_uri !== redirect_uri || !isVerifier(code_verifier, row.challenge)) {
-      return yield* Effect.fail(invalidGrant)
+    if (row.used_at === null && !inOrder) {
+      // A wrong verifier burns the code too.
+      const burnt = yield* writer.submit({ postings: [], statements: [spent(null)] }).pipe(
+        Effect.as(true),
+        Effect.catchTag("Conflict", () => Effect.succeed(false)),
+        Effect.orDie
+      )
+      if (burnt) return yield* Effect.fail(invalidGrant)
     }
-    const { family, pair } = yield* sessions.begin({
-      account_id: row.account_id,
-      tenant_id: row.tenant_id,
-      client_id: client.client_id,
-      team_first: true
-    })
-    yield* Effect.orDie(
-      writer.submit({
-        postings: [],
-        statements: [statement(sql`UPDATE tollgate_auth_codes SET family_id = ${family} WHERE hash = ${hash}`)]
-      })
+    // Somebody has a copy of it: what it gave ends.
+    const [used] = yield* Effect.orDie(
+      sql<{ family_id: string | null }>`SELECT family_id FROM tollgate_auth_codes WHERE hash = ${hash}`
     )
-    return pair
+    if (used?.family_id != null) yield* sessions.end(row.account_id, used.family_id)
+    return yield* Effect.fail(invalidGrant)
+  })
+
+  const idToken = Effect.fnUntraced(function* ({ account_id, client_id, nonce }: CodeRow) {
+    const [person] = yield* tenants.named([account_id])
+    const { email = "", name = "" } = person ?? {}
+    const email_verified = (yield* tenants.verifiedEmail(account_id)) === email
+    return yield* tokens.signId({ account_id, client_id, nonce, email, email_verified, name })
   })
 
   const exchange: Contract["exchange"] = Effect.fn("Authorization.exchange")(function* (request) {

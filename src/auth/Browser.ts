@@ -8,6 +8,10 @@ import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { randomBytes, timingSafeEqual } from "node:crypto"
 import { Brand } from "../Brand.ts"
 import type { AccountId, TenantId } from "../kernel/Ids.ts"
+import type { RateLimited } from "../http/Problems.ts"
+import { RateLimits } from "../http/RateLimits.ts"
+import type { RateLimitName } from "../http/RateLimits.ts"
+import { described } from "../http/Scope.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { Identity } from "../upstream/Identity.ts"
 import type { ProviderName } from "../upstream/Identity.ts"
@@ -75,6 +79,7 @@ const make = Effect.gen(function* () {
   const identity = yield* Identity
   const tenants = yield* Tenants
   const secret = yield* DeploymentSecret
+  const limits = yield* RateLimits
   const { public_url, service_name } = yield* Brand
   const secure = public_url.startsWith("https:")
 
@@ -94,6 +99,14 @@ const make = Effect.gen(function* () {
   const setCookie = (value: string) =>
     `${cookieName}=${value}; Path=/oauth; HttpOnly; SameSite=Lax; Max-Age=${Duration.toSeconds(lifetime)}${secure ? "; Secure" : ""}`
 
+  const limited =
+    (name: RateLimitName, handle: (request: Request) => Effect.Effect<Response>) =>
+    (request: Request): Effect.Effect<Response> =>
+      Effect.matchEffect(limits.take(name, request), {
+        onFailure: (problem) => Effect.succeed(tooMany(problem)),
+        onSuccess: () => handle(request)
+      })
+
   /** An application's request that has an address to come back to is refused there, in the words of RFC 6749. */
   const refused = Effect.fnUntraced(function* (request: AuthorizationRequest, error: string, description: string) {
     const client = request.client_id === undefined ? undefined : yield* clients.find(request.client_id, ["oauth"])
@@ -107,7 +120,11 @@ const make = Effect.gen(function* () {
       onFailure: (problem) =>
         refused(
           request,
-          request.response_type === "code" ? "invalid_request" : "unsupported_response_type",
+          problem._tag === "InvalidScope"
+            ? "invalid_scope"
+            : request.response_type === "code"
+              ? "invalid_request"
+              : "unsupported_response_type",
           problem.body.error
         ),
       onSuccess: then
@@ -121,7 +138,8 @@ const make = Effect.gen(function* () {
         service: service_name,
         client: asked.client.name,
         person: person?.email ?? "",
-        scope: asked.scope,
+        allows: described(asked.grant),
+        trusted: asked.grant === "all",
         redirect_host: new URL(asked.redirect_uri).host,
         fields: { ...request, proof: secret.hash("browser", cookie) }
       })
@@ -216,11 +234,18 @@ const make = Effect.gen(function* () {
     })
   })
 
-  return { authorize, decide, signedIn, resume } satisfies Contract
+  return {
+    authorize: limited("authorize", authorize),
+    decide: limited("authorize", decide),
+    signedIn: limited("sign_in", signedIn),
+    resume: limited("authorize", resume)
+  } satisfies Contract
 })
 
-const same = (one: string, other: string): boolean =>
-  one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
+const same = (one: string, other: string): boolean => {
+  const [left, right] = [Buffer.from(one), Buffer.from(other)]
+  return left.length === right.length && timingSafeEqual(left, right)
+}
 
 const queryOf = ({ url }: Request): URLSearchParams => {
   const at = url.indexOf("?")
@@ -242,6 +267,7 @@ const fields = [
   "response_type",
   "scope",
   "state",
+  "nonce",
   "code_challenge",
   "code_challenge_method"
 ] as const
@@ -262,6 +288,13 @@ const html = (status: number, body: string): Response =>
       "x-content-type-options": "nosniff"
     }
   })
+
+const tooMany = ({ retry_after = 60 }: RateLimited): Response =>
+  HttpServerResponse.setHeader(
+    html(429, Pages.wrong("There were too many requests from your address. Wait a minute.")),
+    "retry-after",
+    String(retry_after)
+  )
 
 const redirect = (location: string): Response =>
   HttpServerResponse.empty({ status: 303, headers: { location, "cache-control": "no-store" } })

@@ -14,6 +14,8 @@ export interface Client {
   readonly name: string
   /** Where the code flow may lead back to. */
   readonly redirect_uris: ReadonlyArray<string>
+  /** An `oauth` client of the operator's own, which may do all that a sign-in may. */
+  readonly trusted?: boolean | undefined
 }
 
 /** Those of the configuration. */
@@ -26,7 +28,7 @@ interface Contract {
   /** A client of one of these kinds. */
   readonly find: (client_id: string, kinds: ReadonlyArray<ClientKind>) => Effect.Effect<Client | undefined>
   readonly list: Effect.Effect<ReadonlyArray<Client>>
-  readonly create: (kind: ClientKind, name: string, redirect_uris: ReadonlyArray<string>) => Effect.Effect<Client>
+  readonly create: (client: Omit<Client, "client_id">) => Effect.Effect<Client>
   /** Whether there was one to revoke. */
   readonly revoke: (client_id: string) => Effect.Effect<boolean>
 }
@@ -35,7 +37,7 @@ export class Clients extends Context.Tag("tollgate/auth/Clients")<Clients, Contr
   static readonly layer = Layer.suspend(() => Layer.effect(Clients, make))
 }
 
-type Row = Omit<Client, "redirect_uris"> & { readonly redirect_uris: string }
+type Row = Omit<Client, "redirect_uris" | "trusted"> & { readonly redirect_uris: string; readonly trusted: number }
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
@@ -44,7 +46,8 @@ const make = Effect.gen(function* () {
 
   const fromRow = (row: Row): Client => ({
     ...row,
-    redirect_uris: JSON.parse(row.redirect_uris) as ReadonlyArray<string>
+    redirect_uris: JSON.parse(row.redirect_uris) as ReadonlyArray<string>,
+    trusted: row.trusted === 1
   })
 
   const find: Contract["find"] = Effect.fnUntraced(function* (client_id, kinds) {
@@ -52,7 +55,7 @@ const make = Effect.gen(function* () {
     const [row] =
       known === undefined
         ? yield* Effect.orDie(
-            sql<Row>`SELECT client_id, kind, name, redirect_uris FROM tollgate_auth_clients
+            sql<Row>`SELECT client_id, kind, name, redirect_uris, trusted FROM tollgate_auth_clients
               WHERE client_id = ${client_id} AND revoked_at IS NULL`
           )
         : []
@@ -62,15 +65,21 @@ const make = Effect.gen(function* () {
 
   const list = Effect.map(
     Effect.orDie(
-      sql<Row>`SELECT client_id, kind, name, redirect_uris FROM tollgate_auth_clients WHERE revoked_at IS NULL ORDER BY created_at`
+      sql<Row>`SELECT client_id, kind, name, redirect_uris, trusted FROM tollgate_auth_clients WHERE revoked_at IS NULL ORDER BY created_at`
     ),
     (rows) => [...configured, ...rows.map(fromRow)]
   )
 
-  const create: Contract["create"] = Effect.fnUntraced(function* (kind, name, redirect_uris) {
+  const create: Contract["create"] = Effect.fnUntraced(function* ({ kind, name, redirect_uris, trusted = false }) {
     const now = yield* Clock.currentTimeMillis
-    const client: Client = { client_id: `${kind}-${randomBytes(12).toString("hex")}`, kind, name, redirect_uris }
-    const row = { ...client, redirect_uris: JSON.stringify(redirect_uris), created_at: now }
+    const client_id = `${kind}-${randomBytes(12).toString("hex")}`
+    const client: Client = { client_id, kind, name, redirect_uris, trusted }
+    const row = {
+      ...client,
+      redirect_uris: JSON.stringify(redirect_uris),
+      trusted: trusted ? 1 : 0,
+      created_at: now
+    }
     yield* Effect.orDie(
       writer.submit({
         postings: [],
@@ -93,6 +102,13 @@ const make = Effect.gen(function* () {
 
   return { find, list, create, revoke } satisfies Contract
 })
+
+/** Whether an address may be registered: what leads back with a code is neither a script nor a file, and has no fragment. */
+export const isRedirectAddress = (text: string): boolean =>
+  URL.canParse(text) &&
+  new URL(text).hash === "" &&
+  !text.includes("#") &&
+  !/^(?:javascript|data|vbscript|file|blob|about):$/.test(new URL(text).protocol)
 
 /**
  * Whether a redirect address is one that the client registered: the same to the letter, but for the port of a loopback address,

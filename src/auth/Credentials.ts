@@ -2,22 +2,36 @@
 import { Context, Duration, Effect, Layer } from "effect"
 import { Brand } from "../Brand.ts"
 import type { CallerFacts } from "../http/Caller.ts"
-import { ForeignKey, InvalidKey, InvalidKeyFormat, InvalidToken, MissingAuthorization } from "../http/Problems.ts"
+import {
+  ForeignKey,
+  InsufficientScope,
+  InvalidKey,
+  InvalidKeyFormat,
+  InvalidToken,
+  MissingAuthorization
+} from "../http/Problems.ts"
+import { includes } from "../http/Scope.ts"
+import type { Demand, Grant } from "../http/Scope.ts"
 import { Applications, cacheLifetime } from "../tenants/Applications.ts"
 import { Belonging } from "../tenants/Belonging.ts"
 import type { Mark } from "../tenants/Belonging.ts"
 import { Tenants } from "../tenants/Tenants.ts"
+import { Sessions } from "./Sessions.ts"
 import { Tokens } from "./Tokens.ts"
 
 export type KeyProblem = MissingAuthorization | InvalidKeyFormat | ForeignKey | InvalidKey
 
 interface Contract {
-  /** Routes for user tokens only. */
+  /** Routes for user tokens only; a token of an application must have been allowed what the route demands. */
   readonly userToken: (
-    authorization: string | undefined
-  ) => Effect.Effect<CallerFacts, MissingAuthorization | InvalidToken>
-  /** Routes for both: read as a user token first, then as a key; so an expired user token is a key of no format. */
-  readonly either: (authorization: string | undefined) => Effect.Effect<CallerFacts, KeyProblem>
+    authorization: string | undefined,
+    demand: Demand
+  ) => Effect.Effect<CallerFacts, MissingAuthorization | InvalidToken | InsufficientScope>
+  /**
+   * Routes for both, all of which are calls: read as a user token first, then as a key; so an expired user token is a key of no
+   * format.
+   */
+  readonly either: (authorization: string | undefined) => Effect.Effect<CallerFacts, KeyProblem | InsufficientScope>
   /** Routes for keys only. */
   readonly apiKey: (authorization: string | undefined) => Effect.Effect<CallerFacts, KeyProblem>
 }
@@ -28,33 +42,53 @@ export class Credentials extends Context.Tag("tollgate/auth/Credentials")<Creden
 
 const cachedMax = 50_000
 
+/** Who calls by a token, and what the token allows. */
+interface Holder {
+  readonly caller: CallerFacts
+  readonly grant: Grant
+}
+
+interface Remembered extends Holder {
+  readonly until: number
+  readonly mark: Mark
+}
+
 const make = Effect.gen(function* () {
   const tokens = yield* Tokens
+  const sessions = yield* Sessions
   const tenants = yield* Tenants
   const belonging = yield* Belonging
   const applications = yield* Applications
   const { key_prefix, service_name } = yield* Brand
-  const verified = new Map<string, { readonly caller: CallerFacts; readonly until: number; readonly mark: Mark }>()
+  const verified = new Map<string, Remembered>()
 
   const verify = Effect.fnUntraced(function* (jwt: string, now: number) {
-    const { account_id, expires_at, team_first, tenant_id } = yield* tokens.verify(jwt)
+    const { account_id, expires_at, family, grant, team_first, tenant_id } = yield* tokens.verify(jwt)
     const mark = belonging.markOf(account_id)
-    // The token is good for an hour; whether the person still belongs there is asked more often.
+    // The token is good for an hour; whether its sign-in was ended, and the person still belongs there, is asked more often.
+    if (!(yield* sessions.isLive(family))) return yield* new InvalidToken()
     if (!(yield* tenants.isActiveMember(account_id, tenant_id))) return yield* new InvalidToken()
     const caller: CallerFacts = { account_id, tenant_id, application_id: null, credential: "user_token", team_first }
     if (verified.size >= cachedMax) verified.delete(verified.keys().next().value!)
-    verified.set(jwt, { caller, until: Math.min(expires_at, now + Duration.toMillis(cacheLifetime)), mark })
-    return caller
+    const until = Math.min(expires_at, now + Duration.toMillis(cacheLifetime))
+    const remembered: Remembered = { caller, grant, until, mark }
+    verified.set(jwt, remembered)
+    return remembered
   })
 
-  const byToken = (bearer: string): Effect.Effect<CallerFacts, InvalidToken> =>
+  const byToken = (bearer: string): Effect.Effect<Holder, InvalidToken> =>
     Effect.clockWith((clock) => {
       const now = clock.unsafeCurrentTimeMillis()
       const known = verified.get(bearer)
       return known !== undefined && known.until > now && known.mark.current
-        ? Effect.succeed(known.caller)
+        ? Effect.succeed(known)
         : verify(bearer, now)
     })
+
+  const allowed = ({ caller, grant }: Holder, demand: Demand): Effect.Effect<CallerFacts, InsufficientScope> => {
+    if (demand !== "sign_in") return includes(grant, demand) ? Effect.succeed(caller) : lacking(demand)
+    return caller.team_first ? notSignedIn : Effect.succeed(caller)
+  }
 
   const byKey = (bearer: string): Effect.Effect<CallerFacts, InvalidKeyFormat | ForeignKey | InvalidKey> => {
     const segments = bearer.split("-")
@@ -65,10 +99,11 @@ const make = Effect.gen(function* () {
     )
   }
 
-  const userToken: Contract["userToken"] = (authorization) => {
+  const userToken: Contract["userToken"] = (authorization, demand) => {
     if (authorization === undefined || authorization === "") return new MissingAuthorization()
     const bearer = bearerOf(authorization)
-    return looksLikeToken(bearer) ? byToken(bearer) : new InvalidToken()
+    if (!looksLikeToken(bearer)) return new InvalidToken()
+    return Effect.flatMap(byToken(bearer), (holder) => allowed(holder, demand))
   }
 
   const apiKey: Contract["apiKey"] = (authorization) =>
@@ -77,11 +112,29 @@ const make = Effect.gen(function* () {
   const either: Contract["either"] = (authorization) => {
     if (authorization === undefined || authorization === "") return new MissingAuthorization()
     const bearer = bearerOf(authorization)
-    return looksLikeToken(bearer) ? Effect.mapError(byToken(bearer), () => new InvalidKeyFormat()) : byKey(bearer)
+    if (!looksLikeToken(bearer)) return byKey(bearer)
+    return Effect.flatMap(
+      Effect.mapError(byToken(bearer), () => new InvalidKeyFormat()),
+      (holder) => allowed(holder, "calls")
+    )
   }
 
   return { userToken, either, apiKey } satisfies Contract
 })
+
+const lacking = (scope: Demand): InsufficientScope =>
+  new InsufficientScope({
+    error: `the application that holds this token has not been allowed this: it needs the scope ${scope}`,
+    headers: { "www-authenticate": `Bearer error="insufficient_scope", scope="${scope}"` }
+  })
+
+const notSignedIn = Effect.suspend(
+  () =>
+    new InsufficientScope({
+      error: "only the person's own sign-in may do this, no application",
+      headers: { "www-authenticate": `Bearer error="insufficient_scope"` }
+    })
+)
 
 /** What stands behind `Bearer`; nothing at all where another scheme is used. */
 const bearerOf = (authorization: string): string => /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ""

@@ -6,6 +6,7 @@ import { Brand } from "../Brand.ts"
 import { Caller } from "../http/Caller.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import { RateLimits } from "../http/RateLimits.ts"
+import { described, scopes, scopeText } from "../http/Scope.ts"
 import { envelope } from "../kernel/Envelope.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { Identity } from "../upstream/Identity.ts"
@@ -51,7 +52,13 @@ export const AuthHttp = HttpApiBuilder.group(
         const client_id = yield* knownClient(payload.client_id)
         const person = yield* identity.verify(provider, payload)
         const { account_id, created, home_tenant_id } = yield* tenants.welcome(person)
-        const pair = yield* sessions.open({ account_id, tenant_id: home_tenant_id, client_id, team_first: false })
+        const pair = yield* sessions.open({
+          account_id,
+          tenant_id: home_tenant_id,
+          client_id,
+          team_first: false,
+          grant: "all"
+        })
         return envelope({ account_created: created, token_response: pair })
       })
 
@@ -75,8 +82,10 @@ export const AuthHttp = HttpApiBuilder.group(
       .handle("refresh", refresh)
       .handle("refreshGoogle", refresh)
       .handle("refreshMicrosoft", refresh)
-      .handle("revoke", ({ payload }) =>
-        Effect.as(sessions.revoke(payload.token), envelope({ success: true as const }))
+      .handle("revoke", ({ payload, request }) =>
+        limits
+          .take("token", request)
+          .pipe(Effect.andThen(sessions.revoke(payload.token)), Effect.as(envelope({ success: true as const })))
       )
       .handle("keys", () =>
         Effect.sync(() => ({ keys: signing.published() as ReadonlyArray<Record<string, unknown>> }))
@@ -97,6 +106,8 @@ export const OAuthHttp = HttpApiBuilder.group(
       authorization_endpoint: `${public_url}/oauth/authorize`,
       token_endpoint: `${public_url}/v1/auth/oauth/token`,
       jwks_uri: `${public_url}/.well-known/jwks.json`,
+      scopes_supported: scopes,
+      claims_supported: ["iss", "sub", "aud", "iat", "exp", "nonce", "email", "email_verified", "name"],
       response_types_supported: ["code"],
       response_modes_supported: ["query"],
       grant_types_supported: ["authorization_code", "refresh_token"],
@@ -108,14 +119,18 @@ export const OAuthHttp = HttpApiBuilder.group(
     }
 
     return handlers
-      .handle("request", ({ payload }) =>
-        authorization.check(payload).pipe(
+      .handle("request", ({ payload, request }) =>
+        limits.take("authorize", request).pipe(
+          Effect.andThen(authorization.check(payload)),
           Effect.mapError((problem) => named(problem, service_name)),
-          Effect.map(({ client, redirect_uri, scope, state }) =>
+          Effect.map(({ client, grant, redirect_uri, scope, state }) =>
             envelope({
               client_id: client.client_id,
               client_name: client.name,
               scope,
+              granted: scopeText(grant),
+              allows: described(grant),
+              trusted: grant === "all",
               redirect_uri,
               state: state ?? null
             })

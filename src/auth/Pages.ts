@@ -49,20 +49,23 @@ export const consent = (options: {
   readonly service: string
   readonly client: string
   readonly person: string
-  readonly scope: string
+  /** What it can do then, each the end of a sentence. */
+  readonly allows: ReadonlyArray<string>
+  readonly trusted: boolean
   readonly redirect_host: string
   readonly fields: Readonly<Record<string, string | undefined>>
 }): string =>
   page(
     `${options.client} asks for access`,
     `<h1>${escape(options.client)} asks for access</h1>
-<p>It wants to use ${escape(options.service)} as <strong>${escape(options.person)}</strong>. If you allow it, it can:</p>
+<p>It wants to use ${escape(options.service)} as <strong>${escape(options.person)}</strong>. If you allow it, it can ${
+      options.trusted
+        ? `do everything that you can do when you sign in to ${escape(options.service)} yourself:`
+        : "only:"
+    }</p>
 <ul>
-<li>see your name, your email address and the teams that you belong to;</li>
-<li>make calls that are charged to your teams and to you;</li>
-<li>read your usage and your balance.</li>
+${options.allows.map((words) => `<li>${escape(words)}</li>`).join("\n")}
 </ul>
-${options.scope === "" ? "" : `<p class="small">Asked for: ${escape(options.scope)}</p>`}
 <form method="post" action="/oauth/authorize">
 ${hidden(options.fields)}
 <button class="yes" name="decision" value="allow">Allow</button>

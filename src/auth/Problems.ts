@@ -17,6 +17,13 @@ export class UnsupportedGrantType extends Problem<UnsupportedGrantType>()("Unsup
   error: "Unsupported grant_type: "
 }) {}
 
+/** Its text names the word that is no scope. */
+export class InvalidScope extends Problem<InvalidScope>()("InvalidScope", {
+  status: 400,
+  error: "scope: not known here",
+  code: "invalid_scope"
+}) {}
+
 /** A refresh token that is unknown, expired, revoked or used before. */
 export class InvalidGrant extends Problem<InvalidGrant>()("InvalidGrant", {
   status: 401,

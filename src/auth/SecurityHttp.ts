@@ -1,52 +1,71 @@
 /** How the ways to ask for a credential are answered. */
 import { HttpRouter, HttpServerRequest } from "@effect/platform"
+import type { Context, Redacted } from "effect"
 import { Effect, Layer } from "effect"
 import type { CallerFacts } from "../http/Caller.ts"
+import type { InsufficientScope, InvalidToken, MissingAuthorization } from "../http/Problems.ts"
 import { TenantMismatch, TenantMismatchUsage } from "../http/Problems.ts"
-import { ApiKey, Either, TenantToken, TenantTokenUsage, UserToken } from "../http/Security.ts"
+import type { Demand } from "../http/Scope.ts"
+import * as Security from "../http/Security.ts"
 import { Credentials } from "./Credentials.ts"
 
 // The platform's own decoding cannot tell a missing header from an empty one, so the header is read here.
 const authorization = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) => headers.authorization)
 
+type TokenProblem = MissingAuthorization | InvalidToken | InsufficientScope
+
+/** The middleware of a way that takes user tokens; E: what it refuses beyond them. */
+interface Way<Self, E> extends Context.Tag<
+  Self,
+  { readonly user_token: (bearer: Redacted.Redacted) => Ask<TokenProblem | E> }
+> {
+  readonly demand: Demand
+}
+type Ask<E> = Effect.Effect<CallerFacts, E, HttpRouter.HttpRouter.Provided>
+
+const answered = <Self, E>(way: Way<Self, E>, then: (caller: CallerFacts) => Ask<E>) =>
+  Layer.effect(
+    way,
+    Effect.map(Credentials, ({ userToken }) => ({
+      user_token: () =>
+        Effect.flatMap(
+          Effect.flatMap(authorization, (header) => userToken(header, way.demand)),
+          then
+        )
+    }))
+  )
+
+const anywhere = (caller: CallerFacts) => Effect.succeed(caller)
+
 const ofPath =
   <E>(mismatch: () => E) =>
-  (caller: CallerFacts): Effect.Effect<CallerFacts, E, HttpRouter.RouteContext> =>
+  (caller: CallerFacts): Ask<E> =>
     Effect.flatMap(HttpRouter.RouteContext, ({ params }) =>
       params["tenant_id"] === caller.tenant_id ? Effect.succeed(caller) : Effect.fail(mismatch())
     )
+const ofTenant = ofPath(() => new TenantMismatch())
 
 export const SecurityHttp = Layer.mergeAll(
-  Layer.effect(
-    UserToken,
-    Effect.map(Credentials, ({ userToken }) => ({ user_token: () => Effect.flatMap(authorization, userToken) }))
+  answered(Security.ProfileToken, anywhere),
+  answered(Security.CallsToken, anywhere),
+  answered(Security.TransfersToken, anywhere),
+  answered(Security.BillingToken, anywhere),
+  answered(Security.OrganizationToken, anywhere),
+  answered(Security.SignInToken, anywhere),
+  answered(Security.TenantCallsToken, ofTenant),
+  answered(Security.TenantBillingToken, ofTenant),
+  answered(Security.TenantKeysToken, ofTenant),
+  answered(Security.TenantTransfersToken, ofTenant),
+  answered(
+    Security.TenantUsageToken,
+    ofPath(() => new TenantMismatchUsage())
   ),
   Layer.effect(
-    TenantToken,
-    Effect.map(Credentials, ({ userToken }) => ({
-      user_token: () =>
-        Effect.flatMap(
-          Effect.flatMap(authorization, userToken),
-          ofPath(() => new TenantMismatch())
-        )
-    }))
-  ),
-  Layer.effect(
-    TenantTokenUsage,
-    Effect.map(Credentials, ({ userToken }) => ({
-      user_token: () =>
-        Effect.flatMap(
-          Effect.flatMap(authorization, userToken),
-          ofPath(() => new TenantMismatchUsage())
-        )
-    }))
-  ),
-  Layer.effect(
-    Either,
+    Security.Either,
     Effect.map(Credentials, ({ either }) => ({ user_token_or_api_key: () => Effect.flatMap(authorization, either) }))
   ),
   Layer.effect(
-    ApiKey,
+    Security.ApiKey,
     Effect.map(Credentials, ({ apiKey }) => ({ api_key: () => Effect.flatMap(authorization, apiKey) }))
   )
 )

@@ -1,15 +1,18 @@
 /**
  * Sign-ins and what follows from them. A refresh token works once and is then replaced; one that comes back a second time has
- * been copied, and everything that followed from its sign-in ends.
+ * been copied, and everything that followed from its sign-in ends, access tokens included.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
+import { fromRow, scopeText, toRow } from "../http/Scope.ts"
+import type { Grant } from "../http/Scope.ts"
 import * as Ids from "../kernel/Ids.ts"
 import type { AccountId, TenantId } from "../kernel/Ids.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
+import { Belonging } from "../tenants/Belonging.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { DeploymentSecret } from "./DeploymentSecret.ts"
 import { NotAMember } from "../tenants/Problems.ts"
@@ -22,21 +25,30 @@ export interface TokenPair {
   /** Seconds. */
   readonly expires_in: number
   readonly refresh_token: string
+  /** What an application got; a sign-in's own pair has none. */
+  readonly scope?: string
 }
 
 export interface SignIn {
   readonly account_id: AccountId
   readonly tenant_id: TenantId
   readonly client_id: string
+  /** Minted by the OAuth code exchange, and so an application's. */
   readonly team_first: boolean
+  readonly grant: Grant
 }
 
 interface Contract {
   readonly open: (signIn: SignIn) => Effect.Effect<TokenPair>
-  /** The same, with the name by which what followed from it can be ended. */
-  readonly begin: (signIn: SignIn) => Effect.Effect<{ readonly family: string; readonly pair: TokenPair }>
-  /** Ends a sign-in by its name. */
-  readonly end: (family: string) => Effect.Effect<void>
+  /**
+   * The same in one transaction with what is `beside` it, which is told the name that the sign-in can be ended by; `undefined` if
+   * that was refused.
+   */
+  readonly openBeside: (signIn: SignIn, beside: (family: string) => Statement) => Effect.Effect<TokenPair | undefined>
+  /** Ends a sign-in of the account by its name: its access tokens at once in this process, within a minute in others. */
+  readonly end: (account: AccountId, family: string) => Effect.Effect<void>
+  /** Whether a sign-in has not been ended. */
+  readonly isLive: (family: string) => Effect.Effect<boolean>
   /** A new pair for a refresh token, which is spent. `tenant_id` changes to another tenant of the account. */
   readonly refresh: (asked: {
     readonly refresh_token: string
@@ -63,6 +75,7 @@ interface Row {
   readonly account_id: AccountId
   readonly client_id: string
   readonly team_first: number
+  readonly scope: string
   readonly signed_in_at: number
   readonly revoked_at: number | null
 }
@@ -73,6 +86,7 @@ const make = Effect.gen(function* () {
   const secret = yield* DeploymentSecret
   const tokens = yield* Tokens
   const tenants = yield* Tenants
+  const belonging = yield* Belonging
 
   /** A fresh token of a family, and the statement that stores it. */
   const issue = (family: string, tenant: TenantId, signedInAt: number, now: number) => {
@@ -91,15 +105,19 @@ const make = Effect.gen(function* () {
     return { token, stored: statement(sql`INSERT INTO tollgate_auth_refresh_tokens ${sql.insert(row)}`) }
   }
 
-  const pair = (signIn: SignIn, refresh_token: string): Effect.Effect<TokenPair> =>
-    Effect.map(tokens.sign(signIn), (access_token) => ({
+  const pair = (signIn: SignIn, family: string, refresh_token: string): Effect.Effect<TokenPair> =>
+    Effect.map(tokens.sign({ ...signIn, family }), (access_token) => ({
       access_token,
       token_type: "Bearer",
       expires_in: Duration.toSeconds(accessLifetime),
-      refresh_token
+      refresh_token,
+      ...(signIn.team_first && { scope: scopeText(signIn.grant) })
     }))
 
-  const begin = Effect.fn("Sessions.begin")(function* (signIn: SignIn) {
+  const openBeside = Effect.fn("Sessions.openBeside")(function* (
+    signIn: SignIn,
+    beside: ((family: string) => Statement) | undefined
+  ) {
     const now = yield* Clock.currentTimeMillis
     const family = Ids.at("fam", now)
     const { stored, token } = issue(family, signIn.tenant_id, now, now)
@@ -108,19 +126,22 @@ const make = Effect.gen(function* () {
       account_id: signIn.account_id,
       client_id: signIn.client_id,
       team_first: signIn.team_first ? 1 : 0,
+      scope: toRow(signIn.grant),
       signed_in_at: now,
       revoked_at: null
     }
-    yield* Effect.orDie(
-      writer.submit({
-        postings: [],
-        statements: [statement(sql`INSERT INTO tollgate_auth_families ${sql.insert(row)}`), stored, ...dead(now)]
-      })
+    const opened = statement(sql`INSERT INTO tollgate_auth_families ${sql.insert(row)}`)
+    const statements = [...(beside === undefined ? [] : [beside(family)]), opened, stored, ...dead(now)]
+    const done = yield* writer.submit({ postings: [], statements }).pipe(
+      Effect.as(true),
+      Effect.catchTag("Conflict", () => Effect.succeed(false)),
+      Effect.orDie
     )
-    return { family, pair: yield* pair(signIn, token) }
+    return done ? yield* pair(signIn, family, token) : undefined
   })
 
-  const open = (signIn: SignIn) => Effect.map(begin(signIn), ({ pair }) => pair)
+  // Nothing stands beside it that could refuse it.
+  const open = (signIn: SignIn) => Effect.map(openBeside(signIn, undefined), (opened) => opened!)
 
   /** Forgets a few tokens that have been dead for long, whenever somebody signs in. */
   const dead = (now: number) => [
@@ -130,23 +151,25 @@ const make = Effect.gen(function* () {
 
   const find = (token: string) =>
     sql<Row>`SELECT t.family_id, t.tenant_id, t.expires_at, t.used_at,
-        f.account_id, f.client_id, f.team_first, f.signed_in_at, f.revoked_at
+        f.account_id, f.client_id, f.team_first, f.scope, f.signed_in_at, f.revoked_at
       FROM tollgate_auth_refresh_tokens t JOIN tollgate_auth_families f ON f.id = t.family_id
       WHERE t.hash = ${secret.hash("refresh_token", token)}`.pipe(
       Effect.orDie,
       Effect.map(([row]) => row)
     )
 
-  const end = (family: string) =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) =>
-      submit(
-        statement(
-          sql`UPDATE tollgate_auth_families SET revoked_at = ${now} WHERE id = ${family} AND revoked_at IS NULL`
-        )
-      )
+  const isLive = (family: string) =>
+    sql`SELECT 1 FROM tollgate_auth_families WHERE id = ${family} AND revoked_at IS NULL`.pipe(
+      Effect.orDie,
+      Effect.map((rows) => rows.length > 0)
     )
 
-  const submit = (...statements: ReadonlyArray<Statement>) => Effect.orDie(writer.submit({ postings: [], statements }))
+  const end = Effect.fnUntraced(function* (account: AccountId, family: string) {
+    const now = yield* Clock.currentTimeMillis
+    const ended = sql`UPDATE tollgate_auth_families SET revoked_at = ${now} WHERE id = ${family} AND revoked_at IS NULL`
+    yield* Effect.orDie(writer.submit({ postings: [], statements: [statement(ended)] }))
+    yield* belonging.changed(account)
+  })
 
   const refresh: Contract["refresh"] = Effect.fn("Sessions.refresh")(function* ({
     client_id,
@@ -157,7 +180,7 @@ const make = Effect.gen(function* () {
     const row = yield* find(refresh_token)
     if (row === undefined || row.revoked_at !== null || row.client_id !== client_id) return yield* new InvalidGrant()
     if (row.used_at !== null) {
-      yield* end(row.family_id)
+      yield* end(row.account_id, row.family_id)
       return yield* new InvalidGrant()
     }
     if (row.expires_at <= now) return yield* new InvalidGrant()
@@ -174,19 +197,18 @@ const make = Effect.gen(function* () {
     )
     yield* writer.submit({ postings: [], statements: [spent, stored] }).pipe(
       // Two at once with one token: the second is a copy as much as one that comes a day later.
-      Effect.catchTag("Conflict", () => Effect.andThen(end(row.family_id), new InvalidGrant())),
+      Effect.catchTag("Conflict", () => Effect.andThen(end(row.account_id, row.family_id), new InvalidGrant())),
       Effect.catchAll((problem) => (problem instanceof InvalidGrant ? Effect.fail(problem) : Effect.die(problem)))
     )
-    return yield* pair(
-      { account_id: row.account_id, tenant_id: tenant, client_id, team_first: row.team_first === 1 },
-      token
-    )
+    const { account_id, family_id, scope, team_first } = row
+    const signIn = { account_id, tenant_id: tenant, client_id, team_first: team_first === 1, grant: fromRow(scope) }
+    return yield* pair(signIn, family_id, token)
   })
 
   const revoke = Effect.fn("Sessions.revoke")(function* (token: string) {
     const row = yield* find(token)
-    if (row !== undefined) yield* end(row.family_id)
+    if (row !== undefined) yield* end(row.account_id, row.family_id)
   })
 
-  return { open, begin, end, refresh, revoke } satisfies Contract
+  return { open, openBeside, end, isLive, refresh, revoke } satisfies Contract
 })

@@ -2,7 +2,7 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { InvalidRequest } from "../http/Problems.ts"
-import { TenantToken } from "../http/Security.ts"
+import { TenantBillingToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { TenantId } from "../kernel/Ids.ts"
 import { ProcessorUnavailable } from "../payments/Problems.ts"
@@ -50,4 +50,4 @@ export class AutoReloadApi extends HttpApiGroup.make("autoReload")
       .addError(AutoReloadUnconfigured)
       .annotate(OpenApi.Summary, "Charge the stored method now (owner or admin)")
   )
-  .middleware(TenantToken) {}
+  .middleware(TenantBillingToken) {}

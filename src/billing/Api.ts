@@ -2,7 +2,7 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { InvalidRequest } from "../http/Problems.ts"
-import { TenantToken } from "../http/Security.ts"
+import { TenantBillingToken, TenantCallsToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { TenantId } from "../kernel/Ids.ts"
 import { PageQuery } from "../kernel/Page.ts"
@@ -17,6 +17,7 @@ export class BillingApi extends HttpApiGroup.make("billing")
     HttpApiEndpoint.get("credits", "/v1/tenants/:tenant_id/billing/credits")
       .setPath(path)
       .addSuccess(Envelope(Credits))
+      .middleware(TenantCallsToken)
       .annotate(OpenApi.Summary, "The balance")
   )
   .add(
@@ -25,12 +26,14 @@ export class BillingApi extends HttpApiGroup.make("billing")
       .setUrlParams(Schema.Struct(PageQuery))
       .addSuccess(Envelope(LedgerPage))
       .addError(InvalidRequest)
+      .middleware(TenantBillingToken)
       .annotate(OpenApi.Summary, "The ledger, newest entry first")
   )
   .add(
     HttpApiEndpoint.get("account", "/v1/tenants/:tenant_id/billing")
       .setPath(path)
       .addSuccess(Envelope(BillingAccount))
+      .middleware(TenantBillingToken)
       .annotate(OpenApi.Summary, "The billing account")
   )
   .add(
@@ -40,7 +43,7 @@ export class BillingApi extends HttpApiGroup.make("billing")
       .addSuccess(Envelope(BillingAccount))
       .addError(InsufficientRole)
       .addError(InvalidRequest)
+      .middleware(TenantBillingToken)
       .annotate(OpenApi.Summary, "Who gets billing mail, and whether members may spend (owner or admin)")
   )
-  .addError(BillingAccountNotFound)
-  .middleware(TenantToken) {}
+  .addError(BillingAccountNotFound) {}

@@ -3,7 +3,7 @@
 /** On every response. */
 export const crossOrigin = {
   "access-control-allow-origin": "*",
-  "access-control-expose-headers": "X-Request-Id, X-Charge-Usd, Retry-After"
+  "access-control-expose-headers": "X-Request-Id, X-Charge-Usd, Retry-After, WWW-Authenticate"
 } as const
 
 /** On the answer to a preflight request. */

@@ -69,6 +69,13 @@ export class ForeignKey extends Problem<ForeignKey>()("ForeignKey", {
   error: "API key is not a key of this service"
 }) {}
 
+/** A token of an application that the person has not allowed this. `WWW-Authenticate` names the scope that is missing. */
+export class InsufficientScope extends Problem<InsufficientScope>()("InsufficientScope", {
+  status: 403,
+  error: "the application that holds this token may not do this",
+  code: "insufficient_scope"
+}) {}
+
 // ---- the path's tenant ---------------------------------------------------------------------------------------------------
 
 /** `usage` and `usage/rollup`. */

@@ -10,6 +10,8 @@ import { RateLimited } from "./Problems.ts"
 export interface RateLimitSettings {
   readonly sign_in: number
   readonly token: number
+  /** The pages of the OAuth code flow, and what a consent page of one's own asks. */
+  readonly authorize: number
   readonly invite_preview: number
   readonly client_token: number
   readonly contact: number
@@ -22,6 +24,7 @@ export class RateLimitsConfig extends Context.Reference<RateLimitsConfig>()("tol
   defaultValue: (): RateLimitSettings => ({
     sign_in: 60,
     token: 120,
+    authorize: 60,
     invite_preview: 30,
     client_token: 30,
     contact: 10,

@@ -17,8 +17,8 @@ export const json = (status: number, body: unknown, headers: Record<string, stri
   body: JSON.stringify(body)
 })
 
-export const ofProblem = ({ body, retry_after, status }: ProblemInstance<string>): Reply =>
-  json(status, body, retry_after === undefined ? {} : { "retry-after": String(retry_after) })
+export const ofProblem = ({ body, headers, retry_after, status }: ProblemInstance<string>): Reply =>
+  json(status, body, retry_after === undefined ? headers : { ...headers, "retry-after": String(retry_after) })
 
 const isStream = (body: Reply["body"]): body is Readable => typeof body !== "string" && !Buffer.isBuffer(body)
 

@@ -1,9 +1,13 @@
-/** The ways a route may ask for a credential. Each provides the `Caller`; `auth/` says how. */
+/**
+ * The ways a route may ask for a credential. Each provides the `Caller`; `auth/` says how. A way that takes user tokens names the
+ * scope that the token of an application must have, so there is no such route without one.
+ */
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Caller } from "./Caller.ts"
 import {
   ForeignKey,
+  InsufficientScope,
   InvalidKey,
   InvalidKeyFormat,
   InvalidToken,
@@ -11,38 +15,75 @@ import {
   TenantMismatch,
   TenantMismatchUsage
 } from "./Problems.ts"
+import type { Demand } from "./Scope.ts"
 
 const bearer = HttpApiSecurity.bearer.pipe(
   HttpApiSecurity.annotate(OpenApi.Description, "Authorization: Bearer <credential>")
 )
 
+const TokenProblem = Schema.Union(MissingAuthorization, InvalidToken, InsufficientScope)
+
 /** U: a live access token, else 401 `invalid or expired token`. */
-export class UserToken extends HttpApiMiddleware.Tag<UserToken>()("tollgate/http/UserToken", {
-  provides: Caller,
-  failure: Schema.Union(MissingAuthorization, InvalidToken),
-  security: { user_token: bearer }
-}) {}
+const userToken =
+  <Self>() =>
+  <const D extends Demand>(demand: D) =>
+    Object.assign(
+      HttpApiMiddleware.Tag<Self>()(`tollgate/http/UserToken/${demand}`, {
+        provides: Caller,
+        failure: TokenProblem,
+        security: { user_token: bearer }
+      }),
+      { demand }
+    )
+
+/** Who the person is. */
+export class ProfileToken extends userToken<ProfileToken>()("profile") {}
+/** Usage, and what may pay. */
+export class CallsToken extends userToken<CallsToken>()("calls") {}
+export class TransfersToken extends userToken<TransfersToken>()("transfers") {}
+export class BillingToken extends userToken<BillingToken>()("billing") {}
+export class OrganizationToken extends userToken<OrganizationToken>()("organization") {}
+/** The person's own sign-in, which no application holds. */
+export class SignInToken extends userToken<SignInToken>()("sign_in") {}
 
 /** U, on a path with a `tenant_id`, which must be the token's; asked before anything else of the request is read. */
-export class TenantToken extends HttpApiMiddleware.Tag<TenantToken>()("tollgate/http/TenantToken", {
-  provides: Caller,
-  failure: Schema.Union(MissingAuthorization, InvalidToken, TenantMismatch),
-  security: { user_token: bearer }
-}) {}
+const tenantToken =
+  <Self>() =>
+  <const D extends Demand>(demand: D) =>
+    Object.assign(
+      HttpApiMiddleware.Tag<Self>()(`tollgate/http/TenantToken/${demand}`, {
+        provides: Caller,
+        failure: Schema.Union(TokenProblem, TenantMismatch),
+        security: { user_token: bearer }
+      }),
+      { demand }
+    )
 
-/** The same in the words of `usage` and `usage/rollup`. */
-export class TenantTokenUsage extends HttpApiMiddleware.Tag<TenantTokenUsage>()("tollgate/http/TenantTokenUsage", {
-  provides: Caller,
-  failure: Schema.Union(MissingAuthorization, InvalidToken, TenantMismatchUsage),
-  security: { user_token: bearer }
-}) {}
+/** A tenant's balance. */
+export class TenantCallsToken extends tenantToken<TenantCallsToken>()("calls") {}
+export class TenantBillingToken extends tenantToken<TenantBillingToken>()("billing") {}
+export class TenantKeysToken extends tenantToken<TenantKeysToken>()("keys") {}
+export class TenantTransfersToken extends tenantToken<TenantTransfersToken>()("transfers") {}
+
+/** The same for `usage` and `usage/rollup`, in their own words. */
+export class TenantUsageToken extends Object.assign(
+  HttpApiMiddleware.Tag<TenantUsageToken>()("tollgate/http/TenantUsageToken", {
+    provides: Caller,
+    failure: Schema.Union(TokenProblem, TenantMismatchUsage),
+    security: { user_token: bearer }
+  }),
+  { demand: "calls" as const }
+) {}
 
 /** K/U: read as a user token first, then as an API key. */
-export class Either extends HttpApiMiddleware.Tag<Either>()("tollgate/http/Either", {
-  provides: Caller,
-  failure: Schema.Union(MissingAuthorization, InvalidKeyFormat, ForeignKey, InvalidKey),
-  security: { user_token_or_api_key: bearer }
-}) {}
+export class Either extends Object.assign(
+  HttpApiMiddleware.Tag<Either>()("tollgate/http/Either", {
+    provides: Caller,
+    failure: Schema.Union(MissingAuthorization, InvalidKeyFormat, ForeignKey, InvalidKey, InsufficientScope),
+    security: { user_token_or_api_key: bearer }
+  }),
+  { demand: "calls" as const }
+) {}
 
 /** K: read as an API key only. */
 export class ApiKey extends HttpApiMiddleware.Tag<ApiKey>()("tollgate/http/ApiKey", {

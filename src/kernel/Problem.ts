@@ -26,6 +26,8 @@ export interface ProblemWords {
   readonly details?: { readonly [key: string]: unknown }
   /** Seconds after which trying again makes sense; sent as `Retry-After`. */
   readonly retry_after?: number
+  /** Sent with it, by their names in lower case. */
+  readonly headers?: { readonly [name: string]: string }
 }
 
 export interface ProblemInstance<Tag extends string> extends Cause.YieldableError {
@@ -33,12 +35,15 @@ export interface ProblemInstance<Tag extends string> extends Cause.YieldableErro
   readonly status: number
   readonly body: ProblemBody
   readonly retry_after: number | undefined
+  readonly headers: { readonly [name: string]: string }
 }
 
 export interface ProblemClass<Self, Tag extends string> extends Schema.Schema<Self, ProblemBody> {
   new (words?: ProblemWords): ProblemInstance<Tag>
   readonly declared: { readonly status: number; readonly error: string; readonly code?: string }
 }
+
+const none: { readonly [name: string]: string } = {}
 
 const marker = Symbol.for("tollgate/Problem")
 
@@ -57,6 +62,7 @@ export const Problem =
       readonly status = declared.status
       readonly body: ProblemBody
       readonly retry_after: number | undefined
+      readonly headers: { readonly [name: string]: string }
       readonly [marker] = tag
 
       constructor(words: ProblemWords = {}) {
@@ -64,6 +70,7 @@ export const Problem =
         super({ message: error })
         this.name = tag
         this.retry_after = words.retry_after
+        this.headers = words.headers ?? none
         this.body = {
           error,
           ...(declared.code !== undefined && { code: declared.code }),

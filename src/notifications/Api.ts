@@ -2,7 +2,7 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { InvalidRequest } from "../http/Problems.ts"
-import { UserToken } from "../http/Security.ts"
+import { OrganizationToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { PageQuery } from "../kernel/Page.ts"
 import { Notification, NotificationId, NotificationPage } from "./Notification.ts"
@@ -23,4 +23,4 @@ export class NotificationsApi extends HttpApiGroup.make("notifications")
       .addError(NotificationNotFound)
       .annotate(OpenApi.Summary, "Mark one as read")
   )
-  .middleware(UserToken) {}
+  .middleware(OrganizationToken) {}

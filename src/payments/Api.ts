@@ -2,7 +2,7 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { InvalidRequest } from "../http/Problems.ts"
-import { TenantToken } from "../http/Security.ts"
+import { TenantBillingToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { TenantId } from "../kernel/Ids.ts"
 import { InsufficientRole } from "../tenants/Problems.ts"
@@ -36,7 +36,7 @@ export class PaymentsApi extends HttpApiGroup.make("payments")
   )
   .addError(PaymentsUnconfigured)
   .addError(ProcessorUnavailable)
-  .middleware(TenantToken) {}
+  .middleware(TenantBillingToken) {}
 
 export class WebhooksApi extends HttpApiGroup.make("webhooks").add(
   HttpApiEndpoint.post("stripe", "/v1/webhooks/stripe")

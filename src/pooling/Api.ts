@@ -1,7 +1,7 @@
 /** Who pays for my calls, and which source I choose. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { InvalidRequest } from "../http/Problems.ts"
-import { UserToken } from "../http/Security.ts"
+import { BillingToken, CallsToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { InvalidBillingSource } from "./Problems.ts"
 import { BillingSources, Capacity, PayerUsage, PayerUsageQuery, Selection } from "./Source.ts"
@@ -10,6 +10,7 @@ export class PoolingApi extends HttpApiGroup.make("pooling")
   .add(
     HttpApiEndpoint.get("sources", "/v1/me/billing-sources")
       .addSuccess(Envelope(BillingSources))
+      .middleware(CallsToken)
       .annotate(OpenApi.Summary, "Who may pay for my calls, in the order of charging")
   )
   .add(
@@ -18,6 +19,7 @@ export class PoolingApi extends HttpApiGroup.make("pooling")
       .addSuccess(Envelope(BillingSources))
       .addError(InvalidBillingSource)
       .addError(InvalidRequest)
+      .middleware(BillingToken)
       .annotate(OpenApi.Summary, "Pin the source that is charged first, or leave the order to the service")
   )
   .add(
@@ -25,11 +27,12 @@ export class PoolingApi extends HttpApiGroup.make("pooling")
       .setUrlParams(PayerUsageQuery)
       .addSuccess(Envelope(PayerUsage))
       .addError(InvalidRequest)
+      .middleware(CallsToken)
       .annotate(OpenApi.Summary, "What each source paid for my calls, by whole UTC days")
   )
   .add(
     HttpApiEndpoint.get("capacity", "/v1/me/billing-sources/capacity")
       .addSuccess(Envelope(Capacity))
+      .middleware(CallsToken)
       .annotate(OpenApi.Summary, "What my sources have, and what is in escrow")
-  )
-  .middleware(UserToken) {}
+  ) {}

@@ -39,6 +39,7 @@ const world: ReadonlyArray<Make> = [
 const client_id = "sandbox-client"
 const service_client_id = "sandbox-web"
 const oauth_client = { client_id: "sandbox-oauth", redirect_uri: "http://127.0.0.1/callback" }
+const trusted_client_id = "sandbox-desktop"
 
 type Document = Readonly<Record<string, unknown>>
 
@@ -130,12 +131,18 @@ export const make = ({
               client_id: oauth_client.client_id,
               name: "Sandbox Application",
               redirect_uris: [oauth_client.redirect_uri]
+            },
+            {
+              client_id: trusted_client_id,
+              name: "Sandbox Desktop",
+              redirect_uris: [oauth_client.redirect_uri],
+              trusted: true
             }
           ],
           web_clients: [{ client_id: service_client_id, name: "Sandbox Website" }],
           contact_email: "operator@tollgate.localhost",
           // Tests sign in many people a minute.
-          rate_limits: { sign_in: 1_000, token: 1_000, client_token: 60, contact: 60 },
+          rate_limits: { sign_in: 1_000, token: 1_000, authorize: 1_000, client_token: 60, contact: 60 },
           prices: { default_new_credits: 5, default_registration_credits: 1 }
         })
     }

@@ -19,6 +19,7 @@ import media from "./migrations/0009_media.ts"
 import payments from "./migrations/0010_payments.ts"
 import clients from "./migrations/0011_clients.ts"
 import dimensions from "./migrations/0012_dimensions.ts"
+import scopes from "./migrations/0014_scopes.ts"
 
 /** Append only: a database that has applied one never looks at it again. The table is ours, so a host's migrations stay its own. */
 export const migrations = {
@@ -33,7 +34,8 @@ export const migrations = {
   "0009_media": media,
   "0010_payments": payments,
   "0011_clients": clients,
-  "0012_dimensions": dimensions
+  "0012_dimensions": dimensions,
+  "0014_scopes": scopes
 }
 
 const table = "tollgate_migrations"

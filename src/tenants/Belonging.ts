@@ -1,8 +1,9 @@
 /**
  * Marks of accounts, tenants and applications, by which a cache sees that what it remembers is out of date. A change of an account
- * (its memberships, its pin) ends the account's mark, a change of a tenant (its plan, its billing settings) the tenant's, the end of
- * an application that one's: what is remembered of others stays. A cache takes the marks before it reads, keeps them with what it read, and reads again once one of them ended;
- * so a change holds at once in this process, and to look costs a comparison.
+ * (its memberships, its pin, the end of one of its sign-ins) ends the account's mark, a change of a tenant (its plan, its billing
+ * settings) the tenant's, the end of an application that one's: what is remembered of others stays. A cache takes the marks before
+ * it reads, keeps them with what it read, and reads again once one of them ended; so a change holds at once in this process, and to
+ * look costs a comparison.
  */
 import { Context, Effect, Layer } from "effect"
 import type { AccountId, ApplicationId, TenantId } from "../kernel/Ids.ts"

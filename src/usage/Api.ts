@@ -2,7 +2,7 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { InvalidRequest } from "../http/Problems.ts"
-import { Either, TenantTokenUsage, UserToken } from "../http/Security.ts"
+import { CallsToken, Either, TenantUsageToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { TenantId } from "../kernel/Ids.ts"
 import { NotAMember } from "../tenants/Problems.ts"
@@ -37,7 +37,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .setUrlParams(RecordsQuery)
       .addSuccess(Envelope(RecordPage))
       .addError(InvalidRequest)
-      .middleware(TenantTokenUsage)
+      .middleware(TenantUsageToken)
       .annotate(OpenApi.Summary, "A record of each call made with the tenant's credentials, whoever paid")
   )
   .add(
@@ -47,7 +47,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addSuccess(Envelope(Rollup))
       .addError(InvalidRollup)
       .addError(InvalidRequest)
-      .middleware(TenantTokenUsage)
+      .middleware(TenantUsageToken)
       .annotate(OpenApi.Summary, "The tenant's usage by day, month or year, in UTC; periods without calls are absent")
   )
   .add(
@@ -59,6 +59,6 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addError(InvalidRequest)
       .addError(NotAMember)
       .addError(TeamPlanRequired)
-      .middleware(UserToken)
+      .middleware(CallsToken)
       .annotate(OpenApi.Summary, "What the team's pool paid, and for whom")
   ) {}

@@ -58,7 +58,7 @@ const outcomes = (header: string | undefined) =>
     // None of these refusals has a code.
     const told = (read: Effect.Effect<CallerFacts, { readonly body: ProblemBody }>) =>
       Effect.match(read, { onFailure: ({ body }) => ("code" in body ? body : body.error), onSuccess: () => null })
-    return [yield* told(userToken(header)), yield* told(either(header)), yield* told(apiKey(header))]
+    return [yield* told(userToken(header, "profile")), yield* told(either(header)), yield* told(apiKey(header))]
   })
 
 describe("a credential", () => {
@@ -105,7 +105,7 @@ describe("a credential", () => {
       const asKey = { ...who, application_id: id, credential: "api_key" }
       // Twice: read, and remembered.
       for (let i = 0; i < 2; i++) {
-        expect(yield* userToken(`Bearer ${ada.token}`)).toEqual(asPerson)
+        expect(yield* userToken(`Bearer ${ada.token}`, "profile")).toEqual(asPerson)
         expect(yield* either(`Bearer ${ada.token}`)).toEqual(asPerson)
         expect(yield* either(`Bearer ${api_key}`)).toEqual(asKey)
         expect(yield* apiKey(`Bearer ${api_key}`)).toEqual(asKey)
@@ -118,7 +118,7 @@ describe("a credential", () => {
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { userToken } = yield* Credentials
-      const read = userToken(`Bearer ${ada.token}`)
+      const read = userToken(`Bearer ${ada.token}`, "profile")
       yield* TestClock.adjust(3_600_000 - 10_000)
       yield* read
       yield* TestClock.adjust(9_999)
@@ -133,7 +133,7 @@ describe("a credential", () => {
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { userToken } = yield* Credentials
-      const read = userToken(`Bearer ${ada.token}`)
+      const read = userToken(`Bearer ${ada.token}`, "profile")
       for (const status of ["suspended", "removed", "invited"]) {
         yield* World.join(ada.account_id, ada.tenant_id, "active")
         yield* read

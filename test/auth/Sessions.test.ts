@@ -228,3 +228,17 @@ describe("a refresh token", () => {
     })
   )
 })
+
+describe("a sign-in that another process ended", () => {
+  scene(
+    "takes its access tokens with it within a minute",
+    Effect.gen(function* () {
+      const ada = yield* person("ada@example.com")
+      const me = Effect.map(ask("GET", "/v1/me", { token: ada.token }), ({ status }) => status)
+      expect(yield* me).toBe(200)
+      yield* World.sql("UPDATE tollgate_auth_families SET revoked_at = 1")
+      yield* TestClock.adjust("1 minute")
+      expect(yield* me).toBe(401)
+    })
+  )
+})

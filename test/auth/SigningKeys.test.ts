@@ -21,11 +21,11 @@ describe("signing keys", () => {
       yield* restarted(
         Effect.gen(function* () {
           expect((yield* SigningKeys).published()).toEqual(published)
-          expect(yield* Effect.flatMap(Credentials, ({ userToken }) => userToken(`Bearer ${ada.token}`))).toMatchObject(
-            {
-              account_id: ada.account_id
-            }
-          )
+          expect(
+            yield* Effect.flatMap(Credentials, ({ userToken }) => userToken(`Bearer ${ada.token}`, "profile"))
+          ).toMatchObject({
+            account_id: ada.account_id
+          })
         })
       )
     })

@@ -83,11 +83,16 @@ describe("a backup", () => {
 })
 
 describe("an upgrade", () => {
-  /** As an earlier version left it: without the last migration. */
-  const older = async () => {
+  const newest = Object.keys(migrations).toSorted().at(-1)!
+  const snapshotOf = (DATA_DIR: string) => `${DATA_DIR}/tollgate.db.before-${newest.slice(0, 4)}`
+
+  /** As an earlier version left it: with the migrations up to this number. */
+  const older = async (upTo = 11) => {
     const DATA_DIR = folder()
     const file = `${DATA_DIR}/tollgate.db`
-    const { "0012_dimensions": _, ...earlier } = migrations
+    const earlier = Object.fromEntries(
+      Object.entries(migrations).filter(([name]) => Number.parseInt(name, 10) <= upTo)
+    ) as typeof migrations
     await Effect.runPromise(
       Migrator.make({})({ loader: Migrator.fromRecord(earlier), table: "tollgate_migrations" }).pipe(
         Effect.provide(SqliteClient.layer({ filename: file }))
@@ -101,7 +106,7 @@ describe("an upgrade", () => {
     db.close()
     const done = await command(["migrate"], { DATA_DIR })
     expect([done.code, done.stdout]).toEqual([0, expect.stringContaining("0012_dimensions")])
-    const snapshot = new Sqlite(`${DATA_DIR}/tollgate.db.before-0012`, { readonly: true })
+    const snapshot = new Sqlite(snapshotOf(DATA_DIR), { readonly: true })
     const tables = snapshot.prepare("SELECT name FROM sqlite_master WHERE name = 'tollgate_usage_dimensions'").all()
     snapshot.close()
     expect(tables).toEqual([])
@@ -167,6 +172,27 @@ describe("an upgrade", () => {
     ).toEqual([
       [3, 5, 1, null],
       [1, 2, 0, "broken"]
+    ])
+    after.close()
+  })
+
+  it("gives applications what their consent page said, and trusts none of them", async () => {
+    const { DATA_DIR, db } = await older(12)
+    db.exec(`INSERT INTO tollgate_auth_families VALUES ('fam_own', 'acc_1', 'app-1', 0, 1, NULL), ('fam_app', 'acc_1', 'oauth-1', 1, 1, NULL);
+      INSERT INTO tollgate_auth_clients VALUES ('oauth-1', 'oauth', 'Desk', '["https://desk.example/cb"]', 1, NULL);
+      INSERT INTO tollgate_auth_codes VALUES ('open', 'oauth-1', 'x', 'acc_1', 'ten_1', 'x', 'everything', 9e15, NULL, NULL),
+        ('used', 'oauth-1', 'x', 'acc_1', 'ten_1', 'x', '', 8, 7, 'fam_app')`)
+    db.close()
+    expect((await command(["migrate"], { DATA_DIR })).code).toBe(0)
+    const after = new Sqlite(`${DATA_DIR}/tollgate.db`, { readonly: true })
+    expect(after.prepare("SELECT id, scope FROM tollgate_auth_families ORDER BY id").raw().all()).toEqual([
+      ["fam_app", "profile email calls"],
+      ["fam_own", "all"]
+    ])
+    expect(after.prepare("SELECT trusted FROM tollgate_auth_clients").raw().all()).toEqual([[0]])
+    expect(after.prepare("SELECT hash, expires_at, used_at FROM tollgate_auth_codes").raw().all()).toEqual([
+      ["open", 0, null],
+      ["used", 8, 7]
     ])
     after.close()
   })
@@ -241,6 +267,6 @@ describe("an upgrade", () => {
     db.close()
     const refused = await command(["serve"], { DATA_DIR, PORT: "0" })
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("made by a newer version")])
-    expect(existsSync(`${DATA_DIR}/tollgate.db.before-0012`)).toBe(false)
+    expect(existsSync(snapshotOf(DATA_DIR))).toBe(false)
   })
 })
