@@ -4,18 +4,20 @@
  * the service itself, which looks after every open job, also after a restart.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Clock, Context, Duration, Effect, Layer, Queue, Schedule } from "effect"
+import { Clock, Context, Deferred, Duration, Effect, FiberId, Layer } from "effect"
 import { failure, Gate } from "../gate/Gate.ts"
 import type { Admission, Measured } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
 import type { CallerFacts } from "../http/Caller.ts"
 import type { Beside } from "../idempotency/Idempotency.ts"
 import * as Ids from "../kernel/Ids.ts"
+import * as Loop from "../kernel/Loop.ts"
 import type { AccountId } from "../kernel/Ids.ts"
 import { fromRow } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
+import type { ProblemInstance } from "../kernel/Problem.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
@@ -23,6 +25,8 @@ import { PriceVersions } from "../prices/PriceVersions.ts"
 import { isObject } from "../upstream/Failures.ts"
 import * as Vendor from "../upstream/GenerationQueue.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
+import type { Upstream } from "../upstream/Upstreams.ts"
+import { Watch } from "./Watch.ts"
 
 /** What is to be made, at which price. */
 export interface Order {
@@ -63,14 +67,19 @@ export interface Job {
 
 interface Contract {
   /** Reserves the quote and hands the job to the vendor; `refuse` makes a problem of the vendor's no. */
-  readonly submit: <E>(
+  readonly submit: <E extends ProblemInstance<string>>(
     caller: CallerFacts,
     order: Order,
     beside: Beside | undefined,
     refuse: (no: Vendor.NotTaken) => E
   ) => Effect.Effect<Job, E | InsufficientCredits>
-  /** The job as it stands now, after a look at the vendor; `undefined` where the account has no such job on this route. */
+  /**
+   * The job as it stands now, after a look at the vendor, unless that has been asked too often; `undefined` where the account has
+   * no such job on this route.
+   */
   readonly look: (account: AccountId, route: Order["route"], id: string) => Effect.Effect<Job | undefined>
+  /** The same for the job that this call made. */
+  readonly ofCall: (account: AccountId, route: Order["route"], call: string) => Effect.Effect<Job | undefined>
   /** Asks the vendor to stop, best effort, and answers as `look` does. */
   readonly cancel: (account: AccountId, route: Order["route"], id: string) => Effect.Effect<Job | undefined>
   /** What the vendor calls the job. */
@@ -81,8 +90,7 @@ interface Contract {
 
 /** How long a job may take before it counts as failed. */
 export const lifetime = Duration.hours(24)
-/** How often an unreadable result, or a job that the vendor does not know, is believed to be a mistake of the moment. */
-const strikesMax = 5
+const loopName = "media jobs"
 
 export class Jobs extends Context.Tag("tollgate/media/Jobs")<Jobs, Contract>() {
   static readonly layer = Layer.suspend(() => Layer.scoped(Jobs, make))
@@ -113,23 +121,19 @@ interface Row {
   readonly created_at: number
 }
 
-/** What the service remembers of an open job between two looks. */
-interface Watch {
-  due: number
-  looks: number
-  strikes: number
-  /** The vendor has heard the cancel. Forgotten with the process: to ask it once more does no harm. */
-  cancel_heard: boolean
-}
-
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
   const gate = yield* Gate
   const upstreams = yield* Upstreams
   const versions = yield* PriceVersions
-  const bell = yield* Queue.sliding<void>(1)
-  const watched = new Map<string, Watch>()
+  const scope = yield* Effect.scope
+  const watched = new Map<string, Watch<Row>>()
+  const watchOf = (id: string, now: number): Watch<Row> => {
+    let watch = watched.get(id)
+    if (watch === undefined) watched.set(id, (watch = new Watch(now)))
+    return watch
+  }
 
   const write = (...statements: ReadonlyArray<Statement>) => Effect.orDie(writer.submit({ postings: [], statements }))
 
@@ -140,11 +144,11 @@ const make = Effect.gen(function* () {
   const byId = (id: string) =>
     Effect.map(Effect.orDie(sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE id = ${id}`), ([row]) => row)
 
-  const ofAccount = (account: AccountId, route: Order["route"], id: string) =>
+  const ofAccount = (account: AccountId, route: Order["route"], column: "id" | "call", value: string) =>
     Effect.map(
       Effect.orDie(
-        sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE id = ${id} AND account_id = ${account} AND route = ${route}
-          AND status <> 'SUBMITTING'`
+        sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE ${sql(column)} = ${value} AND account_id = ${account}
+          AND route = ${route} AND status <> 'SUBMITTING'`
       ),
       ([row]) => row
     )
@@ -195,8 +199,13 @@ const make = Effect.gen(function* () {
       } as const
       yield* gate.meter(claim, (admission) =>
         Vendor.submit(upstream, admission, order.endpoint, order.input).pipe(
-          Effect.tapError(() => write(statement(sql`DELETE FROM tollgate_media_jobs WHERE id = ${id}`))),
-          Effect.mapError(refuse),
+          Effect.catchAll((no) => {
+            const problem = refuse(no)
+            // In one transaction: a call that is held and has no job would never end.
+            const gone = statement(sql`DELETE FROM tollgate_media_jobs WHERE id = ${id}`)
+            const end = admission.settleBeside(failure(problem.body.code ?? problem._tag), [gone])
+            return Effect.zipRight(Effect.ignore(end), Effect.fail(problem))
+          }),
           Effect.tap(({ queue_position, vendor_id }) =>
             write(
               statement(sql`UPDATE tollgate_media_jobs SET vendor_id = ${vendor_id}, status = 'IN_QUEUE',
@@ -206,20 +215,49 @@ const make = Effect.gen(function* () {
           Effect.flatMap(() => admission.hold(undefined))
         )
       )
-      yield* watch(id, now)
+      watchOf(id, now)
+      yield* loop.wake
       return jobOf((yield* byId(id))!)
     })
 
   // ---- looking ------------------------------------------------------------------------------------------------------------
 
-  const look: Contract["look"] = Effect.fn("Jobs.look")(function* (account, route, id) {
-    const row = yield* ofAccount(account, route, id)
-    return row === undefined ? undefined : jobOf(yield* observed(row))
-  })
+  const lookBy = (column: "id" | "call"): Contract["look"] =>
+    Effect.fn("Jobs.look")(function* (account, route, value) {
+      const row = yield* ofAccount(account, route, column, value)
+      return row === undefined ? undefined : jobOf(yield* observed(row, "client"))
+    })
+  const look = lookBy("id")
+  const ofCall = lookBy("call")
 
-  /** The job after a look at the vendor; what is over for it is settled here. */
-  const observed = Effect.fnUntraced(function* (row: Row): Effect.fn.Return<Row> {
-    if (row.settled === 1) return row
+  /**
+   * The job after a look at the vendor. Looks at one job never overlap: who comes while one is under way waits for that, whoever
+   * began it has left or not; a client who comes too often sees what is known.
+   */
+  const observed = (row: Row, by: "client" | "service"): Effect.Effect<Row> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      if (row.settled === 1) return Effect.succeed(row)
+      const watch = watchOf(row.id, now)
+      if (watch.looking !== undefined) return Deferred.await(watch.looking)
+      if (by === "client" && !watch.lookPace.take(now)) return Effect.succeed(row)
+      const looking = (watch.looking = Deferred.unsafeMake<Row>(FiberId.none))
+      return Effect.interruptible(seen(row, watch, by)).pipe(
+        Effect.onExit((exit) => {
+          watch.looking = undefined
+          if (exit._tag === "Success" && exit.value.settled === 1) watched.delete(row.id)
+          return Deferred.done(looking, exit)
+        }),
+        Effect.forkIn(scope),
+        Effect.zipRight(Deferred.await(looking))
+      )
+    })
+
+  /** Asks the vendor; what is over for it is settled here. */
+  const seen = Effect.fnUntraced(function* (
+    row: Row,
+    watch: Watch<Row>,
+    by: "client" | "service"
+  ): Effect.fn.Return<Row> {
     const admission = yield* gate.resume(row.call)
     // Nothing is reserved for it any more. Either it was settled a moment ago, or its submission broke off.
     if (admission === undefined || row.vendor_id === null) {
@@ -231,12 +269,14 @@ const make = Effect.gen(function* () {
     }
     const upstream = upstreams.get(row.upstream)
     const now = yield* Clock.currentTimeMillis
-    if (upstream === undefined || now - row.created_at > Duration.toMillis(lifetime)) {
-      if (upstream !== undefined) {
-        yield* Effect.ignore(Vendor.cancel(upstream, admission, row.endpoint, row.vendor_id))
-      }
+    if (upstream === undefined) {
+      return yield* fail(row, admission, "media_unavailable", "the configuration names its vendor no more")
+    }
+    if (now - row.created_at > Duration.toMillis(lifetime)) {
+      yield* Effect.ignore(Vendor.cancel(upstream, admission, row.endpoint, row.vendor_id))
       return yield* fail(row, admission, "media_failed", "it took longer than a day")
     }
+    if (by === "service" && row.cancel_requested === 1) yield* cancelAt(upstream, row, admission, watch, now)
     const standing = yield* Effect.either(Vendor.standing(upstream, admission, row.endpoint, row.vendor_id))
     // It could not be asked just now: what was known stands.
     if (standing._tag === "Left") return row
@@ -249,28 +289,33 @@ const make = Effect.gen(function* () {
         return yield* settle(row, admission, failure("cancelled"), ended(row, "CANCELLED", 0n))
       case "gone":
         // After a cancel too: a job that runs on is charged, and a 404 may be a mistake of the moment.
-        if (!struck(row)) return row
+        if (!watch.struck()) return row
         return row.cancel_requested === 1
           ? yield* settle(row, admission, failure("cancelled"), ended(row, "CANCELLED", 0n))
           : yield* fail(row, admission, "media_unavailable", "the vendor lost it")
       case "failed":
         return yield* fail(row, admission, "media_failed", standing.right.error)
       case "completed":
-        return yield* fetched(row, admission, standing.right.inference_time)
+        return yield* fetched(row, watch, admission, standing.right.inference_time)
     }
   })
 
   /** The vendor says that it is done: charged if what it made is there, and is what was asked for. */
-  const fetched = Effect.fnUntraced(function* (row: Row, admission: Admission, inference_time: number | null) {
+  const fetched = Effect.fnUntraced(function* (
+    row: Row,
+    watch: Watch<Row>,
+    admission: Admission,
+    inference_time: number | null
+  ) {
     const upstream = upstreams.get(row.upstream)!
     const result = yield* Effect.either(Vendor.result(upstream, admission, row.endpoint, row.vendor_id!))
     if (result._tag === "Left") {
-      return struck(row) ? yield* fail(row, admission, "media_failed", "its result could not be fetched") : row
+      return watch.struck() ? yield* fail(row, admission, "media_failed", "its result could not be fetched") : row
     }
     if (result.right.how === "failed") return yield* fail(row, admission, result.right.error_type, result.right.error)
     const output = outputOf(row.type, result.right.output)
     if (output === undefined) {
-      return struck(row) ? yield* fail(row, admission, "media_failed", "its result is not valid") : row
+      return watch.struck() ? yield* fail(row, admission, "media_failed", "its result is not valid") : row
     }
     // The quote, whatever was made: a longer video than was asked for is the vendor's affair.
     const cost = fromRow(row.quote)
@@ -298,7 +343,6 @@ const make = Effect.gen(function* () {
     ended: Effect.Effect<Statement>
   ) {
     yield* Effect.ignore(admission.settleBeside(measured, [yield* ended]))
-    watched.delete(row.id)
     return (yield* byId(row.id)) ?? row
   })
 
@@ -340,104 +384,105 @@ const make = Effect.gen(function* () {
     return (yield* byId(row.id)) ?? row
   })
 
-  /** Whether this was one mistake of the moment too many. */
-  const struck = (row: Row): boolean => {
-    const watch = watched.get(row.id)
-    if (watch === undefined) return false
-    watch.strikes += 1
-    return watch.strikes >= strikesMax
-  }
-
   // ---- cancelling ---------------------------------------------------------------------------------------------------------
 
   const cancel: Contract["cancel"] = Effect.fn("Jobs.cancel")(function* (account, route, id) {
-    const row = yield* ofAccount(account, route, id)
+    const row = yield* ofAccount(account, route, "id", id)
     if (row === undefined) return undefined
-    if (row.settled === 1 || row.vendor_id === null) return jobOf(row)
+    if (row.settled === 1) return jobOf(row)
     const admission = yield* gate.resume(row.call)
     const upstream = upstreams.get(row.upstream)
-    const watch = watched.get(id)
-    if (admission !== undefined && upstream !== undefined && watch?.cancel_heard !== true) {
-      const asked = yield* Effect.either(Vendor.cancel(upstream, admission, row.endpoint, row.vendor_id))
-      if (asked._tag === "Right" && watch !== undefined) watch.cancel_heard = true
-      if (asked._tag === "Left" || asked.right === "asked") {
-        const now = yield* Clock.currentTimeMillis
+    if (admission !== undefined && upstream !== undefined) {
+      const now = yield* Clock.currentTimeMillis
+      const answer = yield* cancelAt(upstream, row, admission, watchOf(id, now), now)
+      // What the vendor was not asked, or did not hear, it is asked again at the service's next look.
+      if (answer !== "completed" && row.cancel_requested === 0) {
         yield* write(
           statement(sql`UPDATE tollgate_media_jobs SET cancel_requested = 1, status = 'CANCELLED', updated_at = ${now}
             WHERE id = ${id} AND settled = 0`)
         )
       }
     }
-    return jobOf(yield* observed((yield* byId(id)) ?? row))
+    return jobOf(yield* observed((yield* byId(id)) ?? row, "client"))
   })
+
+  /** Asks the vendor to stop until it has heard that, but not too often. */
+  const cancelAt = (
+    upstream: Upstream,
+    row: Row,
+    admission: Admission,
+    watch: Watch<Row>,
+    now: number
+  ): Effect.Effect<"asked" | "completed" | undefined> =>
+    watch.cancelled !== undefined || row.vendor_id === null || !watch.cancelPace.take(now)
+      ? Effect.succeed(watch.cancelled)
+      : Effect.match(Vendor.cancel(upstream, admission, row.endpoint, row.vendor_id), {
+          onFailure: () => undefined,
+          onSuccess: (answer) => (watch.cancelled = answer)
+        })
 
   const vendorId = (id: string) => Effect.map(byId(id), (row) => row?.vendor_id ?? undefined)
 
   // ---- the service's own eye ------------------------------------------------------------------------------------------------
 
-  const watch = (id: string, now: number) => {
-    watched.set(id, { due: now + pauses[0]!, looks: 0, strikes: 0, cancel_heard: false })
-    return Queue.offer(bell, undefined)
-  }
+  /** So many looks of the service's own at a vendor at once. */
+  const turns = new Map([...upstreams.keys()].map((name) => [name, Effect.unsafeMakeSemaphore(8)]))
 
   const lookAfter = Effect.fnUntraced(function* (id: string) {
     const row = yield* byId(id)
-    const after = row === undefined || row.settled === 1 ? row : yield* observed(row)
-    const now = yield* Clock.currentTimeMillis
-    const watch = watched.get(id)
-    if (after === undefined || after.settled === 1 || watch === undefined) watched.delete(id)
-    else {
-      watch.looks += 1
-      watch.due = now + pauses[Math.min(pauses.length - 1, watch.looks)]!
-    }
+    if (row === undefined || row.settled === 1) return watched.delete(id)
+    const look = observed(row, "service")
+    yield* turns.get(row.upstream)?.withPermits(1)(look) ?? look
   })
 
-  const keepLooking = Effect.gen(function* () {
+  // The looks of a turn are not waited for: a vendor that is silent must not hold up the jobs of others.
+  const turn = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
-    const due = [...watched].filter(([, { due }]) => due <= now).map(([id]) => id)
-    yield* Effect.forEach(due, lookAfter, { concurrency: 8, discard: true })
-    const next = Math.min(...[...watched.values()].map(({ due }) => due))
-    const rung = Queue.take(bell)
-    if (next === Number.POSITIVE_INFINITY) return yield* rung
-    const wait = next - (yield* Clock.currentTimeMillis)
-    if (wait > 0) yield* Effect.race(rung, Effect.sleep(wait))
-  }).pipe(
-    Effect.forever,
-    Effect.tapErrorCause((cause) => Effect.logError("looking after media jobs stumbled", cause)),
-    Effect.retry(Schedule.spaced("10 seconds")),
-    Effect.withTracerEnabled(false)
-  )
+    let wait = Number.POSITIVE_INFINITY
+    for (const [id, watch] of watched) {
+      if (watch.wait(now) === 0 && watch.begin(now)) {
+        const look = Effect.ensuring(
+          lookAfter(id),
+          Effect.sync(() => watch.end())
+        )
+        yield* Effect.forkIn(
+          Loop.each(loopName, [id], String, () => look),
+          scope
+        )
+      }
+      wait = Math.min(wait, watch.wait(now))
+    }
+    return wait === Number.POSITIVE_INFINITY ? undefined : wait
+  })
 
   const now = yield* Clock.currentTimeMillis
   for (const { id } of yield* Effect.orDie(
     sql<{ id: string }>`SELECT id FROM tollgate_media_jobs WHERE settled = 0 AND vendor_id IS NOT NULL`
   )) {
-    yield* watch(id, now)
+    watchOf(id, now)
   }
-  yield* Effect.forkScoped(keepLooking)
+  const loop = yield* Loop.fork({ name: loopName, turn })
 
   const recover = Effect.gen(function* () {
     const orphans = yield* Effect.orDie(
       sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE settled = 0 AND vendor_id IS NULL`
     )
     // Whether the vendor has them cannot be known; nobody was told of them, and nobody is charged.
-    yield* Effect.forEach(
+    yield* Loop.each(
+      loopName,
       orphans,
+      ({ id }) => id,
       (row) =>
         Effect.flatMap(gate.resume(row.call), (admission) =>
           admission === undefined
-            ? observed(row)
+            ? observed(row, "service")
             : fail(row, admission, "media_failed", "the service stopped while it was submitted")
-        ),
-      { discard: true }
+        )
     )
   })
 
-  return { submit, look, cancel, vendorId, recover } satisfies Contract
+  return { submit, look, ofCall, cancel, vendorId, recover } satisfies Contract
 })
-
-/** Before the n-th look of the service's own, in milliseconds; the last repeats. Clients who wait look more often themselves. */
-const pauses = [2_500, 5_000, 5_000, 10_000, 20_000, 30_000]
 
 const jobOf = (row: Row): Job => ({
   id: row.id,

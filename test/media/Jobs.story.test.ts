@@ -19,6 +19,7 @@ import { verify } from "../../src/ledger/Invariants.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
 import { Jobs } from "../../src/media/Jobs.ts"
 import type { Job } from "../../src/media/Jobs.ts"
+import { MediaUnavailable } from "../../src/media/Problems.ts"
 import { PriceVersions } from "../../src/prices/PriceVersions.ts"
 import * as Sandbox from "../../src/sandbox/Sandbox.ts"
 import * as Sql from "../../src/sql/Sql.ts"
@@ -159,7 +160,7 @@ const submits = fc.tuple(fc.constantFrom(...people), fc.integer({ min: 1, max: 1
     } as const
     const made = await world.runtime.runPromise(
       Effect.either(
-        Effect.flatMap(Jobs, (jobs) => jobs.submit(callerOf(who), order, undefined, ({ how }) => ({ _tag: how })))
+        Effect.flatMap(Jobs, (jobs) => jobs.submit(callerOf(who), order, undefined, () => new MediaUnavailable()))
       )
     )
     if (made._tag === "Left") return

@@ -1,0 +1,87 @@
+/** What the service remembers of an open job between two looks at its vendor, and how often the vendor is asked. */
+import type { Deferred } from "effect"
+
+/**
+ * How often a vendor is asked about one job, however often its clients ask: so many times at once, then once in each interval. Who
+ * asks more often is answered with what is known.
+ */
+export class Pace {
+  private left: number
+  private at: number
+  private readonly atOnce: number
+
+  constructor(atOnce: number, now: number) {
+    this.left = this.atOnce = atOnce
+    this.at = now
+  }
+
+  /** Whether the vendor may be asked now, which then counts as asked. */
+  take(now: number): boolean {
+    const gained = Math.floor(Math.max(0, now - this.at) / interval)
+    if (gained > 0) {
+      this.left = Math.min(this.atOnce, this.left + gained)
+      this.at += gained * interval
+    }
+    if (this.left === 0) return false
+    this.left -= 1
+    return true
+  }
+}
+
+const interval = 1_000
+const looksAtOnce = 6
+const cancelsAtOnce = 2
+
+/** Before the n-th look of the service's own, in milliseconds; the last repeats. Clients who wait look more often themselves. */
+const pauses = [2_500, 5_000, 5_000, 10_000, 20_000, 30_000]
+
+/** How often an unreadable result, or a job that the vendor does not know, is believed to be a mistake of the moment. */
+const strikesMax = 5
+
+export class Watch<Row> {
+  /** When the service looks by itself, and how often it has. */
+  private due: number
+  private looks = 0
+  private busy = false
+  private strikes = 0
+  /** What the vendor said to a cancel, once it has heard one. Forgotten with the process: to ask it once more does no harm. */
+  cancelled: "asked" | "completed" | undefined
+  /** A look that is under way; who asks meanwhile is answered with what it finds. */
+  looking: Deferred.Deferred<Row> | undefined
+  readonly lookPace: Pace
+  readonly cancelPace: Pace
+
+  constructor(now: number) {
+    this.due = now + pauses[0]!
+    this.lookPace = new Pace(looksAtOnce, now)
+    this.cancelPace = new Pace(cancelsAtOnce, now)
+  }
+
+  /** How long until the service looks by itself. */
+  wait(now: number): number {
+    return Math.max(0, this.due - now)
+  }
+
+  /**
+   * The service is to look now: the next time is set before anything can go wrong with this one. Answers `false` while its last look
+   * is not over.
+   */
+  begin(now: number): boolean {
+    this.looks += 1
+    this.due = now + pauses[Math.min(pauses.length - 1, this.looks)]!
+    const free = !this.busy
+    this.busy = true
+    return free
+  }
+
+  /** The service's look is over. */
+  end(): void {
+    this.busy = false
+  }
+
+  /** Counts a mistake of the moment; answers whether it was one too many. */
+  struck(): boolean {
+    this.strikes += 1
+    return this.strikes >= strikesMax
+  }
+}
