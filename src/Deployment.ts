@@ -20,6 +20,7 @@ import type { ConfigFile, EnvironmentFacts } from "./Config.ts"
 import { ConfiguredDecisionModel } from "./decisions/Decision.ts"
 import type { DecisionModel } from "./decisions/Decision.ts"
 import { ContactEmail } from "./contact/Contact.ts"
+import { Bytes } from "./http/Bytes.ts"
 import { RateLimitsConfig } from "./http/RateLimits.ts"
 import type { RateLimitSettings } from "./http/RateLimits.ts"
 import { ImageProviders } from "./images/Image.ts"
@@ -77,6 +78,10 @@ export const settings = (environment: EnvironmentFacts, file: ConfigFile) =>
       RateLimitsConfig,
       Effect.map(RateLimitsConfig, (preset) => ({ ...preset, ...(file.rate_limits as Partial<RateLimitSettings>) }))
     ),
+    Bytes.layer({
+      ...(file.bodies.bytes_total !== undefined && { bytes_total: file.bodies.bytes_total }),
+      ...(file.bodies.window_seconds !== undefined && { window_ms: file.bodies.window_seconds * 1000 })
+    }),
     Layer.succeed(ContactEmail, file.contact_email),
     upstreams(file),
     payments(environment, file),

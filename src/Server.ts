@@ -12,6 +12,7 @@ import type { Duplex } from "node:stream"
 import { crossOrigin } from "./http/CrossOrigin.ts"
 import { Express, lane } from "./http/Express.ts"
 import { Observer } from "./http/Frame.ts"
+import { awaitsContinue } from "./http/Incoming.ts"
 import { InvalidRequest, MethodNotAllowed } from "./http/Problems.ts"
 import * as RequestId from "./http/RequestId.ts"
 import type { ProblemInstance } from "./kernel/Problem.ts"
@@ -43,13 +44,26 @@ export const layer = (options: { readonly host: string; readonly port: number })
       const server = yield* Effect.acquireRelease(
         Effect.sync(() =>
           // A request without a Host is a request; node would answer it in its own words.
-          createServer({ keepAliveTimeout: 65_000, headersTimeout: 60_000, requireHostHeader: false }, serve)
+          createServer(
+            {
+              keepAliveTimeout: 65_000,
+              headersTimeout: 60_000,
+              // How slowly a body may come is watched where it is read.
+              requestTimeout: 0,
+              requireHostHeader: false
+            },
+            serve
+          )
         ),
         close
       )
       server.on("clientError", refuseBytes)
       server.on("connect", refuseTunnel)
-      // Nothing is expected of this server that it could not do by just answering.
+      server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
+        awaitsContinue(request, response)
+        serve(request, response)
+      })
+      // Nothing else is expected of this server that it could not do by just answering.
       server.on("checkExpectation", serve)
       endSilent(server)
       const address = yield* listen(server, options)

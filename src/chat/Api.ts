@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/p
 import { Schema } from "effect"
 import { InsufficientCredits } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Frame.ts"
-import { InvalidRequest, PayloadTooLarge } from "../http/Problems.ts"
+import { BodyRefusal, InvalidRequest } from "../http/Problems.ts"
 import { Either } from "../http/Security.ts"
 import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { UpstreamRefusal } from "../upstream/Problems.ts"
@@ -74,7 +74,7 @@ export class ChatApi extends HttpApiGroup.make("chat")
   )
   .add(HttpApiEndpoint.get("models", "/v1/models").addSuccess(ModelList))
   .addError(InvalidRequest)
-  .addError(PayloadTooLarge)
+  .addError(BodyRefusal)
   .addError(InsufficientCredits)
   .addError(IdempotencyRefusal)
   .addError(UpstreamRefusal)

@@ -6,8 +6,8 @@ import type { Admission, Measured, Metered } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
 import type { CallerFacts } from "../http/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
+import type { BodyProblem } from "../http/Incoming.ts"
 import { InvalidRequest } from "../http/Problems.ts"
-import type { PayloadTooLarge } from "../http/Problems.ts"
 import type { Reply } from "../http/Reply.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
@@ -26,7 +26,7 @@ import * as Relay from "./Relay.ts"
 import { bytesAToken, costOf, estimated, ofProvider, priceLines } from "./Tokens.ts"
 import type { Tokens } from "./Tokens.ts"
 
-export type ChatProblem = InvalidRequest | PayloadTooLarge | InsufficientCredits | IdempotencyProblem | UpstreamProblem
+export type ChatProblem = BodyProblem | InsufficientCredits | IdempotencyProblem | UpstreamProblem
 
 interface Contract {
   /** `POST /v1/chat/completions`. */

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/p
 import { Schema } from "effect"
 import { InsufficientCredits } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Frame.ts"
-import { InvalidRequest } from "../http/Problems.ts"
+import { BodyRefusal, InvalidRequest } from "../http/Problems.ts"
 import { Either } from "../http/Security.ts"
 import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { DecisionAnswer, DecisionRequest } from "./Decision.ts"
@@ -34,6 +34,7 @@ export class DecisionsApi extends HttpApiGroup.make("decisions")
   .addError(InvalidRequest)
   .addError(DecisionBodyUnreadable)
   .addError(DecisionBodyTooLarge)
+  .addError(BodyRefusal)
   .addError(InsufficientCredits)
   .addError(IdempotencyRefusal)
   .addError(DecisionUpstreamFailed)

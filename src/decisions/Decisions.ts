@@ -5,7 +5,8 @@ import type { Admission, Measured } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
 import type { CallerFacts } from "../http/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
-import type { InvalidRequest } from "../http/Problems.ts"
+import type { BodyProblem } from "../http/Incoming.ts"
+import type { PayloadTooLarge } from "../http/Problems.ts"
 import type { Reply } from "../http/Reply.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
@@ -27,7 +28,7 @@ import {
 } from "./Problems.ts"
 
 export type DecisionProblem =
-  | InvalidRequest
+  | Exclude<BodyProblem, PayloadTooLarge>
   | DecisionBodyUnreadable
   | DecisionBodyTooLarge
   | DecisionsUnavailable
@@ -131,11 +132,11 @@ const make = Effect.gen(function* () {
   return { decide } satisfies Contract
 })
 
-const bodyOf = (inbound: Inbound): Effect.Effect<Buffer, DecisionBodyTooLarge | DecisionBodyUnreadable> =>
-  Effect.mapError(inbound.read(bodyBytesMax), (problem) =>
-    problem._tag === "PayloadTooLarge"
-      ? new DecisionBodyTooLarge()
-      : new DecisionBodyUnreadable({ details: { field: "", rule: "a body that comes whole" } })
+const bodyOf = (inbound: Inbound) =>
+  Effect.catchTag(
+    inbound.read(bodyBytesMax),
+    "InvalidRequest",
+    ({ body: { details } }) => new DecisionBodyUnreadable(details === undefined ? {} : { details })
   )
 
 const failed = (upstream: string, reason: string) =>

@@ -9,7 +9,9 @@ import * as FiberPool from "../kernel/FiberPool.ts"
 import { isProblem } from "../kernel/Problem.ts"
 import type { ProblemInstance } from "../kernel/Problem.ts"
 import { traced, Tracing } from "../kernel/Tracing.ts"
+import { Bytes } from "./Bytes.ts"
 import { faultOf } from "./Fault.ts"
+import { whenAnswerable } from "./Incoming.ts"
 import * as Inbound from "./Inbound.ts"
 import * as Reply from "./Reply.ts"
 import * as RequestId from "./RequestId.ts"
@@ -29,7 +31,7 @@ export type Observe = (route: string, status: number, seconds: number) => void
 export type Lane = (request: IncomingMessage, response: ServerResponse) => boolean
 
 export const lane = (routes: ExpressRoutes, observe: Observe): Effect.Effect<Lane, never, Scope.Scope> =>
-  Effect.map(Effect.all([drained, Tracing]), ([fibers, tracing]) => (request, response) => {
+  Effect.map(Effect.all([drained, Tracing, Bytes]), ([fibers, tracing, bytes]) => (request, response) => {
     const url = request.url!
     const query = url.indexOf("?")
     const key = `${request.method} ${query === -1 ? url : url.slice(0, query)}`
@@ -38,10 +40,10 @@ export const lane = (routes: ExpressRoutes, observe: Observe): Effect.Effect<Lan
     const id = RequestId.next()
     const began = performance.now()
     const answer = (reply: Reply.Reply) => {
-      Reply.send(response, reply, id)
+      whenAnswerable(request, response, bytes, () => Reply.send(response, reply, id))
       observe(key, reply.status, (performance.now() - began) / 1000)
     }
-    Inbound.afterShortBody(Inbound.ofNode(request, response, id), request, (inbound) => {
+    Inbound.afterShortBody(request, response, bytes, id, (inbound) => {
       const handled = handler(inbound)
       fibers.run(
         Effect.matchCauseEffect(tracing ? traced(key, inbound.header("traceparent"), handled) : handled, {

@@ -11,8 +11,11 @@ import { isProblem } from "../kernel/Problem.ts"
 import type { ProblemInstance } from "../kernel/Problem.ts"
 import { refusal } from "./Body.ts"
 import { traced, Tracing } from "../kernel/Tracing.ts"
+import { Bytes } from "./Bytes.ts"
+import type { Budget } from "./Bytes.ts"
 import { crossOrigin, preflight } from "./CrossOrigin.ts"
 import { faultOf } from "./Fault.ts"
+import { whenAnswerable } from "./Incoming.ts"
 import * as Inbound from "./Inbound.ts"
 import { InvalidRequest, MethodNotAllowed, RouteNotFound } from "./Problems.ts"
 import * as Reply from "./Reply.ts"
@@ -59,6 +62,7 @@ export const Frame = HttpApiBuilder.middleware(
     const { api } = yield* HttpApi.Api
     const observe = yield* Observer
     const tracing = yield* Tracing
+    const bytes = yield* Bytes
     const routes = routesOf(api as unknown as HttpApi.HttpApi.AnyWithProps)
 
     return (app: HttpApp.Default) =>
@@ -82,7 +86,10 @@ export const Frame = HttpApiBuilder.middleware(
                 )
               )
         const named = route === undefined ? "unmatched" : `${route.method} ${route.path}`
-        const logged = Effect.annotateLogs(answer, "request_id", request_id)
+        const logged = Effect.annotateLogs(answer, "request_id", request_id).pipe(
+          Effect.provideService(Bytes, bytes),
+          Effect.tap(answerable(request, bytes))
+        )
         const response = yield* tracing ? traced(named, request.headers["traceparent"], logged) : logged
         observe(named, response.status, (performance.now() - began) / 1000)
         return HttpServerResponse.setHeaders(response, { ...crossOrigin, "x-request-id": request_id })
@@ -120,30 +127,41 @@ const problemOf = (cause: Cause.Cause<unknown>, wrongMethod: boolean): Effect.Ef
   return faultOf(cause)
 }
 
+const answerable = (request: HttpServerRequest.HttpServerRequest, bytes: Budget): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const node = Inbound.nodeOf(request)
+    return node === undefined || node.request.complete
+      ? Effect.void
+      : Effect.async((resume) => whenAnswerable(node.request, node.response, bytes, () => resume(Effect.void)))
+  })
+
 /**
- * The request with its body already read, so that one that is too large or unreadable is refused in words. (The platform cuts
- * the connection of the one, and calls the other a defect.)
+ * The request with a body that is read when it is asked for, once its sender is known, and that is refused in words when it is
+ * too large or unreadable. (The platform cuts the connection of the one, and calls the other a defect.)
  */
 const withBody = (
   request: HttpServerRequest.HttpServerRequest,
   route: Route | undefined
-): Effect.Effect<HttpServerRequest.HttpServerRequest, ProblemInstance<string>> => {
+): Effect.Effect<HttpServerRequest.HttpServerRequest> => {
   if (route === undefined || route.readsOwnBody || request.method === "GET" || request.method === "HEAD") {
     return Effect.succeed(request)
   }
-  return Effect.map(Inbound.ofRequest(request).read(bodyBytesMax), (bytes) => {
-    const text = bytes.toString("utf8")
+  const read = Effect.orDie(Effect.flatMap(Inbound.ofRequest(request), (inbound) => inbound.read(bodyBytesMax)))
+  return Effect.map(Effect.cached(read), (bytes) => {
+    const text = Effect.map(bytes, (bytes) => bytes.toString("utf8"))
     return new Proxy(request, {
       get: (target, key) => {
         switch (key) {
           case "text":
-            return Effect.succeed(text)
+            return text
           case "json":
-            return Effect.suspend(() => parse(text))
+            return Effect.flatMap(text, parse)
           case "urlParamsBody":
-            return Effect.succeed([...new URLSearchParams(text)])
+            return Effect.map(text, (text) => [...new URLSearchParams(text)])
           case "arrayBuffer":
-            return Effect.succeed(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength))
+            return Effect.map(bytes, ({ buffer, byteLength, byteOffset }) =>
+              buffer.slice(byteOffset, byteOffset + byteLength)
+            )
           case "multipart":
             return Effect.die(
               new InvalidRequest({

@@ -1,10 +1,14 @@
-/** A request as raw routes read it: headers, the whole body up to a limit, and word when the client has gone. */
+/** A request as raw routes read it: headers, its body within a limit, and word when the client has gone. */
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Either } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { InvalidRequest, PayloadTooLarge } from "./Problems.ts"
-
-type Read = Effect.Effect<Buffer, PayloadTooLarge | InvalidRequest>
+import { Readable } from "node:stream"
+import type { ReadableStream } from "node:stream/web"
+import * as Body from "./Incoming.ts"
+import type { BodyProblem } from "./Incoming.ts"
+import { Bytes, shortMax } from "./Bytes.ts"
+import type { Budget, Share } from "./Bytes.ts"
+import { PayloadTooLarge } from "./Problems.ts"
 
 export interface Inbound {
   /**
@@ -15,120 +19,151 @@ export interface Inbound {
   readonly header: (name: string) => string | undefined
   /** What stands behind the `?`. */
   readonly query: () => URLSearchParams
-  /** The body, refused above `limit` bytes, whether its length was declared or not. */
-  readonly read: (limit: number) => Read
+  /** The whole body, decoded; refused above `limit` bytes, whether its length was declared or not. */
+  readonly read: (limit: number) => Effect.Effect<Buffer, BodyProblem>
+  /**
+   * The body as it comes, decoded and held to `limit` bytes, for what is put on the disk. It fails with a `BodyProblem`
+   * (`bodyProblemOf`). Who wants no more of it destroys it: what still comes is thrown away.
+   */
+  readonly stream: (limit: number) => Effect.Effect<Readable>
+  /** Whether a body is declared that is long, or one whose length nobody knows. */
+  readonly isLong: () => boolean
   /** Calls back once, if the client leaves before its answer is complete. */
   readonly onGone: (listener: () => void) => void
 }
 
-/** What is read and thrown away of a body that is too large, so that the refusal reaches a client that is still sending. */
-const drainMax = 64 * 1024 * 1024
-
-export const ofNode = (request: IncomingMessage, response: ServerResponse, request_id?: string): Inbound => ({
-  request_id,
-  header: (name) => {
+export const ofNode = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  bytes: Budget,
+  request_id?: string
+): Inbound => {
+  const header = (name: string) => {
     const value = request.headers[name]
     return typeof value === "string" ? value : value?.[0]
-  },
-  query: () => queryOf(request.url),
-  read: (limit) => readNode(request, limit),
-  onGone: (listener) => {
-    response.once("close", () => {
-      if (!response.writableFinished) listener()
-    })
   }
-})
-
-/** The same for a request of the platform, whichever server it came through. */
-export const ofRequest = (request: HttpServerRequest.HttpServerRequest): Inbound => {
-  const node = nodeOf(request)
-  if (node !== undefined) return ofNode(node.request, node.response)
-  const web = request.source as Request
+  const source = (): Body.Source => ({
+    header,
+    incoming: request,
+    share: shareOf(bytes, request, response),
+    window_ms: bytes.window_ms,
+    proceed: () => Body.proceed(request),
+    discard: () => Body.discard(request, bytes)
+  })
   return {
-    request_id: undefined,
-    header: (name) => request.headers[name],
+    request_id,
+    header,
     query: () => queryOf(request.url),
-    read: (limit) =>
-      Effect.flatMap(
-        Effect.mapError(request.arrayBuffer, () => unreadable()),
-        (body) => (body.byteLength > limit ? new PayloadTooLarge() : Effect.succeed(Buffer.from(body)))
-      ),
-    onGone: (listener) => web.signal?.addEventListener("abort", listener, { once: true })
+    read: (limit) => Effect.async((resume) => Body.whole(source(), limit, resume)),
+    stream: (limit) => Effect.sync(() => Body.streamed(source(), limit)),
+    isLong: () => isLong(header),
+    onGone: (listener) => {
+      response.once("close", () => {
+        if (!response.writableFinished) listener()
+      })
+    }
   }
 }
+
+/** The same for a request of the platform, whichever server it came through. */
+export const ofRequest = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<Inbound> =>
+  Effect.map(Bytes, (bytes) => {
+    const node = nodeOf(request)
+    if (node !== undefined) return ofNode(node.request, node.response, bytes)
+    const web = request.source as Request
+    const header = (name: string) => request.headers[name]
+    const source = (share: Share): Body.Source => {
+      // A request of the web without a body has no stream either.
+      const incoming = web.body === null ? Readable.from([]) : Readable.fromWeb(web.body as ReadableStream)
+      return {
+        header,
+        incoming,
+        share,
+        window_ms: bytes.window_ms,
+        proceed: () => {},
+        discard: () => incoming.destroy()
+      }
+    }
+    // Nothing tells when such a request is answered, so its body is counted as long as it comes.
+    return {
+      request_id: undefined,
+      header,
+      query: () => queryOf(request.url),
+      read: (limit) =>
+        Effect.suspend(() => {
+          const share = bytes.share()
+          return Effect.ensuring(
+            Effect.async<Buffer, BodyProblem>((resume) => Body.whole(source(share), limit, resume)),
+            Effect.sync(() => share.release())
+          )
+        }),
+      stream: (limit) =>
+        Effect.sync(() => {
+          const share = bytes.share()
+          return Body.streamed(source(share), limit).once("close", () => share.release())
+        }),
+      isLong: () => isLong(header),
+      onGone: (listener) => web.signal?.addEventListener("abort", listener, { once: true })
+    }
+  })
 
 const queryOf = (url = ""): URLSearchParams => {
   const at = url.indexOf("?")
   return new URLSearchParams(at === -1 ? "" : url.slice(at + 1))
 }
 
-const nodeOf = (request: HttpServerRequest.HttpServerRequest) => {
+/** Node's own request and response behind one of the platform, where there are such. */
+export const nodeOf = (
+  request: HttpServerRequest.HttpServerRequest
+): { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined => {
   const source = request.source as Partial<IncomingMessage>
   if (typeof source.on !== "function") return undefined
   const { resolvedResponse } = request as unknown as { readonly resolvedResponse: ServerResponse }
   return { request: source as IncomingMessage, response: resolvedResponse }
 }
 
-const unreadable = () => new InvalidRequest({ error: "the request body could not be read" })
-
-const readNode = (request: IncomingMessage, limit: number): Read =>
-  Effect.async((resume) => take(request, limit, resume))
-
-/** A body up to this long mostly comes with its head. */
-const shortMax = 64 * 1024
-
-/**
- * Calls back when a body that is declared to be short has come, and never if it does not come; at once for all others, and for
- * who shows no credential. A fiber that waits for a body has to be suspended and resumed, which is a twentieth of a call.
- */
-export const afterShortBody = (inbound: Inbound, request: IncomingMessage, then: (inbound: Inbound) => void): void => {
-  const length = Number(request.headers["content-length"] ?? 0)
-  if (length === 0 || length > shortMax || request.headers.authorization === undefined) return then(inbound)
-  take(request, shortMax, (read) => {
-    // Without its body the client is gone too: there is nobody to answer.
-    if (Either.isLeft(read)) return
-    then({ ...inbound, read: (limit) => (length > limit ? new PayloadTooLarge() : read) })
-  })
+const isLong = (header: Inbound["header"]): boolean => {
+  const length = header("content-length")
+  return length === undefined ? header("transfer-encoding") !== undefined : Number(length) > shortMax
 }
 
-/** Takes the whole body in, and answers once. */
-const take = (
-  request: IncomingMessage,
-  limit: number,
-  then: (read: Either.Either<Buffer, PayloadTooLarge | InvalidRequest>) => void
-): void => {
-  let chunks: Array<Buffer> = []
-  let size = 0
-  let answered = false
-  const answer = (read: Either.Either<Buffer, PayloadTooLarge | InvalidRequest>) => {
-    if (answered) return
-    answered = true
-    then(read)
-  }
-  const tooLarge = () => {
-    chunks = []
-    request.off("data", onData).off("end", onEnd)
-    // Closing at once would reset the connection before the client has read why.
-    let drained = 0
-    request.on("data", (chunk: Buffer) => {
-      drained += chunk.length
-      if (drained > drainMax) request.destroy()
-    })
-    answer(Either.left(new PayloadTooLarge()))
-  }
-  const onData = (chunk: Buffer) => {
-    size += chunk.length
-    if (size > limit) tooLarge()
-    else chunks.push(chunk)
-  }
-  const onEnd = () => {
-    request.off("close", onLost)
-    answer(Either.right(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)))
-  }
-  const onLost = () => answer(Either.left(unreadable()))
+/** What a body holds is given back when its answer is over, or its connection. */
+const shareOf = (bytes: Budget, request: IncomingMessage, response: ServerResponse): Share => {
+  const share = bytes.share()
+  const release = () => share.release()
+  response.once("close", release)
+  // An answer that waits behind another one of its connection is not told when the connection ends.
+  if (response.socket === null) request.socket.once("close", release)
+  return share
+}
 
-  if (request.errored !== null || request.destroyed) return onLost()
-  request.once("error", onLost)
-  if (Number(request.headers["content-length"] ?? 0) > limit) return tooLarge()
-  request.on("data", onData).once("end", onEnd).once("close", onLost)
+/**
+ * Calls back when a body that is declared to be short has come, and never if its connection ends before; at once for all others,
+ * and for who shows no credential. A fiber that waits for a body has to be suspended and resumed, which is a twentieth of a call.
+ */
+export const afterShortBody = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  bytes: Budget,
+  request_id: string,
+  then: (inbound: Inbound) => void
+): void => {
+  const inbound = ofNode(request, response, bytes, request_id)
+  const { authorization, "content-encoding": encoding, "content-length": declared, expect } = request.headers
+  const length = Number(declared ?? 0)
+  const waits = length > 0 && length <= shortMax && authorization !== undefined
+  if (!waits || encoding !== undefined || expect !== undefined) return then(inbound)
+  const source: Body.Source = {
+    header: inbound.header,
+    incoming: request,
+    share: shareOf(bytes, request, response),
+    window_ms: bytes.window_ms,
+    proceed: () => {},
+    discard: () => Body.discard(request, bytes)
+  }
+  Body.whole(source, shortMax, (read) => {
+    // Without its body the client is gone too: there is nobody to answer.
+    if (Either.isLeft(read) && request.destroyed) return
+    then({ ...inbound, read: (limit) => (length > limit ? new PayloadTooLarge() : read) })
+  })
 }

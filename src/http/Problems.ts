@@ -1,4 +1,5 @@
 /** The refusals that any route may answer, whatever its domain. Those of a domain stand in its own `Problems.ts`. */
+import { Schema } from "effect"
 import { Problem } from "../kernel/Problem.ts"
 
 export class InvalidRequest extends Problem<InvalidRequest>()("InvalidRequest", {
@@ -23,6 +24,29 @@ export class PayloadTooLarge extends Problem<PayloadTooLarge>()("PayloadTooLarge
   error: "the request body is too large",
   code: "payload_too_large"
 }) {}
+
+export class UnsupportedEncoding extends Problem<UnsupportedEncoding>()("UnsupportedEncoding", {
+  status: 415,
+  error: "the request body's Content-Encoding is none of gzip, br and deflate",
+  code: "unsupported_encoding"
+}) {}
+
+/** The connection is closed behind it. */
+export class BodyTooSlow extends Problem<BodyTooSlow>()("BodyTooSlow", {
+  status: 408,
+  error: "the request body comes too slowly",
+  code: "request_timeout"
+}) {}
+
+/** The bodies of other requests take all the room that there is. */
+export class Busy extends Problem<Busy>()("Busy", {
+  status: 503,
+  error: "too many large requests at once, try again shortly",
+  code: "busy"
+}) {}
+
+/** What any route with a body may refuse. */
+export const BodyRefusal = Schema.Union(PayloadTooLarge, UnsupportedEncoding, BodyTooSlow, Busy)
 
 export class RateLimited extends Problem<RateLimited>()("RateLimited", {
   status: 429,

@@ -13,4 +13,6 @@ export const raw =
   }: {
     readonly request: HttpServerRequest.HttpServerRequest
   }): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | Caller> =>
-    Effect.flatMap(Caller, (caller) => Effect.map(handler(caller, Inbound.ofRequest(request)), Reply.toResponse))
+    Effect.flatMap(Effect.all([Caller, Inbound.ofRequest(request)]), ([caller, inbound]) =>
+      Effect.map(handler(caller, inbound), Reply.toResponse)
+    )

@@ -18,7 +18,12 @@ export const json = (status: number, body: unknown, headers: Record<string, stri
 })
 
 export const ofProblem = ({ body, headers, retry_after, status }: ProblemInstance<string>): Reply =>
-  json(status, body, retry_after === undefined ? headers : { ...headers, "retry-after": String(retry_after) })
+  json(status, body, {
+    ...headers,
+    ...(retry_after !== undefined && { "retry-after": String(retry_after) }),
+    // What still comes of a body that came too slowly is not waited for.
+    ...(status === 408 && { connection: "close" })
+  })
 
 const isStream = (body: Reply["body"]): body is Readable => typeof body !== "string" && !Buffer.isBuffer(body)
 

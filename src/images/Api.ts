@@ -2,7 +2,7 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { InsufficientCredits } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Frame.ts"
-import { InvalidRequest, PayloadTooLarge } from "../http/Problems.ts"
+import { BodyRefusal, InvalidRequest } from "../http/Problems.ts"
 import { Either } from "../http/Security.ts"
 import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { UpstreamRefusal } from "../upstream/Problems.ts"
@@ -15,7 +15,7 @@ const generate = <const Name extends string>(name: Name, path: `/${string}`) =>
     .setPayload(ImageRequest)
     .addSuccess(ImageAnswer)
     .addError(InvalidRequest)
-    .addError(PayloadTooLarge)
+    .addError(BodyRefusal)
     .addError(InsufficientCredits)
     .addError(IdempotencyRefusal)
     .addError(UpstreamRefusal)

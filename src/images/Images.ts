@@ -4,8 +4,8 @@ import type { InsufficientCredits } from "../gate/Problems.ts"
 import { json } from "../http/Body.ts"
 import type { CallerFacts } from "../http/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
+import type { BodyProblem } from "../http/Incoming.ts"
 import { InvalidRequest } from "../http/Problems.ts"
-import type { PayloadTooLarge } from "../http/Problems.ts"
 import * as Reply from "../http/Reply.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
@@ -21,7 +21,7 @@ import { ImageProviders, ImageRequest } from "./Image.ts"
 import type { ImageAnswer, ImageProvider } from "./Image.ts"
 import { ImageNotFound } from "./Problems.ts"
 
-type ImageProblem = InvalidRequest | PayloadTooLarge | InsufficientCredits | IdempotencyProblem | UpstreamProblem
+type ImageProblem = BodyProblem | InsufficientCredits | IdempotencyProblem | UpstreamProblem
 
 interface Contract {
   /** `POST /v1/images/generate`. */

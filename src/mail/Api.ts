@@ -2,7 +2,7 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { InsufficientCredits } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Frame.ts"
-import { InvalidRequest, PayloadTooLarge } from "../http/Problems.ts"
+import { BodyRefusal, InvalidRequest } from "../http/Problems.ts"
 import { ApiKey } from "../http/Security.ts"
 import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { Envelope } from "../kernel/Envelope.ts"
@@ -18,7 +18,7 @@ export class MailApi extends HttpApiGroup.make("mail")
       .annotate(OpenApi.Summary, "Send a letter to the verified address of the key's account")
   )
   .addError(InvalidRequest)
-  .addError(PayloadTooLarge)
+  .addError(BodyRefusal)
   .addError(EmailNotVerified)
   .addError(MailUnavailable)
   .addError(LetterRefused)

@@ -9,7 +9,7 @@ import type { InsufficientCredits } from "../gate/Problems.ts"
 import { json } from "../http/Body.ts"
 import type { CallerFacts } from "../http/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
-import type { InvalidRequest, PayloadTooLarge } from "../http/Problems.ts"
+import type { BodyProblem } from "../http/Incoming.ts"
 import * as Reply from "../http/Reply.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
@@ -30,8 +30,7 @@ export class LetterPrice extends Context.Reference<LetterPrice>()("tollgate/mail
 }) {}
 
 type SelfMailProblem =
-  | InvalidRequest
-  | PayloadTooLarge
+  | BodyProblem
   | EmailNotVerified
   | MailUnavailable
   | LetterRefused

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { InsufficientCredits } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Frame.ts"
-import { InvalidRequest, PayloadTooLarge } from "../http/Problems.ts"
+import { BodyRefusal, InvalidRequest } from "../http/Problems.ts"
 import { Either } from "../http/Security.ts"
 import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { MediaModelEntry, MediaRequest, MediaResult, MediaStatus, MediaSubmitted } from "./Media.ts"
@@ -24,7 +24,7 @@ export class MediaApi extends HttpApiGroup.make("media")
       .setPayload(MediaRequest)
       .addSuccess(MediaSubmitted)
       .addError(InvalidRequest)
-      .addError(PayloadTooLarge)
+      .addError(BodyRefusal)
       .addError(MediaRejected)
       .addError(MediaRateLimited)
       .addError(MediaUnavailable)

@@ -3,8 +3,8 @@ import { Context, Effect, Layer } from "effect"
 import type { InsufficientCredits } from "../gate/Problems.ts"
 import type { CallerFacts } from "../http/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
+import type { BodyProblem } from "../http/Incoming.ts"
 import { InvalidRequest } from "../http/Problems.ts"
-import type { PayloadTooLarge } from "../http/Problems.ts"
 import * as Reply from "../http/Reply.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
@@ -25,8 +25,7 @@ import {
 } from "./Problems.ts"
 
 type SubmitProblem =
-  | InvalidRequest
-  | PayloadTooLarge
+  | BodyProblem
   | MediaRejected
   | MediaRateLimited
   | MediaUnavailable

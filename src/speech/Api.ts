@@ -2,7 +2,7 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { InsufficientCredits } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Frame.ts"
-import { InvalidRequest, PayloadTooLarge } from "../http/Problems.ts"
+import { BodyRefusal, InvalidRequest } from "../http/Problems.ts"
 import { Either } from "../http/Security.ts"
 import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { UpstreamRefusal } from "../upstream/Problems.ts"
@@ -26,7 +26,7 @@ export class SpeechApi extends HttpApiGroup.make("speech")
       .annotate(OpenApi.Summary, "Text to speech, where only the text must be given")
   )
   .addError(InvalidRequest)
-  .addError(PayloadTooLarge)
+  .addError(BodyRefusal)
   .addError(InsufficientCredits)
   .addError(IdempotencyRefusal)
   .addError(UpstreamRefusal)

@@ -7,8 +7,8 @@ import type { InsufficientCredits } from "../gate/Problems.ts"
 import { json } from "../http/Body.ts"
 import type { CallerFacts } from "../http/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
+import type { BodyProblem } from "../http/Incoming.ts"
 import { InvalidRequest } from "../http/Problems.ts"
-import type { PayloadTooLarge } from "../http/Problems.ts"
 import type { Reply } from "../http/Reply.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
@@ -24,7 +24,7 @@ import * as Wire from "../upstream/Wire.ts"
 import { charactersOf, formats, SpeechProviders, SpeechRequest, ToolSpeechRequest } from "./Speech.ts"
 import type { SpeechModel, SpeechProvider } from "./Speech.ts"
 
-type SpeechProblem = InvalidRequest | PayloadTooLarge | InsufficientCredits | IdempotencyProblem | UpstreamProblem
+type SpeechProblem = BodyProblem | InsufficientCredits | IdempotencyProblem | UpstreamProblem
 
 interface Contract {
   /** `POST /v1/speech`. */

@@ -1,0 +1,192 @@
+/** Bodies of requests: how they may come, how much of them there may be, and that every refusal is read by its client. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib"
+import { head, limit, line, routes, serve } from "./Edge.ts"
+import type { Edge } from "./Edge.ts"
+
+let edge: Edge
+beforeAll(async () => {
+  edge = await serve()
+})
+afterAll(() => edge.stop())
+
+const post = async (path: string, body: string | Buffer, headers: Record<string, string> = {}) => {
+  const response = await fetch(edge.url + path, {
+    method: "POST",
+    headers: { authorization: "Bearer x", ...headers },
+    body: body as unknown as string
+  })
+  return { status: response.status, headers: response.headers, body: (await response.json()) as Record<string, unknown> }
+}
+
+describe.each(routes)("a body at %s", (path) => {
+  const text = JSON.stringify({ said: "hello ".repeat(40_000) })
+
+  it.each([
+    ["gzip", gzipSync(text)],
+    ["x-gzip", gzipSync(text)],
+    ["GZIP", gzipSync(text)],
+    ["br", brotliCompressSync(text)],
+    ["deflate", deflateSync(text)],
+    ["deflate", deflateRawSync(text)],
+    ["identity", Buffer.from(text)]
+  ])("is decoded from %s", async (encoding, body) => {
+    const answer = await post(path, body, { "content-encoding": encoding })
+    expect([answer.status, answer.body.length]).toEqual([200, text.length])
+  })
+
+  it("of another encoding is refused with 415", async () => {
+    const answer = await post(path, "x", { "content-encoding": "zstd" })
+    expect([answer.status, answer.body.code]).toEqual([415, "unsupported_encoding"])
+  })
+
+  it("that cannot be decoded is refused, cut short or not in that encoding at all", async () => {
+    const whole = gzipSync(text)
+    for (const body of [whole.subarray(0, whole.length - 20), Buffer.from(text)]) {
+      const answer = await post(path, body, { "content-encoding": "gzip" })
+      expect([answer.status, answer.body.code, answer.body.details]).toEqual([
+        400,
+        "invalid_request",
+        { field: "", rule: "gzip data" }
+      ])
+    }
+  })
+
+  it("that decodes to more than the limit is refused, however short it came", async () => {
+    const bomb = gzipSync(Buffer.alloc(200 * 1024 * 1024))
+    expect(bomb.length).toBeLessThan(limit)
+    expect((await post(path, bomb, { "content-encoding": "gzip" })).status).toBe(413)
+  })
+
+  it("is counted as it came too: what decodes to nothing is not without end", async () => {
+    const nothing = gzipSync("")
+    const body = Buffer.concat(Array.from({ length: Math.ceil((2 * limit) / nothing.length) }, () => nothing))
+    expect((await post(path, body, { "content-encoding": "gzip" })).status).toBe(413)
+  })
+
+  it("is taken in pieces of a byte", async () => {
+    const connection = await line(edge.port)
+    connection.write(head(path, "Transfer-Encoding: chunked", "Connection: close"))
+    connection.write("1\r\nx\r\n".repeat(100_000) + "0\r\nX-Trailer: yes\r\n\r\n")
+    expect(await connection.closed).toMatch(/^HTTP\/1.1 200 [^]*"length":100000/)
+  })
+
+  it("that is too large is refused in words that its client reads", async () => {
+    for (const [i, declared] of [true, false, true, false].entries()) {
+      const connection = await line(edge.port)
+      const body = Buffer.alloc(8 * limit, "x")
+      connection.write(
+        head(path, declared ? `Content-Length: ${body.length}` : "Transfer-Encoding: chunked", "Connection: close")
+      )
+      if (!declared) connection.write(`${body.length.toString(16)}\r\n`)
+      connection.write(body)
+      if (!declared) connection.write("\r\n0\r\n\r\n")
+      expect([i, await connection.closed]).toEqual([i, expect.stringMatching(/^HTTP\/1.1 413 [^]*payload_too_large/)])
+    }
+  })
+
+  it("that is too large leaves its connection to the next request", async () => {
+    const connection = await line(edge.port)
+    connection.write(head(path, `Content-Length: ${2 * limit}`))
+    connection.write(Buffer.alloc(2 * limit, "x"))
+    connection.write(head(path, "Content-Length: 2") + "{}")
+    expect(await connection.until(/ 200 /)).toMatch(/^HTTP\/1.1 413 [^]*HTTP\/1.1 200 /)
+    connection.socket.destroy()
+  })
+
+  it("is refused before it comes where its client asks first, and asked for where it fits", async () => {
+    const large = await line(edge.port)
+    large.write(head(path, `Content-Length: ${2 * limit}`, "Expect: 100-continue"))
+    expect(await large.closed).toMatch(/^HTTP\/1.1 413 [^]*connection: close/i)
+
+    const small = await line(edge.port)
+    small.write(head(path, "Content-Length: 5", "Expect: 100-continue", "Connection: close"))
+    expect(await small.until(/\r\n\r\n/)).toMatch(/^HTTP\/1.1 100 Continue\r\n\r\n$/)
+    small.write("hello")
+    expect(await small.closed).toMatch(/HTTP\/1.1 200 [^]*"length":5/)
+  })
+})
+
+describe.each(["/lane", "/router"])("at %s", (path) => {
+  it("a byte order mark is ignored", async () => {
+    const answer = await post(path, "\uFEFF{}")
+    expect(answer.body).toEqual({ length: 2, start: "{}" })
+  })
+})
+
+it("a byte order mark, an encoding and a limit are the same where a route reads JSON", async () => {
+  const body = '\uFEFF{"name":"Ada"}'
+  expect((await post("/json", body, { "content-type": "application/json" })).body).toEqual({ name: "Ada" })
+  const packed = await post("/json", gzipSync(body), { "content-type": "application/json", "content-encoding": "gzip" })
+  expect(packed.body).toEqual({ name: "Ada" })
+  const large = JSON.stringify({ name: "x".repeat(2 * limit) })
+  expect((await post("/json", large, { "content-type": "application/json" })).status).toBe(413)
+})
+
+describe("bodies that stall", () => {
+  let slow: Edge
+  beforeAll(async () => {
+    slow = await serve({ window_ms: 300, bytes_total: 8 * limit })
+  })
+  afterAll(() => slow.stop())
+
+  it.each(routes)("at %s are answered 408, and their connection is closed", async (path) => {
+    const never = await line(slow.port)
+    never.write(head(path, "Content-Length: 100"))
+    const midway = await line(slow.port)
+    midway.write(head(path, `Content-Length: ${limit}`))
+    midway.write(Buffer.alloc(limit - 1, "x"))
+    const dripping = await line(slow.port)
+    dripping.write(head(path, `Content-Length: ${limit}`))
+    const drip = setInterval(() => dripping.socket.writable && dripping.write("x"), 20)
+    for (const one of [never, midway, dripping]) {
+      expect(await one.closed).toMatch(/^HTTP\/1.1 408 [^]*connection: close[^]*"code":"request_timeout"/i)
+    }
+    clearInterval(drip)
+  })
+
+  it("are not those that come slowly, but steadily", async () => {
+    const connection = await line(slow.port)
+    connection.write(head("/lane", `Content-Length: ${limit}`, "Connection: close"))
+    for (let sent = 0; sent < limit; sent += limit / 16) {
+      connection.write(Buffer.alloc(limit / 16, "x"))
+      await new Promise((resolve) => setTimeout(resolve, 40))
+    }
+    expect(await connection.closed).toMatch(/^HTTP\/1.1 200 /)
+  })
+
+  it("do not hold the connection of a refused request either", async () => {
+    const connection = await line(slow.port)
+    connection.write(head("/nowhere", `Content-Length: ${limit}`))
+    expect(await connection.closed).toMatch(/^HTTP\/1.1 404 /)
+  })
+})
+
+describe("more bodies than there is room for", () => {
+  it.each(routes)("at %s are refused with 503, while short ones go on", async (path) => {
+    const small = await serve({ bytes_total: 4 * limit })
+    const connections = await Promise.all(Array.from({ length: 8 }, () => line(small.port)))
+    for (const connection of connections) {
+      connection.write(head(path, `Content-Length: ${limit}`))
+      connection.write(Buffer.alloc(limit - 10, "x"))
+    }
+    // Three fit into seven eighths of four; the others are told.
+    const told = () => connections.filter(({ text }) => / 503 [^]*retry-after: 5\r\n[^]*"code":"busy"/i.test(text()))
+    while (told().length < 5) await later()
+
+    const short = await fetch(`${small.url}${path}`, { method: "POST", headers: { authorization: "x" }, body: "{}" })
+    expect(short.status).toBe(200)
+
+    // What was held is given back: by those who went away, and by those who were answered.
+    for (const connection of connections) connection.socket.destroy()
+    const again = async () =>
+      (await fetch(`${small.url}${path}`, { method: "POST", headers: { authorization: "x" }, body: "x".repeat(limit) }))
+        .status
+    while ((await again()) === 503) await later()
+    expect(await Promise.all([again(), again(), again()])).toEqual([200, 200, 200])
+    for (let i = 0; i < 10; i++) expect(await again()).toBe(200)
+    await small.stop()
+  })
+})
+
+const later = () => new Promise((resolve) => setTimeout(resolve, 20))
