@@ -57,5 +57,6 @@ const make = ({ bytes_total, window_ms }: BytesSettings): Budget => {
 export class Bytes extends Context.Reference<Bytes>()("tollgate/http/Bytes", {
   defaultValue: () => make(preset)
 }) {
-  static readonly layer = (settings: Partial<BytesSettings>) => Layer.sync(Bytes, () => make({ ...preset, ...settings }))
+  static readonly layer = (settings: Partial<BytesSettings>) =>
+    Layer.sync(Bytes, () => make({ ...preset, ...settings }))
 }

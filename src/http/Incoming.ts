@@ -174,11 +174,8 @@ const watched = (intake: Intake) => intake.watch()
 // ---- whole ----------------------------------------------------------------------------------------------------------------
 
 /** Takes the whole body in, and answers once. */
-export const whole = (
-  source: Source,
-  limit: number,
-  then: (read: Either.Either<Buffer, BodyProblem>) => void
-): void => new Whole(source, limit, then).begin()
+export const whole = (source: Source, limit: number, then: (read: Either.Either<Buffer, BodyProblem>) => void): void =>
+  new Whole(source, limit, then).begin()
 
 const blockSize = 64 * 1024
 const smallMax = 1024

@@ -16,7 +16,11 @@ const post = async (path: string, body: string | Buffer, headers: Record<string,
     headers: { authorization: "Bearer x", ...headers },
     body: body as unknown as string
   })
-  return { status: response.status, headers: response.headers, body: (await response.json()) as Record<string, unknown> }
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (await response.json()) as Record<string, unknown>
+  }
 }
 
 describe.each(routes)("a body at %s", (path) => {
