@@ -111,9 +111,11 @@ const grant = Command.make(
       const [result] = yield* granted.pipe(
         Effect.mapError((refusal) =>
           refuse(
-            refusal._tag === "AccountMissing"
-              ? `--tenant ${tenant}: there is no such tenant`
-              : `--amount ${amount}: the balance would exceed what the books hold`
+            refusal._tag === "BooksUnavailable"
+              ? refusal.message
+              : refusal._tag === "AccountMissing"
+                ? `--tenant ${tenant}: there is no such tenant`
+                : `--amount ${amount}: the balance would exceed what the books hold`
           )
         ),
         Effect.provide(database(facts))

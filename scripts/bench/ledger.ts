@@ -6,6 +6,7 @@ import Sqlite from "better-sqlite3"
 import { Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
 import { join } from "node:path"
+import type { BooksUnavailable } from "../../src/ledger/Problems.ts"
 import type { Refusal } from "../../src/ledger/Transaction.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
 import * as Sql from "../../src/sql/Sql.ts"
@@ -226,7 +227,7 @@ const same = async (directory: string, seconds: number): Promise<Charges> => {
 
 /** What our side needs to be driven: one charge as an effect, and a look at the balance afterwards. */
 export interface Charging {
-  readonly charge: (number: number) => Effect.Effect<void, Refusal>
+  readonly charge: (number: number) => Effect.Effect<void, Refusal | BooksUnavailable>
   /** What all charges together took from the balance, in nano-USD. */
   readonly collected: Effect.Effect<bigint>
 }
@@ -273,7 +274,7 @@ const ours = (directory: string): Effect.Effect<Charging, unknown, Scope.Scope> 
   })
 
 /** 64 fibers, each charging one call after the other, until the time is over. */
-const drive = ({ charge, collected }: Charging, seconds: number): Effect.Effect<Charges, Refusal> =>
+const drive = ({ charge, collected }: Charging, seconds: number): Effect.Effect<Charges, Refusal | BooksUnavailable> =>
   Effect.gen(function* () {
     let made = 0
     const until = (deadline: number) =>

@@ -1,7 +1,7 @@
 /** Chat and text completions, and the models that serve them. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { InsufficientCredits } from "../gate/Problems.ts"
+import { GateRefusal } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Frame.ts"
 import { BodyRefusal, InvalidRequest } from "../http/Problems.ts"
 import { Either } from "../http/Security.ts"
@@ -75,7 +75,7 @@ export class ChatApi extends HttpApiGroup.make("chat")
   .add(HttpApiEndpoint.get("models", "/v1/models").addSuccess(ModelList))
   .addError(InvalidRequest)
   .addError(BodyRefusal)
-  .addError(InsufficientCredits)
+  .addError(GateRefusal)
   .addError(IdempotencyRefusal)
   .addError(UpstreamRefusal)
   .middleware(Either) {}

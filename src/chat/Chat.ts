@@ -12,6 +12,7 @@ import type { Reply } from "../http/Reply.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
 import { toDecimal } from "../kernel/Money.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { failed, isObject, messageOf, parse, refused } from "../upstream/Failures.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
@@ -90,7 +91,7 @@ const make = Effect.gen(function* () {
     model: Model,
     prompt: Prompt,
     inbound: Inbound
-  ): Effect.Effect<Metered<Reply>, UpstreamProblem> => {
+  ): Effect.Effect<Metered<Reply>, UpstreamProblem | BooksUnavailable> => {
     const added = {
       ...(prompt.answer_tokens_max === undefined && {
         max_tokens: answerTokensWithin(model, prompt, admission.reserved)
@@ -128,14 +129,16 @@ const make = Effect.gen(function* () {
 /** Tries the routes in order. Only what the next one might do better goes on to it; nothing does once an answer has begun. */
 const firstOf = <A>(
   routes: Model["routes"],
-  attempt: (route: Model["routes"][number]) => Effect.Effect<A, UpstreamProblem>
-): Effect.Effect<A, UpstreamProblem> => {
+  attempt: (route: Model["routes"][number]) => Effect.Effect<A, UpstreamProblem | BooksUnavailable>
+): Effect.Effect<A, UpstreamProblem | BooksUnavailable> => {
   const [first, ...others] = routes
   const tried = attempt(first!)
   return others.length === 0
     ? tried
     : Effect.catchAll(tried, (problem) =>
-        problem._tag === "UpstreamRejected" ? Effect.fail(problem) : firstOf(others, attempt)
+        problem._tag === "UpstreamRejected" || problem._tag === "BooksUnavailable"
+          ? Effect.fail(problem)
+          : firstOf(others, attempt)
       )
 }
 
@@ -146,7 +149,7 @@ type Answer = (
   model: Model,
   prompt: Prompt,
   inbound: Inbound
-) => Effect.Effect<Metered<Reply>, UpstreamProblem>
+) => Effect.Effect<Metered<Reply>, UpstreamProblem | BooksUnavailable>
 
 const complete: Answer = Effect.fnUntraced(function* (upstream, request, admission, model, prompt, inbound) {
   const abort: Wire.Abort = {}
@@ -186,7 +189,10 @@ const stream: Answer = Effect.fnUntraced(function* (upstream, request, admission
   }
   const relay = Relay.make(answer, prompt)
   const settled = Effect.flatMap(relay.ended, (ending) =>
-    Effect.andThen(admission.settle(measuredOf(ending, model, prompt, upstream)), () => relay.finish(ending))
+    Effect.matchCause(admission.settle(measuredOf(ending, model, prompt, upstream)), {
+      onFailure: relay.cut,
+      onSuccess: () => relay.finish(ending)
+    })
   )
   return yield* admission.goOn(
     { status: 200, headers: { "content-type": "text/event-stream", "cache-control": "no-cache" }, body: relay.body },

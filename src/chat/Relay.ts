@@ -27,6 +27,8 @@ export interface Relay {
   readonly ended: Effect.Effect<Ending>
   /** Lets the client have the end, after the books have it. */
   readonly finish: (ending: Ending) => void
+  /** Cuts the client off without an end: the books could not have it in time. */
+  readonly cut: () => void
 }
 
 /** How long an upstream is read on after its client has left, to learn what it will charge. */
@@ -69,7 +71,7 @@ export const make = (upstream: Streaming, options: { readonly show_usage: boolea
   const body = new Readable({
     highWaterMark: 64 * 1024,
     read: () => upstream.resume(),
-    destroy: (_, callback) => {
+    destroy: (error, callback) => {
       // The client has gone, or has everything. What the upstream still says is read for its usage, but not for long.
       clientGone = true
       if (ending === undefined) {
@@ -79,7 +81,7 @@ export const make = (upstream: Streaming, options: { readonly show_usage: boolea
           upstream.abort()
         }, readOnFor)
       }
-      callback(null)
+      callback(error)
     }
   })
 
@@ -172,7 +174,8 @@ export const make = (upstream: Streaming, options: { readonly show_usage: boolea
       if (how === "broken") body.push(broken)
       body.push(done)
       body.push(null)
-    }
+    },
+    cut: () => void body.destroy(new Error("the end of the call is not in the books yet"))
   }
 }
 

@@ -1,7 +1,7 @@
 /** Typed questions about a state, answered by the deployment's decision model. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { InsufficientCredits } from "../gate/Problems.ts"
+import { GateRefusal } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Frame.ts"
 import { BodyRefusal, InvalidRequest } from "../http/Problems.ts"
 import { Either } from "../http/Security.ts"
@@ -35,7 +35,7 @@ export class DecisionsApi extends HttpApiGroup.make("decisions")
   .addError(DecisionBodyUnreadable)
   .addError(DecisionBodyTooLarge)
   .addError(BodyRefusal)
-  .addError(InsufficientCredits)
+  .addError(GateRefusal)
   .addError(IdempotencyRefusal)
   .addError(DecisionUpstreamFailed)
   .addError(DecisionUpstreamUnreachable)

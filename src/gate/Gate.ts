@@ -8,11 +8,12 @@ import { Cause, Context, Duration, Effect, Exit, Layer, Option } from "effect"
 import type { CallerFacts } from "../http/Caller.ts"
 import * as FiberPool from "../kernel/FiberPool.ts"
 import * as Ids from "../kernel/Ids.ts"
-import { fromRow, toNumber } from "../kernel/Money.ts"
+import { fromRow, toDecimal, toNumber } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { isProblem } from "../kernel/Problem.ts"
 import { withDimensions } from "../ledger/Batch.ts"
-import { Writer } from "../ledger/Writer.ts"
+import { BooksUnavailable } from "../ledger/Problems.ts"
+import { untilWritten, Writer } from "../ledger/Writer.ts"
 import type { CallFacts, CallOutcome, Posting, Refusal, Source, Statement } from "../ledger/Transaction.ts"
 import { BalanceWatch } from "./BalanceWatch.ts"
 import type { BalanceFell } from "./BalanceWatch.ts"
@@ -56,20 +57,32 @@ export interface Receipt {
   readonly balance: Nano
 }
 
-/** The right to call a provider once, at a cost of up to `reserved`. */
+/**
+ * The right to call a provider once, at a cost of up to `reserved`.
+ *
+ * How a call ended is said once: what was measured stays what was measured. While the books cannot be written it is tried again under
+ * the same outcome until it is written, in the background too. Who waits for it does so for ten seconds (`settlementPatience`), and
+ * then fails with `BooksUnavailable`; the call is charged all the same.
+ */
 export interface Admission {
   readonly [admitted]: true
   readonly call: string
   readonly reserved: Nano
   readonly payer: Source
   /** Ends the call: charge, entry, usage record and sums are on disk when this returns. Ending it again changes nothing. */
-  readonly settle: (measured: Measured) => Effect.Effect<Receipt>
+  readonly settle: (measured: Measured) => Effect.Effect<Receipt, BooksUnavailable>
   /** The same, with statements that stand or fall with it: `lost` if they found no rows, and then nothing has ended. */
-  readonly settleBeside: (measured: Measured, beside: ReadonlyArray<Statement>) => Effect.Effect<Receipt, "lost">
+  readonly settleBeside: (
+    measured: Measured,
+    beside: ReadonlyArray<Statement>
+  ) => Effect.Effect<Receipt, "lost" | BooksUnavailable>
   /** Ends the call and answers with `value`, made from the receipt. */
-  readonly answer: <A>(measured: Measured, value: (receipt: Receipt) => A) => Effect.Effect<Metered<A>>
+  readonly answer: <A>(
+    measured: Measured,
+    value: (receipt: Receipt) => A
+  ) => Effect.Effect<Metered<A>, BooksUnavailable>
   /** Answers now, while the call goes on in `rest`, which settles it; a `rest` that ends without is settled as a failure. */
-  readonly goOn: <A>(value: A, rest: Effect.Effect<void>) => Effect.Effect<Metered<A>>
+  readonly goOn: <A>(value: A, rest: Effect.Effect<void, BooksUnavailable>) => Effect.Effect<Metered<A>>
   /** Answers now and leaves the call open, of a claim that is `held`: whoever resumes it ends it. */
   readonly hold: <A>(value: A) => Effect.Effect<Metered<A>>
 }
@@ -88,15 +101,30 @@ interface Contract {
   readonly meter: <A, E, R>(
     claim: Claim,
     call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>
-  ) => Effect.Effect<A, E | InsufficientCredits, R>
+  ) => Effect.Effect<A, E | InsufficientCredits | BooksUnavailable, R>
   /** The admission of a held call that is still open; `undefined` when it has ended. */
   readonly resume: (call: string) => Effect.Effect<Admission | undefined>
   /** Releases what an earlier run of the process left reserved; answers how many calls those were. */
   readonly recover: Effect.Effect<number>
+  /** How many calls have ended whose end could not be written yet. */
+  readonly unsettled: Effect.Effect<number>
 }
 
-/** How long a shutdown waits for calls whose client has its answer but whose upstream is still read. */
+/** How long a shutdown waits for calls whose client has its answer but whose upstream is still read, or whose end is not written. */
 export const drainLimit = Duration.seconds(15)
+
+/** How long an answer waits for its settlement while the books cannot be written. */
+export class SettlementPatience extends Context.Reference<SettlementPatience>()("tollgate/gate/SettlementPatience", {
+  defaultValue: (): Duration.Duration => Duration.seconds(10)
+}) {}
+
+/**
+ * For a fiber that goes on to wait after its caller has been answered: called when a settlement has taken longer than the patience,
+ * which is then no failure.
+ */
+export class OnLateSettlement extends Context.Reference<OnLateSettlement>()("tollgate/gate/OnLateSettlement", {
+  defaultValue: (): (() => void) | undefined => undefined
+}) {}
 
 export class Gate extends Context.Tag("tollgate/gate/Gate")<Gate, Contract>() {
   static readonly layer = Layer.suspend(() => Layer.scoped(Gate, make))
@@ -111,38 +139,117 @@ const make = Effect.gen(function* () {
   const run = yield* Ids.make("call")
   const factsOf = makeFacts()
   const fibers = yield* FiberPool.make
-  yield* Effect.addFinalizer(() => fibers.quiet.pipe(Effect.timeout(drainLimit), Effect.ignore))
+  const patience = Duration.toMillis(yield* SettlementPatience)
 
-  const settlement = (call: string, at: number, measured: Measured): Posting => ({
-    _tag: "Settle",
+  /** Calls that have ended, but not yet in the books. */
+  const unsettled = new Map<string, Unsettled>()
+  let closed = false
+  yield* Effect.addFinalizer(() =>
+    fibers.quiet.pipe(
+      Effect.timeout(drainLimit),
+      Effect.ignore,
+      Effect.andThen(
+        Effect.suspend(() => {
+          closed = true
+          return Effect.forEach(unsettled.values(), ({ ending }) => abandoned(ending), { discard: true })
+        })
+      )
+    )
+  )
+
+  const endingOf: Books["endingOf"] = (call, at, measured, beside) => ({
     call,
-    outcome: {
-      cost: measured.cost,
-      prompt_tokens: measured.prompt_tokens,
-      completion_tokens: measured.completion_tokens,
-      units: measured.units,
-      provider: measured.provider,
-      success: measured.success,
-      error_type: measured.error_type,
-      usage_source: measured.usage_source,
-      latency_ms: Math.max(0, clock.unsafeCurrentTimeMillis() - at)
+    since: performance.now(),
+    beside,
+    posting: {
+      _tag: "Settle",
+      call,
+      outcome: {
+        cost: measured.cost,
+        prompt_tokens: measured.prompt_tokens,
+        completion_tokens: measured.completion_tokens,
+        units: measured.units,
+        provider: measured.provider,
+        success: measured.success,
+        error_type: measured.error_type,
+        usage_source: measured.usage_source,
+        latency_ms: Math.max(0, clock.unsafeCurrentTimeMillis() - at)
+      }
     }
   })
 
-  const end: End = (call, at, measured, beside = none) =>
-    Effect.suspend(() => writer.submit({ postings: [settlement(call, at, measured)], statements: beside })).pipe(
-      Effect.map(([result]) => ({
-        usage_id: Ids.usageOf(call),
-        collected: result?._tag === "Settled" ? result.collected : 0n,
-        balance: result?._tag === "Settled" ? result.balance : 0n
+  const write: Books["write"] = ({ beside, call, posting }) =>
+    Effect.matchEffect(writer.submit({ postings: [posting], statements: beside }), {
+      onSuccess: ([result]) =>
+        result?._tag === "Settled"
+          ? Effect.succeed({ usage_id: result.usage_id, collected: result.collected, balance: result.balance })
+          : recorded(call),
+      onFailure: (refusal): Effect.Effect<never, "lost" | BooksUnavailable> => {
+        if (refusal._tag === "BooksUnavailable") return refusal
+        if (refusal._tag === "Conflict" && beside.length > 0) return Effect.fail("lost")
+        // By itself a settlement has nothing to be refused for; if it is, the books are broken and must say so.
+        return Effect.dieMessage(`the settlement of ${call} was refused: ${refusal._tag}`)
+      }
+    })
+
+  /** The receipt of a call that is settled already, by another or by a try of which no answer came. */
+  const recorded = (call: string): Effect.Effect<Receipt, BooksUnavailable> => {
+    const usage_id = Ids.usageOf(call)
+    return sql<{ cost: string; balance: string }>`
+      SELECT CAST(u.cost AS TEXT) AS cost, CAST(a.giftable + a.granted AS TEXT) AS balance
+      FROM tollgate_usage_records u CROSS JOIN tollgate_usage_dimensions d ON d.number = u.dimensions
+        CROSS JOIN tollgate_ledger_accounts a ON a.id = d.billing_account_id
+      WHERE u.id = ${usage_id}`.pipe(
+      Effect.map(([row]) => ({
+        usage_id,
+        collected: fromRow(row?.cost ?? "0"),
+        balance: fromRow(row?.balance ?? "0")
       })),
-      // By itself a settlement has nothing to be refused for; if it is, the books are broken and must say so.
-      Effect.catchAll((refusal) =>
-        refusal._tag === "Conflict" && beside.length > 0
-          ? Effect.fail("lost" as const)
-          : Effect.dieMessage(`the settlement of ${call} was refused: ${refusal._tag}`)
-      )
+      Effect.mapError(() => new BooksUnavailable({ maybe_written: true }))
     )
+  }
+
+  /** Goes on trying in the background. Answers like `write` within the patience. */
+  const writeLater: Books["writeLater"] = (admitted, ending) =>
+    Effect.suspend(() => {
+      let one = unsettled.get(ending.call)
+      if (one === undefined) {
+        if (unsettled.size === 0)
+          fibers.run(Effect.logError("a settlement could not be written: it is tried again until it is"))
+        unsettled.set(ending.call, (one = { admitted, ending, waiting: [] }))
+        fibers.run(goOnWriting(one))
+      }
+      return waited(one)
+    })
+
+  const goOnWriting = (one: Unsettled): Effect.Effect<void> =>
+    untilWritten(Effect.suspend(() => (closed ? Effect.interrupt : write(one.ending)))).pipe(
+      Effect.exit,
+      Effect.flatMap((exit) => {
+        // Those that are still unsettled when the gate is closed are told of there.
+        if (closed && Exit.isInterrupted(exit)) return Effect.void
+        unsettled.delete(one.ending.call)
+        one.admitted.ended(exit)
+        for (const tell of one.waiting) tell(exit)
+        if (Exit.isFailure(exit) && Cause.isDie(exit.cause)) return abandoned(one.ending, exit.cause)
+        return unsettled.size === 0 ? Effect.logWarning("all settlements are written again") : Effect.void
+      })
+    )
+
+  const waited = (one: Unsettled): Effect.Effect<Receipt, "lost" | BooksUnavailable> =>
+    Effect.flatMap(OnLateSettlement, (onLate) =>
+      Effect.async((resume) => {
+        const late = () => (onLate === undefined ? resume(new BooksUnavailable({ maybe_written: true })) : onLate())
+        // By the time of this process, however its clock may be steered: a client waits.
+        const timer = setTimeout(late, Math.max(0, patience - (performance.now() - one.ending.since)))
+        one.waiting.push((exit) => {
+          clearTimeout(timer)
+          resume(exit)
+        })
+      })
+    )
+
+  const books: Books = { endingOf, write, writeLater, fibers, watch }
 
   const admit = Effect.fnUntraced(function* <A, E, R>(
     claim: Claim,
@@ -168,19 +275,32 @@ const make = Effect.gen(function* () {
         ],
         statements: beside === undefined ? none : beside(id)
       })
-      .pipe(Effect.mapError((refusal) => refused(refusal, least, sources)))
+      .pipe(
+        Effect.mapError((refusal) => {
+          if (refusal._tag !== "BooksUnavailable") return refused(refusal, least, sources)
+          // Should it be reserved after all, it is given back as soon as that is known.
+          if (refusal.maybe_written) {
+            const late = new Admitted(id, now, sources[0]!, 0n, books)
+            fibers.run(Effect.ignore(late.settle(failure("books_unavailable"))))
+          }
+          return refusal
+        })
+      )
     if (result?._tag !== "Reserved") return yield* Effect.dieMessage("the writer did not answer a reservation")
 
-    const admission = new Admitted(id, now, result.source, result.amount, end, fibers, watch) as unknown as Admission
-    const exit = yield* Effect.exit(call(admission))
+    const admitted = new Admitted(id, now, result.source, result.amount, books)
+    const exit = yield* Effect.exit(call(admitted as unknown as Admission))
     if (Exit.isSuccess(exit)) return exit.value.value
-    yield* admission.settle(failed(exit.cause))
+    yield* admitted.fail(exit.cause)
     return yield* Effect.failCause(exit.cause)
   })
   const meter = <A, E, R>(claim: Claim, call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>) =>
     Effect.uninterruptible(admit(claim, call))
 
   const resume = Effect.fnUntraced(function* (call: string) {
+    // It has ended already, and its end stays what it is.
+    const one = unsettled.get(call)
+    if (one !== undefined) return one.admitted as unknown as Admission
     const [row] = yield* sql<{ amount: string; at: number } & Source>`
       SELECT CAST(r.amount AS TEXT) AS amount, r.at, d.billing_account_id, d.billing_source_tenant_id AS tenant_id,
         d.billing_source_kind AS kind, d.billing_source_why AS why
@@ -188,21 +308,21 @@ const make = Effect.gen(function* () {
       WHERE r.id = ${call} AND r.run = ${heldRun}`
     if (row === undefined) return undefined
     const { amount, at, ...payer } = row
-    return new Admitted(call, at, payer, fromRow(amount), end, fibers, watch) as unknown as Admission
+    return new Admitted(call, at, payer, fromRow(amount), books) as unknown as Admission
   }, Effect.orDie)
 
   const recover = Effect.gen(function* () {
     const left = yield* sql<{ id: string }>`
       SELECT id FROM tollgate_ledger_reservations WHERE run NOT IN (${run}, ${heldRun})`.pipe(Effect.orDie)
     const now = clock.unsafeCurrentTimeMillis()
-    yield* Effect.forEach(left, ({ id }) => Effect.orDie(end(id, now, failure("interrupted"))), {
+    yield* Effect.forEach(left, ({ id }) => Effect.orDie(write(endingOf(id, now, failure("interrupted"), none))), {
       concurrency: "unbounded",
       discard: true
     })
     return left.length
   })
 
-  return { meter, resume, recover } satisfies Contract
+  return { meter, resume, recover, unsettled: Effect.sync(() => unsettled.size) } satisfies Contract
 })
 
 /** How many kinds of call are remembered for a caller. */
@@ -231,57 +351,96 @@ const none: ReadonlyArray<Statement> = []
 /** The run of calls that belong to no run of the process. */
 const heldRun = "held"
 
-/** Ends a call that began at `at`. */
-type End = (
-  call: string,
-  at: number,
-  measured: Measured,
-  beside?: ReadonlyArray<Statement>
-) => Effect.Effect<Receipt, "lost">
+/** The end of a call, as it is to stand in the books. */
+interface Ending {
+  readonly call: string
+  readonly posting: Extract<Posting, { readonly _tag: "Settle" }>
+  readonly beside: ReadonlyArray<Statement>
+  /** When it was first to be written, by the time of the process. */
+  readonly since: number
+}
+
+/** A call that has ended, but not yet in the books. */
+interface Unsettled {
+  readonly admitted: Admitted
+  readonly ending: Ending
+  readonly waiting: Array<(exit: Exit.Exit<Receipt, "lost">) => void>
+}
+
+/** What an admission needs to end. */
+interface Books {
+  /** The end of a call that began at `at`, as it is measured now. */
+  readonly endingOf: (call: string, at: number, measured: Measured, beside: ReadonlyArray<Statement>) => Ending
+  readonly write: (ending: Ending) => Effect.Effect<Receipt, "lost" | BooksUnavailable>
+  readonly writeLater: (admitted: Admitted, ending: Ending) => Effect.Effect<Receipt, "lost" | BooksUnavailable>
+  readonly fibers: FiberPool.FiberPool
+  readonly watch: BalanceFell
+}
+
+/** Nobody tries to write this end any more: what the call cost is for the operator to follow up. */
+const abandoned = (
+  { call, posting: { outcome } }: Ending,
+  cause: Cause.Cause<unknown> = Cause.empty
+): Effect.Effect<void> =>
+  Effect.logFatal("a settlement was not written", ...(Cause.isEmpty(cause) ? [] : [cause])).pipe(
+    Effect.annotateLogs({ call, cost_usd: toDecimal(outcome.cost), success: outcome.success })
+  )
 
 /** An admission in the making of its end. */
 class Admitted implements Omit<Admission, typeof admitted> {
   private receipt: Receipt | undefined
+  /** How it ended, as first said: nothing replaces it. */
+  private ending: Ending | undefined
   readonly call: string
   readonly at: number
   readonly payer: Source
   readonly reserved: Nano
-  private readonly end: End
-  private readonly fibers: FiberPool.FiberPool
-  private readonly watch: BalanceFell
+  private readonly books: Books
 
-  constructor(
-    call: string,
-    at: number,
-    payer: Source,
-    reserved: Nano,
-    end: End,
-    fibers: FiberPool.FiberPool,
-    watch: BalanceFell
-  ) {
+  constructor(call: string, at: number, payer: Source, reserved: Nano, books: Books) {
     this.call = call
     this.at = at
     this.payer = payer
     this.reserved = reserved
-    this.end = end
-    this.fibers = fibers
-    this.watch = watch
+    this.books = books
   }
 
-  settle(measured: Measured): Effect.Effect<Receipt> {
-    return this.settleBeside(measured, none) as Effect.Effect<Receipt>
+  settle(measured: Measured): Effect.Effect<Receipt, BooksUnavailable> {
+    return this.settleBeside(measured, none) as Effect.Effect<Receipt, BooksUnavailable>
   }
 
-  settleBeside(measured: Measured, beside: ReadonlyArray<Statement>): Effect.Effect<Receipt, "lost"> {
+  settleBeside(
+    measured: Measured,
+    beside: ReadonlyArray<Statement>
+  ): Effect.Effect<Receipt, "lost" | BooksUnavailable> {
     if (this.receipt !== undefined) return Effect.succeed(this.receipt)
-    return Effect.map(this.end(this.call, this.at, measured, beside), (receipt) => {
-      const { balance, collected } = receipt
-      if (collected > 0n) this.watch(this.payer.billing_account_id, balance + collected, balance)
-      return (this.receipt = receipt)
+    const { books } = this
+    const ending = (this.ending ??= books.endingOf(this.call, this.at, measured, beside))
+    return Effect.matchCauseEffect(books.write(ending), {
+      onSuccess: (receipt) => {
+        this.ended(Exit.succeed(receipt))
+        return Effect.succeed(receipt)
+      },
+      onFailure: (cause) => {
+        if (cause._tag === "Fail" && cause.error !== "lost") return books.writeLater(this, ending)
+        const exit = Exit.failCause(cause) as Exit.Exit<never, "lost">
+        this.ended(exit)
+        return cause._tag === "Fail" ? exit : Effect.zipRight(abandoned(ending, cause), exit)
+      }
     })
   }
 
-  answer<A>(measured: Measured, value: (receipt: Receipt) => A): Effect.Effect<Metered<A>> {
+  /** Its end is written, or was refused, in which case it has not ended. */
+  ended(exit: Exit.Exit<Receipt, "lost">): void {
+    if (Exit.isFailure(exit)) {
+      if (Cause.isFailure(exit.cause)) this.ending = undefined
+      return
+    }
+    const { balance, collected } = (this.receipt = exit.value)
+    if (collected > 0n) this.books.watch(this.payer.billing_account_id, balance + collected, balance)
+  }
+
+  answer<A>(measured: Measured, value: (receipt: Receipt) => A): Effect.Effect<Metered<A>, BooksUnavailable> {
     return Effect.map(this.settle(measured), (receipt) => ({ value: value(receipt) }) as unknown as Metered<A>)
   }
 
@@ -289,16 +448,21 @@ class Admitted implements Omit<Admission, typeof admitted> {
     return Effect.succeed({ value } as unknown as Metered<A>)
   }
 
-  goOn<A>(value: A, rest: Effect.Effect<void>): Effect.Effect<Metered<A>> {
+  goOn<A>(value: A, rest: Effect.Effect<void, BooksUnavailable>): Effect.Effect<Metered<A>> {
     return Effect.sync(() => {
-      this.fibers.run(
+      this.books.fibers.run(
         Effect.matchCauseEffect(rest, {
-          onFailure: (cause) => Effect.asVoid(this.settle(failed(cause))),
-          onSuccess: () => Effect.asVoid(this.settle(failed(Cause.empty)))
+          onFailure: (cause) => this.fail(cause),
+          onSuccess: () => this.fail(Cause.empty)
         })
       )
       return { value } as unknown as Metered<A>
     })
+  }
+
+  /** Ends the call as a failure, unless it has ended: what was measured of it, written or not, stays. */
+  fail(cause: Cause.Cause<unknown>): Effect.Effect<void> {
+    return this.ending === undefined ? Effect.ignore(this.settle(failed(cause))) : Effect.void
   }
 }
 

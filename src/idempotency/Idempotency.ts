@@ -13,6 +13,7 @@ import * as Reply from "../http/Reply.ts"
 import { problemOf } from "../http/Express.ts"
 import * as Ids from "../kernel/Ids.ts"
 import type { ProblemInstance } from "../kernel/Problem.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
@@ -24,7 +25,7 @@ import {
   keyDetails
 } from "./Problems.ts"
 
-export type IdempotencyProblem = IdempotencyKeyInvalid | IdempotencyKeyReused | IdempotencyInFlight
+export type IdempotencyProblem = IdempotencyKeyInvalid | IdempotencyKeyReused | IdempotencyInFlight | BooksUnavailable
 
 /** For the claim of the call: ties the key to it. */
 export type Beside = (call: string) => ReadonlyArray<Statement>

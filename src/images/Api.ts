@@ -1,6 +1,6 @@
 /** Images: made at once or polled for, and who makes them. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
-import { InsufficientCredits } from "../gate/Problems.ts"
+import { GateRefusal } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Frame.ts"
 import { BodyRefusal, InvalidRequest } from "../http/Problems.ts"
 import { Either } from "../http/Security.ts"
@@ -16,7 +16,7 @@ const generate = <const Name extends string>(name: Name, path: `/${string}`) =>
     .addSuccess(ImageAnswer)
     .addError(InvalidRequest)
     .addError(BodyRefusal)
-    .addError(InsufficientCredits)
+    .addError(GateRefusal)
     .addError(IdempotencyRefusal)
     .addError(UpstreamRefusal)
     .annotate(ReadsOwnBody, true)

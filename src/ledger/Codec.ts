@@ -9,7 +9,12 @@
  */
 import type { CallFacts, Outcome, Source, Transaction, UsageSource } from "./Transaction.ts"
 
-export type Answered = Outcome | { readonly _tag: "Broken"; readonly reason: string }
+export type Answered =
+  | Outcome
+  /** The transaction itself broke a rule of the database, or made no sense to it. */
+  | { readonly _tag: "Broken"; readonly reason: string }
+  /** The database could not be written; nothing was. */
+  | { readonly _tag: "Unavailable"; readonly reason: string }
 
 export interface Tape {
   /** How many items are on it. */

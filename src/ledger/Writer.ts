@@ -2,26 +2,46 @@
  * The one writer. Everything that changes the database is a transaction handed in here; those that wait are committed
  * together, and each caller is answered only after the commit. There is no second connection that writes.
  */
-import { SqlClient } from "@effect/sql/SqlClient"
-import type { SqlError } from "@effect/sql/SqlError"
-import { Clock, Context, Deferred, Effect, Exit, Layer, Runtime } from "effect"
+import { SqlClient, TransactionConnection } from "@effect/sql/SqlClient"
+import type { Connection } from "@effect/sql/SqlConnection"
+import { SqlError } from "@effect/sql/SqlError"
+import { Cause, Clock, Context, Deferred, Effect, Exit, Layer, Option, Runtime } from "effect"
 import { MessageChannel } from "node:worker_threads"
+import type { MessagePort, Worker } from "node:worker_threads"
 import * as Batch from "./Batch.ts"
 import { outcomeReceiver, transactionSender } from "./Codec.ts"
-import type { Tape } from "./Codec.ts"
+import type { Answered, Receiver, Sender, Tape } from "./Codec.ts"
+import { BooksUnavailable } from "./Problems.ts"
+import { isStorageFault } from "./Storage.ts"
 import * as Thread from "./Thread.ts"
 import type { Outcome, Refusal, Result, Transaction } from "./Transaction.ts"
+
+/** What a transaction comes to: its results, a refusal of the books, or that they cannot be written at the moment. */
+export type Submitted = Effect.Effect<ReadonlyArray<Result>, Refusal | BooksUnavailable>
 
 interface Contract {
   /**
    * Commits the transaction, durably, or refuses it whole. A caller that is interrupted while it waits may find it committed
    * all the same: whoever acquires something by it must wait uninterruptibly.
+   *
+   * `BooksUnavailable` says that the database cannot be written (it is locked, full or failing). It comes within ten seconds; its
+   * `maybe_written` says whether the transaction may have been, or may yet be, committed.
+   *
+   * Inside a `withTransaction` of the same client (`Writer.layer` only) the transaction becomes a part of the caller's: it is
+   * answered as soon as it is done there, is durable when the caller's transaction commits, and is undone with it. So nothing that
+   * others see may follow from the answer before that commit.
    */
-  readonly submit: (transaction: Transaction) => Effect.Effect<ReadonlyArray<Result>, Refusal>
+  readonly submit: (transaction: Transaction) => Submitted
 }
 
 /** The most transactions in one commit: enough to pay for an fsync many times over, little enough to keep it short. */
 export const batchMax = 512
+
+/** How long another process's lock on the database is waited for, in milliseconds, while all is well. */
+const patience = 1_000
+
+/** How long a commit may take before those who wait for it are told that the books are unavailable, in milliseconds. */
+const commitLimit = 10_000
 
 export class Writer extends Context.Tag("tollgate/ledger/Writer")<Writer, Contract>() {
   /** Over any `SqlClient`, in this thread: for embedding, tests, and databases that are not SQLite files. */
@@ -31,15 +51,50 @@ export class Writer extends Context.Tag("tollgate/ledger/Writer")<Writer, Contra
   static readonly layerThread = (file: string) => Layer.scoped(Writer, makeThread(file))
 }
 
+/** The pause between two tries of what must be written in the end, in milliseconds: it doubles from the first to the last. */
+const pauseFirst = 100
+const pauseLast = 2_000
+
+/** Tries again for as long as the books are unavailable. What it does must come out the same when it was done already. */
+export const untilWritten = <A, E, R>(effect: Effect.Effect<A, E | BooksUnavailable, R>): Effect.Effect<A, E, R> => {
+  const attempt = (pause: number): Effect.Effect<A, E, R> =>
+    Effect.catchAll(effect, (error) =>
+      error instanceof BooksUnavailable
+        ? Effect.zipRight(Effect.sleep(pause), attempt(Math.min(2 * pause, pauseLast)))
+        : Effect.fail(error)
+    )
+  return attempt(pauseFirst)
+}
+
+const resolve = (outcome: Answered): Submitted => {
+  switch (outcome._tag) {
+    case "Committed":
+      return Effect.succeed(outcome.results)
+    case "Refused":
+      return Effect.fail(outcome.refusal)
+    case "Unavailable":
+      return new BooksUnavailable()
+    case "Broken":
+      return Effect.dieMessage(outcome.reason)
+  }
+}
+
 // ---- over a SqlClient ---------------------------------------------------------------------------------------------------
 
 interface Waiting {
   readonly transaction: Transaction
-  readonly answer: Deferred.Deferred<Outcome>
+  readonly answer: Deferred.Deferred<Outcome, BooksUnavailable>
 }
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
+  const reserved = Effect.scoped(sql.reserve)
+  /** A client of SQLite has one connection, by which a transaction of the same client is told from one of another. */
+  const own = yield* Effect.flatMap(
+    Effect.serviceOption(TransactionConnection),
+    Option.match({ onNone: () => Effect.orDie(reserved), onSome: ([connection]) => Effect.succeed(connection) })
+  )
+  const begin = sql.onDialectOrElse({ sqlite: () => beginImmediate, orElse: () => beginPlain })
   let waiting: Array<Waiting> = []
   const work = yield* Effect.makeLatch()
 
@@ -53,28 +108,59 @@ const make = Effect.gen(function* () {
           { discard: true }
         ).pipe(Effect.as([]))
 
-  const run = Effect.fnUntraced(
-    function* (transactions: ReadonlyArray<Transaction>) {
-      // Others may write between two batches, so nothing is remembered.
-      const body = Batch.run(transactions, yield* Clock.currentTimeMillis, new Batch.Memory())
-      let step = body.next([])
-      while (step.done !== true) step = body.next(yield* ask(step.value))
-      return step.value
-    },
-    (effect) => sql.withTransaction(effect),
-    Effect.orDie
-  )
+  const run = Effect.fnUntraced(function* (transactions: ReadonlyArray<Transaction>) {
+    // Others may write between two batches, so nothing is remembered.
+    const body = Batch.run(transactions, yield* Clock.currentTimeMillis, new Batch.Memory())
+    let step = body.next([])
+    while (step.done !== true) step = body.next(yield* ask(step.value))
+    return step.value
+  })
+
+  /** Whether the last batch could not be written for a reason of the database's: then nobody's lock is waited for. */
+  let down = false
+
+  /** A batch as a transaction of its own. Whatever fails, the connection is not left inside a transaction. */
+  const committed = Effect.fnUntraced(function* (transactions: ReadonlyArray<Transaction>) {
+    const connection = yield* sql.reserve
+    yield* begin(connection)
+    const exit = yield* run(transactions).pipe(
+      Effect.provideService(TransactionConnection, [connection, 0]),
+      Effect.zipLeft(connection.executeUnprepared("COMMIT", [], undefined)),
+      Effect.exit
+    )
+    if (Exit.isFailure(exit)) {
+      // After some failures SQLite has done so itself.
+      yield* Effect.ignore(Effect.sandbox(connection.executeUnprepared("ROLLBACK", [], undefined)))
+    }
+    return yield* exit
+  }, Effect.scoped)
+
+  /** Lets the connection go between two tries, so that others can read meanwhile. */
+  const patiently = (transactions: ReadonlyArray<Transaction>) => {
+    const began = performance.now()
+    const attempt: ReturnType<typeof committed> = Effect.catchAll(committed(transactions), (error) =>
+      isLocked(error) && !down && performance.now() - began < patience
+        ? Effect.zipRight(realSleep(25), attempt)
+        : Effect.fail(error)
+    )
+    return attempt
+  }
 
   const answer = (waiting: ReadonlyArray<Waiting>): Effect.Effect<void> =>
-    Effect.exit(run(waiting.map(({ transaction }) => transaction))).pipe(
+    Effect.exit(patiently(waiting.map(({ transaction }) => transaction))).pipe(
       Effect.flatMap((exit) => {
         if (Exit.isSuccess(exit)) {
+          down = false
           return Effect.forEach(waiting, (one, i) => Deferred.succeed(one.answer, exit.value[i]!), { discard: true })
+        }
+        down = hasStorageFault(exit.cause)
+        if (down) {
+          return Effect.forEach(waiting, (one) => Deferred.fail(one.answer, new BooksUnavailable()), { discard: true })
         }
         // One that breaks the database's own rules must not take the others with it: each is tried by itself.
         return waiting.length > 1
           ? Effect.forEach(waiting, (one) => answer([one]), { discard: true })
-          : Effect.forEach(waiting, (one) => Deferred.failCause(one.answer, exit.cause), { discard: true })
+          : Effect.forEach(waiting, (one) => Deferred.failCause(one.answer, dying(exit.cause)), { discard: true })
       })
     )
 
@@ -101,13 +187,30 @@ const make = Effect.gen(function* () {
     Effect.forkScoped
   )
 
-  const submit = Effect.fnUntraced(function* (transaction: Transaction) {
-    if (closed) return yield* Effect.dieMessage("the writer stopped: it is closed")
-    const answer = yield* Deferred.make<Outcome>()
+  const outside = Effect.fnUntraced(function* (transaction: Transaction) {
+    if (closed) return yield* new BooksUnavailable()
+    const answer = yield* Deferred.make<Outcome, BooksUnavailable>()
     waiting.push({ transaction, answer })
     yield* work.open
-    return yield* resolve(yield* Deferred.await(answer))
+    const waited = overdue(() => Deferred.unsafeDone(answer, new BooksUnavailable({ maybe_written: true })))
+    return yield* Effect.flatMap(Effect.ensuring(Deferred.await(answer), waited), resolve)
   })
+
+  // Two at once would read each other's half of a balance, and undo each other's savepoints.
+  const turn = yield* Effect.makeSemaphore(1)
+  const inside = (transaction: Transaction): Submitted =>
+    sql.withTransaction(run([transaction])).pipe(
+      turn.withPermits(1),
+      Effect.catchAllCause((cause) =>
+        hasStorageFault(cause) ? new BooksUnavailable() : Effect.failCause(dying(cause))
+      ),
+      Effect.flatMap(([outcome]) => resolve(outcome!))
+    )
+
+  const submit = (transaction: Transaction): Submitted =>
+    Effect.flatMap(Effect.serviceOption(TransactionConnection), (held) =>
+      Option.isSome(held) && held.value[0] === own ? inside(transaction) : outside(transaction)
+    )
 
   return { submit } satisfies Contract
 })
@@ -115,8 +218,49 @@ const make = Effect.gen(function* () {
 const chunksOf = <A>(items: ReadonlyArray<A>, size: number): ReadonlyArray<ReadonlyArray<A>> =>
   Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size))
 
-const resolve = (outcome: Outcome): Effect.Effect<ReadonlyArray<Result>, Refusal> =>
-  outcome._tag === "Committed" ? Effect.succeed(outcome.results) : Effect.fail(outcome.refusal)
+const beginPlain = (connection: Connection): Effect.Effect<unknown, SqlError> =>
+  connection.executeUnprepared("BEGIN", [], undefined)
+
+/**
+ * IMMEDIATE: the write lock comes first, so what is read cannot change before it is written. SQLite's own wait for it would hold up
+ * this thread, so it is told not to for as long as this takes.
+ */
+const beginImmediate = (connection: Connection): Effect.Effect<unknown, SqlError> => {
+  // SQLite obeys a pragma like this one when it is prepared, which must not be earlier than it is meant.
+  const told = (pragma: string) => Effect.suspend(() => connection.executeUnprepared(pragma, [], undefined))
+  return Effect.flatMap(told("PRAGMA busy_timeout"), ([row]) => {
+    const { timeout } = row as { readonly timeout: number }
+    return told("PRAGMA busy_timeout = 0").pipe(
+      Effect.zipRight(Effect.suspend(() => connection.executeUnprepared("BEGIN IMMEDIATE", [], undefined))),
+      Effect.ensuring(Effect.ignore(told(`PRAGMA busy_timeout = ${timeout}`)))
+    )
+  })
+}
+
+const isLocked = (error: unknown): boolean => isStorageFault(error, "lock")
+
+/** A wait of this process, however its clock may be steered: what it waits for happens outside. */
+const realSleep = (millis: number): Effect.Effect<void> =>
+  Effect.async((resume) => {
+    const timer = setTimeout(() => resume(Effect.void), millis)
+    return Effect.sync(() => clearTimeout(timer))
+  })
+
+/** Tells when a commit takes too long; answers how to stop that. */
+const overdue = (tell: () => void): Effect.Effect<void> => {
+  const timer = setTimeout(tell, commitLimit)
+  return Effect.sync(() => clearTimeout(timer))
+}
+
+const hasStorageFault = (cause: Cause.Cause<unknown>): boolean =>
+  [...Cause.failures(cause), ...Cause.defects(cause)].some((error) => isStorageFault(error))
+
+/** What the database says of a transaction that broke its rules is a defect of whoever made it. */
+const dying = (cause: Cause.Cause<unknown>): Cause.Cause<never> => {
+  if (Cause.isInterruptedOnly(cause)) return cause as Cause.Cause<never>
+  const error = Cause.squash(cause)
+  return Cause.die(error instanceof SqlError ? error.cause : error)
+}
 
 // ---- on a thread --------------------------------------------------------------------------------------------------------
 
@@ -130,98 +274,216 @@ export interface Submission {
 /** What comes back: the outcomes of the next transactions in line, by `Codec.outcomeSender`. */
 export type Answer = Tape
 
+type Resume = (effect: Submitted) => void
+
+/** A thread at work, and how to speak to it. What crosses is numbered anew for each thread. */
+interface Connected {
+  readonly worker: Worker
+  readonly port: MessagePort
+  readonly sender: Sender<Transaction>
+  readonly receiver: Receiver<Answered>
+}
+
+/** The pause before a thread that ended is started again, in milliseconds: it doubles from the first to the last. */
+const restartFirst = 100
+const restartLast = 5_000
+
 const makeThread = Effect.fnUntraced(function* (file: string) {
   // Who provides the client has migrated the file; the thread opens it only then.
   yield* SqlClient
   const clock = yield* Effect.clock
   const runtime = yield* Effect.runtime<never>()
-  const { port1: port, port2 } = new MessageChannel()
-  const worker = yield* Effect.sync(() =>
-    Thread.open({
-      workerData: { file, port: port2, batchMax },
-      transferList: [port2],
-      // Nothing of a batch outlives it: what serves well as room for young objects of the process would be taken here for nothing.
-      resourceLimits: { maxYoungGenerationSizeMb: 12 }
-    })
-  )
+  const log = (effect: Effect.Effect<void>) => void Runtime.runFork(runtime)(effect)
 
-  const { encode } = transactionSender()
-  const { decode } = outcomeReceiver()
-  type Resume = (effect: Effect.Effect<ReadonlyArray<Result>, Refusal>) => void
+  /** The thread that takes transactions; none while one is started again. */
+  let thread: Connected | undefined
+  let closing = false
+  let restartPause = restartFirst
+  let restart: NodeJS.Timeout | undefined
+
+  let outbox: Array<Transaction> = []
+  let outboxWaiting: Array<Resume> = []
   // Answers come in the order of the questions, so those who wait stand in a line. (A `Map` would do, but what a busy one
   // leaves behind keeps whole calls alive until the next full collection.)
   let waiting: Array<Resume | undefined> = []
   let answered = 0
-  let outbox: Array<Transaction> = []
-  let lost: string | undefined
 
-  const flush = () => {
-    if (outbox.length === 0) return
-    const transactions = outbox
-    outbox = []
-    try {
-      const submission: Submission = {
-        now: clock.unsafeCurrentTimeMillis(),
-        transactions: encode(transactions)
-      }
-      port.postMessage(submission)
-    } catch (error) {
-      // Answers come in the order of the questions: with one that cannot be asked, nothing after it could be told apart.
-      lose(`a transaction cannot be written down: ${String(error)}`)
-      void worker.terminate()
+  /** When the thread last answered, or was last given something to do. */
+  let progressed = 0
+  /** Set while somebody waits: looks whether the thread still answers. */
+  let watch: NodeJS.Timeout | undefined
+  /** Whether it did not: then everything is refused at once until it does. */
+  let stalled = false
+
+  const tellAll = (effect: Submitted) => {
+    for (let i = answered; i < waiting.length; i++) {
+      const resume = waiting[i]
+      waiting[i] = undefined
+      resume?.(effect)
     }
   }
 
-  const lose = (reason: string) => {
-    lost ??= reason
-    for (const resume of waiting.splice(0)) resume?.(Effect.dieMessage(`the writer stopped: ${reason}`))
-    answered = 0
+  const look = () => {
+    watch = undefined
+    if (answered === waiting.length) return
+    const left = commitLimit - (performance.now() - progressed)
+    if (left > 0) {
+      watch = setTimeout(look, left)
+      return
+    }
+    stalled = true
+    log(
+      Effect.logFatal(
+        `the database has not answered a commit for ${commitLimit / 1_000} s: writes are refused until it does`
+      )
+    )
+    // Their places in the line stay: the answers may come yet.
+    tellAll(new BooksUnavailable({ maybe_written: true }))
   }
 
-  port.on("message", (outcomes: Answer) => {
-    for (const outcome of decode(outcomes)) {
+  const post = (
+    { port, sender }: Connected,
+    transactions: ReadonlyArray<Transaction>,
+    resumes: ReadonlyArray<Resume>
+  ) => {
+    const submission: Submission = {
+      now: clock.unsafeCurrentTimeMillis(),
+      transactions: sender.encode(transactions)
+    }
+    port.postMessage(submission)
+    if (answered === waiting.length) progressed = performance.now()
+    for (const resume of resumes) waiting.push(resume)
+    watch ??= setTimeout(look, commitLimit)
+  }
+
+  const flush = () => {
+    if (outbox.length === 0) return
+    const [transactions, resumes] = [outbox, outboxWaiting]
+    outbox = []
+    outboxWaiting = []
+    if (thread === undefined) {
+      for (const resume of resumes) resume(new BooksUnavailable())
+      return
+    }
+    try {
+      post(thread, transactions, resumes)
+    } catch {
+      // One of them cannot be written down; the others are no worse for it.
+      for (const [i, transaction] of transactions.entries()) {
+        try {
+          post(thread, [transaction], [resumes[i]!])
+        } catch (error) {
+          resumes[i]!(Effect.dieMessage(`a transaction cannot be written down: ${String(error)}`))
+        }
+      }
+    }
+  }
+
+  const heard = (outcomes: ReadonlyArray<Answered>) => {
+    progressed = performance.now()
+    if (stalled) {
+      stalled = false
+      log(Effect.logWarning("the database answers again"))
+    }
+    for (const outcome of outcomes) {
       const resume = waiting[answered]
       waiting[answered++] = undefined
-      resume?.(outcome._tag === "Broken" ? Effect.dieMessage(outcome.reason) : resolve(outcome))
+      resume?.(resolve(outcome))
     }
     if (answered === waiting.length || answered > 10_000) {
       waiting = waiting.slice(answered)
       answered = 0
     }
-  })
-  worker.on("error", (error: Error) => {
-    Runtime.runFork(runtime)(Effect.logFatal("the writer's thread failed", error.message))
-    lose(error.message)
-  })
-  // Waited for from the beginning: one that fails may be over before anybody closes it.
-  const ended = new Promise<void>((resolve) => {
-    worker.once("exit", () => {
-      lose("its thread ended")
-      resolve()
-    })
-  })
+  }
 
-  const submit = (transaction: Transaction): Effect.Effect<ReadonlyArray<Result>, Refusal> =>
+  /** Starts a thread; told when it is ready, or why it ended. */
+  const start = (onReady: () => void, onEnd: (reason: string) => void): Connected => {
+    const { port1: port, port2 } = new MessageChannel()
+    const worker = Thread.open({
+      workerData: { file, port: port2, batchMax, patience },
+      transferList: [port2],
+      // Nothing of a batch outlives it: what serves well as room for young objects of the process would be taken here for nothing.
+      resourceLimits: { maxYoungGenerationSizeMb: 12 }
+    })
+    const connected = { worker, port, sender: transactionSender(), receiver: outcomeReceiver() }
+    let reason = "its thread ended"
+    let opened = false
+    port.on("message", (answer: Answer) => {
+      const outcomes = connected.receiver.decode(answer)
+      // The first message only says that the file is open. After the thread's end, those who waited have been told.
+      if (opened && thread === connected) heard(outcomes)
+      if (!opened) onReady()
+      opened = true
+    })
+    worker.on("error", (error: Error) => {
+      reason = error.message
+    })
+    worker.once("exit", () => onEnd(reason))
+    return connected
+  }
+
+  const begin = () => {
+    const connected = start(() => {
+      if (closing) return void connected.worker.terminate()
+      thread = connected
+      restartPause = restartFirst
+    }, ended)
+  }
+
+  /** Whatever it had in hand may be written or not. Another thread takes its place. */
+  const ended = (reason: string) => {
+    thread = undefined
+    tellAll(new BooksUnavailable({ maybe_written: true }))
+    waiting = []
+    answered = 0
+    stalled = false
+    if (closing) return
+    log(Effect.logFatal(`the writer's thread ended, another is started in ${restartPause} ms`, reason))
+    restart = setTimeout(begin, restartPause)
+    restartPause = Math.min(2 * restartPause, restartLast)
+  }
+
+  const submit = (transaction: Transaction): Submitted =>
     Effect.async((resume) => {
-      if (lost !== undefined) return resume(Effect.dieMessage(`the writer stopped: ${lost}`))
-      waiting.push(resume)
+      if (thread === undefined || stalled || closing) return resume(new BooksUnavailable())
+      outboxWaiting.push(resume)
       // What this turn of the loop and the next one bring goes over in one message: a turn is short where little is going on, and
       // where much is, a commit for more of them saves a sixth of every call.
       if (outbox.push(transaction) === 1) setImmediate(() => setImmediate(flush))
     })
 
+  // The first thread must come up, or there is no writer.
   yield* Effect.async<void>((resume) => {
-    const settle = () => resume(Effect.void)
-    port.once("message", settle)
-    worker.once("error", settle)
+    let ready = false
+    const connected = start(
+      () => {
+        ready = true
+        thread = connected
+        resume(Effect.void)
+      },
+      (reason) => (ready ? ended(reason) : resume(Effect.dieMessage(`the writer could not open ${file}: ${reason}`)))
+    )
   })
-  if (lost !== undefined) return yield* Effect.dieMessage(`the writer could not open ${file}: ${lost}`)
   yield* Effect.addFinalizer(() =>
-    Effect.promise(async () => {
+    Effect.async<void>((resume) => {
       // What was handed in before is committed and answered before the thread ends.
       flush()
+      closing = true
+      clearTimeout(restart)
+      const done = () => {
+        clearTimeout(watch)
+        clearTimeout(limit)
+        resume(Effect.void)
+      }
+      const limit = setTimeout(() => {
+        tellAll(new BooksUnavailable({ maybe_written: true }))
+        void thread?.worker.terminate()
+        done()
+      }, commitLimit)
+      if (thread === undefined) return done()
+      const { port, worker } = thread
+      worker.once("exit", done)
       port.postMessage(null)
-      await ended
     })
   )
   return { submit } satisfies Contract

@@ -8,16 +8,18 @@ import type { MessagePort } from "node:worker_threads"
 import * as Batch from "./Batch.ts"
 import { outcomeSender, transactionReceiver } from "./Codec.ts"
 import type { Answered } from "./Codec.ts"
+import { isStorageFault } from "./Storage.ts"
 import type { Outcome, Transaction } from "./Transaction.ts"
 import type { Answer, Submission } from "./Writer.ts"
 
-const { batchMax, file, port } = workerData as {
+const { batchMax, file, patience, port } = workerData as {
   readonly file: string
   readonly port: MessagePort
   readonly batchMax: number
+  readonly patience: number
 }
 
-const db = new Sqlite(file, { timeout: 5_000 })
+const db = new Sqlite(file, { timeout: patience })
 db.pragma("journal_mode = WAL")
 // FULL, since in WAL mode the default of NORMAL may lose the last commits with the power.
 db.pragma("synchronous = FULL")
@@ -76,14 +78,34 @@ const commit = (transactions: ReadonlyArray<Transaction>, now: number): Readonly
   }
 }
 
-/** One that breaks the database's own rules must not take the others with it: each is then tried by itself. */
+/** Whether the last batch could not be written for a reason of the database's. */
+let down = false
+
+/**
+ * Somebody else's lock is waited for while all is well. Once that was in vain nobody waits, so that each batch is refused at once
+ * until one is written.
+ */
+const became = (nowDown: boolean): void => {
+  if (nowDown === down) return
+  down = nowDown
+  db.pragma(`busy_timeout = ${down ? 0 : patience}`)
+}
+
 const answer = (transactions: ReadonlyArray<Transaction>, now: number): ReadonlyArray<Answered> => {
   try {
-    return commit(transactions, now)
+    const outcomes = commit(transactions, now)
+    became(false)
+    return outcomes
   } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    if (isStorageFault(error)) {
+      became(true)
+      return transactions.map(() => ({ _tag: "Unavailable", reason }))
+    }
+    // One that breaks the database's own rules must not take the others with it: each is then tried by itself.
     return transactions.length > 1
       ? transactions.flatMap((transaction) => answer([transaction], now))
-      : [{ _tag: "Broken", reason: error instanceof Error ? error.message : String(error) }]
+      : [{ _tag: "Broken", reason }]
   }
 }
 

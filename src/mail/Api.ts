@@ -1,6 +1,6 @@
 /** Mail to oneself. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
-import { InsufficientCredits } from "../gate/Problems.ts"
+import { GateRefusal } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Frame.ts"
 import { BodyRefusal, InvalidRequest } from "../http/Problems.ts"
 import { ApiKey } from "../http/Security.ts"
@@ -22,6 +22,6 @@ export class MailApi extends HttpApiGroup.make("mail")
   .addError(EmailNotVerified)
   .addError(MailUnavailable)
   .addError(LetterRefused)
-  .addError(InsufficientCredits)
+  .addError(GateRefusal)
   .addError(IdempotencyRefusal)
   .middleware(ApiKey) {}

@@ -1,7 +1,7 @@
 /** Video and image generation by quote: submit, poll, fetch, cancel. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { InsufficientCredits } from "../gate/Problems.ts"
+import { GateRefusal } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Frame.ts"
 import { BodyRefusal, InvalidRequest } from "../http/Problems.ts"
 import { Either } from "../http/Security.ts"
@@ -28,7 +28,7 @@ export class MediaApi extends HttpApiGroup.make("media")
       .addError(MediaRejected)
       .addError(MediaRateLimited)
       .addError(MediaUnavailable)
-      .addError(InsufficientCredits)
+      .addError(GateRefusal)
       .addError(IdempotencyRefusal)
       .annotate(ReadsOwnBody, true)
       .annotate(OpenApi.Summary, "Submit a generation: the quote is set aside, nothing is charged yet")

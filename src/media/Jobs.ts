@@ -18,6 +18,7 @@ import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
 import type { ProblemInstance } from "../kernel/Problem.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
@@ -72,7 +73,7 @@ interface Contract {
     order: Order,
     beside: Beside | undefined,
     refuse: (no: Vendor.NotTaken) => E
-  ) => Effect.Effect<Job, E | InsufficientCredits>
+  ) => Effect.Effect<Job, E | InsufficientCredits | BooksUnavailable>
   /**
    * The job as it stands now, after a look at the vendor, unless that has been asked too often; `undefined` where the account has
    * no such job on this route.

@@ -25,10 +25,12 @@ export const make: Effect.Effect<LeversContract, never, Writer | Tenants | Jobs>
   const tenants = yield* Tenants
   const jobs = yield* Jobs
   const post = (posting: Posting): Effect.Effect<boolean> =>
-    Effect.match(writer.submit({ postings: [posting], statements: [] }), {
-      onFailure: () => false,
-      onSuccess: () => true
-    })
+    writer
+      .submit({ postings: [posting], statements: [] })
+      .pipe(
+        Effect.catchTag("BooksUnavailable", Effect.die),
+        Effect.match({ onFailure: () => false, onSuccess: () => true })
+      )
   return {
     credit: (tenant_id, amount, source) =>
       Effect.flatMap(Ids.make("pay"), (id) =>

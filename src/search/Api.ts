@@ -1,6 +1,6 @@
 /** Web search, and who can be asked. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
-import { InsufficientCredits } from "../gate/Problems.ts"
+import { GateRefusal } from "../gate/Problems.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import { Either } from "../http/Security.ts"
 import { UpstreamRefusal } from "../upstream/Problems.ts"
@@ -12,7 +12,7 @@ const search = <const Name extends string>(name: Name, path: `/${string}`) =>
     .setUrlParams(SearchQuery)
     .addSuccess(SearchAnswer)
     .addError(InvalidRequest)
-    .addError(InsufficientCredits)
+    .addError(GateRefusal)
     .addError(UpstreamRefusal)
     .annotate(OpenApi.Summary, "Search the web, at the provider's price of a query")
 

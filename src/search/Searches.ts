@@ -3,6 +3,7 @@ import { Context, Effect, Layer, Redacted } from "effect"
 import { Gate } from "../gate/Gate.ts"
 import type { Admission } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { query } from "../http/Body.ts"
 import type { CallerFacts } from "../http/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
@@ -26,7 +27,7 @@ interface Contract {
   readonly search: (
     caller: CallerFacts,
     inbound: Inbound
-  ) => Effect.Effect<Reply, InvalidRequest | InsufficientCredits | UpstreamProblem>
+  ) => Effect.Effect<Reply, InvalidRequest | InsufficientCredits | BooksUnavailable | UpstreamProblem>
 }
 
 const answerBytesMax = 32 * 1024 * 1024

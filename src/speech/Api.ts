@@ -1,6 +1,6 @@
 /** Text to speech. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
-import { InsufficientCredits } from "../gate/Problems.ts"
+import { GateRefusal } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Frame.ts"
 import { BodyRefusal, InvalidRequest } from "../http/Problems.ts"
 import { Either } from "../http/Security.ts"
@@ -27,7 +27,7 @@ export class SpeechApi extends HttpApiGroup.make("speech")
   )
   .addError(InvalidRequest)
   .addError(BodyRefusal)
-  .addError(InsufficientCredits)
+  .addError(GateRefusal)
   .addError(IdempotencyRefusal)
   .addError(UpstreamRefusal)
   .middleware(Either) {}

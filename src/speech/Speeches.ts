@@ -94,7 +94,10 @@ const make = Effect.gen(function* () {
     // Once the head has left, the only way to say that nothing came is to cut the connection.
     if (!(yield* passage.begun)) return yield* failed(upstream.name, "its answer is empty", inbound.request_id)
     const settled = Effect.flatMap(passage.ended, (ending) =>
-      Effect.andThen(admission.settle(measuredOf(ending, provider, model, characters)), () => passage.finish(ending))
+      Effect.matchCause(admission.settle(measuredOf(ending, provider, model, characters)), {
+        onFailure: passage.cut,
+        onSuccess: () => passage.finish(ending)
+      })
     )
     return yield* admission.goOn(
       {

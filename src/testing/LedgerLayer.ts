@@ -18,7 +18,11 @@ export const ofLayer =
       submit: (postings) =>
         runtime.runPromise(
           Effect.map(
-            Effect.either(Effect.flatMap(Writer, (writer) => writer.submit({ postings, statements: [] }))),
+            Effect.flatMap(Writer, (writer) => writer.submit({ postings, statements: [] })).pipe(
+              // No answer of the books: the story cannot go on.
+              Effect.catchTag("BooksUnavailable", Effect.die),
+              Effect.either
+            ),
             Either.match({
               onLeft: (refusal) => ({ refusal }),
               onRight: (results) => ({ results })

@@ -1,7 +1,7 @@
 /** Audio transcription. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, Multipart, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { InsufficientCredits } from "../gate/Problems.ts"
+import { GateRefusal } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Frame.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import { Either } from "../http/Security.ts"
@@ -30,7 +30,7 @@ export class TranscriptionApi extends HttpApiGroup.make("transcription")
   )
   .addError(InvalidRequest)
   .addError(AudioTooLarge)
-  .addError(InsufficientCredits)
+  .addError(GateRefusal)
   .addError(IdempotencyRefusal)
   .addError(UpstreamRefusal)
   .middleware(Either) {}

@@ -18,6 +18,8 @@ export interface Passage {
   readonly ended: Effect.Effect<PassageEnding>
   /** Lets the client have the end; one that is broken is cut off, so that nobody takes it for whole. */
   readonly finish: (ending: PassageEnding) => void
+  /** Cuts the client off: the books could not have the end in time. */
+  readonly cut: () => void
 }
 
 export const make = (upstream: Streaming): Passage => {
@@ -68,6 +70,7 @@ export const make = (upstream: Streaming): Passage => {
     finish: ({ how }) => {
       if (how === "complete") body.push(null)
       else if (!body.destroyed) body.destroy(how === "broken" ? new Error("the upstream broke off") : undefined)
-    }
+    },
+    cut: () => void body.destroy(new Error("the end of the call is not in the books yet"))
   }
 }

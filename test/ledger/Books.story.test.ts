@@ -27,6 +27,7 @@ import type {
   Transaction,
   UsageRecord
 } from "../../src/ledger/Transaction.ts"
+import type { BooksUnavailable } from "../../src/ledger/Problems.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 import { tell } from "../support/story.ts"
@@ -275,8 +276,10 @@ const said = (results: ReadonlyArray<Result>): string =>
     })
     .join(", ")
 
-const refusalTold = (refusal: Refusal): string => {
+const refusalTold = (refusal: Refusal | BooksUnavailable): string => {
   switch (refusal._tag) {
+    case "BooksUnavailable":
+      return "the books are unavailable"
     case "InsufficientCredits":
       return `InsufficientCredits, ${refusal.available} there`
     case "InsufficientGiftable":
@@ -380,7 +383,7 @@ const written =
         statements: [{ text: "CREATE TABLE beside (id TEXT PRIMARY KEY)", params: [] }]
       })
     )
-    const answer = (exit: Exit.Exit<ReadonlyArray<Result>, Refusal>) =>
+    const answer = (exit: Exit.Exit<ReadonlyArray<Result>, Refusal | BooksUnavailable>) =>
       Exit.match(exit, {
         onSuccess: said,
         onFailure: (cause) => Option.match(Cause.failureOption(cause), { onNone: () => "broken", onSome: refusalTold })

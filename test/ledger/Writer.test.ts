@@ -1,5 +1,6 @@
 /** The writer on its thread, over a file: what others do to the file, to the thread, and to those who wait. */
 import { SqlClient } from "@effect/sql/SqlClient"
+import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import { describe, expect, it } from "@effect/vitest"
 import Sqlite from "better-sqlite3"
 import { Cause, Context, Deferred, Effect, Either, Exit, Fiber, Layer, Logger, Scope } from "effect"
@@ -9,8 +10,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { outcomeReceiver, outcomeSender, transactionReceiver, transactionSender } from "../../src/ledger/Codec.ts"
 import { verify } from "../../src/ledger/Invariants.ts"
+import { BooksUnavailable } from "../../src/ledger/Problems.ts"
 import type { CallFacts, Posting, Statement, Transaction } from "../../src/ledger/Transaction.ts"
-import { Writer } from "../../src/ledger/Writer.ts"
+import { untilWritten, Writer } from "../../src/ledger/Writer.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 
 /** A place for a database, gone with the scope. */
@@ -98,6 +100,29 @@ const times = <A>(count: number, make: (i: number) => A): ReadonlyArray<A> =>
 
 const died = (exit: Exit.Exit<unknown, unknown>): string =>
   Exit.isFailure(exit) && Cause.isDie(exit.cause) ? Cause.pretty(exit.cause) : `it did not die: ${exit}`
+
+/** What a transaction comes to while the books cannot be written. */
+const unavailable = (submitted: ReturnType<Service["submit"]>): Effect.Effect<string> =>
+  Effect.match(submitted, {
+    onSuccess: (results) => `it was committed: ${results.map(({ _tag }) => _tag)}`,
+    onFailure: (error) =>
+      error instanceof BooksUnavailable
+        ? error.maybe_written
+          ? "it may have been written"
+          : "nothing was written"
+        : `it was refused: ${error._tag}`
+  })
+
+/** Another process's connection, which holds the lock on the file until it is closed with the scope, or before. */
+const lockOn = (path: string) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const other = new Sqlite(path)
+      other.exec("BEGIN IMMEDIATE; UPDATE tollgate_ledger_accounts SET status = status")
+      return other
+    }),
+    (other) => Effect.sync(() => other.close())
+  )
 
 /** So many that they do not fit into two commits; it goes on when all of them have been handed in. */
 const crowd = (writer: Service) =>
@@ -261,7 +286,7 @@ describe("those who wait", () => {
       const scope = yield* Scope.make()
       const { writer } = yield* Scope.extend(writerOn(yield* file), scope)
       yield* Scope.close(scope, Exit.void)
-      expect(died(yield* Effect.exit(writer.submit(of(open))))).toContain("the writer stopped")
+      expect(yield* unavailable(writer.submit(of(open)))).toBe("nothing was written")
     })
   )
 
@@ -313,35 +338,87 @@ describe("those who wait", () => {
   )
 })
 
+describe("a database that cannot be written", () => {
+  it.scopedLive(
+    "is locked by another: all who wait are told, then each at once, and the first after it is written",
+    () =>
+      Effect.gen(function* () {
+        const path = yield* file
+        const { findings, sql, writer } = yield* writerOn(path)
+        yield* writer.submit(of(open, credit(100n)))
+        const other = yield* lockOn(path)
+        const told = yield* all(times(20, () => unavailable(writer.submit(of(credit(1n))))))
+        expect(told).toEqual(times(20, () => "nothing was written"))
+        // Were each of these waited for, the test would last too long.
+        for (const one of yield* Effect.forEach(
+          times(50, () => credit(1n)),
+          (one) => unavailable(writer.submit(of(one)))
+        )) {
+          expect(one).toBe("nothing was written")
+        }
+        expect(yield* balance(sql)).toMatchObject({ balance: 100 })
+        other.close()
+        yield* call(writer, "call_1", 60n, 10n)
+        expect(yield* balance(sql)).toEqual({ balance: 90, reserved: 0 })
+        expect(yield* findings).toEqual([])
+      })
+  )
+
+  it.scopedLive("is full: nothing of a batch stays, and it goes on when there is room", () =>
+    Effect.gen(function* () {
+      const { findings, sql, writer } = yield* writerOn(yield* file)
+      yield* writer.submit(of(open, credit(100n)))
+      const room = (pages: number) => writer.submit(run({ text: `PRAGMA max_page_count = ${pages}`, params: [] }))
+      yield* room(1)
+      const long = "x".repeat(10_000)
+      const large: Posting = { ...credit(1n), description: long } as Posting
+      const told = yield* all(times(3, () => unavailable(writer.submit(of(large, large, large)))))
+      expect(told).toEqual(times(3, () => "nothing was written"))
+      yield* room(1_000_000)
+      yield* writer.submit(of(large))
+      expect(yield* balance(sql)).toMatchObject({ balance: 101 })
+      expect(yield* findings).toEqual([])
+    })
+  )
+})
+
 describe("a thread that dies", () => {
   /** Not a transaction: the thread cannot read it, and ends by that. */
   const unreadable = of({ ...reserve("call_1", 1n), least: "no number" as unknown as bigint } as Posting)
 
-  it.scopedLive("takes with it all who wait and all who come later, and leaves nobody hanging", () =>
+  it.scopedLive("tells all who wait that it may be written or not, and another takes its place", () =>
     Effect.gen(function* () {
-      const path = yield* file
-      const { writer } = yield* writerOn(path)
-      yield* writer.submit(of(open))
-      const exits = yield* all(
-        [of(credit(1n)), unreadable, of(credit(2n))].map((one) => Effect.exit(writer.submit(one)))
+      const { findings, sql, writer } = yield* writerOn(yield* file)
+      yield* writer.submit(of(open, credit(100n)))
+      // What the first thread knew by its number, the second learns anew.
+      yield* call(writer, "call_2", 10n, 5n)
+      const told = yield* all(
+        [of(credit(1n)), unreadable, of(credit(2n))].map((one) => unavailable(writer.submit(one)))
       )
-      for (const exit of exits) expect(died(exit)).toContain("the writer stopped")
-      expect(died(yield* Effect.exit(writer.submit(of(credit(4n)))))).toContain("the writer stopped")
+      expect(told).toEqual(times(3, () => "it may have been written"))
+      yield* untilWritten(writer.submit(of(credit(4n))))
+      yield* call(writer, "call_3", 10n, 5n)
+      expect(yield* balance(sql)).toEqual({ balance: 94, reserved: 0 })
+      expect(yield* findings).toEqual([])
     }).pipe(Effect.provide(Logger.remove(Logger.defaultLogger)))
   )
 
-  it.scopedLive("goes when it cannot be told what to do, and tells all who wait", () =>
+  it.scopedLive("does not, of one that cannot be told what to do: only who asked for that is told", () =>
     Effect.gen(function* () {
-      const { writer } = yield* writerOn(yield* file)
+      const { sql, writer } = yield* writerOn(yield* file)
       yield* writer.submit(of(open))
       const unspeakable = of({
         ...reserve("call_1", 1n),
         facts: { ...facts, model: 1n as unknown as string }
       } as Posting)
-      const exits = yield* all([of(credit(1n)), unspeakable].map((one) => Effect.exit(writer.submit(one))))
-      for (const exit of exits) expect(died(exit)).toContain("a transaction cannot be written down")
-      expect(died(yield* Effect.exit(writer.submit(of(credit(4n)))))).toContain("the writer stopped")
-    }).pipe(Effect.provide(Logger.remove(Logger.defaultLogger)))
+      const exits = yield* all(
+        [of(credit(1n)), unspeakable, of(credit(2n))].map((one) => Effect.exit(writer.submit(one)))
+      )
+      expect(exits.map(Exit.isSuccess)).toEqual([true, false, true])
+      expect(died(exits[1]!)).toContain("a transaction cannot be written down")
+      yield* writer.submit(of(credit(4n)))
+      expect(yield* balance(sql)).toMatchObject({ balance: 7 })
+    })
   )
 
   it.scopedLive("leaves books that another opens, and lets its scope be closed", () =>
@@ -350,7 +427,7 @@ describe("a thread that dies", () => {
       const scope = yield* Scope.make()
       const { writer } = yield* Scope.extend(writerOn(path), scope)
       yield* writer.submit(of(open, credit(5n)))
-      expect(died(yield* Effect.exit(writer.submit(unreadable)))).toContain("the writer stopped")
+      expect(yield* unavailable(writer.submit(unreadable))).toBe("it may have been written")
       // Long after, too, when the thread is over.
       yield* Effect.sleep("200 millis")
       const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
@@ -402,6 +479,130 @@ describe("the writer in this thread", () => {
         Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => "it hangs" })
       )
       expect(answers.length).toBe(1_500)
+    })
+  )
+})
+
+describe("the writer in this thread, over a file", () => {
+  /** A writer of a host's own client on the file, migrated. */
+  const hostOn = (path: string) => {
+    const client = SqliteClient.layer({ filename: path })
+    const migrated = Layer.effectDiscard(Effect.suspend(() => Sql.migrate(path)))
+    return Layer.build(Writer.layer.pipe(Layer.provideMerge(migrated), Layer.provideMerge(client))).pipe(
+      Effect.map((context) => ({
+        writer: Context.get(context, Writer),
+        sql: Context.get(context, SqlClient),
+        findings: Effect.provide(verify, context)
+      }))
+    )
+  }
+
+  it.scopedLive("waits for another process's lock without holding up this one, and not for long", () =>
+    Effect.gen(function* () {
+      const path = yield* file
+      const { findings, sql, writer } = yield* hostOn(path)
+      yield* writer.submit(of(open, credit(100n)))
+      const other = yield* lockOn(path)
+      const waiting = yield* Effect.fork(writer.submit(of(credit(1n))))
+      // This thread and the connection are free meanwhile.
+      for (let turn = 0; turn < 5; turn++) {
+        yield* Effect.sleep("20 millis")
+        expect(yield* balance(sql)).toMatchObject({ balance: 100 })
+      }
+      other.close()
+      yield* Fiber.join(waiting)
+      yield* lockOn(path)
+      for (const one of yield* all(times(20, () => unavailable(writer.submit(of(credit(1n))))))) {
+        expect(one).toBe("nothing was written")
+      }
+      expect(yield* balance(sql)).toMatchObject({ balance: 101 })
+      expect(yield* findings).toEqual([])
+    })
+  )
+
+  it.scopedLive("takes turns with another process, and both are right", () =>
+    Effect.gen(function* () {
+      const path = yield* file
+      const [one, other] = [yield* hostOn(path), yield* hostOn(path)]
+      yield* one.writer.submit(of(open, credit(1_000n)))
+      const work = (writer: Service, who: string) =>
+        Effect.forEach(
+          times(20, (i) => i),
+          (i) => call(writer, `call_${who}${i}`, 10n, 3n),
+          { concurrency: 5 }
+        )
+      yield* all([work(one.writer, "x"), work(other.writer, "y")])
+      expect(yield* balance(one.sql)).toEqual({ balance: 1_000 - 2 * 20 * 3, reserved: 0 })
+      expect(yield* one.findings).toEqual([])
+    })
+  )
+
+  it.scopedLive("does a transaction as a part of the caller's own, which takes it along", () =>
+    Effect.gen(function* () {
+      const { findings, sql, writer } = yield* hostOn(yield* file)
+      yield* sql`CREATE TABLE mine (id TEXT PRIMARY KEY)`
+      yield* writer.submit(of(open, credit(100n)))
+      const both = (id: string) =>
+        Effect.gen(function* () {
+          yield* sql`INSERT INTO mine (id) VALUES (${id})`
+          // Several at once are done one after the other.
+          return yield* all(times(3, () => writer.submit(of(credit(1n)))))
+        })
+      const [first] = yield* sql.withTransaction(both("kept"))
+      expect(first).toMatchObject([{ _tag: "Credited" }])
+      expect(yield* balance(sql)).toMatchObject({ balance: 103 })
+      yield* Effect.exit(sql.withTransaction(Effect.zipRight(both("undone"), Effect.fail("changed their mind"))))
+      expect(yield* balance(sql)).toMatchObject({ balance: 103 })
+      // A refusal undoes only what it refused.
+      const refused = yield* sql.withTransaction(
+        Effect.zipLeft(
+          Effect.either(writer.submit(of(credit(1n), reserve("call_1", 1_000n)))),
+          writer.submit(of(credit(2n)))
+        )
+      )
+      expect(refused).toMatchObject({ _tag: "Left", left: { _tag: "InsufficientCredits" } })
+      const [broken, after] = yield* sql.withTransaction(
+        all([writer.submit(run({ text: "no SQL", params: [] })), writer.submit(of(credit(4n)))].map(Effect.exit))
+      )
+      expect(died(broken!)).toContain("syntax error")
+      expect(Exit.isSuccess(after!)).toBe(true)
+      expect(yield* balance(sql)).toMatchObject({ balance: 109 })
+      expect(yield* sql`SELECT id FROM mine`).toEqual([{ id: "kept" }])
+      expect(yield* findings).toEqual([])
+      // Outside of it the writer is as it was.
+      yield* call(writer, "call_2", 10n, 9n)
+      expect(yield* balance(sql)).toEqual({ balance: 100, reserved: 0 })
+    })
+  )
+
+  it.scopedLive("does not mind a transaction of another client", () =>
+    Effect.gen(function* () {
+      const [one, other] = [yield* hostOn(yield* file), yield* hostOn(yield* file)]
+      yield* one.writer.submit(of(open))
+      yield* Effect.exit(
+        other.sql.withTransaction(Effect.zipRight(one.writer.submit(of(credit(5n))), Effect.fail("no")))
+      )
+      expect(yield* balance(one.sql)).toMatchObject({ balance: 5 })
+    })
+  )
+
+  it.scopedLive("does not stay in a transaction that could not be committed", () =>
+    Effect.gen(function* () {
+      const { sql, writer } = yield* hostOn(yield* file)
+      yield* writer.submit(of(open))
+      yield* writer.submit(
+        run({
+          text: "CREATE TABLE child (id TEXT REFERENCES tollgate_ledger_accounts (id) DEFERRABLE INITIALLY DEFERRED)",
+          params: []
+        })
+      )
+      yield* sql`PRAGMA foreign_keys = ON`
+      const exit = yield* Effect.exit(
+        writer.submit(run({ text: "INSERT INTO child (id) VALUES ('nobody')", params: [] }))
+      )
+      expect(died(exit)).toContain("FOREIGN KEY")
+      yield* writer.submit(of(credit(5n)))
+      expect(yield* balance(sql)).toMatchObject({ balance: 5 })
     })
   )
 })
@@ -531,7 +732,7 @@ describe("what crosses to the thread", () => {
     const outcome = fc.oneof(
       fc.record({ _tag: fc.constant("Committed" as const), results: fc.array(result, { maxLength: 3 }) }),
       fc.record({ _tag: fc.constant("Refused" as const), refusal }),
-      fc.record({ _tag: fc.constant("Broken" as const), reason: text })
+      fc.record({ _tag: fc.constantFrom("Broken" as const, "Unavailable" as const), reason: text })
     )
     fc.assert(
       fc.property(fc.array(fc.array(outcome), { maxLength: 3 }), (messages) => {

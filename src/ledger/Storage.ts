@@ -1,0 +1,19 @@
+/** Failures of the database that are no transaction's own: whatever was asked would have failed. */
+
+/**
+ * By SQLite's names: locked by somebody else, no room on the disk, a disk that fails, a file that may not be written or is not there,
+ * no memory. Damage (`SQLITE_CORRUPT`) is not among them: it may lie where one transaction looks and others do not.
+ */
+const fault = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|NOMEM|PERM|PROTOCOL|NOLFS)(_|$)/
+
+const lock = /^SQLITE_(BUSY|LOCKED)(_|$)/
+
+/** Whether an error, or what caused it, says that the database cannot be written at the moment; `lock`: since another holds it. */
+export const isStorageFault = (error: unknown, which: "any" | "lock" = "any"): boolean => {
+  const codes = which === "any" ? fault : lock
+  for (let at = error; typeof at === "object" && at !== null; at = (at as { readonly cause?: unknown }).cause) {
+    const { code } = at as { readonly code?: unknown }
+    if (typeof code === "string" && codes.test(code)) return true
+  }
+  return false
+}
