@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import { Readable } from "node:stream"
 import type { Streaming } from "../upstream/Wire.ts"
-import { tokensIn } from "./Tokens.ts"
+import { bytesAToken, tokensIn } from "./Tokens.ts"
 
 /** How a stream ended, and what was seen of it. */
 export interface Ending {
@@ -34,7 +34,7 @@ export interface Relay {
 /** How long an upstream is read on after its client has left, to learn what it will charge. */
 export const readOnFor = 10_000
 
-/** An event longer than this is passed on without a look. */
+/** An event longer than this is passed on without a look, and counted by its bytes. */
 const eventMax = 8 * 1024 * 1024
 
 const blankLine = "\n\n"
@@ -157,6 +157,7 @@ export const make = (upstream: Streaming, options: { readonly show_usage: boolea
       rest = whole === bytes.length ? undefined : bytes.subarray(whole)
       if (whole > 0) take(bytes.subarray(0, whole))
       if (rest !== undefined && rest.length > eventMax) {
+        tokens_seen += Math.round(rest.length / bytesAToken)
         pass(rest)
         rest = undefined
       }

@@ -1,4 +1,5 @@
 /** What vendors are sent and what they are believed, with vendors of every kind behind one deployment. */
+import Database from "better-sqlite3"
 import { createServer } from "node:http"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -585,6 +586,30 @@ describe("a client that has left", () => {
       expect(spare.received).toEqual([])
       expect(await service.balance(who)).toBe(6)
     }
+  })
+
+  it("before any upstream was asked costs nothing, and none is asked", async () => {
+    const { key, who } = await person()
+    // The books are held for a moment, and with them the admission, while the client leaves.
+    const holding = new Database(join(service.folder, "tollgate.db"))
+    holding.exec("BEGIN IMMEDIATE")
+    const gone = new AbortController()
+    const asked = fetch(`${service.url}/v1/chat/completions`, {
+      method: "POST",
+      signal: gone.signal,
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "failover", messages })
+    }).catch(() => undefined)
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    gone.abort()
+    await asked
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    holding.exec("ROLLBACK")
+    holding.close()
+    const record = await eventually(() => last(who))
+    expect(record).toMatchObject({ success: false, cost: 0, error_type: "client_disconnected" })
+    expect([...main.received, ...spare.received]).toEqual([])
+    expect(await service.balance(who)).toBe(6)
   })
 
   it("is waited for ten seconds, then its upstream is let go, and no other is asked", async () => {
