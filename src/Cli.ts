@@ -249,7 +249,7 @@ const keyList = Command.make("list", { tenant: tenantOption }, ({ tenant }) =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
     const { records } = yield* Effect.flatMap(Applications, (keys) =>
-      keys.list({ tenant_id: tenant as TenantId, account_id: null }, { page: 1, per_page: 10_000 })
+      keys.list(tenant as TenantId, { page: 1, per_page: 10_000 })
     ).pipe(Effect.provide(keysOf(facts)))
     yield* Effect.forEach(records, ({ id, key_prefix, name }) => Console.log([id, `${key_prefix}…`, name].join("\t")), {
       discard: true
@@ -260,9 +260,7 @@ const keyList = Command.make("list", { tenant: tenantOption }, ({ tenant }) =>
 const keyRevoke = Command.make("revoke", { tenant: tenantOption, id: Options.text("id") }, ({ id, tenant }) =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
-    yield* Effect.flatMap(Applications, (keys) =>
-      keys.remove({ tenant_id: tenant as TenantId, account_id: null }, id as ApplicationId)
-    ).pipe(
+    yield* Effect.flatMap(Applications, (keys) => keys.remove(tenant as TenantId, id as ApplicationId)).pipe(
       Effect.mapError(() => refuse(`--id ${id}: ${tenant} has no such key`)),
       Effect.provide(keysOf(facts))
     )

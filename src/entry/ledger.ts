@@ -1,7 +1,6 @@
 /** `tollgate/ledger`: the books by themselves. Postings in, entries and balances out; exact, in one writer, durable. */
 export { Ledger, entryId } from "../ledger/Ledger.ts"
 export { Writer } from "../ledger/Writer.ts"
-export type { BalanceMoved } from "../ledger/Writer.ts"
 export { availableOf, balanceOf, giftableSources, statement } from "../ledger/Transaction.ts"
 export type {
   Account,

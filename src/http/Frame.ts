@@ -49,12 +49,7 @@ const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> => {
       routes.push({
         method: endpoint.method,
         path: endpoint.path,
-        pattern: new RegExp(
-          `^${endpoint.path
-            .replace(/[.\\]/g, "\\$&")
-            .replace(/:[A-Za-z_]+/g, "[^/]+")
-            .replace(/\*/g, ".+")}/?$`
-        ),
+        pattern: new RegExp(`^${endpoint.path.replace(/[.\\]/g, "\\$&").replace(/:[A-Za-z_]+/g, "[^/]+")}/?$`),
         readsOwnBody: Context.get(mergedAnnotations, ReadsOwnBody)
       })
     }

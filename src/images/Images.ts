@@ -67,6 +67,17 @@ const make = Effect.gen(function* () {
       beside,
       refusedBy
     )
+    return yield* answered(caller, asked, job)
+  })
+
+  /** The answer of a call whose first one was not kept: its job is the same. */
+  const resume = Effect.fnUntraced(function* (caller: CallerFacts, inbound: Inbound, made: string) {
+    const asked = yield* read(yield* inbound.read(bodyBytesMax))
+    const job = yield* jobs.ofCall(caller.account_id, "images", made)
+    return job === undefined ? undefined : yield* answered(caller, asked, job)
+  })
+
+  const answered = Effect.fnUntraced(function* (caller: CallerFacts, asked: ImageRequest, job: Job) {
     const begun = yield* Clock.currentTimeMillis
     const shown = asked.sync_mode ? yield* waited(caller, job, begun) : job
     return Reply.json(200, answerOf(shown), shown.settled ? { "x-charge-usd": toDecimal(shown.cost) } : {})
@@ -82,8 +93,13 @@ const make = Effect.gen(function* () {
     })
 
   const generate: Contract["generate"] = (caller, inbound) =>
-    idempotency.onceOf(caller, inbound, "images/generate", bodyBytesMax, (inbound, beside) =>
-      call(caller, inbound, beside)
+    idempotency.onceOf(
+      caller,
+      inbound,
+      "images/generate",
+      bodyBytesMax,
+      (inbound, beside) => call(caller, inbound, beside),
+      (inbound, made) => resume(caller, inbound, made)
     )
 
   const status: Contract["status"] = Effect.fn("Images.status")(function* ({ account_id }, request_id) {

@@ -76,21 +76,19 @@ const make = Effect.gen(function* () {
       beside,
       refusedBy
     )
-    return Reply.json(200, {
-      request_id: job.id,
-      model: job.model,
-      provider: job.provider,
-      status: job.status,
-      queue_position: job.queue_position ?? 0,
-      cost_usd: toNumber(job.quote),
-      units: job.units,
-      unit: job.unit
-    })
+    return submitted(job)
   })
 
   const submit: Contract["submit"] = (caller, inbound) =>
-    idempotency.onceOf(caller, inbound, "media/generate", bodyBytesMax, (inbound, beside) =>
-      call(caller, inbound, beside)
+    idempotency.onceOf(
+      caller,
+      inbound,
+      "media/generate",
+      bodyBytesMax,
+      (inbound, beside) => call(caller, inbound, beside),
+      // Its first answer was not kept; the job is the same.
+      (_, made) =>
+        Effect.map(jobs.ofCall(caller.account_id, "media", made), (job) => (job === undefined ? job : submitted(job)))
     )
 
   const found = (job: Job | undefined) => (job === undefined ? new MediaNotFound() : Effect.succeed(job))
@@ -124,6 +122,18 @@ const parsed = (bytes: Buffer): Effect.Effect<unknown, InvalidRequest> =>
     try: () => JSON.parse(bytes.toString("utf8")) as unknown,
     catch: () =>
       new InvalidRequest({ error: "the request body is not JSON", details: { field: "", rule: "a JSON document" } })
+  })
+
+const submitted = (job: Job): Reply.Reply =>
+  Reply.json(200, {
+    request_id: job.id,
+    model: job.model,
+    provider: job.provider,
+    status: job.status,
+    queue_position: job.queue_position ?? 0,
+    cost_usd: toNumber(job.quote),
+    units: job.units,
+    unit: job.unit
   })
 
 const refusedBy = ({ how, retry_after, words }: NotTaken): MediaRejected | MediaRateLimited | MediaUnavailable => {

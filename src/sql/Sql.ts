@@ -19,7 +19,6 @@ import media from "./migrations/0009_media.ts"
 import payments from "./migrations/0010_payments.ts"
 import clients from "./migrations/0011_clients.ts"
 import dimensions from "./migrations/0012_dimensions.ts"
-import autoreload from "./migrations/0013_autoreload.ts"
 import scopes from "./migrations/0014_scopes.ts"
 
 /** Append only: a database that has applied one never looks at it again. The table is ours, so a host's migrations stay its own. */
@@ -36,7 +35,6 @@ export const migrations = {
   "0010_payments": payments,
   "0011_clients": clients,
   "0012_dimensions": dimensions,
-  "0013_autoreload": autoreload,
   "0014_scopes": scopes
 }
 

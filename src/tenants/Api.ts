@@ -80,10 +80,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .addSuccess(Envelope(ApplicationPage))
       .middleware(TenantKeysToken)
       .addError(InvalidRequest)
-      .annotate(
-        OpenApi.Summary,
-        "The API keys of the tenant, newest first, without the keys themselves; a member sees their own"
-      )
+      .annotate(OpenApi.Summary, "The API keys of the tenant, newest first, without the keys themselves")
   )
   .add(
     HttpApiEndpoint.get("application", "/v1/tenants/:tenant_id/applications/:application_id")
@@ -91,7 +88,6 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .addSuccess(Envelope(Application))
       .middleware(TenantKeysToken)
       .addError(ApplicationNotFound)
-      .addError(InsufficientRole)
       .annotate(OpenApi.Summary, "One API key's record")
   )
   .add(
@@ -101,9 +97,8 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .addSuccess(Envelope(Application))
       .middleware(TenantKeysToken)
       .addError(ApplicationNotFound)
-      .addError(InsufficientRole)
       .addError(InvalidRequest)
-      .annotate(OpenApi.Summary, "Rename or redescribe an API key of one's own, or any as owner or admin")
+      .annotate(OpenApi.Summary, "Rename or redescribe an API key")
   )
   .add(
     HttpApiEndpoint.del("deleteApplication", "/v1/tenants/:tenant_id/applications/:application_id")
@@ -111,8 +106,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .addSuccess(Envelope(Application))
       .middleware(TenantKeysToken)
       .addError(ApplicationNotFound)
-      .addError(InsufficientRole)
-      .annotate(OpenApi.Summary, "Revoke an API key of one's own, or any as owner or admin")
+      .annotate(OpenApi.Summary, "Revoke an API key")
   ) {}
 
 const ofMember = Schema.Struct({ tenant_id: TenantId, account_id: AccountId })
