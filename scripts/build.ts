@@ -4,12 +4,14 @@
  * `npm run check`; here only speed counts, since `npm start` builds first.
  */
 import { build } from "esbuild"
-import { mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises"
+import { chmod, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 
 const root = join(import.meta.dirname, "..")
 // Written beside and moved into place whole: a process that starts meanwhile finds the old one or the new one.
 const target = await mkdtemp(join(root, "dist."))
+// For whoever may run it, who need not be who builds it.
+await chmod(target, 0o755)
 
 await build({
   absWorkingDir: root,

@@ -1,25 +1,35 @@
 /** The commands of an operator: serve, and what is done beside it. */
-import { Command, Options } from "@effect/cli"
+import { CliConfig, Command, HelpDoc, Options } from "@effect/cli"
+import * as CommandDescriptor from "@effect/cli/CommandDescriptor"
 import * as ValidationError from "@effect/cli/ValidationError"
-import { Cause, Clock, Console, Effect, Layer, Logger, Option } from "effect"
+import { Cause, Clock, Console, Effect, Layer, Logger, LogLevel, Option } from "effect"
 import type { Either } from "effect"
+import { randomBytes } from "node:crypto"
 import { Clients, ConfiguredClients, isRedirectAddress } from "./auth/Clients.ts"
+import * as DeploymentSecret from "./auth/DeploymentSecret.ts"
 import { SigningKeys } from "./auth/SigningKeys.ts"
 import { billingAccountOf } from "./kernel/Ids.ts"
 import * as Ids from "./kernel/Ids.ts"
 import type { ApplicationId, TenantId } from "./kernel/Ids.ts"
-import { fromDecimal, toDecimal } from "./kernel/Money.ts"
-import { verify } from "./ledger/Invariants.ts"
+import { toIso } from "./kernel/Moment.ts"
+import { amountMax, fromDecimal, toDecimal } from "./kernel/Money.ts"
+import type { Nano } from "./kernel/Money.ts"
+import { Ledger } from "./ledger/Ledger.ts"
+import { balanceOf } from "./ledger/Transaction.ts"
 import { Writer } from "./ledger/Writer.ts"
-import { ConfigProblem, describe, environment, readFile } from "./Config.ts"
+import * as CommandLine from "./CommandLine.ts"
+import { ConfigProblem, describe, environment, readFile, variables } from "./Config.ts"
 import type { EnvironmentFacts } from "./Config.ts"
 import * as Deployment from "./Deployment.ts"
 import { Purchases } from "./payments/Purchases.ts"
+import * as Reseal from "./Reseal.ts"
 import { serve } from "./Serve.ts"
 import { Applications } from "./tenants/Applications.ts"
 import { Belonging } from "./tenants/Belonging.ts"
+import { tenantsLike } from "./tenants/Directory.ts"
 import { Tenants } from "./tenants/Tenants.ts"
 import * as Backup from "./sql/Backup.ts"
+import * as Opening from "./sql/Opening.ts"
 import * as Serving from "./sql/Serving.ts"
 import * as Sql from "./sql/Sql.ts"
 import { version } from "./Version.ts"
@@ -35,11 +45,10 @@ const fromEnvironment: Effect.Effect<EnvironmentFacts, ConfigProblem> = Effect.m
  * Brings the database up to date, if it is not: alone, since an upgrade changes tables that a service of an earlier version goes on
  * writing to. Answers what was applied.
  */
-const upgraded = (facts: EnvironmentFacts) =>
+const upgraded = (facts: EnvironmentFacts, applied: number) =>
   Effect.gen(function* () {
-    yield* Deployment.folder(facts)
-    if (!(yield* Sql.isCurrent(facts.database))) {
-      yield* Effect.mapError(Serving.lock(facts.database), () =>
+    if (applied < Sql.newest) {
+      yield* Effect.catchTag(Serving.lock(facts.database), "AlreadyServed", () =>
         refuse(
           `${facts.database} must be brought up to date first, and an earlier version is serving it: stop that, or use its own command`
         )
@@ -48,17 +57,30 @@ const upgraded = (facts: EnvironmentFacts) =>
     return yield* Sql.migrateFile(facts.database)
   }).pipe(Effect.scoped)
 
-/** The database, for a command beside a running service or without one. */
-const database = (facts: EnvironmentFacts) =>
-  Deployment.database(facts).pipe(Layer.provide(Layer.effectDiscard(upgraded(facts))))
+/** The database that there is, up to date: for a command beside a running service or without one. No command but `migrate` makes one. */
+const present = (facts: EnvironmentFacts) =>
+  Layer.scopedDiscard(
+    Effect.gen(function* () {
+      const applied = yield* Deployment.applied(facts)
+      yield* Deployment.kept(facts)
+      yield* upgraded(facts, applied)
+    })
+  )
 
-const logging = ({ log_level }: EnvironmentFacts) =>
+const database = (facts: EnvironmentFacts) => Deployment.database(facts).pipe(Layer.provide(present(facts)))
+
+/** For scripts: the same as one JSON document. */
+const json = Options.boolean("json").pipe(Options.withDescription("print JSON"))
+
+const printed = (document: object) => Console.log(JSON.stringify(document))
+
+const logging = (level: LogLevel.LogLevel) =>
   Layer.merge(
     Logger.replace(
       Logger.defaultLogger,
       Logger.withConsoleError(process.stderr.isTTY ? Logger.logfmtLogger : Logger.jsonLogger)
     ),
-    Logger.minimumLogLevel(log_level)
+    Logger.minimumLogLevel(level)
   )
 
 // ---- serve ----------------------------------------------------------------------------------------------------------------
@@ -72,13 +94,33 @@ const serveCommand = Command.make("serve", { config }, ({ config }) =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
     const file = Option.isNone(config) ? undefined : yield* either(readFile(config.value))
-    return yield* Effect.provide(serve(facts, file), logging(facts))
+    return yield* serve(facts, file)
   })
 ).pipe(Command.withDescription("Run the service until it is told to stop (SIGTERM lets what is under way finish)"))
 
 const either = <A>(value: Either.Either<A, ConfigProblem>): Effect.Effect<A, ConfigProblem> => value
 
 // ---- beside a running service ---------------------------------------------------------------------------------------------
+
+/** Credit to book: what would be rounded away, or is more than the books hold, is not meant. */
+const amountOf = (text: string): Effect.Effect<Nano, ConfigProblem> => {
+  const nano = text.length > 40 ? undefined : fromDecimal(text, 9)
+  return nano === undefined || nano <= 0n || nano > amountMax || fromDecimal(text, 18) !== nano * 1_000_000_000n
+    ? refuse(
+        `--amount ${text.slice(0, 40)}: a decimal number above 0 and up to ${toDecimal(amountMax)}, with at most 9 places`
+      )
+    : Effect.succeed(nano)
+}
+
+const textMax = 200
+
+/** A text for the ledger or for people, on one line. */
+const oneLine = (flag: string, text: string): Effect.Effect<string, ConfigProblem> => {
+  const trimmed = text.trim()
+  return trimmed === "" || trimmed.length > textMax || CommandLine.shown(trimmed) !== trimmed
+    ? refuse(`${flag}: 1 to ${textMax} characters on one line`)
+    : Effect.succeed(trimmed)
+}
 
 const grant = Command.make(
   "grant",
@@ -93,38 +135,36 @@ const grant = Command.make(
   ({ amount, note, tenant }) =>
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
-      const nano = fromDecimal(amount, 9)
-      if (nano === undefined || nano <= 0n) return yield* refuse(`--amount ${amount}: a decimal number above zero`)
+      const nano = yield* amountOf(amount)
+      const description = yield* oneLine("--note", note)
       const granted = Effect.gen(function* () {
         const writer = yield* Writer
+        const account = billingAccountOf(tenant)
         const reference = yield* Ids.make("pay")
-        const posting = {
-          _tag: "Credit",
-          account: billingAccountOf(tenant),
-          amount: nano,
-          source: "admin",
-          reference,
-          description: note
-        } as const
-        return yield* writer.submit({ postings: [posting], statements: [] })
+        yield* writer.submit({
+          postings: [{ _tag: "Credit", account, amount: nano, source: "admin", reference, description }],
+          statements: []
+        })
+        return yield* Effect.flatMap(Ledger, (ledger) => ledger.account(account))
       })
-      const [result] = yield* granted.pipe(
+      const account = yield* granted.pipe(
         Effect.mapError((refusal) =>
           refuse(
             refusal._tag === "BooksUnavailable"
               ? refusal.message
               : refusal._tag === "AccountMissing"
-                ? `--tenant ${tenant}: there is no such tenant`
+                ? `--tenant ${tenant}: there is no such tenant ("tollgate tenants" lists them)`
                 : `--amount ${amount}: the balance would exceed what the books hold`
           )
         ),
-        Effect.provide(database(facts))
+        Effect.provide(Layer.provideMerge(Ledger.layer, database(facts)))
       )
-      if (result?._tag === "Credited") {
-        yield* Console.log(
-          `granted ${toDecimal(nano)} credits to ${tenant}; its balance is ${toDecimal(result.balance)}`
-        )
-      }
+      if (Option.isNone(account)) return
+      const { status } = account.value
+      yield* Console.log(
+        `granted ${toDecimal(nano)} credits to ${tenant}; its balance is ${toDecimal(balanceOf(account.value))}` +
+          (status === "active" ? "" : `. It is ${status}: it cannot spend while it is`)
+      )
     })
 ).pipe(Command.withDescription("Give a tenant credit that it can spend but not send on (source: admin)"))
 
@@ -148,8 +188,7 @@ const purchase = Command.make(
   ({ amount, reference, tenant }) =>
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
-      const nano = fromDecimal(amount, 9)
-      if (nano === undefined || nano <= 0n) return yield* refuse(`--amount ${amount}: a decimal number above zero`)
+      const nano = yield* amountOf(amount)
       const booked = yield* Effect.flatMap(Purchases, (rooms) => rooms.bookOffline(tenant, nano, reference)).pipe(
         Effect.provide(purchases(facts))
       )
@@ -159,10 +198,11 @@ const purchase = Command.make(
     })
 ).pipe(Command.withDescription("Book a purchase that was paid another way (source: purchase)"))
 
-const owed = Command.make("owed", {}, () =>
+const owed = Command.make("owed", { json }, ({ json }) =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
     const found = yield* Effect.flatMap(Purchases, (rooms) => rooms.owed).pipe(Effect.provide(purchases(facts)))
+    if (json) return yield* printed({ owed: found.map((one) => ({ ...one, owed: toDecimal(one.owed) })) })
     if (found.length === 0) return yield* Console.log("nobody owes anything")
     yield* Effect.forEach(
       found,
@@ -172,6 +212,54 @@ const owed = Command.make("owed", {}, () =>
     )
   })
 ).pipe(Command.withDescription("Show refunds and disputes that balances could not give back"))
+
+const tenantsCommand = Command.make(
+  "tenants",
+  {
+    search: Options.text("search").pipe(
+      Options.withDescription("a part of an id, a name or an owner's address"),
+      Options.withDefault("")
+    ),
+    limit: Options.integer("limit").pipe(
+      Options.withDescription("how many are shown at most"),
+      Options.withDefault(50)
+    ),
+    json
+  },
+  ({ json, limit, search }) =>
+    Effect.gen(function* () {
+      const facts = yield* fromEnvironment
+      if (limit < 1 || limit > 1_000) return yield* refuse("--limit: from 1 to 1000")
+      const { found, total } = yield* Effect.gen(function* () {
+        const ledger = yield* Ledger
+        const { found, total } = yield* tenantsLike(search, limit)
+        const tenants = yield* Effect.forEach(found, (tenant) =>
+          Effect.map(ledger.accountOfTenant(tenant.id), (account) => ({
+            ...tenant,
+            created_at: toIso(tenant.created_at),
+            balance: toDecimal(Option.match(account, { onNone: () => 0n, onSome: balanceOf })),
+            status: Option.match(account, { onNone: () => "active" as const, onSome: ({ status }) => status })
+          }))
+        )
+        return { found: tenants, total }
+      }).pipe(
+        Effect.provide(Layer.provideMerge(Ledger.layer, Layer.provide(Sql.layer(facts.database), present(facts))))
+      )
+      if (json) return yield* printed({ tenants: found, total })
+      if (found.length === 0)
+        return yield* Console.log(search === "" ? "there are no tenants yet" : "no tenant is like that")
+      const rows = found.map(({ balance, created_at, id, name, owner_email, status }) => [
+        id,
+        `${balance} USD${status === "active" ? "" : ` (${status})`}`,
+        created_at.slice(0, 10),
+        CommandLine.shown(owner_email ?? "no owner"),
+        CommandLine.shown(name)
+      ])
+      yield* Console.log(CommandLine.table([["TENANT", "BALANCE", "SINCE", "OWNER", "NAME"], ...rows]))
+      if (total > found.length)
+        yield* Console.log(`${found.length} of ${total}: narrow it by --search, or raise --limit (up to 1000)`)
+    })
+).pipe(Command.withDescription("Find tenants, with owner and balance: whom to grant"))
 
 // ---- applications and keys ------------------------------------------------------------------------------------------------
 
@@ -196,27 +284,40 @@ const clientCreate = Command.make(
   ({ kind, name, redirect, trusted }) =>
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
+      const title = yield* oneLine("--name", name)
       if (kind === "oauth" && redirect.length === 0) return yield* refuse("--redirect-uri: an oauth client needs one")
       if (kind !== "oauth" && trusted) return yield* refuse("--trusted: only an oauth client can be")
+      if (kind !== "oauth" && redirect.length > 0) return yield* refuse("--redirect-uri: only an oauth client has one")
       const wrong = redirect.find((uri) => !isRedirectAddress(uri))
       if (wrong !== undefined) {
         return yield* refuse(`--redirect-uri ${wrong}: an address without a fragment, no script and no file`)
       }
-      const client = yield* Effect.flatMap(Clients, (clients) =>
-        clients.create({ kind, name, redirect_uris: redirect, trusted })
-      ).pipe(Effect.provide(clientsOf(facts)))
+      const client = yield* Effect.gen(function* () {
+        const clients = yield* Clients
+        const same = (yield* clients.list).find((one) => one.kind === kind && one.name === title)
+        if (same !== undefined)
+          return yield* refuse(
+            `--name ${title}: ${same.client_id} is called that; take another name, or revoke it first`
+          )
+        return yield* clients.create({ kind, name: title, redirect_uris: redirect, trusted })
+      }).pipe(Effect.provide(clientsOf(facts)))
       yield* Console.log(client.client_id)
     })
 ).pipe(Command.withDescription("Register an application; prints its client id"))
 
-const clientList = Command.make("list", {}, () =>
+const clientList = Command.make("list", { json }, ({ json }) =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
     const found = yield* Effect.flatMap(Clients, (clients) => clients.list).pipe(Effect.provide(clientsOf(facts)))
+    if (json) return yield* printed({ clients: found })
     yield* Effect.forEach(
       found,
       ({ client_id, kind, name, redirect_uris, trusted }) =>
-        Console.log([client_id, trusted === true ? `${kind}, trusted` : kind, name, ...redirect_uris].join("\t")),
+        Console.log(
+          [client_id, trusted === true ? `${kind}, trusted` : kind, CommandLine.shown(name), ...redirect_uris].join(
+            "\t"
+          )
+        ),
       { discard: true }
     )
   })
@@ -231,9 +332,11 @@ const clientRevoke = Command.make("revoke", { id: Options.text("id") }, ({ id })
   })
 ).pipe(Command.withDescription("End an application; tokens that it has last until they expire"))
 
+const clientCommands = [clientCreate, clientList, clientRevoke] as const
+
 const client = Command.make("client").pipe(
   Command.withDescription("Applications that sign people in, or speak for a website"),
-  Command.withSubcommands([clientCreate, clientList, clientRevoke])
+  Command.withSubcommands(clientCommands)
 )
 
 const tenantOption = Options.text("tenant").pipe(Options.withDescription("the tenant's id (ten_…)"))
@@ -241,19 +344,36 @@ const tenantOption = Options.text("tenant").pipe(Options.withDescription("the te
 const keysOf = (facts: EnvironmentFacts) =>
   Applications.layer.pipe(
     Layer.provide(Belonging.layer),
-    Layer.provide(Deployment.secret(facts)),
+    // To list and revoke keys nothing is hashed: it works where the secret is lost, too.
+    Layer.provide(DeploymentSecret.layer(randomBytes(32))),
     Layer.provideMerge(database(facts))
   )
 
-const keyList = Command.make("list", { tenant: tenantOption }, ({ tenant }) =>
+const keyList = Command.make("list", { tenant: tenantOption, json }, ({ json, tenant }) =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
-    const { records } = yield* Effect.flatMap(Applications, (keys) =>
-      keys.list(tenant as TenantId, { page: 1, per_page: 10_000 })
+    const { records, total_records } = yield* Effect.flatMap(Applications, (keys) =>
+      keys.list(tenant as TenantId, { page: 1, per_page: 1_000 })
     ).pipe(Effect.provide(keysOf(facts)))
-    yield* Effect.forEach(records, ({ id, key_prefix, name }) => Console.log([id, `${key_prefix}…`, name].join("\t")), {
-      discard: true
-    })
+    const found = records.map(({ account_id, created_at, id, key_prefix, last_used_at, name }) => ({
+      id,
+      name,
+      key_prefix,
+      account_id,
+      created_at: toIso(created_at),
+      last_used_at: last_used_at === null ? null : toIso(last_used_at)
+    }))
+    if (json) return yield* printed({ keys: found, total: total_records })
+    if (found.length === 0) return yield* Console.log(`${tenant} has no API keys`)
+    const rows = found.map(({ created_at, id, key_prefix, last_used_at, name }) => [
+      id,
+      `${key_prefix}…`,
+      created_at.slice(0, 10),
+      last_used_at?.slice(0, 10) ?? "never",
+      CommandLine.shown(name)
+    ])
+    yield* Console.log(CommandLine.table([["ID", "KEY", "MADE", "USED", "NAME"], ...rows]))
+    if (total_records > found.length) yield* Console.log(`${found.length} of ${total_records}`)
   })
 ).pipe(Command.withDescription("List a tenant's API keys"))
 
@@ -268,9 +388,11 @@ const keyRevoke = Command.make("revoke", { tenant: tenantOption, id: Options.tex
   })
 ).pipe(Command.withDescription("Revoke an API key"))
 
+const keyCommands = [keyList, keyRevoke] as const
+
 const key = Command.make("key").pipe(
   Command.withDescription("API keys of tenants"),
-  Command.withSubcommands([keyList, keyRevoke])
+  Command.withSubcommands(keyCommands)
 )
 
 const rotateKeys = Command.make("rotate-keys", {}, () =>
@@ -282,27 +404,32 @@ const rotateKeys = Command.make("rotate-keys", {}, () =>
   })
 ).pipe(Command.withDescription("Make a new key for access tokens; serve does so by itself every 30 days"))
 
-const verifyCommand = Command.make("verify", {}, () =>
+const verifyCommand = Command.make("verify", { json }, ({ json }) =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
-    yield* upgraded(facts)
-    const findings = yield* Effect.provide(verify, Sql.layer(facts.database))
-    if (findings.length === 0) return yield* Console.log(`${facts.database}: every invariant of the books holds`)
-    yield* Effect.forEach(findings, ({ check, message }) => Console.log(`${check}: ${message}`), { discard: true })
-    return yield* refuse(`${findings.length} findings: the books of ${facts.database} are not right`)
+    const findings = yield* Effect.provide(Backup.check, Sql.layer(facts.database).pipe(Layer.provide(present(facts))))
+    yield* json
+      ? printed({ database: facts.database, whole: findings.length === 0, findings })
+      : Effect.forEach(findings, ({ check, message }) => Console.log(`${check}: ${message}`), { discard: true })
+    if (findings.length > 0)
+      return yield* refuse(`${findings.length} findings: the books of ${facts.database} are not right`)
+    if (!json) yield* Console.log(`${facts.database}: every invariant of the books holds`)
   })
 ).pipe(Command.withDescription("Check every invariant of the books on the live database, and name what is off"))
 
 const migrate = Command.make("migrate", {}, () =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
-    const applied = yield* upgraded(facts)
+    yield* Deployment.folder(facts)
+    const found = yield* Opening.look(facts.database, { writing: true })
+    yield* Deployment.kept(facts)
+    const applied = yield* upgraded(facts, found ?? 0)
     yield* Console.log(
       applied.length === 0
         ? `${facts.database} is up to date`
         : `${facts.database}: applied ${applied.map(([id, name]) => `${String(id).padStart(4, "0")}_${name}`).join(", ")}`
     )
-  })
+  }).pipe(Effect.scoped)
 ).pipe(Command.withDescription("Bring the database up to date without serving it; serve does so by itself"))
 
 const backupCommand = Command.make(
@@ -311,6 +438,7 @@ const backupCommand = Command.make(
   ({ to }) =>
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
+      yield* Deployment.applied(facts)
       yield* Backup.backup(facts.database, to)
       yield* Console.log(
         `${facts.database} was copied to ${to}. Keys and tokens in it are worth nothing without the deployment's secret: ` +
@@ -323,51 +451,165 @@ const restoreCommand = Command.make(
   "restore",
   { from: Options.text("from").pipe(Options.withDescription("a file that backup wrote")) },
   ({ from }) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const facts = yield* fromEnvironment
-        yield* Deployment.folder(facts)
-        yield* Serving.lock(facts.database)
-        const kept = yield* Backup.restore(from, facts.database, yield* Clock.currentTimeMillis)
-        yield* Console.log(
-          `${facts.database} is now what ${from} was` + (kept === undefined ? "" : `; what it was lies at ${kept}`)
-        )
-      })
-    )
+    Effect.gen(function* () {
+      const facts = yield* fromEnvironment
+      yield* Deployment.folder(facts)
+      yield* Serving.lock(facts.database)
+      const kept = yield* Backup.restore(from, facts.database, yield* Clock.currentTimeMillis)
+      yield* Deployment.kept(facts)
+      yield* Console.log(
+        `${facts.database} is now what ${from} was` + (kept === undefined ? "" : `; what it was lies at ${kept}`)
+      )
+    }).pipe(Effect.scoped)
 ).pipe(Command.withDescription("Put a backup in the place of the database, while nothing serves it"))
+
+const reseal = Command.make(
+  "reseal",
+  {
+    confirm: Options.boolean("confirm").pipe(
+      Options.withDescription("do it; without this flag, say what would be done")
+    )
+  },
+  ({ confirm }) =>
+    Effect.gen(function* () {
+      const facts = yield* fromEnvironment
+      yield* Deployment.applied(facts)
+      yield* Deployment.kept(facts)
+      yield* Serving.lock(facts.database)
+      yield* Sql.migrateFile(facts.database)
+      const { fits, lines } = yield* Effect.all({ fits: Deployment.secretFits(facts), lines: Reseal.plan }).pipe(
+        Effect.provide(Sql.layer(facts.database))
+      )
+      if (fits) {
+        return yield* refuse(
+          `the secret fits ${facts.database}: nothing is lost. To go on under another one all the same, move ` +
+            `${facts.data_dir}/secret away, or set another TOLLGATE_SECRET`
+        )
+      }
+      const stays = "Balances, ledgers, usage, transfers, organisations and clients stay."
+      const told = lines.map((line) => `  ${line}`)
+      if (!confirm) {
+        yield* Console.log([`${stays} Under another secret:`, ...told].join("\n"))
+        return yield* refuse("nothing was done; add --confirm to do it")
+      }
+      const snapshot = `${facts.database}.before-reseal-${yield* Clock.currentTimeMillis}`
+      yield* Backup.backup(facts.database, snapshot)
+      yield* Effect.provide(Reseal.run, Deployment.database(facts))
+      const keys = SigningKeys.layer.pipe(
+        Layer.provide(Deployment.secret(facts)),
+        Layer.provide(Deployment.database(facts))
+      )
+      yield* Effect.asVoid(Effect.provide(SigningKeys, keys))
+      const now = facts.secret === undefined ? `the secret in ${facts.data_dir}/secret: back it up` : "TOLLGATE_SECRET"
+      yield* Console.log(
+        [`${facts.database} goes on under ${now}. ${stays}`, ...told, `What it was lies at ${snapshot}`].join("\n")
+      )
+    }).pipe(Effect.scoped)
+).pipe(
+  Command.withDescription("Go on without the deployment's lost secret: keeps the books, starts keys and sign-ins over")
+)
+
+const health = Command.make("health", {}, () =>
+  Effect.gen(function* () {
+    const { host, port } = yield* fromEnvironment
+    const url = `http://${Deployment.hostOf(anyAddress[host] ?? host)}:${port}/readyz`
+    const status = yield* Effect.tryPromise({
+      try: async (signal) => (await fetch(url, { signal })).status,
+      catch: () => refuse(`nothing answers at ${url}`)
+    }).pipe(Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => refuse(`${url} does not answer`) }))
+    if (status !== 200) return yield* refuse(`${url} answers ${status}`)
+    yield* Console.log(`${url} answers 200`)
+  })
+).pipe(Command.withDescription("Ask the service at HOST and PORT whether it is ready; exits with 1 if it is not"))
+
+/** Where one listens everywhere, it is asked here. */
+const anyAddress: Record<string, string> = { "0.0.0.0": "127.0.0.1", "::": "::1" }
+
+const commands = [
+  serveCommand,
+  grant,
+  purchase,
+  owed,
+  tenantsCommand,
+  client,
+  key,
+  rotateKeys,
+  verifyCommand,
+  backupCommand,
+  restoreCommand,
+  reseal,
+  migrate,
+  health
+] as const
 
 const tollgate = Command.make("tollgate").pipe(
   Command.withDescription("Metered access to AI models: who is calling, whether they can pay, what the call cost"),
-  Command.withSubcommands([
-    serveCommand,
-    grant,
-    purchase,
-    owed,
-    client,
-    key,
-    rotateKeys,
-    verifyCommand,
-    backupCommand,
-    restoreCommand,
-    migrate
-  ])
+  Command.withSubcommands(commands)
 )
 
-const cli = Command.run(tollgate, { name: "Tollgate", version })
-
-/** Runs the command line. What the operator can mend is said in a line or two on stderr, and the exit code is 1. */
-export const run = (argv: ReadonlyArray<string>) =>
-  cli(argv).pipe(
-    Effect.catchAllCause((cause) => {
-      const failure = Option.getOrUndefined(Cause.failureOption(cause))
-      if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
-      // The command line has said itself what is wrong with it.
-      const said = ValidationError.isValidationError(failure) ? Effect.void : Console.error(wordsOf(failure, cause))
-      return Effect.andThen(said, Effect.fail("refused"))
-    })
+const namesOf = (
+  some: ReadonlyArray<{ readonly descriptor: CommandDescriptor.Command<unknown> }>,
+  below: CommandLine.Commands = {}
+): CommandLine.Commands =>
+  Object.fromEntries(
+    some.flatMap(({ descriptor }) =>
+      [...CommandDescriptor.getNames(descriptor)].map((name) => [name, below[name] ?? {}])
+    )
   )
 
-const wordsOf = (failure: unknown, cause: Cause.Cause<unknown>): string =>
-  typeof failure === "object" && failure !== null && "message" in failure && "_tag" in failure
-    ? `tollgate: ${String(failure.message)}`
-    : Cause.pretty(cause, { renderErrorCause: true })
+const allNames = namesOf(commands, { client: namesOf(clientCommands), key: namesOf(keyCommands) })
+
+/** What is said below every help. */
+const environmentHelp = HelpDoc.blocks([
+  HelpDoc.h1("ENVIRONMENT"),
+  HelpDoc.p(
+    CommandLine.table(
+      variables.map(([name, preset, meaning]) => [name, preset === "" ? meaning : `${meaning} (${preset})`])
+    )
+  ),
+  HelpDoc.p("tollgate COMMAND --help says what a command takes.")
+])
+
+const cli = Command.run(tollgate, { name: "Tollgate", version, footer: environmentHelp })
+
+/**
+ * Runs the command line. What the operator can mend is said in a line or two on stderr, and the exit code is 1. Logs go to stderr;
+ * what is printed is plain where nobody sees colors.
+ */
+export const run = (argv: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const words = argv.slice(2)
+    const twice = CommandLine.flags(words).find((flag, i, all) => all.indexOf(flag) !== i && flag !== "--redirect-uri")
+    if (twice !== undefined) return yield* refuse(`${twice} is given twice`)
+    const { known, name, unknown } = CommandLine.meant(allNames, words)
+    if (unknown !== undefined) return yield* refuse(`${name} has no command ${unknown}, it has ${known.join(", ")}`)
+    // A command that needs the environment says itself what is wrong with it.
+    const facts = Option.getOrUndefined(yield* Effect.option(environment))
+    yield* cli(argv).pipe(
+      Effect.catchAllCause((cause) => {
+        if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
+        const failure = Option.getOrUndefined(Cause.failureOption(cause))
+        // The command line has said itself what is wrong with it.
+        if (ValidationError.isValidationError(failure)) return refuse(`${name} --help says what it takes`)
+        return Effect.zipRight(
+          Effect.logDebug("the command failed", cause),
+          refuse(wordsOf(failure ?? Cause.squash(cause), facts?.database ?? "the database"))
+        )
+      }),
+      Effect.provide(Layer.merge(logging(facts?.log_level ?? LogLevel.Info), CliConfig.layer({ showBuiltIns: false })))
+    )
+  }).pipe(
+    Effect.catchAll(({ message }) => Effect.zipRight(Console.error(`tollgate: ${message}`), Effect.fail("refused"))),
+    CommandLine.plainly
+  )
+
+/** One sentence for what went wrong: its own, or what the database's error means. (`LOG_LEVEL=debug` shows where it was.) */
+const wordsOf = (error: unknown, database: string): string => {
+  const code = Opening.faultOf(error)?.code ?? ""
+  if (code.startsWith("SQLITE_") && !isWorded(error)) return Opening.wordsOf(database, error)
+  return error instanceof Error || isWorded(error) ? error.message : String(error)
+}
+
+/** An error that was made for whoever runs the command. */
+const isWorded = (error: unknown): error is { readonly message: string } =>
+  typeof error === "object" && error !== null && "_tag" in error && error._tag !== "SqlError" && "message" in error

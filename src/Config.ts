@@ -3,6 +3,7 @@
  * and prices. The only place that reads the environment. What is wrong is said in one message that names the entry.
  */
 import { Config, ConfigError, Context, Effect, Either, LogLevel, ParseResult, Redacted, Schema } from "effect"
+import { parse as parseExactly } from "lossless-json"
 import { readFileSync } from "node:fs"
 import { isRedirectAddress } from "./auth/Clients.ts"
 import { UsdPer } from "./kernel/Price.ts"
@@ -352,26 +353,72 @@ export interface ConfigFile extends Schema.Schema.Type<typeof ConfigFile> {}
 /** What is wrong with the configuration, in words for whoever starts the service. */
 export class ConfigProblem extends Schema.TaggedError<ConfigProblem>()("ConfigProblem", { message: Schema.String }) {}
 
-/** Reads a configuration document; `where` is how messages call it. */
+/** Reads a configuration document; `where` is how messages call it. They name entries and rules, never what was found there. */
 export const decodeFile = (document: unknown, where: string): Either.Either<ConfigFile, ConfigProblem> =>
   Either.mapLeft(Schema.decodeUnknownEither(ConfigFile, { errors: "all" })(document), (error) => {
-    const issues = ParseResult.ArrayFormatter.formatErrorSync(error)
-    const lines = issues.map(({ message, path }) => `  ${path.map(String).join(".") || "(the document)"}: ${message}`)
-    return new ConfigProblem({ message: `${where} does not fit:\n${[...new Set(lines)].join("\n")}` })
+    const rules = new Map<string, Set<string>>()
+    for (const { message, path } of ParseResult.ArrayFormatter.formatErrorSync(error)) {
+      const rule = ruleOf(message)
+      const entry = path.map(String).join(".") || "(the document)"
+      if (rule !== undefined) rules.set(entry, (rules.get(entry) ?? new Set()).add(rule))
+    }
+    const lines = [...rules].map(([entry, found]) => `  ${entry}: ${[...found].join(" or ")}`)
+    return new ConfigProblem({ message: `${where} does not fit:\n${lines.join("\n")}` })
   })
 
+/** The rule in a schema's message, without the value that broke it. */
+const ruleOf = (message: string): string | undefined => {
+  const expected = /^Expected (.*?), actual /s.exec(message)?.[1]
+  if (expected === undefined) return message
+  // An entry that may be left out says so beside its own rule.
+  if (expected === "undefined") return undefined
+  if (/^(Struct|Record|\{)/.test(expected)) return "an object"
+  if (/^(ReadonlyArray|readonly|Array|\[)/.test(expected)) return "a list"
+  const plain: Record<string, string> = {
+    string: "a text",
+    number: "a number",
+    JsonNumber: "a number",
+    Int: "a whole number",
+    boolean: "true or false"
+  }
+  return plain[expected] ?? expected
+}
+
 export const readFile = (path: string): Either.Either<ConfigFile, ConfigProblem> => {
+  const unreadable = (why: string) => Either.left(new ConfigProblem({ message: `--config ${path} ${why}` }))
+  let text: string
+  try {
+    text = readFileSync(path, "utf8").replace(/^\uFEFF/, "")
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const known: Record<string, string> = {
+      ENOENT: "there is no such file",
+      ENOTDIR: "there is no such file",
+      EISDIR: "it is a folder",
+      EACCES: "this user may not read it"
+    }
+    return unreadable(`could not be read: ${known[code ?? ""] ?? message}`)
+  }
   let document: unknown
   try {
-    document = JSON.parse(readFileSync(path, "utf8"))
-  } catch (error) {
-    return Either.left(
-      new ConfigProblem({
-        message: `--config ${path} could not be read: ${error instanceof Error ? error.message : error}`
-      })
-    )
+    document = JSON.parse(text)
+  } catch {
+    return unreadable(`is not JSON${placeOf(text)}`)
   }
   return decodeFile(document, `--config ${path}`)
+}
+
+/** Where a text stops being JSON. The parser's own message would quote it, secrets included. */
+const placeOf = (text: string): string => {
+  try {
+    parseExactly(text)
+    return ""
+  } catch (error) {
+    const position = /at position (\d+)$/.exec(error instanceof Error ? error.message : "")?.[1]
+    if (position === undefined) return ""
+    const before = text.slice(0, Number(position)).split("\n")
+    return `: look at line ${before.length}, column ${before.at(-1)!.length + 1}`
+  }
 }
 
 // ---- the environment ------------------------------------------------------------------------------------------------------
@@ -396,15 +443,32 @@ export class Environment extends Context.Tag("tollgate/Environment")<Environment
 const optional = <A>(config: Config.Config<A>) =>
   Config.map(Config.option(config), (value) => (value._tag === "Some" ? value.value : undefined))
 
+/** A scheme, or the beginning of a path: a bare word would make a file of that name where the command happens to run. */
 const databaseFile = (url: string | undefined, data_dir: string): Either.Either<string, ConfigError.ConfigError> => {
+  const wrong = (rule: string) => Either.left(ConfigError.InvalidData(["DATABASE_URL"], rule))
   if (url === undefined || url === "") return Either.right(`${data_dir}/tollgate.db`)
-  const path = /^(?:sqlite|file):(?:\/\/)?(.+)$/.exec(url)?.[1] ?? (/^[a-z]+:\/\//.test(url) ? undefined : url)
-  return path === undefined
-    ? Either.left(
-        ConfigError.InvalidData(["DATABASE_URL"], "only SQLite is served yet: sqlite:<path of the file>, or nothing")
-      )
+  if (/^postgres(ql)?:/i.test(url)) return wrong("PostgreSQL is not served yet: sqlite:<path of the file>, or nothing")
+  const path = /^(?:sqlite|file):(?:\/\/)?(.+)$/.exec(url)?.[1] ?? /^\.{0,2}\/.+$/.exec(url)?.[0]
+  // SQLite would take such a name for a database in memory, or for options.
+  return path === undefined || path.endsWith("/") || /[:?\0]/.test(path)
+    ? wrong("sqlite:<path of the file>, or nothing for a file in DATA_DIR")
     : Either.right(path)
 }
+
+/** What the environment may say, for the help. */
+export const variables: ReadonlyArray<readonly [name: string, preset: string, meaning: string]> = [
+  ["HOST", "127.0.0.1", "where it listens; a sandbox refuses anything but loopback"],
+  ["PORT", "8787", "the port that it listens on"],
+  ["DATA_DIR", "./data", "the folder of the database, and of the secret if TOLLGATE_SECRET does not give it"],
+  ["DATABASE_URL", "sqlite:$DATA_DIR/tollgate.db", "the SQLite file"],
+  ["TOLLGATE_SECRET", "made and kept in DATA_DIR/secret", "keys and tokens are hashed and sealed with it"],
+  ["SERVICE_NAME", "Tollgate", "what the service is called in texts"],
+  ["KEY_PREFIX", "svc", "what API keys begin with: letters and digits"],
+  ["LOG_LEVEL", "info", "trace, debug, info, warning, error, fatal or none; logs go to stderr"],
+  ["SANDBOX_PAYMENTS", "on", "off: a sandbox without a payment processor"],
+  ["SANDBOX_DECISIONS", "on", "off: a sandbox without a decision model"],
+  ["NO_COLOR", "", "set to anything: no colors; nor are there any where the output is not a terminal"]
+]
 
 const logLevels = {
   trace: LogLevel.Trace,

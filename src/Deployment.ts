@@ -5,13 +5,15 @@
 import * as OtlpSerialization from "@effect/opentelemetry/OtlpSerialization"
 import * as OtlpTracer from "@effect/opentelemetry/OtlpTracer"
 import { FetchHttpClient } from "@effect/platform"
-import { Effect, Layer, Redacted } from "effect"
+import { Effect, Layer, Option, Redacted } from "effect"
+import type { Scope } from "effect"
 import { randomBytes } from "node:crypto"
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { ConfiguredClients } from "./auth/Clients.ts"
 import type { Client } from "./auth/Clients.ts"
 import * as DeploymentSecret from "./auth/DeploymentSecret.ts"
+import { sealedSample } from "./auth/SigningKeys.ts"
 import { TokenIssuer } from "./auth/Tokens.ts"
 import { Brand } from "./Brand.ts"
 import { Models } from "./chat/Model.ts"
@@ -34,6 +36,9 @@ import type { MediaModel, Resolution } from "./media/Media.ts"
 import { PriceList } from "./prices/PriceList.ts"
 import { pricesByDepth, SearchProviders } from "./search/Search.ts"
 import { SpeechProviders } from "./speech/Speech.ts"
+import * as Files from "./sql/Files.ts"
+import * as Opening from "./sql/Opening.ts"
+import type { DatabaseUnusable } from "./sql/Opening.ts"
 import * as Sql from "./sql/Sql.ts"
 import { TranscriptionProviders } from "./transcription/Transcription.ts"
 import { IdentityProviders } from "./upstream/Identity.ts"
@@ -43,15 +48,63 @@ import type { Provider } from "./upstream/Provider.ts"
 import { Upstreams } from "./upstream/Upstreams.ts"
 import { version } from "./Version.ts"
 
+/**
+ * Keeps the data for the service's own user, from now on and when the scope is left. To be entered before the database is opened, once
+ * it is known to be ours, and left after it.
+ */
+export const kept = (facts: EnvironmentFacts): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { done, left } = yield* Files.tighten(facts)
+    if (done.length > 0)
+      yield* Effect.logWarning(`others could use what is private, and cannot any more: ${done.join(", ")}`)
+    if (left.length > 0) yield* Effect.logWarning(`others can use what is private: ${left.join(", ")}`)
+    yield* Effect.addFinalizer(() => Files.tighten(facts))
+  })
+
+/** The newest migration that the database has applied. Fails where there is no database that can be read and written. */
+export const applied = (facts: EnvironmentFacts): Effect.Effect<number, ConfigProblem | DatabaseUnusable> =>
+  Effect.filterOrFail(
+    Opening.look(facts.database, { writing: true }),
+    (found): found is number => found !== undefined && found > 0,
+    (found) =>
+      new ConfigProblem({
+        message:
+          found === undefined
+            ? `there is no database at ${facts.database}: are DATA_DIR and DATABASE_URL what the service has? (serve and migrate make one)`
+            : `${facts.database} holds no books yet (serve and migrate make them)`
+      })
+  )
+
 /** Makes the folders that data is kept in. */
 export const folder = ({ data_dir, database }: EnvironmentFacts): Effect.Effect<void, ConfigProblem> =>
-  Effect.try({
-    try: () => {
-      mkdirSync(data_dir, { recursive: true })
-      mkdirSync(dirname(database), { recursive: true })
-    },
-    catch: (error) => new ConfigProblem({ message: `DATA_DIR, DATABASE_URL: ${messageOf(error)}` })
-  })
+  Effect.forEach(
+    [
+      ["DATA_DIR", data_dir],
+      ["DATABASE_URL", dirname(database)]
+    ] as const,
+    ([entry, folder]) =>
+      Effect.try({
+        try: () => void mkdirSync(folder, { recursive: true, mode: 0o700 }),
+        catch: (error) => new ConfigProblem({ message: `${entry}: ${unmade(folder, error as NodeJS.ErrnoException)}` })
+      }),
+    { discard: true }
+  )
+
+const unmade = (folder: string, { code, message }: NodeJS.ErrnoException): string => {
+  switch (code) {
+    case "EEXIST":
+    case "ENOTDIR":
+      return `${folder} is no folder`
+    case "EACCES":
+    case "EPERM":
+    case "EROFS":
+      return `${folder} may not be made by this user, or lies on a read-only disk`
+    case "ENOSPC":
+      return `${folder} could not be made: the disk is full`
+    default:
+      return `${folder} could not be made: ${message}`
+  }
+}
 
 /** The database of the deployment, migrated, with its one writer. */
 export const database = ({ database }: EnvironmentFacts) =>
@@ -99,7 +152,7 @@ const publicUrl = ({ host, port }: EnvironmentFacts, { public_url }: ConfigFile)
   (public_url ?? `http://${hostOf(host)}:${port}`).replace(/\/+$/, "")
 
 /** A host as it stands in an address. */
-const hostOf = (host: string): string => (host.includes(":") ? `[${host}]` : host)
+export const hostOf = (host: string): string => (host.includes(":") ? `[${host}]` : host)
 
 const modelOf = (entry: ConfigFile["models"][number]): (typeof Models.Service)["models"][number] => ({
   id: entry.id,
@@ -252,38 +305,95 @@ const mail = ({ mail }: ConfigFile) =>
         )
       )
 
-/** From the environment, or from a file in the data folder that the first start makes. */
+/**
+ * From the environment, or from a file in the data folder that the first start makes. One that does not open what the database holds
+ * is refused, and none is made for a database that was used with another.
+ */
 export const secret = (environment: EnvironmentFacts) =>
   Layer.unwrapEffect(
-    Effect.map(
-      environment.secret === undefined ? keptSecret(environment.data_dir) : givenSecret(environment.secret),
-      DeploymentSecret.layer
+    Effect.gen(function* () {
+      const sealed = yield* sealedSample
+      const found = yield* givenSecret(environment)
+      if (sealed === undefined) return DeploymentSecret.layer(found?.[0] ?? (yield* madeSecret(environment)))
+      const fitting = yield* Effect.findFirst(found ?? [], (bytes) => DeploymentSecret.opens(bytes, sealed))
+      if (Option.isSome(fitting)) return DeploymentSecret.layer(fitting.value)
+      const path = secretFile(environment)
+      const why =
+        environment.secret !== undefined
+          ? `TOLLGATE_SECRET is not the secret that ${environment.database} was used with: set the earlier one`
+          : found === undefined
+            ? `the deployment's secret is missing: ${environment.database} was used with one, but there is no ${path}, and ` +
+              "TOLLGATE_SECRET is not set. Put it back from your backup"
+            : `${path} is not the secret that ${environment.database} was used with: put the earlier one back from your backup`
+      return yield* new ConfigProblem({
+        message: `${why}. If it is lost for good, "tollgate reseal" keeps all balances and starts keys and sign-ins over`
+      })
+    })
+  )
+
+const secretFile = ({ data_dir }: EnvironmentFacts): string => join(data_dir, "secret")
+
+/** The secret that there is, in the ways in which its text can be read, the likeliest first; `undefined` where there is none. */
+const givenSecret = (
+  environment: EnvironmentFacts
+): Effect.Effect<readonly [Uint8Array, ...Array<Uint8Array>] | undefined, ConfigProblem> =>
+  Effect.gen(function* () {
+    const { secret } = environment
+    const text = secret === undefined ? yield* keptText(environment) : Redacted.value(secret)
+    if (text === undefined) return undefined
+    const plain = Buffer.byteLength(text) >= 32 ? [Buffer.from(text, "utf8")] : []
+    const hex = /^([0-9a-f]{2}){32,}$/i.test(text) ? [Buffer.from(text, "hex")] : []
+    // It may have been moved from the file to the environment, or back.
+    const [first, ...others] = secret === undefined ? [...hex, ...plain] : [...plain, ...hex]
+    if (first !== undefined) return [first, ...others] as const
+    return yield* new ConfigProblem({
+      message:
+        secret === undefined
+          ? `${secretFile(environment)} is ${text === "" ? "empty" : "cut short"}: put it back from your backup, or delete it if it was never used`
+          : "TOLLGATE_SECRET: at least 32 characters, or nothing to have one made and kept"
+    })
+  })
+
+const keptText = (environment: EnvironmentFacts): Effect.Effect<string | undefined, ConfigProblem> =>
+  Effect.try({
+    try: () => readFileSync(secretFile(environment), "utf8").trim(),
+    catch: (error) => error as NodeJS.ErrnoException
+  }).pipe(
+    Effect.catchAll((error) =>
+      error.code === "ENOENT"
+        ? Effect.succeed(undefined)
+        : new ConfigProblem({ message: Opening.wordsOf(secretFile(environment), error) })
     )
   )
 
-const givenSecret = (given: Redacted.Redacted): Effect.Effect<Uint8Array, ConfigProblem> => {
-  const bytes = Buffer.from(Redacted.value(given), "utf8")
-  return bytes.length >= 32
-    ? Effect.succeed(bytes)
-    : new ConfigProblem({ message: "TOLLGATE_SECRET: at least 32 characters, or nothing to have one made and kept" })
-}
-
-const keptSecret = (data_dir: string): Effect.Effect<Uint8Array, ConfigProblem> =>
+/** A new secret in its file. Of two processes that make one at once both get the same; one that is killed leaves it whole or not at all. */
+const madeSecret = (environment: EnvironmentFacts): Effect.Effect<Uint8Array, ConfigProblem> =>
   Effect.try({
     try: () => {
-      const path = join(data_dir, "secret")
+      const path = secretFile(environment)
+      const fresh = `${path}.${randomBytes(8).toString("hex")}`
       try {
-        // `wx`: of two that start at once, one makes it and both read the same.
-        writeFileSync(path, randomBytes(32).toString("hex"), { flag: "wx", mode: 0o600 })
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error
+        writeFileSync(fresh, randomBytes(32).toString("hex"), { flag: "wx", mode: 0o600, flush: true })
+        linkSync(fresh, path)
+      } catch {
+        // It is there already; or there are no links on this file system.
+        if (!existsSync(path)) renameSync(fresh, path)
+      } finally {
+        rmSync(fresh, { force: true })
       }
       return Buffer.from(readFileSync(path, "utf8").trim(), "hex")
     },
-    catch: (error) => new ConfigProblem({ message: `DATA_DIR: ${messageOf(error)}` })
+    catch: (error) => new ConfigProblem({ message: Opening.wordsOf(secretFile(environment), error) })
   })
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+/** Whether what the database holds can be opened; a database that holds nothing sealed needs no certain secret. */
+export const secretFits = (environment: EnvironmentFacts) =>
+  Effect.gen(function* () {
+    const sealed = yield* sealedSample
+    if (sealed === undefined) return true
+    const found = yield* givenSecret(environment)
+    return Option.isSome(yield* Effect.findFirst(found ?? [], (bytes) => DeploymentSecret.opens(bytes, sealed)))
+  })
 
 /** Traces, where the configuration wants them. */
 export const telemetry = (environment: EnvironmentFacts, { service_name, telemetry }: ConfigFile) =>

@@ -19,6 +19,7 @@ import * as Sandbox from "./sandbox/Sandbox.ts"
 import { CurrentSandbox } from "./sandbox/SandboxInfo.ts"
 import * as Server from "./Server.ts"
 import { UpstreamObserver } from "./upstream/Upstreams.ts"
+import * as Opening from "./sql/Opening.ts"
 import * as Serving from "./sql/Serving.ts"
 
 /** Serves until it is interrupted. */
@@ -26,6 +27,8 @@ export const serve = (facts: EnvironmentFacts, file: ConfigFile | undefined) =>
   Effect.scoped(
     Effect.gen(function* () {
       yield* Deployment.folder(facts)
+      yield* Opening.look(facts.database, { writing: true })
+      yield* Deployment.kept(facts)
       yield* Serving.lock(facts.database)
       return yield* file === undefined ? serveSandbox(facts) : serveDeployment(facts, file)
     })

@@ -17,6 +17,7 @@ import { Tenants } from "../tenants/Tenants.ts"
 import { Clients, mayRedirect } from "./Clients.ts"
 import type { Client } from "./Clients.ts"
 import { DeploymentSecret } from "./DeploymentSecret.ts"
+import type { Ending } from "./DeploymentSecret.ts"
 import { ClientIdNotFound, ClientIdRequired, InvalidScope } from "./Problems.ts"
 import { Sessions } from "./Sessions.ts"
 import type { TokenPair } from "./Sessions.ts"
@@ -256,4 +257,11 @@ const isVerifier = (verifier: string, challenge: string): boolean => {
   const made = Buffer.from(createHash("sha256").update(verifier).digest("base64url"))
   const wanted = Buffer.from(challenge)
   return made.length === wanted.length && timingSafeEqual(made, wanted)
+}
+
+/** Under another secret no code is known any more. */
+export const codesEnd: Ending = {
+  count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_codes WHERE used_at IS NULL AND expires_at > ${now}`,
+  statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_codes`)],
+  told: (n) => `${n} authorization codes end`
 }

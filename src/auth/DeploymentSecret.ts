@@ -2,9 +2,12 @@
  * The one secret of a deployment. Keys and tokens are stored only as its keyed hashes, private keys only sealed by it; a copy of
  * the database alone is worth nothing to a thief.
  */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Statement as SqlStatement } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
 import { CompactEncrypt, compactDecrypt } from "jose"
 import { createHmac, hkdfSync } from "node:crypto"
+import type { Statement } from "../ledger/Transaction.ts"
 
 /** What a hash is for: a value hashed for one purpose matches no other. */
 export const purposes = [
@@ -17,6 +20,19 @@ export const purposes = [
   "browser"
 ] as const
 export type Purpose = (typeof purposes)[number]
+
+/** Everything that the secret stands behind: what is hashed for each purpose, and what is stored sealed. */
+export type Protected = Purpose | "signing_key" | "letter"
+
+/**
+ * What becomes of what a room protects by the secret when another secret takes its place: nothing of it can be matched or opened any
+ * more. `count` is how much there is of it, `statements` end it, `told` says so with that number.
+ */
+export interface Ending {
+  readonly count: (sql: SqlClient, now: number) => SqlStatement<{ readonly n: number }>
+  readonly statements: (sql: SqlClient, now: number) => ReadonlyArray<Statement>
+  readonly told: (n: number) => string
+}
 
 interface Contract {
   /** HMAC-SHA256 as 64 hex digits. */
@@ -31,10 +47,18 @@ export class DeploymentSecret extends Context.Tag("tollgate/auth/DeploymentSecre
 /** From at least 32 bytes of randomness. */
 export const layer = (secret: Uint8Array) => Layer.sync(DeploymentSecret, () => make(secret))
 
+const derived = (secret: Uint8Array, purpose: string) =>
+  Buffer.from(hkdfSync("sha256", secret, "", `tollgate/${purpose}`, 32))
+
+const decrypted = (key: Uint8Array, sealed: string) => Effect.tryPromise(() => compactDecrypt(sealed, key))
+
+/** Whether the text was sealed by this secret. */
+export const opens = (secret: Uint8Array, sealed: string): Effect.Effect<boolean> =>
+  Effect.isSuccess(decrypted(derived(secret, "seal"), sealed))
+
 const make = (secret: Uint8Array): Contract => {
-  const derive = (purpose: string) => Buffer.from(hkdfSync("sha256", secret, "", `tollgate/${purpose}`, 32))
-  const hashKeys = new Map(purposes.map((purpose) => [purpose, derive(purpose)]))
-  const sealingKey = derive("seal")
+  const hashKeys = new Map(purposes.map((purpose) => [purpose, derived(secret, purpose)]))
+  const sealingKey = derived(secret, "seal")
   return {
     hash: (purpose, value) => createHmac("sha256", hashKeys.get(purpose)!).update(value).digest("hex"),
     seal: (text) =>
@@ -42,9 +66,9 @@ const make = (secret: Uint8Array): Contract => {
         new CompactEncrypt(Buffer.from(text)).setProtectedHeader({ alg: "dir", enc: "A256GCM" }).encrypt(sealingKey)
       ),
     unseal: (sealed) =>
-      Effect.tryPromise(() => compactDecrypt(sealed, sealingKey)).pipe(
+      decrypted(sealingKey, sealed).pipe(
         Effect.map(({ plaintext }) => Buffer.from(plaintext).toString("utf8")),
-        Effect.orElse(() => Effect.dieMessage("something was sealed by another secret: TOLLGATE_SECRET has changed"))
+        Effect.orElse(() => Effect.dieMessage("a sealed text was sealed by another secret than the deployment's"))
       )
   }
 }

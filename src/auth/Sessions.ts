@@ -15,6 +15,7 @@ import { Writer } from "../ledger/Writer.ts"
 import { Belonging } from "../tenants/Belonging.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { DeploymentSecret } from "./DeploymentSecret.ts"
+import type { Ending } from "./DeploymentSecret.ts"
 import { NotAMember } from "../tenants/Problems.ts"
 import { InvalidGrant } from "./Problems.ts"
 import { accessLifetime, Tokens } from "./Tokens.ts"
@@ -212,3 +213,14 @@ const make = Effect.gen(function* () {
 
   return { open, openBeside, end, isLive, refresh, revoke } satisfies Contract
 })
+
+/** Under another secret no refresh token is known any more: every sign-in ends. */
+export const sessionsEnd: Ending = {
+  count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_families f WHERE revoked_at IS NULL
+    AND EXISTS (SELECT 1 FROM tollgate_auth_refresh_tokens WHERE family_id = f.id AND expires_at > ${now})`,
+  statements: (sql, now) => [
+    statement(sql`UPDATE tollgate_auth_families SET revoked_at = ${now} WHERE revoked_at IS NULL`),
+    statement(sql`DELETE FROM tollgate_auth_refresh_tokens`)
+  ],
+  told: (n) => `${n} sign-ins end: people sign in again`
+}

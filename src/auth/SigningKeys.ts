@@ -9,6 +9,7 @@ import type { CryptoKey, JWK } from "jose"
 import { statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import { DeploymentSecret } from "./DeploymentSecret.ts"
+import type { Ending } from "./DeploymentSecret.ts"
 
 export interface SigningKey {
   readonly kid: string
@@ -115,3 +116,19 @@ const make = Effect.gen(function* () {
     reload
   } satisfies Contract
 })
+
+/** A text that the deployment's secret has sealed, by which it can be told from another; `undefined` where nothing was sealed yet. */
+export const sealedSample: Effect.Effect<string | undefined, never, SqlClient> = Effect.flatMap(
+  SqlClient,
+  (sql) => sql<Pick<Row, "sealed">>`SELECT sealed FROM tollgate_auth_signing_keys ORDER BY created_at DESC, kid LIMIT 1`
+).pipe(
+  Effect.map(([row]) => row?.sealed),
+  Effect.orDie
+)
+
+/** Under another secret no private half can be opened: access tokens are signed by a new key, which the next start makes. */
+export const signingKeysEnd: Ending = {
+  count: (sql) => sql`SELECT count(*) AS n FROM tollgate_auth_signing_keys`,
+  statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_signing_keys`)],
+  told: (n) => `${n} signing keys are deleted: access tokens that they signed end, and a new key is made`
+}

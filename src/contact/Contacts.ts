@@ -4,6 +4,7 @@ import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
 import { Clients } from "../auth/Clients.ts"
 import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
+import type { Ending } from "../auth/DeploymentSecret.ts"
 import { ClientIdNotFound, ClientIdRequired } from "../auth/Problems.ts"
 import { Brand } from "../Brand.ts"
 import { MissingAuthorization } from "../http/Problems.ts"
@@ -116,3 +117,11 @@ const make = Effect.gen(function* () {
 
   return { token, write } satisfies Contract
 })
+
+/** Under another secret no client token is known any more. */
+export const clientTokensEnd: Ending = {
+  count: (sql, now) =>
+    sql`SELECT count(*) AS n FROM tollgate_auth_client_tokens WHERE used_at IS NULL AND expires_at > ${now}`,
+  statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_client_tokens`)],
+  told: (n) => `${n} client tokens of contact forms end`
+}

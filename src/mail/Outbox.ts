@@ -7,6 +7,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Fiber, Layer, Queue, Schedule } from "effect"
 import { createHash } from "node:crypto"
 import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
+import type { Ending } from "../auth/DeploymentSecret.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import { statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
@@ -178,3 +179,13 @@ const make = Effect.gen(function* () {
 
   return { letter, wake, post } satisfies Contract
 })
+
+/** Under another secret a letter that waits cannot be opened. */
+export const lettersEnd: Ending = {
+  count: (sql) => sql`SELECT count(*) AS n FROM tollgate_mail_outbox WHERE status IN ('waiting', 'sending')`,
+  statements: (sql, now) => [
+    statement(sql`UPDATE tollgate_mail_outbox SET status = 'failed', sealed = '', ended_at = ${now},
+      last_error = 'the secret that sealed it was replaced' WHERE status IN ('waiting', 'sending')`)
+  ],
+  told: (n) => `${n} letters that had not left yet are given up`
+}

@@ -3,7 +3,7 @@
  * way any user would make them, over HTTP; the key is kept in the data folder, since the service itself forgets it.
  */
 import { Effect } from "effect"
-import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
 export interface Greeted {
@@ -84,10 +84,8 @@ const greetingOf = async ({ client_id, control, data_dir, issuer, url }: Greeted
 const demoOf = async (url: string, token: string, path: string): Promise<Demo> => {
   const me: { result: { account: { tenant_id: string } } } = await ask(`${url}/v1/me`, token, undefined)
   const { tenant_id } = me.result.account
-  if (existsSync(path)) {
-    const kept = JSON.parse(readFileSync(path, "utf8")) as Demo
-    if (kept.tenant_id === tenant_id) return kept
-  }
+  const kept = keptDemo(path)
+  if (kept?.tenant_id === tenant_id && (await works(url, kept))) return kept
   const made: { result: { api_key: string } } = await ask(`${url}/v1/tenants/${tenant_id}/applications`, token, {
     name: "demo",
     description: "made by the sandbox's first start"
@@ -95,4 +93,19 @@ const demoOf = async (url: string, token: string, path: string): Promise<Demo> =
   const demo = { tenant_id, api_key: made.result.api_key }
   writeFileSync(path, JSON.stringify(demo), { mode: 0o600 })
   return demo
+}
+
+/** What an earlier start has kept, unless it is not to be read any more. */
+const keptDemo = (path: string): Demo | undefined => {
+  try {
+    return JSON.parse(readFileSync(path, "utf8")) as Demo
+  } catch {
+    return undefined
+  }
+}
+
+/** Keys are deleted by people, and all at once where the deployment's secret is replaced. */
+const works = async (url: string, { api_key }: Demo): Promise<boolean> => {
+  const { ok } = await fetch(`${url}/v1/usage`, { headers: { authorization: `Bearer ${api_key}` } })
+  return ok
 }

@@ -20,6 +20,8 @@ import payments from "./migrations/0010_payments.ts"
 import clients from "./migrations/0011_clients.ts"
 import dimensions from "./migrations/0012_dimensions.ts"
 import scopes from "./migrations/0014_scopes.ts"
+import { blank } from "./Files.ts"
+import { migrationsTable as table, wordsOf } from "./Opening.ts"
 
 /** Append only: a database that has applied one never looks at it again. The table is ours, so a host's migrations stay its own. */
 export const migrations = {
@@ -38,12 +40,11 @@ export const migrations = {
   "0014_scopes": scopes
 }
 
-const table = "tollgate_migrations"
-
 /** The database cannot be brought up to date; it is as it was. The message is for whoever starts the service. */
 export class UpgradeFailed extends Data.TaggedError("UpgradeFailed")<{ readonly message: string }> {}
 
-const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
+/** The newest migration that there is. */
+export const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
 
 /** The newest migration that the database has applied; 0 for one that is empty. */
 const appliedTo = Effect.gen(function* () {
@@ -72,8 +73,16 @@ export const migrate = (file: string | undefined) =>
     const snapshot =
       file === undefined || applied === 0 ? undefined : `${file}.before-${String(newest).padStart(4, "0")}`
     if (snapshot !== undefined) {
-      yield* Effect.sync(() => rmSync(snapshot, { force: true }))
-      yield* sql`VACUUM INTO ${snapshot}`
+      const remove = Effect.sync(() => rmSync(snapshot, { force: true }))
+      yield* remove
+      yield* Effect.catchAllCause(Effect.zipRight(blank(snapshot), sql`VACUUM INTO ${snapshot}`), (cause) =>
+        Effect.zipRight(
+          remove,
+          new UpgradeFailed({
+            message: `${where} was left as it is, since no snapshot could be put beside it: ${wordsOf(snapshot, cause)}`
+          })
+        )
+      )
     }
     return yield* sql.withTransaction(Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })).pipe(
       leavingReferences,
@@ -113,7 +122,7 @@ const leavingReferences = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   )
 
 /** The innermost words of what went wrong. */
-const reasonOf = (cause: Cause.Cause<unknown>): string => {
+export const reasonOf = (cause: Cause.Cause<unknown>): string => {
   let error: unknown = Cause.squash(cause)
   while (error instanceof Error && error.cause !== undefined) error = error.cause
   return error instanceof Error ? error.message : String(error)
@@ -141,7 +150,3 @@ export const layerMemory = Layer.provideMerge(migrated(undefined), SqliteClient.
 
 /** Migrates a file and lets go of it; answers what was applied. */
 export const migrateFile = (file: string) => Effect.provide(migrate(file), SqliteClient.layer({ filename: file }))
-
-/** Whether there is nothing to migrate in a file. */
-export const isCurrent = (file: string) =>
-  Effect.map(appliedTo, (applied) => applied >= newest).pipe(Effect.provide(SqliteClient.layer({ filename: file })))

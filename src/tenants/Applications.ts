@@ -3,6 +3,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
 import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
+import type { Ending } from "../auth/DeploymentSecret.ts"
 import { Brand } from "../Brand.ts"
 import type { CallerFacts } from "../http/Caller.ts"
 import * as Ids from "../kernel/Ids.ts"
@@ -173,3 +174,10 @@ const make = Effect.gen(function* () {
 
   return { create, list, find, change, remove, callerOf } satisfies Contract
 })
+
+/** Under another secret no API key is known any more. */
+export const apiKeysEnd: Ending = {
+  count: (sql) => sql`SELECT count(*) AS n FROM tollgate_tenants_applications`,
+  statements: (sql) => [statement(sql`DELETE FROM tollgate_tenants_applications`)],
+  told: (n) => `${n} API keys are deleted: people make new ones`
+}

@@ -6,6 +6,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
 import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
+import type { Ending } from "../auth/DeploymentSecret.ts"
 import { Brand } from "../Brand.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import * as Ids from "../kernel/Ids.ts"
@@ -396,3 +397,13 @@ const make = Effect.gen(function* () {
 
   return { create, members, change, invites, invite, revoke, accept, plan, setPlan } satisfies Contract
 })
+
+/** Under another secret the links of invitations lead nowhere: whoever invited invites again. */
+export const invitationsEnd: Ending = {
+  count: (sql, now) =>
+    sql`SELECT count(*) AS n FROM tollgate_tenants_invites WHERE status = 'pending' AND expires_at > ${now}`,
+  statements: (sql, now) => [
+    statement(sql`UPDATE tollgate_tenants_invites SET status = 'revoked', ended_at = ${now} WHERE status = 'pending'`)
+  ],
+  told: (n) => `${n} open invitations to organisations are revoked: people are invited again`
+}

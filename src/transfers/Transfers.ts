@@ -7,6 +7,7 @@ import type { Fragment } from "@effect/sql/Statement"
 import { Clock, Context, Duration, Effect, Either, Layer, Queue, Schedule } from "effect"
 import { createHash, randomBytes } from "node:crypto"
 import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
+import type { Ending } from "../auth/DeploymentSecret.ts"
 import { Brand } from "../Brand.ts"
 import { BalanceWatch } from "../gate/BalanceWatch.ts"
 import type { CallerFacts } from "../http/Caller.ts"
@@ -573,4 +574,13 @@ const shown = (row: Row): Transfer => {
     declined_at: ended("declined"),
     revoked_at: ended("revoked")
   }
+}
+
+/** Under another secret a pending transfer stays as it is: only the link in its letter leads nowhere. */
+export const transferLinksEnd: Ending = {
+  count: (sql, now) =>
+    sql`SELECT count(*) AS n FROM tollgate_transfers WHERE status = 'pending' AND expires_at > ${now}`,
+  statements: () => [],
+  told: (n) =>
+    `${n} pending transfers stay as they are, but their links lead nowhere: recipients find them after signing in, senders can resend`
 }

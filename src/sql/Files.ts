@@ -1,0 +1,133 @@
+/**
+ * The files that data is kept in are for the service's own user and nobody else: no permissions for group and others, and what a
+ * command of root makes belongs to the owner of the folder, who has to open it later.
+ */
+import { Effect } from "effect"
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  openSync,
+  readdirSync,
+  statSync,
+  writeFileSync
+} from "node:fs"
+import type { Stats } from "node:fs"
+import { basename, dirname, join } from "node:path"
+
+/** Where a deployment keeps its data. */
+export interface Place {
+  readonly data_dir: string
+  readonly database: string
+}
+
+/** What was done, and what could not be, a phrase for each file. */
+export interface Tightened {
+  readonly done: ReadonlyArray<string>
+  readonly left: ReadonlyArray<string>
+}
+
+/** Permissions of group and others. */
+const shared = 0o077
+
+const octal = (mode: number): string => (mode & 0o777).toString(8).padStart(4, "0")
+
+const isRoot = process.getuid?.() === 0
+
+/**
+ * Takes group and others their permissions, and gives what root has made to the owner of the folder. It opens and closes the files,
+ * which takes from this process the locks that it holds on them: nothing may have them open.
+ */
+export const tighten = ({ data_dir, database }: Place): Effect.Effect<Tightened> =>
+  Effect.sync(() => {
+    const done: Array<string> = []
+    const left: Array<string> = []
+    if (process.platform === "win32") return { done, left }
+    const say = (path: string, said: Said) => {
+      if (said === undefined) return
+      if (said.done) done.push(`${path} (${said.what})`)
+      else left.push(`${path} (${said.what})`)
+    }
+    const folder = statOf(data_dir)
+    if (folder !== undefined) say(data_dir, tightenFolder(data_dir, folder))
+    for (const path of filesOf({ data_dir, database })) say(path, tightenFile(path, statOf(dirname(path))))
+    return { done, left }
+  })
+
+type Said = { readonly done: boolean; readonly what: string } | undefined
+
+const tightenFolder = (path: string, { mode }: Stats): Said => {
+  if ((mode & shared) === 0) return undefined
+  // A folder that others pass through, to what is theirs, is not one to close.
+  const foreign = (mode & 0o1000) !== 0 || foldersIn(path).some((name) => name !== "native" && name !== "lost+found")
+  if (foreign)
+    return { done: false, what: `${octal(mode)}: it holds other folders too; give the service one of its own` }
+  try {
+    chmodSync(path, mode & 0o700)
+    return { done: true, what: `${octal(mode)} to ${octal(mode & 0o700)}` }
+  } catch {
+    return { done: false, what: `${octal(mode)}: it is another user's` }
+  }
+}
+
+/** A file, not what a link leads to: whoever may write in the folder must not have root change files elsewhere. */
+const tightenFile = (path: string, folder: Stats | undefined): Said => {
+  let file: number
+  try {
+    file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  } catch {
+    return undefined
+  }
+  try {
+    const found = fstatSync(file)
+    if (!found.isFile() || found.nlink !== 1) return undefined
+    try {
+      if (isRoot && found.uid === 0 && folder !== undefined && folder.uid !== 0)
+        fchownSync(file, folder.uid, folder.gid)
+      if ((found.mode & shared) === 0) return undefined
+      fchmodSync(file, found.mode & 0o700)
+      return { done: true, what: `${octal(found.mode)} to ${octal(found.mode & 0o700)}` }
+    } catch {
+      return { done: false, what: `${octal(found.mode)}: it is another user's` }
+    }
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** The files of the database (with its lock and snapshots), and what else is kept in the data folder. */
+const filesOf = ({ data_dir, database }: Place): ReadonlyArray<string> => {
+  const name = basename(database)
+  const beside = namesIn(dirname(database)).filter(
+    (one) => one === name || one.startsWith(`${name}.`) || one.startsWith(`${name}-`)
+  )
+  const kept = namesIn(data_dir).filter(
+    (one) => one === "secret" || one === "demo.json" || one.startsWith("sandbox-") || one.endsWith(".db")
+  )
+  return [...new Set([...beside.map((one) => join(dirname(database), one)), ...kept.map((one) => join(data_dir, one))])]
+}
+
+const namesIn = (folder: string): ReadonlyArray<string> => {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}
+
+const foldersIn = (folder: string): ReadonlyArray<string> => {
+  try {
+    return readdirSync(folder, { withFileTypes: true }).flatMap((one) => (one.isDirectory() ? [one.name] : []))
+  } catch {
+    return []
+  }
+}
+
+/** An empty file for SQLite to put a copy into, which nobody else may read from its first byte on. */
+export const blank = (path: string): Effect.Effect<void> =>
+  Effect.sync(() => writeFileSync(path, "", { flag: "wx", mode: 0o600 }))
+
+const statOf = (path: string): Stats | undefined => statSync(path, { throwIfNoEntry: false })
