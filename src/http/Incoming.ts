@@ -233,6 +233,8 @@ const withoutMark = (bytes: Buffer): Buffer =>
 /** The body as a stream, read no faster than it is wanted. */
 export const streamed = (source: Source, limit: number): Readable => {
   const intake = new Streamed(source, limit)
+  // Who reads it may come after it has failed, and finds that in `errored`.
+  intake.stream.on("error", () => {})
   intake.begin()
   return intake.stream
 }

@@ -1,11 +1,12 @@
 /** Transcriptions over the OpenAI audio route, at the model's price of a second. */
-import type { FileSystem, HttpServerRequest, Path } from "@effect/platform"
+import type { FileSystem, Path } from "@effect/platform"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
 import { Gate } from "../gate/Gate.ts"
 import type { Admission, Measured } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
 import type { CallerFacts } from "../http/Caller.ts"
+import type { Inbound } from "../http/Inbound.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import { json } from "../http/Reply.ts"
 import type { Reply } from "../http/Reply.ts"
@@ -18,19 +19,18 @@ import { failed, isObject, parse, refused } from "../upstream/Failures.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
 import { pick } from "../upstream/Provider.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
-import type { AudioTooLarge } from "./Problems.ts"
 import { lengthOf, secondsMost, TranscriptionProviders } from "./Transcription.ts"
 import type { TranscriptionAnswer, TranscriptionModel, TranscriptionProvider } from "./Transcription.ts"
 import { formOf, receive } from "./Upload.ts"
-import type { Upload } from "./Upload.ts"
+import type { Upload, UploadProblem } from "./Upload.ts"
 
-type TranscriptionProblem = InvalidRequest | AudioTooLarge | InsufficientCredits | IdempotencyProblem | UpstreamProblem
+type TranscriptionProblem = UploadProblem | InsufficientCredits | IdempotencyProblem | UpstreamProblem
 
 interface Contract {
   /** A form with the audio in it; `shape` makes the body of the answer, which is another on each route. */
   readonly transcribe: (
     caller: CallerFacts,
-    request: HttpServerRequest.HttpServerRequest,
+    inbound: Inbound,
     route: "transcriptions" | "tools/transcriptions",
     shape: (answer: TranscriptionAnswer) => object
   ) => Effect.Effect<Reply, TranscriptionProblem>
@@ -50,9 +50,9 @@ const make = Effect.gen(function* () {
   const versions = yield* PriceVersions
   const disk = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
 
-  const transcribe: Contract["transcribe"] = (caller, request, route, shape) =>
+  const transcribe: Contract["transcribe"] = (caller, inbound, route, shape) =>
     Effect.gen(function* () {
-      const upload = yield* receive(request)
+      const upload = yield* receive(inbound)
       const provider = yield* pick(providers, upload.fields.provider)
       const model = yield* modelOf(provider, upload.fields.model)
       const price = yield* versions.of([{ quantity: "units", unit: "second", price: model.price }])
@@ -74,7 +74,7 @@ const make = Effect.gen(function* () {
         )
       return yield* idempotency.once(
         caller,
-        request.headers["idempotency-key"],
+        inbound.header("idempotency-key"),
         () => `${route} ${upload.fingerprint}`,
         call
       )

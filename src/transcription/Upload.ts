@@ -1,15 +1,17 @@
 /** An uploaded audio file: it lies on disk while the call lasts, and is never whole in memory. */
 import { FileSystem, Path } from "@effect/platform"
-import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Either, Schema } from "effect"
 import type { Scope } from "effect"
 import * as Multipasta from "multipasta"
 import { createHash } from "node:crypto"
 import { createReadStream, createWriteStream } from "node:fs"
 import { Readable } from "node:stream"
-import type { ReadableStream } from "node:stream/web"
 import { refused } from "../http/Body.ts"
+import type { Inbound } from "../http/Inbound.ts"
+import { bodyProblemOf } from "../http/Incoming.ts"
+import type { BodyProblem } from "../http/Incoming.ts"
 import { InvalidRequest } from "../http/Problems.ts"
+import type { PayloadTooLarge } from "../http/Problems.ts"
 import { AudioTooLarge } from "./Problems.ts"
 import { fileBytesMax, TranscriptionFields } from "./Transcription.ts"
 
@@ -23,31 +25,25 @@ export interface Upload {
   readonly fingerprint: string
 }
 
+/** Why there is no upload. */
+export type UploadProblem = Exclude<BodyProblem, PayloadTooLarge> | AudioTooLarge
+
 /** Room for the form around the file. */
 const formBytesMax = 1024 * 1024
 
 /** Reads the form onto the disk; the file goes with the scope. */
 export const receive = (
-  request: HttpServerRequest.HttpServerRequest
-): Effect.Effect<Upload, InvalidRequest | AudioTooLarge, Scope.Scope | FileSystem.FileSystem | Path.Path> =>
+  inbound: Inbound
+): Effect.Effect<Upload, UploadProblem, Scope.Scope | FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
-    const type = request.headers["content-type"] ?? ""
-    if (!isForm(type)) {
-      return yield* noForm("multipart/form-data with a boundary")
-    }
-    const source = sourceOf(request)
-    if (Number(request.headers["content-length"] ?? 0) > fileBytesMax + formBytesMax) {
-      source.resume()
-      return yield* new AudioTooLarge()
-    }
+    const type = inbound.header("content-type") ?? ""
+    if (!isForm(type)) return yield* noForm("multipart/form-data with a boundary")
     const files = yield* FileSystem.FileSystem
     const folder = yield* Effect.orDie(files.makeTempDirectoryScoped())
     // Never by the name that the client gives.
     const path = (yield* Path.Path).join(folder, "audio")
-    const { audio, texts } = yield* Effect.tapError(formFrom(source, type, path), () =>
-      // What is still coming is thrown away, so that the refusal reaches a client that is still sending.
-      Effect.sync(() => source.resume())
-    )
+    const source = yield* inbound.stream(fileBytesMax + formBytesMax)
+    const { audio, texts } = yield* formFrom(source, type, path)
     if (audio === undefined) {
       return yield* new InvalidRequest({
         error: "file: required, the audio file",
@@ -70,13 +66,6 @@ export const receive = (
 const isForm = (type: string): boolean =>
   /^\s*multipart\/form-data\s*;/i.test(type) && /;\s*boundary=(?:"[^"]+"|[^\s;"]+)/i.test(type)
 
-const sourceOf = ({ source }: HttpServerRequest.HttpServerRequest): Readable => {
-  if (source instanceof Readable) return source
-  // A request of the web without a body has no stream either.
-  const { body } = source as Request
-  return body === null ? Readable.from([]) : Readable.fromWeb(body as ReadableStream)
-}
-
 const noForm = (rule: string) => new InvalidRequest({ error: `the request: ${rule}`, details: { field: "", rule } })
 
 const unreadable = noForm("a form that can be read, and comes whole")
@@ -93,20 +82,26 @@ interface Form {
  * platform's way to it takes what its header parser says for granted, and that does not know a part whose file name is outside
  * of Latin-1.
  */
-const formFrom = (source: Readable, type: string, path: string): Effect.Effect<Form, InvalidRequest | AudioTooLarge> =>
+const formFrom = (source: Readable, type: string, path: string): Effect.Effect<Form, UploadProblem> =>
   Effect.async((resume) => {
     const disk = createWriteStream(path)
     const texts: Record<string, unknown> = Object.create(null)
     let audio: { name: string; content_type: string; bytes: number } | undefined
     let over = false
 
-    const end = (exit: Effect.Effect<Form, InvalidRequest | AudioTooLarge>) => {
+    const end = (exit: Effect.Effect<Form, UploadProblem>) => {
       if (over) return
       over = true
       leave()
+      // What still comes of it is thrown away, so that the refusal reaches a client that is still sending.
+      source.destroy()
       disk.end(() => resume(exit))
     }
     const cut = () => end(unreadable)
+    const failed = (error: unknown) => {
+      const problem = bodyProblemOf(error)
+      end(problem._tag === "PayloadTooLarge" ? new AudioTooLarge() : problem)
+    }
     const parse = (step: () => void) => {
       try {
         step()
@@ -127,12 +122,11 @@ const formFrom = (source: Readable, type: string, path: string): Effect.Effect<F
       parse(() => parser.end())
       cut()
     }
-    const leave = () => source.off("data", data).off("end", finish).off("close", cut).off("error", cut)
+    const leave = () => source.off("data", data).off("end", finish).off("close", cut).off("error", failed)
 
     const parser = Multipasta.make({
       headers: { "content-type": type },
       maxParts: 32,
-      maxTotalSize: fileBytesMax + formBytesMax,
       maxFieldSize: 64 * 1024,
       isFile: (info) => dispositionOf(info).filename !== undefined || Multipasta.defaultIsFile(info),
       onField: (info, value) => {
@@ -155,23 +149,22 @@ const formFrom = (source: Readable, type: string, path: string): Effect.Effect<F
           else disk.write(chunk)
         }
       },
-      onError: (error) =>
-        end(error._tag === "ReachedLimit" && error.limit === "MaxTotalSize" ? new AudioTooLarge() : unreadable),
-      onDone: () => {
-        source.resume()
-        end(Effect.succeed({ audio, texts }))
-      }
+      onError: cut,
+      onDone: () => end(Effect.succeed({ audio, texts }))
     })
     disk.once("error", (error) => {
       over = true
       leave()
+      source.destroy()
       resume(Effect.die(error))
     })
+    if (source.destroyed) failed(source.errored)
     // Over already where the parser wants another boundary.
-    if (!over) source.on("data", data).once("end", finish).once("close", cut).once("error", cut)
+    if (!over) source.on("data", data).once("end", finish).once("close", cut).once("error", failed)
     return Effect.sync(() => {
       over = true
       leave()
+      source.destroy()
       disk.destroy()
     })
   })
