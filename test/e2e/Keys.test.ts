@@ -171,6 +171,40 @@ describe("a key that is old", () => {
   })
 })
 
+it("books that cannot be written for a while leave no key in flight, and no call is made twice", async () => {
+  const unavailable = ({ body, status: code }: Answer) => expect([code, body.code]).toEqual([503, "books_unavailable"])
+  await service.control("/faults", { service: "media", delay_ms: 1_000, times: 1 })
+  const [job, called] = [video("locked-video-012345"), () => chat("locked-chat-0123456")]
+  await until(() => given("media", "locked-video-012345") === 1)
+  await service.control("/faults", { service: "chat", delay_ms: 1_000, times: 1 })
+  const before = await heard("chat")
+  const answer = called()
+  await until(async () => (await heard("chat")) === before + 1)
+  const other = new Sqlite(`${service.folder}/tollgate.db`)
+  other.exec("BEGIN IMMEDIATE")
+  unavailable(await chat("locked-refused-0123"))
+  // Both were taken by their providers, and both wait for the books for as long as an answer does.
+  unavailable(await job)
+  unavailable(await answer)
+  // They are still to be written: neither is done again, though the first has gone.
+  unavailable(await chat("locked-refused-0123"))
+  other.exec("ROLLBACK")
+  other.close()
+
+  expect((await chat("locked-refused-0123")).status).toBe(200)
+  await until(async () => (await video("locked-video-012345")).status === 200)
+  const { body } = await video("locked-video-012345")
+  expect(body).toMatchObject({ request_id: expect.any(String), units: 5 })
+  await until(async () => (await called()).body.code === "idempotency_answer_lost")
+  expect(given("media", "locked-video-012345")).toBe(1)
+  // The refused one, and the one that was lost.
+  expect(await heard("chat")).toBe(before + 2)
+  const charged = (await service.usage(who)).filter(({ cost, endpoint }) => endpoint.startsWith("chat/") && cost > 0)
+  expect(charged.length).toBeGreaterThanOrEqual(2)
+  await service.control("/media", { request_id: body.request_id, status: "COMPLETED" })
+  await until(async () => (await status(body.request_id)).settled)
+}, 60_000)
+
 it("killed at any moment, each key has one job at most, and no more than one charge", async () => {
   const names: Array<string> = []
   const ask = (key: string) => (key.startsWith("any-image") ? image(key) : video(key))
