@@ -78,7 +78,7 @@ export const refuse = (error: string, error_description?: string, status: 400 | 
   ...(error_description !== undefined && { error_description })
 })
 
-interface Contract {
+export interface Contract {
   /** Whether what an application asks for is in order. */
   readonly check: (
     request: AuthorizationRequest

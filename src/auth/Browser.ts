@@ -24,7 +24,7 @@ import * as Pages from "./Pages.ts"
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
-interface Contract {
+export interface Contract {
   /** `GET /oauth/authorize`: asks the person, or where they want to sign in. */
   readonly authorize: (request: Request) => Effect.Effect<Response>
   /** `POST /oauth/authorize`: the person's decision. */

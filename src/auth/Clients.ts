@@ -24,7 +24,7 @@ export class ConfiguredClients extends Context.Tag("tollgate/auth/ConfiguredClie
   ReadonlyArray<Client>
 >() {}
 
-interface Contract {
+export interface Contract {
   /** A client of one of these kinds. */
   readonly find: (client_id: string, kinds: ReadonlyArray<ClientKind>) => Effect.Effect<Client | undefined>
   readonly list: Effect.Effect<ReadonlyArray<Client>>

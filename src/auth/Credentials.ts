@@ -21,7 +21,7 @@ import { Tokens } from "./Tokens.ts"
 
 export type KeyProblem = MissingAuthorization | InvalidKeyFormat | ForeignKey | InvalidKey
 
-interface Contract {
+export interface Contract {
   /** Routes for user tokens only; a token of an application must have been allowed what the route demands. */
   readonly userToken: (
     authorization: string | undefined,

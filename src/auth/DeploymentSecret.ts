@@ -34,7 +34,7 @@ export interface Ending {
   readonly told: (n: number) => string
 }
 
-interface Contract {
+export interface Contract {
   /** HMAC-SHA256 as 64 hex digits. */
   readonly hash: (purpose: Purpose, value: string) => string
   readonly seal: (text: string) => Effect.Effect<string>

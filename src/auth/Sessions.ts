@@ -39,7 +39,7 @@ export interface SignIn {
   readonly grant: Grant
 }
 
-interface Contract {
+export interface Contract {
   readonly open: (signIn: SignIn) => Effect.Effect<TokenPair>
   /**
    * The same in one transaction with what is `beside` it, which is told the name that the sign-in can be ended by; `undefined` if

@@ -16,7 +16,7 @@ export interface SigningKey {
   readonly key: CryptoKey
 }
 
-interface Contract {
+export interface Contract {
   /** The one that signs now. */
   readonly current: () => SigningKey
   /** The public key of that id, if it is one of ours. */

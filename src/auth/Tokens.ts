@@ -38,7 +38,7 @@ export interface VerifiedToken extends AccessToken {
   readonly expires_at: number
 }
 
-interface Contract {
+export interface Contract {
   readonly sign: (token: AccessToken) => Effect.Effect<string>
   readonly signId: (token: IdToken) => Effect.Effect<string>
   readonly verify: (jwt: string) => Effect.Effect<VerifiedToken, InvalidToken>

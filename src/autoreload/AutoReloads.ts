@@ -36,7 +36,7 @@ import {
 import { failuresMax, fits, isCooling, stateOf, unset } from "./Settings.ts"
 import type { AutoReload, AutoReloadChange, Kept } from "./Settings.ts"
 
-interface Contract {
+export interface Contract {
   readonly find: (tenant: TenantId) => Effect.Effect<AutoReload>
   /** Replaces all settings. */
   readonly change: (

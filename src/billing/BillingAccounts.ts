@@ -17,7 +17,7 @@ import { Tenants } from "../tenants/Tenants.ts"
 import type { BillingAccount, BillingChange, Credits, LedgerEntry, LedgerPage, Settings } from "./Billing.ts"
 import { BillingAccountNotFound } from "./Problems.ts"
 
-interface Contract {
+export interface Contract {
   readonly credits: (tenant: TenantId) => Effect.Effect<Credits, BillingAccountNotFound>
   /** Newest first. */
   readonly ledger: (tenant: TenantId, page: PageOf) => Effect.Effect<LedgerPage, BillingAccountNotFound>

@@ -29,7 +29,7 @@ import type { Tokens } from "./Tokens.ts"
 
 export type ChatProblem = BodyProblem | InsufficientCredits | IdempotencyProblem | UpstreamProblem
 
-interface Contract {
+export interface Contract {
   /** `POST /v1/chat/completions`. */
   readonly chat: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply, ChatProblem>
   /** `POST /v1/completions`. */

@@ -16,7 +16,7 @@ import { ContactEmail } from "./Contact.ts"
 import type { ClientToken, ContactMessage } from "./Contact.ts"
 import { InvalidClientToken } from "./Problems.ts"
 
-interface Contract {
+export interface Contract {
   readonly token: (
     service_client_id: string | undefined
   ) => Effect.Effect<ClientToken, ClientIdRequired | ClientIdNotFound>

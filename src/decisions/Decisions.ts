@@ -37,7 +37,7 @@ export type DecisionProblem =
   | DecisionUpstreamFailed
   | DecisionUpstreamUnreachable
 
-interface Contract {
+export interface Contract {
   /** `POST /v1/decisions`. */
   readonly decide: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply, DecisionProblem>
 }

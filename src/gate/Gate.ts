@@ -93,7 +93,7 @@ export interface Metered<A> {
   readonly value: A
 }
 
-interface Contract {
+export interface Contract {
   /**
    * Admits the claim and runs the call. From the admission on it cannot be interrupted: whoever leaves, the call is ended in
    * the books. A call that fails costs 0 and leaves a record with `success: false`.

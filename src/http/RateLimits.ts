@@ -32,7 +32,7 @@ export class RateLimitsConfig extends Context.Reference<RateLimitsConfig>()("tol
   })
 }) {}
 
-interface Contract {
+export interface Contract {
   /** Counts a call of this address; refuses it, with the seconds to wait, when there were too many in this minute. */
   readonly take: (name: RateLimitName, request: HttpServerRequest.HttpServerRequest) => Effect.Effect<void, RateLimited>
 }

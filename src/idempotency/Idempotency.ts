@@ -36,7 +36,7 @@ export type IdempotencyProblem = IdempotencyKeyInvalid | IdempotencyKeyReused | 
 /** For the claim of the call: ties the key to it. */
 export type Beside = (call: string) => ReadonlyArray<Statement>
 
-interface Contract {
+export interface Contract {
   /**
    * Runs the call unless one with this key was made. `fingerprint` says what the request is; it is asked for only where there is a
    * key. Without a key the call just runs. `resume` answers for a call that was made and whose answer was not kept, where it can.

@@ -23,7 +23,7 @@ import { ImageNotFound } from "./Problems.ts"
 
 type ImageProblem = BodyProblem | InsufficientCredits | IdempotencyProblem | UpstreamProblem
 
-interface Contract {
+export interface Contract {
   /** `POST /v1/images/generate`. */
   readonly generate: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply.Reply, ImageProblem>
   readonly status: (caller: CallerFacts, request_id: string) => Effect.Effect<ImageAnswer, ImageNotFound>

@@ -16,7 +16,7 @@ export interface EntryPage extends PageOf {
   readonly records: ReadonlyArray<Entry>
 }
 
-interface Contract {
+export interface Contract {
   readonly account: (id: BillingAccountId) => Effect.Effect<Option.Option<Account>>
   readonly accountOfTenant: (tenant: TenantId) => Effect.Effect<Option.Option<Account>>
   /** By id, in one query; those that there are not are left out. */

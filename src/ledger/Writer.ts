@@ -19,7 +19,7 @@ import type { Outcome, Refusal, Result, Transaction } from "./Transaction.ts"
 /** What a transaction comes to: its results, a refusal of the books, or that they cannot be written at the moment. */
 export type Submitted = Effect.Effect<ReadonlyArray<Result>, Refusal | BooksUnavailable>
 
-interface Contract {
+export interface Contract {
   /**
    * Commits the transaction, durably, or refuses it whole. A caller that is interrupted while it waits may find it committed
    * all the same: whoever acquires something by it must wait uninterruptibly.

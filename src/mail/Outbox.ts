@@ -22,7 +22,7 @@ export interface Letter {
   readonly text: string
 }
 
-interface Contract {
+export interface Contract {
   /** The statement that puts a letter into the outbox, for the transaction that is its cause. */
   readonly letter: (letter: Letter) => Effect.Effect<Statement>
   /** Says that there may be a new letter; it returns at once. */

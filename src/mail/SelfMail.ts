@@ -37,7 +37,7 @@ type SelfMailProblem =
   | InsufficientCredits
   | IdempotencyProblem
 
-interface Contract {
+export interface Contract {
   /** `POST /v1/email/self/send`. */
   readonly send: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply.Reply, SelfMailProblem>
 }

@@ -67,7 +67,7 @@ export interface Job {
   readonly error_type: FailureType | null
 }
 
-interface Contract {
+export interface Contract {
   /** Reserves the quote and hands the job to the vendor; `refuse` makes a problem of the vendor's no. */
   readonly submit: <E extends ProblemInstance<string>>(
     caller: CallerFacts,

@@ -32,7 +32,7 @@ type SubmitProblem =
   | InsufficientCredits
   | IdempotencyProblem
 
-interface Contract {
+export interface Contract {
   readonly submit: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply.Reply, SubmitProblem>
   readonly status: (caller: CallerFacts, request_id: string) => Effect.Effect<MediaStatus, MediaNotFound>
   readonly result: (

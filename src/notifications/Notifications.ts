@@ -9,7 +9,7 @@ import { Writer } from "../ledger/Writer.ts"
 import type { Notification, NotificationId, NotificationPage } from "./Notification.ts"
 import { NotificationNotFound } from "./Problems.ts"
 
-interface Contract {
+export interface Contract {
   /** Newest first. */
   readonly list: (account: AccountId, page: PageOf) => Effect.Effect<typeof NotificationPage.Type>
   /** Marking it again changes nothing. */

@@ -2,7 +2,7 @@
 import { Context, Layer } from "effect"
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client"
 
-interface Contract {
+export interface Contract {
   readonly observe: (route: string, status: number, seconds: number) => void
   readonly observeUpstream: (upstream: string, outcome: string) => void
   /** What the books hold at the moment, which is asked when the figures are read. */

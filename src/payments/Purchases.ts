@@ -22,7 +22,7 @@ import { PaymentsUnconfigured, ProcessorUnavailable, WebhookSignatureInvalid } f
 
 type ProcessorProblem = PaymentsUnconfigured | ProcessorUnavailable
 
-interface Contract {
+export interface Contract {
   /** A page of the processor's on which so many credits are paid. */
   readonly checkout: (
     caller: CallerFacts,

@@ -25,7 +25,7 @@ import type { BillingSource, BillingSources, Capacity, PayerUsage, PayerUsageQue
 
 type Asker = Pick<CallerFacts, "account_id" | "tenant_id" | "team_first">
 
-interface Contract {
+export interface Contract {
   /** The order of charging for a credential; remembered as long as nothing that it follows from changes. */
   readonly payers: (caller: Asker) => Effect.Effect<ReadonlyArray<Source>>
   readonly sources: (caller: Asker) => Effect.Effect<BillingSources>

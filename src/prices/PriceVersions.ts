@@ -22,7 +22,7 @@ export interface PriceLine {
   readonly price: UnitPrice
 }
 
-interface Contract {
+export interface Contract {
   /** The id of the version, which is on disk when this returns. Asked again it costs a look into memory. */
   readonly of: (lines: ReadonlyArray<PriceLine>) => Effect.Effect<string>
   readonly find: (id: string) => Effect.Effect<ReadonlyArray<PriceLine> | undefined>

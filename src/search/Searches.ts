@@ -22,7 +22,7 @@ import type { SearchAsk } from "../upstream/search/SearchVendor.ts"
 import { defaultDepth, priceOf, SearchProviders, SearchQuery, searchVendors } from "./Search.ts"
 import type { SearchProvider } from "./Search.ts"
 
-interface Contract {
+export interface Contract {
   /** `GET /v1/search`. */
   readonly search: (
     caller: CallerFacts,

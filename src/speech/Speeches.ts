@@ -26,7 +26,7 @@ import type { SpeechModel, SpeechProvider } from "./Speech.ts"
 
 type SpeechProblem = BodyProblem | InsufficientCredits | IdempotencyProblem | UpstreamProblem
 
-interface Contract {
+export interface Contract {
   /** `POST /v1/speech`. */
   readonly speak: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply, SpeechProblem>
   /** `POST /v1/tools/speech`, which needs only the text. */

@@ -23,7 +23,7 @@ import { Belonging, isCurrent } from "./Belonging.ts"
 import type { Mark } from "./Belonging.ts"
 import { ApplicationNotFound } from "./Problems.ts"
 
-interface Contract {
+export interface Contract {
   /** The key is in the answer, and nowhere else ever again. */
   readonly create: (caller: CallerFacts, draft: NewApplication) => Effect.Effect<ApplicationWithKey>
   readonly list: (tenant: TenantId, page: PageOf) => Effect.Effect<typeof ApplicationPage.Type>

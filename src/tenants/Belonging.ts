@@ -21,7 +21,7 @@ export const isCurrent = (marks: ReadonlyArray<Mark>): boolean => {
 
 type Marked = AccountId | TenantId | ApplicationId
 
-interface Contract {
+export interface Contract {
   /** Not an effect: it is taken in the middle of calls. */
   readonly markOf: (id: Marked) => Mark
   /** To be run after the commit of a change. */

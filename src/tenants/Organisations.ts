@@ -35,7 +35,7 @@ import {
 } from "./Problems.ts"
 import { Tenants } from "./Tenants.ts"
 
-interface Contract {
+export interface Contract {
   /** A tenant with no credit, whose owner the account is. */
   readonly create: (account: AccountId, name: string) => Effect.Effect<Organisation, TooManyTenants>
   readonly members: (viewer: AccountId, tenant: TenantId) => Effect.Effect<ReadonlyArray<Member>, NotAMember>

@@ -13,7 +13,7 @@ import type { Account, Me, Member, Membership, Plan, Role } from "./Account.ts"
 import { Belonging } from "./Belonging.ts"
 import { AccountNotFound } from "./Problems.ts"
 
-interface Contract {
+export interface Contract {
   /**
    * The account of a person whom a provider vouches for, made with its home tenant and signup credit if there is none. Whatever
    * races, an identity has one account, and an account is granted its credit once, when its address is first verified.

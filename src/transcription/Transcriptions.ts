@@ -26,7 +26,7 @@ import type { Upload, UploadProblem } from "./Upload.ts"
 
 type TranscriptionProblem = UploadProblem | InsufficientCredits | IdempotencyProblem | UpstreamProblem
 
-interface Contract {
+export interface Contract {
   /** A form with the audio in it; `shape` makes the body of the answer, which is another on each route. */
   readonly transcribe: (
     caller: CallerFacts,

@@ -50,7 +50,7 @@ import type {
   TransferQuery
 } from "./Transfer.ts"
 
-interface Contract {
+export interface Contract {
   /**
    * Puts the amount into escrow and mails an invitation. `key` names the request: the same one again answers the transfer as it is
    * now (`created: false`) and moves nothing. `literal` is the amount as it was written.

@@ -42,7 +42,7 @@ export type IdentityProblem =
   | IdentityProviderUnavailable
   | IdentityProviderUnconfigured
 
-interface Contract {
+export interface Contract {
   readonly verify: (
     provider: ProviderName,
     tokens: {

@@ -35,7 +35,7 @@ export class MailFailed extends Data.TaggedError("MailFailed")<{
   readonly reason: string
 }> {}
 
-interface Contract {
+export interface Contract {
   /** The host of the sender's address, for Message-IDs. */
   readonly domain: string
   readonly send: (message: Message) => Effect.Effect<void, MailFailed>

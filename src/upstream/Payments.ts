@@ -57,7 +57,7 @@ export type ProcessorEvent =
     }
   | { readonly _tag: "Other"; readonly id: string; readonly type: string }
 
-interface Contract {
+export interface Contract {
   /** Makes the tenant a customer; asked again it answers the same one. */
   readonly customer: (tenant_id: string, name: string) => Effect.Effect<string, ProcessorSilent>
   /** A page on which so many cents are paid for the tenant. */

@@ -12,7 +12,7 @@ import type { Explanation } from "./Explanation.ts"
 import { priced, PriceVersions } from "../prices/PriceVersions.ts"
 import { UsageNotFound } from "./Problems.ts"
 
-interface Contract {
+export interface Contract {
   /** For the tenant that called, and for the one that paid. */
   readonly of: (caller: CallerFacts, usage_id: string) => Effect.Effect<Explanation, UsageNotFound>
 }

@@ -14,7 +14,7 @@ import type { Direction, RecordPage, RecordsQuery, Sort, UsageRecord } from "./U
 import { cursorOf, walkOf } from "./Walk.ts"
 import type { Walk } from "./Walk.ts"
 
-interface Contract {
+export interface Contract {
   /**
    * A page of the calls made with the tenant's credentials, whoever paid. By time it costs the same at any depth; in any
    * other order it reads the whole window, in pieces.

@@ -14,7 +14,7 @@ import type { DataPoint, Rollup, RollupName, RollupQuery, Summary, SummaryQuery,
 import { endOf, instantOf, partsOf, startOf, wholeDays } from "./Window.ts"
 import type { Part, Window } from "./Window.ts"
 
-interface Contract {
+export interface Contract {
   /** The calls of the caller's account in the credential's tenant, to the millisecond. */
   readonly summary: (
     caller: Pick<CallerFacts, "account_id" | "tenant_id">,

@@ -13,7 +13,7 @@ import type { Paid } from "./Sums.ts"
 import { teamMembersMax } from "./Usage.ts"
 import type { DataPoint, TeamQuery, TeamUsage as Team, Totals } from "./Usage.ts"
 
-interface Contract {
+export interface Contract {
   /** For any active member of a tenant that is a team. */
   readonly of: (
     viewer: Pick<CallerFacts, "account_id">,
