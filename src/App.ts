@@ -1,11 +1,13 @@
 /**
- * The service as layers. `domains` is everything but HTTP; it needs a database with its writer, and the settings. `http` is its
- * face, to be mounted in any server of the platform. `express` is the short way to the same handlers on node's own server.
+ * The service as layers. `domains` is everything but HTTP; it needs a database with its writer, and the settings. `face` is the
+ * service over HTTP, to be mounted in any server of the platform. `express` is the short way to the same handlers on node's own server.
  */
-import { HttpApiBuilder, HttpApiSwagger, HttpRouter } from "@effect/platform"
+import { HttpApiBuilder, HttpRouter } from "@effect/platform"
+import type { HttpApp, HttpServerRequest } from "@effect/platform"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodePath from "@effect/platform-node/NodePath"
-import { Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { Api } from "./Api.ts"
 import { Credentials } from "./auth/Credentials.ts"
 import { Authorization } from "./auth/Authorization.ts"
@@ -36,6 +38,7 @@ import { Ledger } from "./ledger/Ledger.ts"
 import { Outbox } from "./mail/Outbox.ts"
 import { NotificationsHttp } from "./notifications/Http.ts"
 import { Notifications } from "./notifications/Notifications.ts"
+import { documents } from "./ops/DocumentsHttp.ts"
 import { OpsHttp } from "./ops/Http.ts"
 import { PaymentsHttp, WebhooksHttp } from "./payments/Http.ts"
 import { Purchases } from "./payments/Purchases.ts"
@@ -152,14 +155,35 @@ const api = HttpApiBuilder.api(Api).pipe(
   Layer.provide(SecurityHttp)
 )
 
-/** The whole HTTP face: the contract's routes, what they share, `/openapi.json` and `/docs`. */
-export const http = Layer.mergeAll(
-  Frame,
-  HttpApiBuilder.middlewareOpenApi({ path: "/openapi.json" }),
-  HttpApiSwagger.layer({ path: "/docs" }),
-  // Paths are exact, and an id that is too long is an id that nobody has.
-  HttpRouter.setRouterConfig({ caseSensitive: true, ignoreDuplicateSlashes: false, maxParamLength: Infinity })
-).pipe(Layer.provideMerge(api))
+/**
+ * The service over HTTP: one application, which keeps to itself. Its routes, middleware and settings are in no router of the program
+ * that serves it, and none of that program's are in here.
+ */
+export class Face extends Context.Tag("tollgate/App/Face")<Face, HttpApp.Default>() {}
+
+/** The face beneath a prefix of the server that serves it, which says where its documents point; empty on a server of its own. */
+export const face = (prefix: "" | `/${string}`) =>
+  Layer.fresh(
+    Layer.effect(
+      Face,
+      Effect.gen(function* () {
+        const app = yield* HttpRouter.withRouterConfig(HttpApiBuilder.httpApp, {
+          // Paths are exact, and an id that is too long is an id that nobody has.
+          caseSensitive: true,
+          ignoreDuplicateSlashes: false,
+          maxParamLength: Number.POSITIVE_INFINITY
+        })
+        const context = yield* Effect.context<HttpRouter.HttpRouter.DefaultServices>()
+        return Effect.mapInputContext(app, (request: Context.Context<HttpServerRequest.HttpServerRequest>) =>
+          Context.merge(context, request)
+        )
+      })
+    ).pipe(
+      Layer.provide([Frame, documents(prefix)]),
+      Layer.provide(api),
+      Layer.provide([HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer, NodeHttpServer.layerContext])
+    )
+  )
 
 /** Each is the route of the same name in the contract: authenticated, then handled. */
 export const express = Layer.effect(

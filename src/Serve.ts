@@ -3,7 +3,7 @@
  * file it is a sandbox: the outside world is started first, and its addresses are the configuration.
  */
 import { Console, Effect, Layer } from "effect"
-import { domains, express, http } from "./App.ts"
+import { domains, express, face } from "./App.ts"
 import { ConfigProblem, decodeFile } from "./Config.ts"
 import type { ConfigFile, EnvironmentFacts } from "./Config.ts"
 import * as Deployment from "./Deployment.ts"
@@ -56,7 +56,7 @@ const service = (facts: EnvironmentFacts, file: ConfigFile) => {
   )
   return Server.layer(facts).pipe(
     Layer.tap(() => Effect.sync(Engine.collectSoon)),
-    Layer.provide([http, express]),
+    Layer.provide([face(""), express]),
     Layer.provide(recovered),
     Layer.provide(observer),
     Layer.provideMerge(domains),

@@ -2,13 +2,13 @@
  * The service on node's HTTP server: the express lane first, the platform's router for everything else, and a way to stop that
  * loses nothing. The only file that opens a port.
  */
-import { HttpApiBuilder } from "@effect/platform"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Layer } from "effect"
 import { createServer } from "node:http"
 import type { IncomingMessage, Server as NodeServer, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import type { Duplex } from "node:stream"
+import { Face } from "./App.ts"
 import { crossOrigin } from "./http/CrossOrigin.ts"
 import { Express, lane } from "./http/Express.ts"
 import { Observer } from "./http/Frame.ts"
@@ -36,7 +36,7 @@ export const layer = (options: { readonly host: string; readonly port: number })
   Layer.scoped(
     Listening,
     Effect.gen(function* () {
-      const router = yield* NodeHttpServer.makeHandler(yield* HttpApiBuilder.httpApp)
+      const router = yield* NodeHttpServer.makeHandler(yield* Face)
       const express = yield* lane(yield* Express, yield* Observer)
       const serve = (request: IncomingMessage, response: ServerResponse) => {
         if (!express(request, response)) router(request, response)
@@ -70,9 +70,6 @@ export const layer = (options: { readonly host: string; readonly port: number })
       const host = address.family === "IPv6" ? `[${address.address}]` : address.address
       return { host: address.address, port: address.port, url: `http://${host}:${address.port}` }
     })
-  ).pipe(
-    Layer.provide([HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer]),
-    Layer.provide(NodeHttpServer.layerContext)
   )
 
 const listen = (server: NodeServer, options: { readonly host: string; readonly port: number }) =>

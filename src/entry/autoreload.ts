@@ -7,6 +7,7 @@ import { Outbox } from "../mail/Outbox.ts"
 import { Purchases } from "../payments/Purchases.ts"
 import { Belonging } from "../tenants/Belonging.ts"
 import { Tenants } from "../tenants/Tenants.ts"
+import "./contracts.ts"
 
 export { AutoReloads, Purchases }
 export * from "../autoreload/Problems.ts"

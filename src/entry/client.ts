@@ -1,6 +1,7 @@
 /** `tollgate/client`: the typed client, derived from the one contract. */
 import { HttpApiClient } from "@effect/platform"
 import { Api } from "../Api.ts"
+import "./contracts.ts"
 
 export { Api }
 

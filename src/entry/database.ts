@@ -4,6 +4,7 @@ import { Layer } from "effect"
 import type { Effect } from "effect"
 import { Writer } from "../ledger/Writer.ts"
 import * as Sql from "../sql/Sql.ts"
+import "./contracts.ts"
 
 export { Writer } from "../ledger/Writer.ts"
 export { migrate, UpgradeFailed } from "../sql/Sql.ts"

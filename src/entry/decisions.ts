@@ -4,6 +4,7 @@ import { Decisions } from "../decisions/Decisions.ts"
 import { Gate } from "../gate/Gate.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
+import "./contracts.ts"
 
 export { Decisions, Gate }
 export { ConfiguredDecisionModel } from "../decisions/Decision.ts"

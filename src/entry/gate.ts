@@ -1,4 +1,5 @@
 /** `tollgate/gate`: admission. A call that costs something runs inside `meter`, and cannot spend what is not there. */
+import "./contracts.ts"
 export { failure, Gate } from "../gate/Gate.ts"
 export type { Admission, Claim, Measured, Metered, Receipt } from "../gate/Gate.ts"
 export { BalanceWatch } from "../gate/BalanceWatch.ts"

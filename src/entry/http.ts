@@ -1,7 +1,18 @@
-/** `tollgate/http`: the whole service as an application of the platform, to be mounted in a host's server. */
-import { HttpApiBuilder } from "@effect/platform"
-import { Effect, Layer } from "effect"
-import { domains, http } from "../App.ts"
+/**
+ * `tollgate/http`: the whole service, beneath a path of a host's own server.
+ *
+ *     HttpApiBuilder.serve().pipe(
+ *       Layer.provide([HostRoutes, Tollgate.mounted("/ai")]),
+ *       Layer.provide(Tollgate.layer(facts, configuration)),
+ *       Layer.provide(Database.layer("tollgate.db")),
+ *       Layer.provide(NodeHttpServer.layer(createServer, { port: 3000 }))
+ *     )
+ */
+import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
+import type { HttpApp } from "@effect/platform"
+import { Context, Effect, Layer } from "effect"
+import type { Scope } from "effect"
+import { domains, Face, face } from "../App.ts"
 import { decodeFile } from "../Config.ts"
 import type { EnvironmentFacts } from "../Config.ts"
 import * as Deployment from "../Deployment.ts"
@@ -9,36 +20,83 @@ import { Gate } from "../gate/Gate.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import { Jobs } from "../media/Jobs.ts"
 import { Metrics } from "../ops/Metrics.ts"
+import "./contracts.ts"
 
 export { Api } from "../Api.ts"
 export { domains } from "../App.ts"
 export { ConfigProblem } from "../Config.ts"
 export type { EnvironmentFacts } from "../Config.ts"
 
-/** The service's `HttpApp`: every route of the contract, by its own path. */
-export const app = HttpApiBuilder.httpApp
+/** A path of a host's server: `/ai`. */
+export type Prefix = `/${string}`
+
+/** The service, ready to be mounted. */
+export class Service extends Context.Tag("tollgate/http/Service")<
+  Service,
+  { readonly beneath: (prefix: Prefix) => Effect.Effect<HttpApp.Default, never, Scope.Scope> }
+>() {}
 
 /**
- * What the app needs: the rooms, from a configuration document and the facts that a process would read from its environment. It wants
- * a database (`tollgate/database`), and recovers what an earlier run left there.
+ * The service as an application of the platform, for a host that has no `HttpApi`: `HttpRouter.mountApp("/ai", yield* app("/ai"))`.
+ * It reads the paths of its requests behind the prefix, whether the host's router has taken that away or not.
+ */
+export const app = (prefix: Prefix): Effect.Effect<HttpApp.Default, never, Service | Scope.Scope> =>
+  Effect.flatMap(Service, (service) => service.beneath(prefix))
+
+/**
+ * The service beneath a prefix of a host's `HttpApi`, as a layer for `HttpApiBuilder.serve`. What begins with the prefix is the
+ * service's: its routes, its errors, its `/openapi.json` and `/docs`. Everything else stays the host's: routes, middleware of its
+ * `HttpApi`, answers to unknown paths, documents. What encloses the host's server as a whole (`HttpApiBuilder.serve(middleware)`)
+ * encloses both.
+ */
+export const mounted = (prefix: Prefix) =>
+  HttpApiBuilder.middleware(
+    Effect.map(
+      app(prefix),
+      (service) =>
+        (host: HttpApp.Default): HttpApp.Default =>
+          Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ url }) => (isBeneath(prefix, url) ? service : host))
+    )
+  )
+
+const isBeneath = (prefix: Prefix, url: string): boolean =>
+  url.startsWith(prefix) && (url.length === prefix.length || "/?".includes(url[prefix.length]!))
+
+/** What the routes are answered by. */
+type Rooms = Layer.Layer.Context<ReturnType<typeof face>>
+
+const beneath =
+  (rooms: Context.Context<Rooms>): Context.Tag.Service<Service>["beneath"] =>
+  (prefix) =>
+    Effect.map(Effect.provide(Layer.build(face(prefix)), rooms), (built) => {
+      const service = Context.get(built, Face)
+      return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+        request.url === request.originalUrl && isBeneath(prefix, request.url)
+          ? Effect.provideService(
+              service,
+              HttpServerRequest.HttpServerRequest,
+              request.modify({ url: request.url.slice(prefix.length) || "/" })
+            )
+          : service
+      )
+    })
+
+/**
+ * The service, and every room that it is made of, from a configuration document and the facts that a process would read from its
+ * environment. It wants a database (`tollgate/database`), and recovers what an earlier run left there. `public_url` in the document
+ * says where people reach it, the prefix included: `https://example.com/ai`.
  */
 export const layer = (facts: EnvironmentFacts, document: unknown) =>
   Layer.unwrapEffect(
     Effect.map(decodeFile(document, "the configuration"), (file) =>
-      http.pipe(
-        Layer.provide(
-          Layer.effectDiscard(
-            Effect.gen(function* () {
-              yield* (yield* Gate).recover
-              yield* (yield* Jobs).recover
-              yield* (yield* Idempotency).recover
-            })
-          )
-        ),
-        Layer.provideMerge(Layer.mergeAll(HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer)),
-        Layer.provide(Metrics.layer),
-        Layer.provideMerge(domains),
-        Layer.provide(Deployment.settings(facts, file))
-      )
+      Layer.effect(
+        Service,
+        Effect.gen(function* () {
+          yield* (yield* Gate).recover
+          yield* (yield* Jobs).recover
+          yield* (yield* Idempotency).recover
+          return { beneath: beneath(yield* Effect.context<Rooms>()) }
+        })
+      ).pipe(Layer.provideMerge(domains), Layer.provide(Metrics.layer), Layer.provide(Deployment.settings(facts, file)))
     )
   )

@@ -10,6 +10,7 @@ import { Applications } from "../tenants/Applications.ts"
 import { Belonging } from "../tenants/Belonging.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { Identity } from "../upstream/Identity.ts"
+import "./contracts.ts"
 
 export {
   Authorization,

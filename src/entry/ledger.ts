@@ -1,4 +1,5 @@
 /** `tollgate/ledger`: the books by themselves. Postings in, entries and balances out; exact, in one writer, durable. */
+import "./contracts.ts"
 export { Ledger, entryId } from "../ledger/Ledger.ts"
 export { Writer } from "../ledger/Writer.ts"
 export { availableOf, balanceOf, giftableSources, statement } from "../ledger/Transaction.ts"

@@ -6,6 +6,7 @@ import { Images } from "../images/Images.ts"
 import { Jobs } from "../media/Jobs.ts"
 import { Medias } from "../media/Medias.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
+import "./contracts.ts"
 
 export { Gate, Images, Jobs, Medias }
 export { MediaModels, quoteOf } from "../media/Media.ts"

@@ -6,6 +6,7 @@ import { Pooling } from "../pooling/Pooling.ts"
 import { Belonging } from "../tenants/Belonging.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { Sums } from "../usage/Sums.ts"
+import "./contracts.ts"
 
 export { BillingAccounts, Pooling, Tenants }
 export * from "../pooling/Order.ts"

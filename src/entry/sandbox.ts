@@ -2,7 +2,11 @@
 import { Context, Layer } from "effect"
 import * as Made from "../sandbox/Sandbox.ts"
 
+import "./contracts.ts"
 export type { Sandbox as SandboxFacts, Settings } from "../sandbox/Sandbox.ts"
+export type { LeversContract } from "../sandbox/Levers.ts"
+export type { SandboxFailed } from "../sandbox/Outside.ts"
+export type { SteeredClock } from "../sandbox/SteeredClock.ts"
 
 /** Vendors, an issuer, a mailbox and a payment processor on a loopback port, and the levers to steer them. */
 export class Sandbox extends Context.Tag("tollgate/Sandbox")<Sandbox, Made.Sandbox>() {

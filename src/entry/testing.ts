@@ -4,11 +4,20 @@
  *     import { checkLedger, ofLayer } from "tollgate/testing"
  *     it("keeps its books", () => checkLedger({ make: ofLayer(MyLedger.layer) }))
  */
+import "./contracts.ts"
 export { apply, empty } from "../testing/LedgerModel.ts"
 export type { Expected, Notebook, Purse } from "../testing/LedgerModel.ts"
 export { amounts, checkLedger, deeds, InvariantBroken, invariants, people } from "../testing/LedgerProperties.ts"
-export type { AccountView, EntryView, LedgerUnderTest, SuiteOptions, View } from "../testing/LedgerProperties.ts"
+export type {
+  AccountView,
+  Deed,
+  EntryView,
+  LedgerUnderTest,
+  SuiteOptions,
+  View,
+  World
+} from "../testing/LedgerProperties.ts"
 export { layerMemory, ofLayer } from "../testing/LedgerLayer.ts"
 export { tell } from "../testing/Story.ts"
 export type { Step, Telling } from "../testing/Story.ts"
-export { Sandbox } from "./sandbox.ts"
+export * from "./sandbox.ts"

@@ -5,6 +5,7 @@ import { Outbox } from "../mail/Outbox.ts"
 import { Belonging } from "../tenants/Belonging.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { Transfers } from "../transfers/Transfers.ts"
+import "./contracts.ts"
 
 export { Ledger, Tenants, Transfers }
 export { DeploymentSecret, layer as layerSecret } from "../auth/DeploymentSecret.ts"

@@ -7,6 +7,7 @@ import { Explanations } from "../usage/Explanations.ts"
 import { Records } from "../usage/Records.ts"
 import { Sums } from "../usage/Sums.ts"
 import { TeamUsage } from "../usage/TeamUsage.ts"
+import "./contracts.ts"
 
 export { Explanations, Records, Sums, TeamUsage }
 export * from "../usage/Problems.ts"

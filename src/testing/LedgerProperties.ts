@@ -125,11 +125,11 @@ export const people = ["ada", "bob", "cyd"] as const
 const name = fc.constantFrom(...people)
 const which = fc.nat({ max: 30 })
 
-interface World {
+export interface World {
   readonly ledger: LedgerUnderTest
 }
 
-type Deed = Step<Notebook, World>
+export type Deed = Step<Notebook, World>
 
 const told = (sentence: string, postingOf: (notebook: Notebook) => Posting | undefined): Deed => ({
   sentence,

@@ -1,30 +1,90 @@
 /** What people install: packed, put into an empty folder with nothing but its peers, compiled under `strict`, run. */
-import { execFileSync } from "node:child_process"
+import { execFile } from "node:child_process"
 import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { freshFolder, root } from "../support/Service.ts"
 
+const hosts = ["ledger.ts", "mounted.ts", "api.ts"]
+
 let folder: string
 
-const run = (file: string, args: ReadonlyArray<string>, cwd: string): string =>
-  execFileSync(file, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] })
+const run = (file: string, args: ReadonlyArray<string>, cwd: string): Promise<string> =>
+  promisify(execFile)(file, args, { cwd, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 }).then(
+    ({ stdout }) => stdout,
+    (failed: Error & { stdout: string }) => {
+      throw new Error(`${failed.message}\n${failed.stdout}`, { cause: failed })
+    }
+  )
 
-beforeAll(() => {
+const { dependencies, exports, peerDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+  dependencies: Record<string, string>
+  exports: Record<string, unknown>
+  peerDependencies: Record<string, string>
+}
+
+const entries = Object.keys(exports)
+  .filter((entry) => entry !== "./package.json")
+  .map((entry) => `tollgate/${entry.slice(2)}`)
+
+/**
+ * A host that hands on everything that there is: each value, what each service promises, method by method, and each layer. Its
+ * declarations can be written only if every type in them has a name that an importer may use.
+ */
+const names = async (): Promise<string> => {
+  const script = `
+    import { Context } from "effect"
+    const found = []
+    for (const entry of ${JSON.stringify(entries)}) {
+      for (const [name, value] of Object.entries(await import(entry))) {
+        const preset = Context.isTag(value) && value.defaultValue !== undefined ? value.defaultValue() : {}
+        found.push({
+          entry,
+          name,
+          service: Context.isTag(value),
+          methods: Context.isTag(value) && typeof preset === "object",
+          layers: Object.getOwnPropertyNames(value).filter((key) => key.startsWith("layer"))
+        })
+      }
+    }
+    console.log(JSON.stringify(found))`
+  const found = JSON.parse(
+    await run(process.execPath, ["--input-type=module", "-e", script], folder)
+  ) as ReadonlyArray<{
+    entry: string
+    name: string
+    service: boolean
+    methods: boolean
+    layers: ReadonlyArray<string>
+  }>
+  const at = (entry: string) => `entry${entries.indexOf(entry)}`
+  return [
+    'import { Effect, identity } from "effect"',
+    ...entries.map((entry) => `import * as ${at(entry)} from ${JSON.stringify(entry)}`),
+    ...found.flatMap(({ entry, layers, methods, name, service }) => {
+      const value = `${at(entry)}.${name}`
+      const own = `export const ${at(entry)}_${name}`
+      return [
+        service ? `${own} = Effect.map(${value}, (service) => service)` : `${own} = identity(${value})`,
+        ...(methods ? [`${own}_methods = Effect.map(${value}, (service) => ({ ...service }))`] : []),
+        ...layers.map((layer) => `${own}_${layer} = identity(${value}.${layer})`)
+      ]
+    })
+  ].join("\n")
+}
+
+beforeAll(async () => {
   folder = freshFolder()
-  run(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "scripts/tsconfig.package.json"], root)
+  await run(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "scripts/tsconfig.package.json"], root)
   const [{ filename }] = JSON.parse(
-    run("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", folder], root)
+    await run("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", folder], root)
   ) as [{ filename: string }]
-  run("tar", ["-xzf", filename], folder)
+  await run("tar", ["-xzf", filename], folder)
   // As npm would lay it out. What it depends on is linked from here: another download and another compilation would prove nothing.
   const modules = join(folder, "node_modules")
   mkdirSync(modules)
   cpSync(join(folder, "package"), join(modules, "tollgate"), { recursive: true })
-  const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
-    dependencies: Record<string, string>
-    peerDependencies: Record<string, string>
-  }
   for (const name of [
     ...Object.keys(dependencies),
     ...Object.keys(peerDependencies),
@@ -45,24 +105,26 @@ beforeAll(() => {
         lib: ["ES2023", "DOM"],
         module: "NodeNext",
         types: ["node"],
-        skipLibCheck: true
+        declaration: true,
+        skipLibCheck: false
       },
-      files: ["ledger.ts", "mounted.ts"]
+      files: [...hosts, "names.ts"]
     })
   )
-  for (const name of ["ledger.ts", "mounted.ts"]) copyFileSync(join(root, "test", "hosts", name), join(folder, name))
+  for (const name of hosts) copyFileSync(join(root, "test", "hosts", name), join(folder, name))
+  writeFileSync(join(folder, "names.ts"), await names())
   mkdirSync(join(folder, "data"))
 }, 120_000)
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe("the package", () => {
-  it("type-checks in its hosts under strict", () => {
-    expect(run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", "."], folder)).toBe("")
+  it("type-checks in its hosts under strict, and names every type that they hand on", async () => {
+    expect(await run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", "."], folder)).toBe("")
   }, 120_000)
 
-  it("keeps a host's books without any HTTP, beside the host's own tables", () => {
-    expect(JSON.parse(run(process.execPath, ["ledger.js"], folder))).toEqual({
+  it("keeps a host's books without any HTTP, beside the host's own tables", async () => {
+    expect(JSON.parse(await run(process.execPath, ["ledger.js"], folder))).toEqual({
       refused: "TransferInsufficientCredits",
       balances: ["6", "4"],
       findings: [],
@@ -70,8 +132,8 @@ describe("the package", () => {
     })
   }, 60_000)
 
-  it("mounts beneath a host's own routes, and is spoken to by the typed client", () => {
-    expect(JSON.parse(run(process.execPath, ["mounted.js"], folder).trim().split("\n").at(-1)!)).toEqual({
+  it("mounts beneath a host's own routes, and is spoken to by the typed client", async () => {
+    expect(JSON.parse((await run(process.execPath, ["mounted.js"], folder)).trim().split("\n").at(-1)!)).toEqual({
       hello: "hello from the host",
       credits: "5000000000",
       refused: "ClientIdNotFound",
@@ -79,17 +141,50 @@ describe("the package", () => {
     })
   }, 60_000)
 
-  it("imports without doing anything, entry by entry, and says what each is", () => {
-    const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
-      exports: Record<string, unknown>
-    }
-    const entries = Object.keys(exports).filter((entry) => entry !== "./package.json")
-    expect(entries.length).toBeGreaterThanOrEqual(14)
-    for (const entry of entries) {
-      const name = `tollgate/${entry.slice(2)}`
-      const script = `const made = await import(${JSON.stringify(name)}); console.log(Object.keys(made).length > 0 ? "fine" : "empty")`
+  it("keeps to itself beneath a host's HttpApi, and the host to itself", async () => {
+    const ours = { status: 404, cors: "*", body: { error: "no such route", code: "not_found" } }
+    expect(JSON.parse((await run(process.execPath, ["api.js"], folder)).trim().split("\n").at(-1)!)).toEqual({
+      host: {
+        models: { status: 200, cors: null, body: "the host's models" },
+        aid: { status: 200, cors: null, body: "not beneath the prefix" },
+        without: 404,
+        unknown: { status: 404, cors: null, body: "" },
+        // As the platform's router is set by default; the service's is exact.
+        case: 200,
+        preflight: 404,
+        docs: "a page",
+        paths: ["/v1/models", "/aid"]
+      },
+      service: {
+        models: { status: 401, cors: "*", body: { error: "missing Authorization header" } },
+        bare: ours,
+        unknown: ours,
+        method: { status: 405, cors: "*", body: { error: "Method Not Allowed" } },
+        case: 404,
+        badgeless: { status: 200, cors: "*", body: { status: "ok" } },
+        preflight: 204,
+        docs: "a page",
+        servers: [{ url: "/ai" }],
+        leaks: [],
+        credits: "5000000000"
+      }
+    })
+  }, 60_000)
+
+  it("says with which versions it is installed", () => {
+    const readme = readFileSync(join(root, "README.md"), "utf8")
+    const line = /^npm install \.\/tollgate-\S+\.tgz .*$/m.exec(readme)?.[0] ?? ""
+    const wanted = Object.entries(peerDependencies).filter(([name]) => name !== "fast-check")
+    expect(line.split(" ").slice(3).toSorted()).toEqual(wanted.map(([name, range]) => `${name}@${range}`).toSorted())
+  })
+
+  it("imports without doing anything, entry by entry, and says what each is", async () => {
+    expect(entries.length).toBeGreaterThanOrEqual(15)
+    for (const name of entries) {
+      const script = `const made = await import(${JSON.stringify(name)}); console.log(Object.keys(made).length > 0 ? "values" : "types")`
       // It ends by itself: nothing was started.
-      expect([name, run(process.execPath, ["--input-type=module", "-e", script], folder)]).toEqual([name, "fine\n"])
+      const what = name === "tollgate/contracts" ? "types\n" : "values\n"
+      expect([name, await run(process.execPath, ["--input-type=module", "-e", script], folder)]).toEqual([name, what])
     }
   }, 120_000)
 })

@@ -22,7 +22,7 @@ const facts: Tollgate.EnvironmentFacts = {
 
 const server = Layer.unwrapEffect(
   Effect.gen(function* () {
-    const app = yield* Tollgate.app
+    const app = yield* Tollgate.app("/ai")
     const router = HttpRouter.empty.pipe(
       HttpRouter.get("/hello", HttpServerResponse.text("hello from the host")),
       HttpRouter.mountApp("/ai", app)

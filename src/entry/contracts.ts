@@ -1,0 +1,193 @@
+/**
+ * `tollgate/contracts`: the types that the services speak in, for whoever writes them down: what each service promises
+ * (`LedgerContract`), what it takes and answers, and what it refuses with. Types only; the values stand in the other entry points.
+ * Each of those refers to this one, so that the declarations of a host can name what they come upon.
+ */
+export type {
+  Asked,
+  Authorization,
+  AuthorizationRequest,
+  Contract as AuthorizationContract,
+  OAuthRefusal,
+  TokenRequest
+} from "../auth/Authorization.ts"
+export type { Browser, Contract as BrowserContract } from "../auth/Browser.ts"
+export type { Client, ClientKind, Clients, ConfiguredClients, Contract as ClientsContract } from "../auth/Clients.ts"
+export type { Contract as CredentialsContract, Credentials, KeyProblem } from "../auth/Credentials.ts"
+export type { Contract as DeploymentSecretContract, DeploymentSecret, Purpose } from "../auth/DeploymentSecret.ts"
+export type * from "../auth/Problems.ts"
+export type { Contract as SessionsContract, Sessions, SignIn, TokenPair } from "../auth/Sessions.ts"
+export type { Contract as SigningKeysContract, SigningKey, SigningKeys } from "../auth/SigningKeys.ts"
+export type { AccessToken, Contract as TokensContract, TokenIssuer, Tokens, VerifiedToken } from "../auth/Tokens.ts"
+export type { AutoReloads, Contract as AutoReloadsContract } from "../autoreload/AutoReloads.ts"
+export type * from "../autoreload/Problems.ts"
+export type * from "../autoreload/Settings.ts"
+export type * from "../billing/Billing.ts"
+export type { BillingAccounts, Contract as BillingAccountsContract } from "../billing/BillingAccounts.ts"
+export type * from "../billing/Problems.ts"
+export type { Chat, ChatProblem, Contract as ChatContract } from "../chat/Chat.ts"
+export type * from "../chat/Model.ts"
+export type * from "../chat/Prompt.ts"
+export type * from "../contact/Contact.ts"
+export type { Contacts, Contract as ContactsContract } from "../contact/Contacts.ts"
+export type * from "../contact/Problems.ts"
+export type * from "../decisions/Decision.ts"
+export type { Contract as DecisionsContract, DecisionProblem, Decisions } from "../decisions/Decisions.ts"
+export type * from "../decisions/Problems.ts"
+export type * from "../gate/BalanceWatch.ts"
+export type { Admission, Claim, Contract as GateContract, Gate, Measured, Metered, Receipt } from "../gate/Gate.ts"
+export type * from "../gate/Payers.ts"
+export type * from "../gate/Problems.ts"
+export type * from "../http/Caller.ts"
+export type * from "../http/Inbound.ts"
+export type * from "../http/Problems.ts"
+export type {
+  Contract as RateLimitsContract,
+  RateLimitName,
+  RateLimits,
+  RateLimitsConfig,
+  RateLimitSettings
+} from "../http/RateLimits.ts"
+export type * from "../http/Reply.ts"
+export type {
+  Beside,
+  Contract as IdempotencyContract,
+  Idempotency,
+  IdempotencyProblem
+} from "../idempotency/Idempotency.ts"
+export type * from "../idempotency/Problems.ts"
+export type * from "../images/Image.ts"
+export type { Contract as ImagesContract, Images } from "../images/Images.ts"
+export type * from "../images/Problems.ts"
+export type { AccountId, ApplicationId, BillingAccountId, CallId, Kind as IdKind, TenantId } from "../kernel/Ids.ts"
+export type { Nano, Usd } from "../kernel/Money.ts"
+export type * from "../kernel/Page.ts"
+export type { Line, UnitPrice, UsdPer } from "../kernel/Price.ts"
+export type * from "../kernel/Problem.ts"
+export type * from "../ledger/Invariants.ts"
+export type { Contract as LedgerContract, EntryPage, Ledger } from "../ledger/Ledger.ts"
+export type * from "../ledger/Problems.ts"
+export type {
+  Account as LedgerAccount,
+  AccountStatus,
+  CallFacts,
+  CallOutcome,
+  CreditSource,
+  Dimensions,
+  Entry,
+  Outcome,
+  Posting,
+  Refusal,
+  Reservation,
+  Result,
+  Source,
+  Statement,
+  Transaction,
+  UsageRecord as LedgerUsageRecord,
+  UsageSource,
+  Why
+} from "../ledger/Transaction.ts"
+export type { Contract as WriterContract, Writer } from "../ledger/Writer.ts"
+export type * from "../mail/Letter.ts"
+export type { Contract as OutboxContract, Fate, Letter, Outbox } from "../mail/Outbox.ts"
+export type * from "../mail/Problems.ts"
+export type { Contract as SelfMailContract, LetterPrice, SelfMail } from "../mail/SelfMail.ts"
+export type { Contract as JobsContract, FailureType, Job, Jobs, Order } from "../media/Jobs.ts"
+export type * from "../media/Media.ts"
+export type { Contract as MediasContract, Medias } from "../media/Medias.ts"
+export type * from "../media/Problems.ts"
+export type {
+  Kind as NotificationKind,
+  Notice,
+  Notification,
+  NotificationId,
+  NotificationPage
+} from "../notifications/Notification.ts"
+export type { Contract as NotificationsContract, Notifications } from "../notifications/Notifications.ts"
+export type * from "../notifications/Problems.ts"
+export type {
+  Checkout,
+  CreditAmount,
+  NewCheckout,
+  Owed,
+  PaymentMethod,
+  PaymentMethods,
+  Setup
+} from "../payments/Payment.ts"
+export type * from "../payments/Problems.ts"
+export type { Contract as PurchasesContract, Purchases } from "../payments/Purchases.ts"
+export type * from "../pooling/Order.ts"
+export type { Contract as PoolingContract, Pooling } from "../pooling/Pooling.ts"
+export type * from "../pooling/Problems.ts"
+export type * from "../pooling/Source.ts"
+export type * from "../prices/PriceList.ts"
+export type { Contract as PriceVersionsContract, PriceLine, PriceVersions, Quantity } from "../prices/PriceVersions.ts"
+export type * from "../search/Search.ts"
+export type { Contract as SearchesContract, Searches } from "../search/Searches.ts"
+export type * from "../speech/Speech.ts"
+export type { Contract as SpeechesContract, Speeches } from "../speech/Speeches.ts"
+export type * from "../tenants/Account.ts"
+export type * from "../tenants/Application.ts"
+export type { Applications, Contract as ApplicationsContract } from "../tenants/Applications.ts"
+export type { Belonging, Contract as BelongingContract } from "../tenants/Belonging.ts"
+export type * from "../tenants/Organisation.ts"
+export type { Contract as OrganisationsContract, Organisations } from "../tenants/Organisations.ts"
+export type * from "../tenants/Problems.ts"
+export type { Contract as TenantsContract, Tenants, Welcomed } from "../tenants/Tenants.ts"
+export type * from "../transcription/Problems.ts"
+export type * from "../transcription/Transcription.ts"
+export type { Contract as TranscriptionsContract, Transcriptions } from "../transcription/Transcriptions.ts"
+export type * from "../transfers/Problems.ts"
+export type * from "../transfers/Transfer.ts"
+export type { Contract as TransfersContract, Transfers } from "../transfers/Transfers.ts"
+export type * from "../upstream/Failures.ts"
+export type {
+  Contract as IdentityContract,
+  Identity,
+  IdentityProblem,
+  IdentityProviders,
+  ProviderName,
+  ProviderSettings,
+  VerifiedIdentity
+} from "../upstream/Identity.ts"
+export type { Contract as MailContract, Mail, MailFailed, MailSettings, Message } from "../upstream/Mail.ts"
+export type {
+  ChargeDeclined,
+  Contract as PaymentsContract,
+  Paid as ProcessorPayment,
+  PaymentMethod as ProcessorPaymentMethod,
+  Payments,
+  PaymentSettings,
+  ProcessorEvent,
+  ProcessorSilent
+} from "../upstream/Payments.ts"
+export type * from "../upstream/Problems.ts"
+export type * from "../upstream/Provider.ts"
+export type * from "../upstream/Upstreams.ts"
+export type * from "../usage/Explanation.ts"
+export type { Contract as ExplanationsContract, Explanations } from "../usage/Explanations.ts"
+export type * from "../usage/Problems.ts"
+export type { Contract as RecordsContract, Records } from "../usage/Records.ts"
+export type { Contract as SumsContract, DatesQuery, Paid as PaidBySource, PayerSums, Sums } from "../usage/Sums.ts"
+export type { Contract as TeamUsageContract, TeamUsage } from "../usage/TeamUsage.ts"
+export type {
+  DataPoint,
+  Direction,
+  RecordPage,
+  RecordsQuery,
+  Rollup,
+  RollupName,
+  RollupQuery,
+  Sort,
+  Summary,
+  SummaryQuery,
+  TeamQuery,
+  TeamUsage as TeamUsageAnswer,
+  Totals,
+  UsageRecord
+} from "../usage/Usage.ts"
+export type { NotTaken } from "../upstream/GenerationQueue.ts"
+export type { NotReady } from "../ops/Api.ts"
+export type { UpgradeFailed } from "../sql/Sql.ts"
+export type { ConfigProblem, EnvironmentFacts } from "../Config.ts"
+export type { Brand } from "../Brand.ts"
