@@ -2,12 +2,10 @@
  * The service as layers. `domains` is everything but HTTP; it needs a database with its writer, and the settings. `face` is the
  * service over HTTP, to be mounted in any server of the platform. `express` is the short way to the same handlers on node's own server.
  */
-import { HttpApiBuilder, HttpRouter } from "@effect/platform"
-import type { HttpApp, HttpServerRequest } from "@effect/platform"
+import { HttpApiBuilder } from "@effect/platform"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodePath from "@effect/platform-node/NodePath"
-import { Context, Effect, Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { Api } from "./Api.ts"
 import { Credentials } from "./auth/Credentials.ts"
 import { Authorization } from "./auth/Authorization.ts"
@@ -30,6 +28,7 @@ import { Decisions } from "./decisions/Decisions.ts"
 import { DecisionsHttp } from "./decisions/Http.ts"
 import { Gate } from "./gate/Gate.ts"
 import { Express } from "./http/Express.ts"
+import { Face } from "./http/Face.ts"
 import { Frame } from "./http/Frame.ts"
 import { RateLimits } from "./http/RateLimits.ts"
 import type { Inbound } from "./http/Inbound.ts"
@@ -155,35 +154,9 @@ const api = HttpApiBuilder.api(Api).pipe(
   Layer.provide(SecurityHttp)
 )
 
-/**
- * The service over HTTP: one application, which keeps to itself. Its routes, middleware and settings are in no router of the program
- * that serves it, and none of that program's are in here.
- */
-export class Face extends Context.Tag("tollgate/App/Face")<Face, HttpApp.Default>() {}
-
-/** The face beneath a prefix of the server that serves it, which says where its documents point; empty on a server of its own. */
+/** The service over HTTP, beneath a prefix of the server that serves it (its documents say where that is); empty on its own server. */
 export const face = (prefix: "" | `/${string}`) =>
-  Layer.fresh(
-    Layer.effect(
-      Face,
-      Effect.gen(function* () {
-        const app = yield* HttpRouter.withRouterConfig(HttpApiBuilder.httpApp, {
-          // Paths are exact, and an id that is too long is an id that nobody has.
-          caseSensitive: true,
-          ignoreDuplicateSlashes: false,
-          maxParamLength: Number.POSITIVE_INFINITY
-        })
-        const context = yield* Effect.context<HttpRouter.HttpRouter.DefaultServices>()
-        return Effect.mapInputContext(app, (request: Context.Context<HttpServerRequest.HttpServerRequest>) =>
-          Context.merge(context, request)
-        )
-      })
-    ).pipe(
-      Layer.provide([Frame, documents(prefix)]),
-      Layer.provide(api),
-      Layer.provide([HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer, NodeHttpServer.layerContext])
-    )
-  )
+  Face.layer(Layer.merge(Frame, documents(prefix)).pipe(Layer.provideMerge(api)))
 
 /** Each is the route of the same name in the contract: authenticated, then handled. */
 export const express = Layer.effect(

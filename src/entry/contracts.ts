@@ -8,6 +8,7 @@ export type {
   Authorization,
   AuthorizationRequest,
   Contract as AuthorizationContract,
+  Exchanged,
   OAuthRefusal,
   TokenRequest
 } from "../auth/Authorization.ts"
@@ -18,12 +19,19 @@ export type { Contract as DeploymentSecretContract, DeploymentSecret, Purpose } 
 export type * from "../auth/Problems.ts"
 export type { Contract as SessionsContract, Sessions, SignIn, TokenPair } from "../auth/Sessions.ts"
 export type { Contract as SigningKeysContract, SigningKey, SigningKeys } from "../auth/SigningKeys.ts"
-export type { AccessToken, Contract as TokensContract, TokenIssuer, Tokens, VerifiedToken } from "../auth/Tokens.ts"
+export type {
+  AccessToken,
+  Contract as TokensContract,
+  IdToken,
+  TokenIssuer,
+  Tokens,
+  VerifiedToken
+} from "../auth/Tokens.ts"
 export type { AutoReloads, Contract as AutoReloadsContract } from "../autoreload/AutoReloads.ts"
 export type * from "../autoreload/Problems.ts"
 export type * from "../autoreload/Settings.ts"
 export type * from "../billing/Billing.ts"
-export type { BillingAccounts, Contract as BillingAccountsContract } from "../billing/BillingAccounts.ts"
+export type { BillingAccounts, Contract as BillingAccountsContract, MemberSpend } from "../billing/BillingAccounts.ts"
 export type * from "../billing/Problems.ts"
 export type { Chat, ChatProblem, Contract as ChatContract } from "../chat/Chat.ts"
 export type * from "../chat/Model.ts"
@@ -35,11 +43,23 @@ export type * from "../decisions/Decision.ts"
 export type { Contract as DecisionsContract, DecisionProblem, Decisions } from "../decisions/Decisions.ts"
 export type * from "../decisions/Problems.ts"
 export type * from "../gate/BalanceWatch.ts"
-export type { Admission, Claim, Contract as GateContract, Gate, Measured, Metered, Receipt } from "../gate/Gate.ts"
+export type {
+  Admission,
+  Claim,
+  Contract as GateContract,
+  Gate,
+  Measured,
+  Metered,
+  OnLateSettlement,
+  Receipt,
+  SettlementPatience
+} from "../gate/Gate.ts"
 export type * from "../gate/Payers.ts"
 export type * from "../gate/Problems.ts"
+export type * from "../http/Bytes.ts"
 export type * from "../http/Caller.ts"
 export type * from "../http/Inbound.ts"
+export type * from "../http/Incoming.ts"
 export type * from "../http/Problems.ts"
 export type {
   Contract as RateLimitsContract,
@@ -49,6 +69,7 @@ export type {
   RateLimitSettings
 } from "../http/RateLimits.ts"
 export type * from "../http/Reply.ts"
+export type * from "../http/Scope.ts"
 export type {
   Beside,
   Contract as IdempotencyContract,
@@ -87,7 +108,7 @@ export type {
   UsageSource,
   Why
 } from "../ledger/Transaction.ts"
-export type { Contract as WriterContract, Writer } from "../ledger/Writer.ts"
+export type { Contract as WriterContract, Submitted, Writer } from "../ledger/Writer.ts"
 export type * from "../mail/Letter.ts"
 export type { Contract as OutboxContract, Fate, Letter, Outbox } from "../mail/Outbox.ts"
 export type * from "../mail/Problems.ts"
@@ -96,6 +117,7 @@ export type { Contract as JobsContract, FailureType, Job, Jobs, Order } from "..
 export type * from "../media/Media.ts"
 export type { Contract as MediasContract, Medias } from "../media/Medias.ts"
 export type * from "../media/Problems.ts"
+export type * from "../media/Watch.ts"
 export type {
   Kind as NotificationKind,
   Notice,
@@ -129,7 +151,7 @@ export type { Contract as SpeechesContract, Speeches } from "../speech/Speeches.
 export type * from "../tenants/Account.ts"
 export type * from "../tenants/Application.ts"
 export type { Applications, Contract as ApplicationsContract } from "../tenants/Applications.ts"
-export type { Belonging, Contract as BelongingContract } from "../tenants/Belonging.ts"
+export type { Belonging, Contract as BelongingContract, Mark } from "../tenants/Belonging.ts"
 export type * from "../tenants/Organisation.ts"
 export type { Contract as OrganisationsContract, Organisations } from "../tenants/Organisations.ts"
 export type * from "../tenants/Problems.ts"

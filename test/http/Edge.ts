@@ -7,6 +7,7 @@ import { Bytes } from "../../src/http/Bytes.ts"
 import type { BytesSettings } from "../../src/http/Bytes.ts"
 import { Caller } from "../../src/http/Caller.ts"
 import { Express } from "../../src/http/Express.ts"
+import { Face } from "../../src/http/Face.ts"
 import { Frame, ReadsOwnBody } from "../../src/http/Frame.ts"
 import type { Inbound } from "../../src/http/Inbound.ts"
 import { bodyProblemOf } from "../../src/http/Incoming.ts"
@@ -78,11 +79,10 @@ export const serve = (settings: Partial<BytesSettings> = {}): Promise<Edge> =>
       const scope = yield* Scope.make()
       const context = yield* Layer.buildWithScope(
         Server.layer({ host: "127.0.0.1", port: 0 }).pipe(
-          Layer.provide(
-            Layer.mergeAll(Frame, Layer.succeed(Express, { "POST /lane": read })).pipe(
-              Layer.provideMerge(HttpApiBuilder.api(EdgeApi).pipe(Layer.provide(group)))
-            )
-          ),
+          Layer.provide([
+            Face.layer(Frame.pipe(Layer.provideMerge(HttpApiBuilder.api(EdgeApi).pipe(Layer.provide(group))))),
+            Layer.succeed(Express, { "POST /lane": read })
+          ]),
           Layer.provide(Bytes.layer(settings))
         ),
         scope

@@ -1,0 +1,32 @@
+/**
+ * An `HttpApi` as one application that keeps to itself. The platform's builder puts the routes, the middleware and the router's
+ * settings of every `HttpApi` in a program into the same three places; here they are made for this one alone.
+ */
+import { HttpApiBuilder, HttpRouter } from "@effect/platform"
+import type { HttpApi, HttpApp, HttpServerRequest } from "@effect/platform"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Context, Effect, Layer } from "effect"
+
+export class Face extends Context.Tag("tollgate/http/Face")<Face, HttpApp.Default>() {
+  /** From the contract with its handlers, its middleware and whatever else has routes. */
+  static readonly layer = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>) =>
+    Layer.fresh(
+      Layer.effect(Face, app).pipe(
+        Layer.provide(api),
+        Layer.provide([HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer, NodeHttpServer.layerContext])
+      )
+    )
+}
+
+const app = Effect.gen(function* () {
+  const app = yield* HttpRouter.withRouterConfig(HttpApiBuilder.httpApp, {
+    // Paths are exact, and an id that is too long is an id that nobody has.
+    caseSensitive: true,
+    ignoreDuplicateSlashes: false,
+    maxParamLength: Number.POSITIVE_INFINITY
+  })
+  const context = yield* Effect.context<HttpRouter.HttpRouter.DefaultServices>()
+  return Effect.mapInputContext(app, (request: Context.Context<HttpServerRequest.HttpServerRequest>) =>
+    Context.merge(context, request)
+  )
+})
