@@ -15,7 +15,13 @@ export type {
 export type { Browser, Contract as BrowserContract } from "../auth/Browser.ts"
 export type { Client, ClientKind, Clients, ConfiguredClients, Contract as ClientsContract } from "../auth/Clients.ts"
 export type { Contract as CredentialsContract, Credentials, KeyProblem } from "../auth/Credentials.ts"
-export type { Contract as DeploymentSecretContract, DeploymentSecret, Purpose } from "../auth/DeploymentSecret.ts"
+export type {
+  Contract as DeploymentSecretContract,
+  DeploymentSecret,
+  Ending,
+  Protected,
+  Purpose
+} from "../auth/DeploymentSecret.ts"
 export type * from "../auth/Problems.ts"
 export type { Contract as SessionsContract, Sessions, SignIn, TokenPair } from "../auth/Sessions.ts"
 export type { Contract as SigningKeysContract, SigningKey, SigningKeys } from "../auth/SigningKeys.ts"
@@ -152,6 +158,7 @@ export type * from "../tenants/Account.ts"
 export type * from "../tenants/Application.ts"
 export type { Applications, Contract as ApplicationsContract } from "../tenants/Applications.ts"
 export type { Belonging, Contract as BelongingContract, Mark } from "../tenants/Belonging.ts"
+export type * from "../tenants/Directory.ts"
 export type * from "../tenants/Organisation.ts"
 export type { Contract as OrganisationsContract, Organisations } from "../tenants/Organisations.ts"
 export type * from "../tenants/Problems.ts"
