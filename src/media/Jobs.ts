@@ -532,7 +532,10 @@ const jobOf = (row: Row): Job => ({
   settled: row.settled === 1,
   cost: fromRow(row.cost),
   inference_time: row.inference_time,
-  output: row.output === null ? null : (JSON.parse(row.output) as Record<string, unknown>),
+  // It may be megabytes long, and who asks for the status does not want it.
+  get output() {
+    return row.output === null ? null : (JSON.parse(row.output) as Record<string, unknown>)
+  },
   error: row.error,
   error_type: row.error_type
 })

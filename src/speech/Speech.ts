@@ -61,8 +61,14 @@ const rest = {
     Schema.JsonNumber.pipe(Schema.between(0.25, 4, { message: () => "a number from 0.25 to 4.0" }))
   ),
   provider: Schema.optional(Schema.String),
-  /** How it is to be said, where the model can be told. */
-  instructions: Schema.optional(Schema.String)
+  /** How it is to be said, where the model can be told. Only the input is charged, so that this is no longer than that may be. */
+  instructions: Schema.optional(
+    Schema.String.pipe(
+      Schema.filter((text) => charactersOf(text) <= inputMax, {
+        message: () => `a text of up to ${inputMax} characters`
+      })
+    )
+  )
 } as const
 
 const Input = Schema.String.pipe(

@@ -213,6 +213,7 @@ describe("speech", () => {
     [{ response_format: "ogg" }, "response_format"],
     [{ speed: 0.2 }, "speed"],
     [{ speed: 4.1 }, "speed"],
+    [{ instructions: "x".repeat(4097) }, "instructions"],
     [{ provider: "nobody" }, "provider"]
   ])("refuses %j", async (more, field) => {
     const who = await person()
