@@ -107,7 +107,6 @@ export const domains = Layer.mergeAll(
       Identity.layer
     )
   ),
-  Layer.provideMerge(AutoReloads.layerWatch),
   Layer.provideMerge(AutoReloads.layer),
   Layer.provideMerge(Layer.mergeAll(Purchases.layer, Outbox.layer)),
   Layer.provideMerge(Pooling.layerPayers),

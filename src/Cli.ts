@@ -353,7 +353,7 @@ const keyList = Command.make("list", { tenant: tenantOption, json }, ({ json, te
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
     const { records, total_records } = yield* Effect.flatMap(Applications, (keys) =>
-      keys.list(tenant as TenantId, { page: 1, per_page: 1_000 })
+      keys.list({ tenant_id: tenant as TenantId, account_id: null }, { page: 1, per_page: 1_000 })
     ).pipe(Effect.provide(keysOf(facts)))
     const found = records.map(({ account_id, created_at, id, key_prefix, last_used_at, name }) => ({
       id,
@@ -380,7 +380,9 @@ const keyList = Command.make("list", { tenant: tenantOption, json }, ({ json, te
 const keyRevoke = Command.make("revoke", { tenant: tenantOption, id: Options.text("id") }, ({ id, tenant }) =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
-    yield* Effect.flatMap(Applications, (keys) => keys.remove(tenant as TenantId, id as ApplicationId)).pipe(
+    yield* Effect.flatMap(Applications, (keys) =>
+      keys.remove({ tenant_id: tenant as TenantId, account_id: null }, id as ApplicationId)
+    ).pipe(
       Effect.mapError(() => refuse(`--id ${id}: ${tenant} has no such key`)),
       Effect.provide(keysOf(facts))
     )

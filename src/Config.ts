@@ -6,9 +6,10 @@ import { Config, ConfigError, Context, Effect, Either, LogLevel, ParseResult, Re
 import { parse as parseExactly } from "lossless-json"
 import { readFileSync } from "node:fs"
 import { isRedirectAddress } from "./auth/Clients.ts"
+import { priceable } from "./chat/Extras.ts"
 import { UsdPer } from "./kernel/Price.ts"
 import type { UnitPrice } from "./kernel/Price.ts"
-import { Usd } from "./kernel/Money.ts"
+import { fromDecimal, Usd } from "./kernel/Money.ts"
 import { imageSizes } from "./media/Media.ts"
 import { searchVendors } from "./search/Search.ts"
 import type { SearchVendorName } from "./search/Search.ts"
@@ -31,6 +32,22 @@ const RedirectAddress = Schema.String.pipe(
 
 const Count = Schema.Int.pipe(Schema.positive({ message: () => "a positive whole number" }))
 
+/** A decimal in millionths. */
+const Factor = Schema.transformOrFail(
+  Schema.Union(Schema.String, Schema.JsonNumber),
+  Schema.BigIntFromSelf.pipe(Schema.positiveBigInt({ message: () => "a decimal number above zero" })),
+  {
+    strict: true,
+    decode: (literal, _, ast) => {
+      const factor = fromDecimal(String(literal), 6)
+      return factor === undefined
+        ? ParseResult.fail(new ParseResult.Type(ast, literal, "a decimal number above zero"))
+        : ParseResult.succeed(factor)
+    },
+    encode: (_, __, ast) => ParseResult.fail(new ParseResult.Forbidden(ast, 0, "a configuration is only read"))
+  }
+)
+
 const IdentityProvider = Schema.Struct({
   /** The OpenID Connect issuer; its discovery document says where its keys are. */
   issuer: Address,
@@ -50,19 +67,55 @@ const Upstream = Schema.Struct({
   timeout_seconds: Schema.optionalWith(Count, { default: () => 300 })
 })
 
+const LimitField = Schema.Literal("max_completion_tokens", "max_tokens", "none").annotations({
+  message: () => ({ message: "max_completion_tokens, max_tokens or none", override: true })
+})
+
+const Modalities = Schema.optionalWith(Schema.NonEmptyArray(NonEmpty), { default: () => ["text"] as const })
+
+const ModelExtra = Schema.Struct({
+  field: Schema.Literal(...priceable).annotations({
+    message: () => ({ message: `one of ${priceable.join(", ")}`, override: true })
+  }),
+  /** The values, or types of tools, that are served; all where it names none. */
+  values: Schema.optional(Schema.NonEmptyArray(NonEmpty)),
+  /** What prompt and answer of such a call cost, of what they cost otherwise. */
+  price_factor: Schema.optionalWith(Factor, { default: () => 1_000_000n }),
+  /** Added to such a call. */
+  usd_per_request: Schema.optionalWith(UsdPer(1), { default: () => 0n as UnitPrice })
+})
+
 const ModelEntry = Schema.Struct({
   id: NonEmpty,
   name: Schema.optional(NonEmpty),
   description: Schema.optionalWith(Schema.String, { default: () => "" }),
+  owned_by: Schema.optional(NonEmpty),
+  /** Seconds since 1970. */
+  created: Schema.optional(Count),
+  input_modalities: Modalities,
+  output_modalities: Modalities,
   context_length: Count,
   max_output_tokens: Count,
-  /** What an image or file in a prompt counts at the most. */
+  /** What an image in a prompt counts at the most. */
   max_attachment_tokens: Schema.optionalWith(Count, { default: () => 4_096 }),
+  /** What the upstream adds to a prompt at the most: its template, its own words about tools. */
+  max_added_tokens: Schema.optionalWith(Schema.NonNegativeInt, { default: () => 0 }),
+  /**
+   * The name under which the upstream takes the limit of an answer. Newer models of OpenAI know `max_completion_tokens` only; many
+   * others know `max_tokens` only, and do not say so: their answers have no limit then.
+   */
+  limit_field: Schema.optionalWith(LimitField, { default: () => "max_completion_tokens" as const }),
   price: Schema.Struct({
     prompt_usd_per_million: UsdPer(1_000_000),
-    completion_usd_per_million: UsdPer(1_000_000)
+    completion_usd_per_million: UsdPer(1_000_000),
+    /** For each call, beside its tokens. */
+    usd_per_request: Schema.optionalWith(UsdPer(1), { default: () => 0n as UnitPrice })
   }),
-  upstreams: Schema.NonEmptyArray(Schema.Struct({ upstream: NonEmpty, model: Schema.optional(NonEmpty) }))
+  /** Fields that make the upstream bill otherwise, and what a call with one costs; without an entry, it is refused. */
+  extras: Schema.optionalWith(Schema.Array(ModelExtra), { default: () => [] }),
+  upstreams: Schema.NonEmptyArray(
+    Schema.Struct({ upstream: NonEmpty, model: Schema.optional(NonEmpty), limit_field: Schema.optional(LimitField) })
+  )
 })
 
 const DecisionEntry = Schema.Struct({

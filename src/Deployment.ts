@@ -161,9 +161,25 @@ const modelOf = (entry: ConfigFile["models"][number]): (typeof Models.Service)["
   context_length: entry.context_length,
   output_tokens_max: entry.max_output_tokens,
   attachment_tokens_max: entry.max_attachment_tokens,
+  added_tokens_max: entry.max_added_tokens,
+  owned_by: entry.owned_by ?? "system",
+  created: entry.created,
+  input_modalities: entry.input_modalities,
+  output_modalities: entry.output_modalities,
   prompt_price: entry.price.prompt_usd_per_million,
   completion_price: entry.price.completion_usd_per_million,
-  routes: entry.upstreams.map(({ model, upstream }) => ({ upstream, model: model ?? entry.id }))
+  request_price: entry.price.usd_per_request,
+  extras: entry.extras.map(({ field, price_factor, usd_per_request, values }) => ({
+    field,
+    values,
+    price_factor,
+    request_price: usd_per_request
+  })),
+  routes: entry.upstreams.map(({ limit_field, model, upstream }) => ({
+    upstream,
+    model: model ?? entry.id,
+    limit_field: limit_field ?? entry.limit_field
+  }))
 })
 
 const decisionModel = ({ decisions }: ConfigFile): DecisionModel | undefined =>

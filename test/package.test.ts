@@ -37,6 +37,11 @@ describe("the README's configurations", () => {
     }
   })
 
+  it("send a limit that OpenAI's newer models take", () => {
+    const { models } = Either.getOrThrow(decodeFile(examples[0], "the README"))
+    expect(models.map(({ limit_field }) => limit_field)).toEqual(["max_completion_tokens"])
+  })
+
   it("name only commands that there are", () => {
     const cli = readFileSync(join(root, "src", "Cli.ts"), "utf8")
     for (const [, line] of readme.matchAll(/^\| `([a-z][^|]*)` \|/gm)) {

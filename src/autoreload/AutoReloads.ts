@@ -1,19 +1,21 @@
 /**
- * A tenant that funds itself: the charge that makes its balance fall below the threshold sets off one payment, and nothing polls.
- * An attempt is on disk before the processor is called; it ends in the transaction that credits it or gives it up, and what an
- * earlier run left open is asked again under the same name, which the processor charges once.
+ * A tenant that funds itself, and is told when its balance is low: a movement that makes the balance fall below a threshold sets off one
+ * payment, or one alert. The writer tells of the movements (`Writer.watch`); a look at all watched balances at the start and every ten
+ * minutes finds those that nobody told of. An attempt is on disk before the processor is called; it ends in the transaction that
+ * credits it or gives it up, and what an earlier run left open is asked again under the same name, which the processor charges once.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Clock, Context, Effect, Either, Layer, Queue, Schedule } from "effect"
+import { Clock, Context, Effect, Either, Layer } from "effect"
 import { BillingAccounts } from "../billing/BillingAccounts.ts"
-import { BalanceWatch } from "../gate/BalanceWatch.ts"
 import type { CallerFacts } from "../http/Caller.ts"
 import type { InvalidRequest } from "../http/Problems.ts"
 import * as Ids from "../kernel/Ids.ts"
-import type { AccountId, TenantId } from "../kernel/Ids.ts"
+import type { AccountId, BillingAccountId, TenantId } from "../kernel/Ids.ts"
+import * as Loop from "../kernel/Loop.ts"
 import { fromRow, toDecimal } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
-import { statement } from "../ledger/Transaction.ts"
+import { Ledger } from "../ledger/Ledger.ts"
+import { balanceOf, statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import { Outbox } from "../mail/Outbox.ts"
@@ -33,8 +35,10 @@ import {
   PaymentMethodNotFound,
   PaymentMethodRequired
 } from "./Problems.ts"
-import { failuresMax, fits, isCooling, stateOf, unset } from "./Settings.ts"
+import { cooledAt, failuresMax, fits, isCooling, stateOf, unset } from "./Settings.ts"
 import type { AutoReload, AutoReloadChange, Kept } from "./Settings.ts"
+import { show, watched } from "./Watched.ts"
+import type { Turn, Watched } from "./Watched.ts"
 
 export interface Contract {
   readonly find: (tenant: TenantId) => Effect.Effect<AutoReload>
@@ -58,19 +62,10 @@ export interface Contract {
     AutoReload,
     InsufficientRole | AutoReloadUnconfigured | AutoReloadDisabled | AutoReloadBusy | PaymentDeclined
   >
-  /** Told of every balance that fell. */
-  readonly fell: (billing_account: string, before: Nano, after: Nano) => void
 }
 
 export class AutoReloads extends Context.Tag("tollgate/autoreload/AutoReloads")<AutoReloads, Contract>() {
   static readonly layer = Layer.suspend(() => Layer.scoped(AutoReloads, make))
-  /** For the gate and the transfers: they tell it of every balance that falls. */
-  static readonly layerWatch = Layer.suspend(() =>
-    Layer.effect(
-      BalanceWatch,
-      Effect.map(AutoReloads, ({ fell }) => fell)
-    )
-  )
 }
 
 type Row = {
@@ -85,24 +80,50 @@ type Row = {
 
 /** How long an attempt whose outcome is unknown waits to be asked again, in milliseconds; the last repeats. */
 const askAgainAfter = [5_000, 30_000, 120_000, 600_000]
+/** Between two looks at all watched balances. */
+const lookEvery = 600_000
+/** How long what failed waits to be tried again. */
+const tryAgainAfter = 5_000
 
-interface Fall {
-  readonly tenant: TenantId
-  readonly before: Nano
-  readonly after: Nano
+const loopName = "autoreload"
+
+/** A charge that the processor was asked for, or is to be. */
+interface Attempt {
+  readonly id: string
+  readonly tenant_id: TenantId
+  readonly amount_credits: number
+  readonly payment_method_id: string
+  readonly created_at: number
+}
+
+/** An attempt whose outcome is still to be learned. */
+interface Open {
+  readonly attempt: Attempt
+  /** Whether the processor may have been asked. */
+  asked: boolean
+  tries: number
+  /** When it is to be asked; `undefined` while it is. */
+  at: number | undefined
 }
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
+  const ledger = yield* Ledger
   const tenants = yield* Tenants
   const accounts = yield* BillingAccounts
   const outbox = yield* Outbox
   const purchases = yield* Purchases
   const processor = yield* Payments
-  const falls = yield* Queue.unbounded<Fall>()
-  /** The balance below which somebody must be told, by billing account; nothing else of a fall costs more than a look in here. */
-  const levels = new Map<string, Nano>()
+  const scope = yield* Effect.scope
+  /** By billing account; nothing else of a movement costs more than a look in here. */
+  const watching = new Map<string, Watched>()
+  /** Whose turns are to be told. */
+  const turned = new Set<Watched>()
+  /** For whom a reload is due, and from when on an attempt may begin. */
+  const due = new Map<Watched, number>()
+  const open = new Map<string, Open>()
+  let lookAt = 0
 
   const submit = (...statements: ReadonlyArray<Statement>) => writer.submit({ postings: [], statements })
 
@@ -110,26 +131,34 @@ const make = Effect.gen(function* () {
     sql<Row>`SELECT enabled, CAST(threshold AS TEXT) AS threshold, amount_credits, payment_method_id, attempt,
         in_flight_started_at, last_attempt_at, last_charged_at, last_failed, last_error, failures, disabled_reason,
         alerts_enabled, CAST(warn_threshold AS TEXT) AS warn_threshold, CAST(rearm_threshold AS TEXT) AS rearm_threshold,
-        warned
+        warned, CAST(looked AS TEXT) AS looked, fell, updated_at
       FROM tollgate_autoreload_settings WHERE tenant_id = ${tenant}`.pipe(
       Effect.orDie,
       Effect.map(([row]): Kept => (row === undefined ? unset : fromSettingsRow(row)))
     )
 
-  const arm = (tenant: TenantId, kept: Kept) => {
+  /** Watches the balance by these settings from now on, and no longer by earlier ones. */
+  const watch = (tenant: TenantId, kept: Kept, balance: Nano) => {
     const account = Ids.billingAccountOf(tenant)
-    const reload = kept.enabled ? kept.threshold : 0n
-    const alert = kept.alerts_enabled ? (kept.warn_threshold ?? 0n) : 0n
-    const level = reload > alert ? reload : alert
-    if (level === 0n) levels.delete(account)
-    else levels.set(account, level)
+    const before = watching.get(account)
+    if (before !== undefined) {
+      turned.delete(before)
+      due.delete(before)
+    }
+    const one = watched(tenant, kept, balance)
+    if (one === undefined) return void watching.delete(account)
+    watching.set(account, one)
+    if (one.due) due.set(one, 0)
   }
 
-  const fell: Contract["fell"] = (account, before, after) => {
-    const level = levels.get(account)
-    if (level !== undefined && after < level) {
-      Queue.unsafeOffer(falls, { tenant: Ids.tenantOf(account), before, after })
-    }
+  const balancesOf = (all: ReadonlyArray<string>) => ledger.accounts(all as ReadonlyArray<BillingAccountId>)
+
+  const balanceNow = (tenant: TenantId) => {
+    const account = Ids.billingAccountOf(tenant)
+    return Effect.map(balancesOf([account]), (found) => {
+      const there = found.get(account)
+      return there === undefined ? 0n : balanceOf(there)
+    })
   }
 
   const shown = (kept: Kept, now: number): AutoReload => ({
@@ -176,6 +205,7 @@ const make = Effect.gen(function* () {
       if (!stored.some(({ id }) => id === payment_method_id)) return yield* new PaymentMethodNotFound()
     }
     const now = yield* Clock.currentTimeMillis
+    const balance = yield* balanceNow(caller.tenant_id)
     const settings = {
       enabled: enabled ? 1 : 0,
       threshold: threshold_usd,
@@ -190,6 +220,9 @@ const make = Effect.gen(function* () {
       rearm_threshold: alerts.rearm_threshold_usd,
       // Other thresholds are other alerts.
       warned: 0,
+      // A threshold that is put above the balance sets off nothing: only a movement does.
+      looked: balance,
+      fell: 0,
       updated_at: now
     }
     yield* Effect.orDie(
@@ -201,38 +234,42 @@ const make = Effect.gen(function* () {
       )
     )
     const kept = yield* keptOf(caller.tenant_id)
-    arm(caller.tenant_id, kept)
+    watch(caller.tenant_id, kept, balance)
     return shown(kept, now)
   })
 
   // ---- charging -----------------------------------------------------------------------------------------------------------
 
-  /** Puts an attempt on disk, if there is none and none was lately; answers its name. */
-  const begin = Effect.fnUntraced(function* (tenant: TenantId, kept: Kept, now: number) {
-    const attempt = Ids.at("pay", now)
-    return yield* submit(
+  /** Puts an attempt on disk, if there is none and none was lately. It is in `open` from then on, and to be asked by the caller. */
+  const begin = Effect.fnUntraced(function* (tenant: TenantId, kept: Kept, balance: Nano, now: number) {
+    const id = Ids.at("pay", now)
+    const begun = yield* submit(
       statement(
-        sql`UPDATE tollgate_autoreload_settings SET attempt = ${attempt}, in_flight_started_at = ${now}, last_attempt_at = ${now}
+        sql`UPDATE tollgate_autoreload_settings SET attempt = ${id}, in_flight_started_at = ${now}, last_attempt_at = ${now},
+          looked = ${balance}, fell = 0
           WHERE tenant_id = ${tenant} AND enabled = 1 AND attempt IS NULL
             AND last_attempt_at IS ${kept.last_attempt_at} RETURNING tenant_id`,
         1
       ),
       statement(sql`INSERT INTO tollgate_autoreload_attempts (id, tenant_id, amount_credits, payment_method_id, status, created_at)
-        VALUES (${attempt}, ${tenant}, ${kept.amount_credits}, ${kept.payment_method_id}, 'in_flight', ${now})`)
+        VALUES (${id}, ${tenant}, ${kept.amount_credits}, ${kept.payment_method_id}, 'in_flight', ${now})`)
     ).pipe(
-      Effect.as(attempt),
-      Effect.catchTag("Conflict", () => Effect.succeed(undefined)),
+      Effect.as(true),
+      Effect.catchTag("Conflict", () => Effect.succeed(false)),
       Effect.orDie
     )
+    if (!begun) return undefined
+    const one = watching.get(Ids.billingAccountOf(tenant))
+    if (one !== undefined) {
+      one.due = false
+      due.delete(one)
+    }
+    const { amount_credits, payment_method_id } = kept
+    const attempt = { id, tenant_id: tenant, created_at: now, amount_credits, payment_method_id: payment_method_id! }
+    const entry: Open = { attempt, asked: false, tries: 0, at: undefined }
+    open.set(id, entry)
+    return entry
   })
-
-  interface Attempt {
-    readonly id: string
-    readonly tenant_id: TenantId
-    readonly amount_credits: number
-    readonly payment_method_id: string
-    readonly created_at: number
-  }
 
   /** Asks the processor, once; what may have been asked before is looked for first. `unknown` where nobody can tell what it did. */
   const ask = Effect.fnUntraced(function* (
@@ -287,7 +324,7 @@ const make = Effect.gen(function* () {
           text: `Three charges in a row failed (${reason}). Choose another payment method and enable auto-reload again.`
         })
       : []
-    const disabled = ends ? sql`, enabled = 0, disabled_reason = 'payment_failed'` : sql``
+    const disabled = ends ? sql`, enabled = 0, disabled_reason = 'payment_failed', fell = 0` : sql``
     yield* Effect.orDie(
       submit(
         endAttempt(id, "failed", reason, now),
@@ -297,7 +334,7 @@ const make = Effect.gen(function* () {
       )
     )
     if (ends) {
-      arm(tenant_id, yield* keptOf(tenant_id))
+      watch(tenant_id, yield* keptOf(tenant_id), yield* balanceNow(tenant_id))
       yield* outbox.wake
     }
   })
@@ -324,13 +361,26 @@ const make = Effect.gen(function* () {
     return [...letters, ...notices]
   })
 
-  /** Asks until the outcome is known. */
-  const pursue = ({ asked, attempt }: Open): Effect.Effect<void> =>
+  /** Asks once. Where the outcome stays unknown it is to be asked again later. */
+  const pursue = (one: Open): Effect.Effect<"paid" | "unknown" | { readonly declined: string }> =>
     Effect.gen(function* () {
-      for (let i = 0; (yield* ask(attempt, asked || i > 0)) === "unknown"; i++) {
-        yield* Effect.sleep(askAgainAfter[Math.min(i, askAgainAfter.length - 1)]!)
+      const outcome = yield* ask(one.attempt, one.asked)
+      if (outcome !== "unknown") {
+        open.delete(one.attempt.id)
+        const there = watching.get(Ids.billingAccountOf(one.attempt.tenant_id))
+        // Until now no other attempt could begin.
+        if (there?.due === true) due.set(there, 0)
       }
-    })
+      return outcome
+    }).pipe(
+      Effect.ensuring(
+        Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          one.asked = true
+          one.at = now + askAgainAfter[Math.min(one.tries++, askAgainAfter.length - 1)]!
+          return loop.wake
+        })
+      )
+    )
 
   const charge: Contract["charge"] = Effect.fn("AutoReloads.charge")(function* (caller) {
     yield* mayManage(caller)
@@ -341,100 +391,147 @@ const make = Effect.gen(function* () {
     if (kept.attempt !== null) return yield* new AutoReloadBusy()
     if (!kept.enabled) return yield* new AutoReloadDisabled()
     if (isCooling(kept, now)) return yield* new AutoReloadBusy()
-    const id = yield* begin(tenant, kept, now)
-    if (id === undefined) return yield* new AutoReloadBusy()
-    const attempt = attemptOf(id, tenant, kept, now)
-    const outcome = yield* ask(attempt, false)
-    if (outcome === "unknown") yield* Queue.offer(open, { attempt, asked: true })
-    else if (outcome !== "paid") return yield* new PaymentDeclined({ error: outcome.declined })
+    const begun = yield* begin(tenant, kept, yield* balanceNow(tenant), now)
+    if (begun === undefined) return yield* new AutoReloadBusy()
+    const outcome = yield* pursue(begun)
+    if (outcome !== "unknown" && outcome !== "paid") return yield* new PaymentDeclined({ error: outcome.declined })
     return yield* find(tenant)
   }, Effect.uninterruptible)
 
-  const attemptOf = (id: string, tenant_id: TenantId, kept: Kept, created_at: number): Attempt => ({
-    id,
-    tenant_id,
-    created_at,
-    amount_credits: kept.amount_credits,
-    payment_method_id: kept.payment_method_id!
-  })
-
-  interface Open {
-    readonly attempt: Attempt
-    /** Whether the processor may have been asked. */
-    readonly asked: boolean
-  }
-
-  /** Attempts whose outcome is still to be learned. */
-  const open = yield* Queue.unbounded<Open>()
-
   // ---- listening ----------------------------------------------------------------------------------------------------------
 
-  const heard = Effect.fnUntraced(function* ({ after, before, tenant }: Fall) {
-    const kept = yield* keptOf(tenant)
-    yield* warn(tenant, kept, before, after)
-    const now = yield* Clock.currentTimeMillis
-    const due = processor !== undefined && kept.enabled && kept.attempt === null && after < kept.threshold
-    if (!due || kept.payment_method_id === null || isCooling(kept, now)) return
-    // By now the balance may be up again.
-    const account = yield* Effect.either(accounts.credits(tenant))
-    if (Either.isLeft(account) || account.right.balance >= kept.threshold) return
-    const id = yield* begin(tenant, kept, now)
-    if (id !== undefined) yield* Queue.offer(open, { attempt: attemptOf(id, tenant, kept, now), asked: false })
-  })
+  const moved = (account: string, before: Nano, after: Nano): boolean => {
+    const one = watching.get(account)
+    if (one === undefined || !show(one, before, after)) return false
+    if (one.turns.length > 0) turned.add(one)
+    if (one.due && !due.has(one)) due.set(one, 0)
+    return true
+  }
 
-  /** Once, until the balance has been above the second threshold again. */
-  const warn = Effect.fnUntraced(function* (tenant: TenantId, kept: Kept, before: Nano, after: Nano) {
-    const { alerts_enabled, rearm_threshold, warn_threshold, warned } = kept
-    if (!alerts_enabled || warn_threshold === null || after >= warn_threshold) return
-    const rose = before > (rearm_threshold ?? warn_threshold)
-    if (warned && !rose) return
-    const now = yield* Clock.currentTimeMillis
-    const words = yield* told(tenant, now, "low_balance", `alert/${tenant}/${now}`, {
-      title: "The balance is low",
-      text: `The balance has fallen below ${toDecimal(warn_threshold)} USD; it was ${toDecimal(after)} USD then.`
-    })
+  /** Shows what nobody told of as one movement, and notes on disk what was seen. */
+  const look = Effect.gen(function* () {
+    const all = [...watching].map(([account, one]) => ({ account, one, shown: one.shown }))
+    const found = yield* balancesOf(all.map(({ account }) => account))
+    const seen: Record<string, string> = {}
+    for (const { account, one, shown } of all) {
+      const there = found.get(account)
+      // What was shown meanwhile is newer than what was read.
+      if (there === undefined || one.shown !== shown) continue
+      const balance = balanceOf(there)
+      if (balance !== one.last) moved(account, one.last, balance)
+      seen[one.tenant] = balance.toString()
+    }
+    const text = JSON.stringify(seen)
     yield* Effect.orDie(
-      submit(statement(sql`UPDATE tollgate_autoreload_settings SET warned = 1 WHERE tenant_id = ${tenant}`), ...words)
+      submit(
+        statement(sql`UPDATE tollgate_autoreload_settings SET looked = CAST(j.value AS INTEGER) FROM json_each(${text}) j
+          WHERE tenant_id = j.key AND looked IS NOT CAST(j.value AS INTEGER)`)
+      )
     )
-    yield* outbox.wake
   })
 
-  const listening = Queue.take(falls).pipe(
-    Effect.flatMap(heard),
-    Effect.tapErrorCause((cause) => Effect.logError("a fallen balance could not be looked at", cause)),
-    Effect.catchAllCause(() => Effect.void),
-    Effect.forever,
-    Effect.withTracerEnabled(false)
-  )
+  /** Tells the turns of a balance in their order; one that fails stays the first. */
+  const tell = Effect.fnUntraced(function* (one: Watched) {
+    for (let turn = one.turns[0]; turn !== undefined; turn = one.turns[0]) {
+      yield* tellTurn(one, turn)
+      one.turns.shift()
+    }
+    turned.delete(one)
+  })
 
-  const pursuing = Queue.take(open).pipe(
-    Effect.flatMap((one) =>
-      Effect.fork(
-        pursue(one).pipe(
-          Effect.tapErrorCause((cause) => Effect.logError("a charge stumbled", cause)),
-          Effect.retry(Schedule.spaced("30 seconds"))
+  const tellTurn = Effect.fnUntraced(function* ({ last, tenant, updated_at, warn_below }: Watched, turn: Turn) {
+    const now = yield* Clock.currentTimeMillis
+    const words =
+      turn._tag === "rearmed"
+        ? []
+        : yield* told(tenant, now, "low_balance", `alert/${tenant}/${now}`, {
+            title: "The balance is low",
+            text: `The balance has fallen below ${toDecimal(warn_below)} USD; it was ${toDecimal(turn.balance)} USD then.`
+          })
+    yield* submit(
+      // Other settings since then are other alerts.
+      statement(
+        sql`UPDATE tollgate_autoreload_settings SET warned = ${turn._tag === "low" ? 1 : 0},
+          looked = ${turn._tag === "low" ? turn.balance : last}
+          WHERE tenant_id = ${tenant} AND updated_at = ${updated_at} RETURNING tenant_id`,
+        1
+      ),
+      ...words
+    ).pipe(
+      Effect.catchTag("Conflict", () => Effect.void),
+      Effect.orDie
+    )
+    if (words.length > 0) yield* outbox.wake
+  })
+
+  /** Begins an attempt, unless the balance is up again; where none may begin yet, it stays due until one may. */
+  const reload = Effect.fnUntraced(function* (one: Watched) {
+    const kept = yield* keptOf(one.tenant)
+    const now = yield* Clock.currentTimeMillis
+    const balance = yield* balanceNow(one.tenant)
+    const wanted = processor !== undefined && kept.enabled && kept.payment_method_id !== null
+    const needed = wanted && balance < kept.threshold
+    if (needed && kept.attempt === null && !isCooling(kept, now)) {
+      const begun = yield* begin(one.tenant, kept, balance, now)
+      if (begun !== undefined) begun.at = now
+      return
+    }
+    if (kept.fell !== needed) {
+      yield* Effect.orDie(
+        submit(
+          statement(
+            sql`UPDATE tollgate_autoreload_settings SET fell = ${needed ? 1 : 0} WHERE tenant_id = ${one.tenant}`
+          )
         )
       )
-    ),
-    Effect.forever,
-    Effect.withTracerEnabled(false)
-  )
+    }
+    one.due = needed
+    if (!needed) due.delete(one)
+    // The end of an attempt that is open makes it due at once.
+    else due.set(one, kept.attempt === null ? cooledAt(kept) : now + lookEvery)
+  })
+
+  const turn: Effect.Effect<number> = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    if (now >= lookAt) {
+      yield* look
+      lookAt = now + lookEvery
+    }
+    const ready = [...due].flatMap(([one, at]) => (at <= now ? [one] : []))
+    const tenantOf = ({ tenant }: Watched) => tenant
+    const later = (one: Watched) => Effect.sync(() => due.set(one, now + tryAgainAfter))
+    const failed = yield* Loop.each(loopName, [...turned], tenantOf, tell)
+    yield* Loop.each(loopName, ready, tenantOf, (one) => Effect.tapErrorCause(reload(one), () => later(one)))
+    for (const one of open.values()) {
+      if (one.at === undefined || one.at > now) continue
+      one.at = undefined
+      // Nobody waits for it: a processor that takes its time holds up one tenant.
+      yield* Effect.forkIn(
+        Loop.each(loopName, [one], ({ attempt }) => attempt.id, pursue),
+        scope
+      )
+    }
+    const next = [lookAt, ...due.values(), ...[...open.values()].map(({ at }) => at ?? lookAt)]
+    return Math.max(0, Math.min(...next, ...(failed > 0 ? [now + tryAgainAfter] : [])) - now)
+  })
 
   for (const { tenant_id } of yield* Effect.orDie(
     sql<{ tenant_id: TenantId }>`SELECT tenant_id FROM tollgate_autoreload_settings`
   )) {
-    arm(tenant_id, yield* keptOf(tenant_id))
+    watch(tenant_id, yield* keptOf(tenant_id), yield* balanceNow(tenant_id))
   }
   for (const attempt of yield* Effect.orDie(
     sql<Attempt>`SELECT id, tenant_id, amount_credits, payment_method_id, created_at FROM tollgate_autoreload_attempts
       WHERE status = 'in_flight'`
   )) {
-    yield* Queue.offer(open, { attempt, asked: true })
+    open.set(attempt.id, { attempt, asked: true, tries: 0, at: 0 })
   }
-  yield* Effect.forkScoped(listening)
-  yield* Effect.forkScoped(pursuing)
+  const loop: Loop.Loop = yield* Loop.fork({ name: loopName, turn })
+  yield* writer.watch((account, before, after) => {
+    if (moved(account, before, after)) loop.ring()
+  })
 
-  return { find, change, charge, fell } satisfies Contract
+  return { find, change, charge } satisfies Contract
 })
 
 const fromSettingsRow = (row: Row): Kept => ({
@@ -445,5 +542,7 @@ const fromSettingsRow = (row: Row): Kept => ({
   alerts_enabled: row.alerts_enabled === 1,
   warn_threshold: row.warn_threshold === null ? null : fromRow(row.warn_threshold),
   rearm_threshold: row.rearm_threshold === null ? null : fromRow(row.rearm_threshold),
-  warned: row.warned === 1
+  warned: row.warned === 1,
+  looked: row.looked === null ? null : fromRow(row.looked),
+  fell: row.fell === 1
 })

@@ -2,7 +2,7 @@
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../http/Problems.ts"
 import { Moment } from "../kernel/Moment.ts"
-import { Usd, usd } from "../kernel/Money.ts"
+import { amountMax, Usd, usd } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { CreditAmount } from "../payments/Payment.ts"
 
@@ -45,6 +45,12 @@ const Threshold = Usd.pipe(
   })
 )
 
+const AlertThreshold = Usd.pipe(
+  Schema.filter((amount) => amount >= 0n && amount <= amountMax, {
+    message: () => "a number of USD from 0 to 1000000000"
+  })
+)
+
 /** The body of a PUT: it replaces everything, and knows no other field. */
 export const AutoReloadChange = Schema.Struct({
   auto_reload: Schema.Struct({
@@ -56,21 +62,22 @@ export const AutoReloadChange = Schema.Struct({
   alerts: Schema.optionalWith(
     Schema.Struct({
       enabled: Schema.Boolean,
-      warn_threshold_usd: Schema.optionalWith(Schema.NullOr(Threshold), { default: () => null }),
-      rearm_threshold_usd: Schema.optionalWith(Schema.NullOr(Threshold), { default: () => null })
+      warn_threshold_usd: Schema.optionalWith(Schema.NullOr(AlertThreshold), { default: () => null }),
+      rearm_threshold_usd: Schema.optionalWith(Schema.NullOr(AlertThreshold), { default: () => null })
     }),
     { default: () => ({ enabled: false, warn_threshold_usd: null, rearm_threshold_usd: null }) }
   )
 }).annotations({ identifier: "AutoReloadChange", parseOptions: { onExcessProperty: "error" } })
 export interface AutoReloadChange extends Schema.Schema.Type<typeof AutoReloadChange> {}
 
-/** What no single field tells: alerts need a threshold, and are armed again at or above it. */
+/** What no single field tells: alerts that are enabled need a threshold, and come again only above one that is not lower. */
 export const fits = (change: AutoReloadChange): Either.Either<AutoReloadChange, InvalidRequest> => {
   const { enabled, rearm_threshold_usd: rearm, warn_threshold_usd: warn } = change.alerts
+  if (!enabled) return Either.right(change)
   const wrong = (field: string, rule: string) =>
     Either.left(new InvalidRequest({ error: `${field}: ${rule}`, details: { field, rule } }))
-  if (enabled && warn === null) return wrong("alerts.warn_threshold_usd", "required while alerts are enabled")
-  if (rearm !== null && (warn === null || rearm < warn)) {
+  if (warn === null) return wrong("alerts.warn_threshold_usd", "required while alerts are enabled")
+  if (rearm !== null && rearm < warn) {
     return wrong("alerts.rearm_threshold_usd", "not below warn_threshold_usd")
   }
   return Either.right(change)
@@ -95,6 +102,11 @@ export interface Kept {
   readonly warn_threshold: Nano | null
   readonly rearm_threshold: Nano | null
   readonly warned: boolean
+  /** The balance when it was last looked at; null where nobody has. */
+  readonly looked: Nano | null
+  /** Whether it fell below the threshold while no attempt could begin. */
+  readonly fell: boolean
+  readonly updated_at: number
 }
 
 /** Before anything was set. */
@@ -114,11 +126,18 @@ export const unset: Kept = {
   alerts_enabled: false,
   warn_threshold: null,
   rearm_threshold: null,
-  warned: false
+  warned: false,
+  looked: null,
+  fell: false,
+  updated_at: 0
 }
 
 export const isCooling = ({ last_attempt_at, last_charged_at }: Kept, now: number): boolean =>
-  now < Math.max(last_attempt_at ?? -cooldown, last_charged_at ?? -cooldown) + cooldown
+  now < cooledAt({ last_attempt_at, last_charged_at })
+
+/** From when on there may be another attempt. */
+export const cooledAt = ({ last_attempt_at, last_charged_at }: Pick<Kept, "last_attempt_at" | "last_charged_at">) =>
+  Math.max(last_attempt_at ?? -cooldown, last_charged_at ?? -cooldown) + cooldown
 
 export const stateOf = (kept: Kept, now: number): State => {
   if (kept.attempt !== null) return "in_flight"

@@ -7,17 +7,40 @@ import { BodyRefusal, InvalidRequest } from "../http/Problems.ts"
 import { Either } from "../http/Security.ts"
 import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { UpstreamRefusal } from "../upstream/Problems.ts"
+import { ModelNotFound } from "./Problems.ts"
 import { ChatRequest, CompletionRequest } from "./Prompt.ts"
 
-/** USD a token as a decimal text; `-1` where the price depends on the model that is chosen. */
+/** USD as decimal texts, of a token and of a request; `-1` where they depend on the model that is chosen. */
+const Pricing = Schema.Struct({ prompt: Schema.String, completion: Schema.String, request: Schema.String })
+
+/** A field that is served beyond a plain request, and what a call with it costs. */
+const ModelExtra = Schema.Struct({
+  field: Schema.String,
+  /** The values, or types of tools; all where this is missing. */
+  values: Schema.optional(Schema.Array(Schema.String)),
+  /** What tokens cost then, of what they cost otherwise, as a decimal text. */
+  price_factor: Schema.String,
+  /** Added to such a call, in USD, as a decimal text. */
+  request: Schema.String
+})
+
 export const ModelEntry = Schema.Struct({
   id: Schema.String,
   object: Schema.Literal("model"),
+  created: Schema.Int,
+  owned_by: Schema.String,
   name: Schema.String,
   description: Schema.String,
   context_length: Schema.Int,
-  pricing: Schema.Struct({ prompt: Schema.String, completion: Schema.String })
+  architecture: Schema.Struct({
+    input_modalities: Schema.Array(Schema.String),
+    output_modalities: Schema.Array(Schema.String)
+  }),
+  top_provider: Schema.Struct({ context_length: Schema.Int, max_completion_tokens: Schema.Int }),
+  pricing: Pricing,
+  extras: Schema.optional(Schema.Array(ModelExtra))
 }).annotations({ identifier: "ModelEntry" })
+export type ModelEntry = typeof ModelEntry.Type
 
 export const ModelList = Schema.Struct({ object: Schema.Literal("list"), data: Schema.Array(ModelEntry) }).annotations({
   identifier: "ModelList"
@@ -72,7 +95,26 @@ export class ChatApi extends HttpApiGroup.make("chat")
       .annotate(ReadsOwnBody, true)
       .annotate(OpenApi.Summary, "Text completion (legacy), streamed or not")
   )
-  .add(HttpApiEndpoint.get("models", "/v1/models").addSuccess(ModelList))
+  .add(
+    HttpApiEndpoint.get("models", "/v1/models")
+      .addSuccess(ModelList)
+      .annotate(OpenApi.Summary, "The models, with prices")
+  )
+  .add(
+    HttpApiEndpoint.get("model", "/v1/models/:id")
+      .setPath(Schema.Struct({ id: Schema.String }))
+      .addSuccess(ModelEntry)
+      .addError(ModelNotFound)
+      .annotate(OpenApi.Summary, "One model, with its prices")
+  )
+  .add(
+    // The same for an id with slashes in it that are not escaped.
+    HttpApiEndpoint.get("modelBelow", "/v1/models/*")
+      .setPath(Schema.Struct({ "*": Schema.String }))
+      .addSuccess(ModelEntry)
+      .addError(ModelNotFound)
+      .annotate(OpenApi.Exclude, true)
+  )
   .addError(InvalidRequest)
   .addError(BodyRefusal)
   .addError(GateRefusal)

@@ -1,39 +1,40 @@
 /** Chat and text completions: a relay over OpenAI-compatible upstreams, admitted and charged by the gate. */
 import { Context, Effect, Layer } from "effect"
 import type { Either } from "effect"
-import { Gate } from "../gate/Gate.ts"
+import { failure, Gate } from "../gate/Gate.ts"
 import type { Admission, Measured, Metered } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
 import type { CallerFacts } from "../http/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import type { BodyProblem } from "../http/Incoming.ts"
 import { InvalidRequest } from "../http/Problems.ts"
-import type { Reply } from "../http/Reply.ts"
+import * as Reply from "../http/Reply.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
 import { toDecimal } from "../kernel/Money.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
-import { failed, isObject, messageOf, parse, refused } from "../upstream/Failures.ts"
+import { failed, messageOf, parse, refused } from "../upstream/Failures.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
 import type { Upstream } from "../upstream/Upstreams.ts"
 import * as Wire from "../upstream/Wire.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
+import { extrasOf, withExtras } from "./Extras.ts"
 import { findModel, Models } from "./Model.ts"
-import type { Model } from "./Model.ts"
-import { answerTokensWithin, boundOf, readChat, readCompletion } from "./Prompt.ts"
+import type { Model, ModelRoute } from "./Model.ts"
+import { answerTokensWithin, boundOf, mostOf, promptTokensSeen, readChat, readCompletion } from "./Prompt.ts"
 import type { Prompt } from "./Prompt.ts"
 import * as Relay from "./Relay.ts"
-import { bytesAToken, costOf, estimated, ofProvider, priceLines } from "./Tokens.ts"
-import type { Tokens } from "./Tokens.ts"
+import { costOf, isBeyond, priceLines, tokensIn, tokensOf } from "./Tokens.ts"
+import type { Figures, Tokens } from "./Tokens.ts"
 
 export type ChatProblem = BodyProblem | InsufficientCredits | IdempotencyProblem | UpstreamProblem
 
 export interface Contract {
   /** `POST /v1/chat/completions`. */
-  readonly chat: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply, ChatProblem>
+  readonly chat: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply.Reply, ChatProblem>
   /** `POST /v1/completions`. */
-  readonly completion: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply, ChatProblem>
+  readonly completion: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply.Reply, ChatProblem>
 }
 
 /** The longest request body: pictures travel in it. */
@@ -56,9 +57,17 @@ const make = Effect.gen(function* () {
   const upstreams = yield* Upstreams
   const idempotency = yield* Idempotency
   const versions = yield* PriceVersions
-  const prices = new Map(
+
+  /** A model at the prices of a call, and their version. */
+  interface Offer {
+    readonly model: Model
+    readonly price: string
+  }
+  const offer = (model: Model): Effect.Effect<Offer> =>
+    Effect.map(versions.of(priceLines(model)), (price) => ({ model, price }))
+  const plain = new Map(
     yield* Effect.forEach(catalogue.models, (model) =>
-      Effect.map(versions.of(priceLines(model)), (version) => [model.id, version] as const)
+      Effect.map(offer(model), (offered) => [model.id, offered] as const)
     )
   )
 
@@ -66,8 +75,10 @@ const make = Effect.gen(function* () {
     Effect.fnUntraced(function* (caller: CallerFacts, inbound: Inbound, beside: Beside | undefined) {
       const bytes = yield* inbound.read(requestBytesMax)
       const prompt = yield* endpoint.read(bytes)
-      const model = findModel(catalogue, prompt.model)
-      if (model === undefined) return yield* unknownModel(prompt.model)
+      const found = findModel(catalogue, prompt.model)
+      if (found === undefined) return yield* unknownModel(prompt.model)
+      const extras = yield* extrasOf(found, prompt.body)
+      const { model, price } = extras.length === 0 ? plain.get(found.id)! : yield* offer(withExtras(found, extras))
 
       const { enough, least, most } = boundOf(model, prompt)
       const claim = {
@@ -76,7 +87,7 @@ const make = Effect.gen(function* () {
         endpoint: endpoint.name,
         model: model.id,
         provider: model.routes[0]!.upstream,
-        price: prices.get(model.id),
+        price,
         beside,
         least,
         enough,
@@ -91,25 +102,40 @@ const make = Effect.gen(function* () {
     model: Model,
     prompt: Prompt,
     inbound: Inbound
-  ): Effect.Effect<Metered<Reply>, UpstreamProblem | BooksUnavailable> => {
-    const added = {
-      ...(prompt.answer_tokens_max === undefined && {
-        max_tokens: answerTokensWithin(model, prompt, admission.reserved)
-      }),
-      // Always asked for: the charge is by it. The client sees it only if it asked too.
-      ...(prompt.stream && { stream_options: { include_usage: true } })
-    }
+  ): Effect.Effect<Metered<Reply.Reply>, UpstreamProblem | BooksUnavailable> => {
+    const limit = answerTokensWithin(model, prompt, admission.reserved)
     const answer = prompt.stream ? stream : complete
-    return firstOf(model.routes, (route) => {
-      const upstream = upstreams.get(route.upstream)!
-      const request = {
-        method: "POST",
-        path: `/${endpoint.name}`,
-        headers: upstream.headers,
-        body: JSON.stringify({ ...prompt.body, ...added, model: route.model })
-      } as const
-      return answer(upstream, request, admission, model, prompt, inbound)
+    let left = false
+    const abort: Wire.Abort = {}
+    inbound.onGone(() => {
+      left = true
+      // What is under way may still end, and say what it cost; but not for ever.
+      setTimeout(() => abort.abort?.(), Relay.readOnFor).unref()
     })
+    return firstOf(
+      model.routes,
+      (route) => {
+        const upstream = upstreams.get(route.upstream)!
+        const takes = route.limit_field !== "none"
+        return answer({
+          upstream,
+          request: {
+            method: "POST",
+            path: `/${endpoint.name}`,
+            headers: upstream.headers,
+            body: JSON.stringify(bodyFor(endpoint, route, prompt, takes ? limit : undefined))
+          },
+          admission,
+          model,
+          prompt,
+          most: mostOf(model, prompt, takes ? limit : model.output_tokens_max),
+          request_id: inbound.request_id,
+          abort
+        })
+      },
+      // Nobody hears the answer, unless they come again with the same Idempotency-Key.
+      () => (left ? admission.answer(failure("client_disconnected"), () => clientLeft) : undefined)
+    )
   }
 
   const once = (endpoint: Endpoint) => {
@@ -126,73 +152,116 @@ const make = Effect.gen(function* () {
   } satisfies Contract
 })
 
-/** Tries the routes in order. Only what the next one might do better goes on to it; nothing does once an answer has begun. */
-const firstOf = <A>(
-  routes: Model["routes"],
-  attempt: (route: Model["routes"][number]) => Effect.Effect<A, UpstreamProblem | BooksUnavailable>
-): Effect.Effect<A, UpstreamProblem | BooksUnavailable> => {
-  const [first, ...others] = routes
-  const tried = attempt(first!)
-  return others.length === 0
-    ? tried
-    : Effect.catchAll(tried, (problem) =>
-        problem._tag === "UpstreamRejected" || problem._tag === "BooksUnavailable"
-          ? Effect.fail(problem)
-          : firstOf(others, attempt)
-      )
+/** The body as the upstream gets it: its own name of the model, and one limit of the answer, or none where it takes none. */
+const bodyFor = (
+  endpoint: Endpoint,
+  { limit_field, model }: ModelRoute,
+  { body, stream }: Prompt,
+  limit: number | undefined
+): object => {
+  const sent: Record<string, unknown> = {
+    ...body,
+    model,
+    max_tokens: undefined,
+    max_completion_tokens: undefined
+  }
+  // Text completions know no other name.
+  if (limit !== undefined) sent[endpoint.name === "completions" ? "max_tokens" : limit_field] = limit
+  // Always asked for: the charge is by it. The client sees it only if it asked too.
+  if (stream) sent.stream_options = { ...(body.stream_options as object | null | undefined), include_usage: true }
+  return sent
 }
 
-type Answer = (
-  upstream: Upstream,
-  request: Wire.WireRequest,
-  admission: Admission,
-  model: Model,
-  prompt: Prompt,
-  inbound: Inbound
-) => Effect.Effect<Metered<Reply>, UpstreamProblem | BooksUnavailable>
+/**
+ * Tries the routes in order. Only what the next one might do better goes on to it; nothing does once an answer has begun, or the
+ * client has left, which `given` answers to.
+ */
+const firstOf = <A>(
+  routes: Model["routes"],
+  attempt: (route: ModelRoute) => Effect.Effect<A, UpstreamProblem | BooksUnavailable>,
+  given: () => Effect.Effect<A, BooksUnavailable> | undefined
+): Effect.Effect<A, UpstreamProblem | BooksUnavailable> => {
+  const [first, ...others] = routes
+  return Effect.suspend(() => {
+    const up = given()
+    if (up !== undefined) return up
+    return Effect.catchAll(attempt(first!), (problem) => {
+      // The upstream did answer; what it cost is on its way into the books.
+      if (problem._tag === "BooksUnavailable") return Effect.fail(problem)
+      return problem._tag === "UpstreamRejected" || others.length === 0
+        ? (given() ?? Effect.fail(problem))
+        : firstOf(others, attempt, given)
+    })
+  })
+}
 
-const complete: Answer = Effect.fnUntraced(function* (upstream, request, admission, model, prompt, inbound) {
-  const abort: Wire.Abort = {}
-  inbound.onGone(() => setTimeout(() => abort.abort?.(), Relay.readOnFor).unref())
+const clientLeft = Reply.json(499, { error: "the client left before there was an answer", code: "client_disconnected" })
+
+/** A call on its way to one upstream. */
+interface Attempt {
+  readonly upstream: Upstream
+  readonly request: Wire.WireRequest
+  readonly admission: Admission
+  readonly model: Model
+  readonly prompt: Prompt
+  /** The most tokens that the request, as it is sent, can cause. */
+  readonly most: Figures
+  readonly request_id: string | undefined
+  /** Ends it, for a client that has left before the upstream began to answer. */
+  readonly abort: Wire.Abort
+}
+
+type Answer = (attempt: Attempt) => Effect.Effect<Metered<Reply.Reply>, UpstreamProblem | BooksUnavailable>
+
+const complete: Answer = Effect.fnUntraced(function* (attempt) {
+  const { abort, admission, request, request_id, upstream } = attempt
   const answer = yield* Effect.catchAll(
     upstream.wire(admission).exchange(request, answerBytesMax, abort),
-    ({ reason }) => failed(upstream.name, reason, inbound.request_id)
+    ({ reason }) => failed(upstream.name, reason, request_id)
   )
-  if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, inbound.request_id)
+  if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)
   const parsed = parse(answer.body.toString("utf8"))
-  if (parsed === undefined) return yield* failed(upstream.name, "its answer is not a JSON object", inbound.request_id)
+  if (parsed === undefined) return yield* failed(upstream.name, "its answer is not a JSON object", request_id)
   // Some upstreams say 200 where they failed.
   if (Relay.isFailure(parsed) || !Array.isArray(parsed.choices)) {
     const reason = messageOf(parsed) ?? "it does not say why"
-    return yield* failed(upstream.name, `its answer has an error, or no choices: ${reason}`, inbound.request_id)
+    return yield* failed(upstream.name, `its answer has an error, or no choices: ${reason}`, request_id)
   }
 
-  const tokens = ofProvider(parsed.usage) ?? estimated(prompt.prompt_tokens_max, answerTokens(parsed.choices))
-  return yield* admission.answer(measured(model, tokens, upstream), ({ collected }) => ({
+  const { choices, usage } = parsed
+  if (isBeyond(usage, attempt.most)) yield* beyond(attempt, usage)
+  const tokens = tokensOf(usage, seenOf(attempt, tokensIn(latin1(choices))), attempt.most)
+  return yield* admission.answer(measured(attempt, tokens), ({ collected }) => ({
     status: 200,
     headers: { "content-type": "application/json", "x-charge-usd": toDecimal(collected) },
     body: answer.body
   }))
 })
 
-const stream: Answer = Effect.fnUntraced(function* (upstream, request, admission, model, prompt, inbound) {
-  const unreachable = ({ reason }: Wire.Unreachable) => failed(upstream.name, reason, inbound.request_id)
-  const answer = yield* Effect.catchAll(upstream.wire(admission).open(request), unreachable)
+const stream: Answer = Effect.fnUntraced(function* (attempt) {
+  const { abort, admission, prompt, request, request_id, upstream } = attempt
+  const unreachable = ({ reason }: Wire.Unreachable) => failed(upstream.name, reason, request_id)
+  const answer = yield* Effect.catchAll(upstream.wire(admission).open(request, abort), unreachable)
   if (answer.status < 200 || answer.status > 299) {
     const whole = yield* Effect.catchAll(Wire.collect(answer, refusalBytesMax), unreachable)
-    return yield* refused(upstream.name, whole, inbound.request_id)
+    return yield* refused(upstream.name, whole, request_id)
   }
   const type = Wire.header(answer.headers, "content-type") ?? "nothing"
   if (!/^text\/event-stream\b/i.test(type)) {
     answer.abort()
-    return yield* failed(upstream.name, `asked for a stream, it answered ${type}`, inbound.request_id)
+    return yield* failed(upstream.name, `asked for a stream, it answered ${type}`, request_id)
   }
+  // From here on the relay knows when the client leaves.
+  abort.abort = () => {}
   const relay = Relay.make(answer, prompt)
   const settled = Effect.flatMap(relay.ended, (ending) =>
-    Effect.matchCause(admission.settle(measuredOf(ending, model, prompt, upstream)), {
-      onFailure: relay.cut,
-      onSuccess: () => relay.finish(ending)
-    })
+    Effect.zipRight(
+      isBeyond(ending.usage, attempt.most) ? beyond(attempt, ending.usage) : Effect.void,
+      Effect.matchCause(admission.settle(measuredOf(ending, attempt)), {
+        onFailure: relay.cut,
+        onSuccess: () => relay.finish(ending)
+      })
+    )
   )
   return yield* admission.goOn(
     { status: 200, headers: { "content-type": "text/event-stream", "cache-control": "no-cache" }, body: relay.body },
@@ -203,7 +272,7 @@ const stream: Answer = Effect.fnUntraced(function* (upstream, request, admission
 // ---- what is charged ------------------------------------------------------------------------------------------------------
 
 /** A call that ran to its end. Written out rather than spread, being made for every call. */
-const measured = (model: Model, tokens: Tokens, upstream: Upstream, error_type: string | null = null): Measured => ({
+const measured = ({ model, upstream }: Attempt, tokens: Tokens, error_type: string | null = null): Measured => ({
   cost: costOf(model, tokens),
   prompt_tokens: tokens.prompt_tokens,
   completion_tokens: tokens.completion_tokens,
@@ -214,28 +283,39 @@ const measured = (model: Model, tokens: Tokens, upstream: Upstream, error_type: 
   usage_source: tokens.usage_source
 })
 
-const nothing: Tokens = { prompt_tokens: 0, completion_tokens: 0, usage_source: "none" }
+/** What was seen of a call whose answer came to so many tokens. */
+const seenOf = ({ model, prompt }: Attempt, completion_tokens: number): Figures => ({
+  prompt_tokens: promptTokensSeen(model, prompt),
+  completion_tokens
+})
 
-const measuredOf = (ending: Relay.Ending, model: Model, prompt: Prompt, upstream: Upstream): Measured => {
-  const told = ofProvider(ending.usage)
-  const seen = () => estimated(prompt.prompt_tokens_max, ending.tokens_seen)
-  switch (ending.how) {
-    case "complete":
-      return measured(model, told ?? seen(), upstream)
-    case "left":
-      return measured(model, told ?? seen(), upstream, "client_disconnected")
-    case "broken":
-      // What the upstream reported before it broke is charged, and nothing else.
-      return measured(model, told ?? nothing, upstream, "upstream_error")
+const measuredOf = ({ how, tokens_seen, usage }: Relay.Ending, attempt: Attempt): Measured => {
+  if (how === "broken") {
+    // What the upstream reported before it broke is charged, and nothing else.
+    const told = tokensOf(usage, { prompt_tokens: 0, completion_tokens: 0 }, attempt.most)
+    return told.prompt_tokens + told.completion_tokens === 0
+      ? { ...failure("upstream_error"), provider: attempt.upstream.name }
+      : measured(attempt, told, "upstream_error")
   }
+  const tokens = tokensOf(usage, seenOf(attempt, tokens_seen), attempt.most)
+  return measured(attempt, tokens, how === "left" ? "client_disconnected" : null)
 }
 
-/** Tokens of a whole answer that came without usage. */
-const answerTokens = (choices: ReadonlyArray<unknown>): number =>
-  choices.reduce<number>((sum, choice) => {
-    const said = isObject(choice) ? (choice.message ?? choice) : ""
-    return sum + Math.ceil(JSON.stringify(said).length / bytesAToken)
-  }, 0)
+/** As JSON, a character for each byte. */
+const latin1 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("latin1")
+
+/** The operator reads that an upstream did more than it was asked, or says so. */
+const beyond = ({ model, most, request_id, upstream }: Attempt, usage: unknown): Effect.Effect<void> =>
+  Effect.logWarning("an upstream reports more tokens than the request can have caused").pipe(
+    Effect.annotateLogs({
+      upstream: upstream.name,
+      model: model.id,
+      reported: JSON.stringify(usage),
+      most: JSON.stringify(most),
+      hint: "if its answers are longer than the limit that was sent, it may know the limit by the other limit_field",
+      ...(request_id !== undefined && { request_id })
+    })
+  )
 
 // ---- what can go wrong ------------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,10 @@ import { Either, ParseResult, Schema } from "effect"
 import { InvalidRequest } from "../http/Problems.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { affordable, charge } from "../kernel/Price.ts"
+import { takesLimit } from "./Model.ts"
 import type { Model } from "./Model.ts"
+import { bytesAToken } from "./Tokens.ts"
+import type { Figures } from "./Tokens.ts"
 
 const between = (least: number, most: number) =>
   Schema.JsonNumber.pipe(Schema.between(least, most, { message: () => `a number from ${least} to ${most}` }))
@@ -27,6 +30,10 @@ const common = {
   presence_penalty: optional(between(-2, 2)),
   logit_bias: optional(Schema.Record({ key: Schema.String, value: Schema.JsonNumber })),
   max_tokens: optional(whole(1, 1_000_000_000)),
+  /** The newer name of `max_tokens`. */
+  max_completion_tokens: optional(whole(1, 1_000_000_000)),
+  /** Answers that are generated for each that is given. */
+  best_of: optional(whole(1, 128)),
   n: optional(whole(1, 128)),
   seed: optional(Schema.Int),
   stop: optional(Stop),
@@ -70,8 +77,6 @@ const chat = {
     ...common,
     logprobs: optional(Schema.Boolean),
     top_logprobs: optional(whole(0, 20)),
-    /** The newer name of `max_tokens`. */
-    max_completion_tokens: optional(whole(1, 1_000_000_000)),
     response_format: optional(Schema.Struct({ type: Schema.String })),
     tools: optional(Schema.Array(Schema.Struct({ type: Schema.String }))),
     tool_choice: optional(Schema.Union(Schema.String, Schema.Struct({ type: Schema.String }))),
@@ -97,7 +102,6 @@ const completion = {
   },
   optional: {
     ...common,
-    best_of: optional(whole(1, 128)),
     echo: optional(Schema.Boolean),
     logprobs: optional(whole(0, 5)),
     suffix: optional(Schema.String)
@@ -139,9 +143,13 @@ const fits = (
 
 /** What the cost of a request depends on. */
 interface Size {
-  /** An upper bound of the prompt's tokens, attachments aside. A token is at least a byte of the request. */
-  readonly prompt_tokens_max: number
+  /** The bytes of the request, without those of its images. */
+  readonly bytes: number
+  /** Images and other parts whose bytes say nothing of their tokens. */
   readonly attachments: number
+  /** Something is attached by its name or address: it may be as long as the model can read. */
+  readonly attached_elsewhere: boolean
+  readonly prompts: number
   /** How many answers are generated. */
   readonly answers: number
   /** What the client allows each answer, `undefined` where it sets no limit. */
@@ -162,17 +170,33 @@ const completionFits = fits(completion)
 const decodeChat = Schema.decodeUnknownEither(ChatRequest)
 const decodeCompletion = Schema.decodeUnknownEither(CompletionRequest)
 
+/** The limit of each answer: where a client sends both names, the smaller. */
+const limitOf = ({
+  max_completion_tokens,
+  max_tokens
+}: Pick<ChatRequest, "max_tokens" | "max_completion_tokens">): number | undefined => {
+  const [one, other] = [max_tokens ?? undefined, max_completion_tokens ?? undefined]
+  return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other)
+}
+
+const answersOf = ({ best_of, n }: Pick<ChatRequest, "n" | "best_of">): number => Math.max(n ?? 1, best_of ?? 1)
+
 /** Reads the body of `POST /v1/chat/completions`. */
 export const readChat = (bytes: Buffer): Either.Either<Prompt, InvalidRequest> =>
   read<ChatRequest>(bytes, chatFits, decodeChat, (request) => {
     const attached = attachmentsOf(request.messages)
     return {
-      prompt_tokens_max: bytes.length - attached.bytes,
+      bytes: bytes.length - attached.bytes,
       attachments: attached.count,
-      answers: request.n ?? 1,
-      answer_tokens_max: request.max_completion_tokens ?? request.max_tokens ?? undefined
+      attached_elsewhere: attached.elsewhere,
+      prompts: 1,
+      answers: answersOf(request),
+      answer_tokens_max: limitOf(request)
     }
   })
+
+/** The limit of a text completion whose client sets none. */
+const completionTokens = 16
 
 /** Reads the body of `POST /v1/completions`. */
 export const readCompletion = (bytes: Buffer): Either.Either<Prompt, InvalidRequest> =>
@@ -180,10 +204,12 @@ export const readCompletion = (bytes: Buffer): Either.Either<Prompt, InvalidRequ
     const { prompt } = request
     const prompts = typeof prompt === "string" || typeof prompt[0] === "number" ? 1 : Math.max(1, prompt.length)
     return {
-      prompt_tokens_max: bytes.length,
+      bytes: bytes.length,
       attachments: 0,
-      answers: prompts * Math.max(request.n ?? 1, request.best_of ?? 1),
-      answer_tokens_max: request.max_tokens ?? 16
+      attached_elsewhere: false,
+      prompts,
+      answers: prompts * answersOf(request),
+      answer_tokens_max: limitOf(request) ?? completionTokens
     }
   })
 
@@ -203,16 +229,18 @@ const read = <A extends Pick<ChatRequest, "model" | "stream" | "stream_options">
   }
   const request = fits(body) ? Either.right(body as A) : Either.mapLeft(decode(body), invalid)
   return Either.map(request, (request) => {
-    const { answer_tokens_max, answers, attachments, prompt_tokens_max } = sizeOf(request)
+    const size = sizeOf(request)
     // Written out rather than spread, being made for every call.
     return {
       model: request.model,
       stream: request.stream === true,
       show_usage: request.stream_options?.include_usage === true,
-      prompt_tokens_max,
-      attachments,
-      answers,
-      answer_tokens_max,
+      bytes: size.bytes,
+      attachments: size.attachments,
+      attached_elsewhere: size.attached_elsewhere,
+      prompts: size.prompts,
+      answers: size.answers,
+      answer_tokens_max: size.answer_tokens_max,
       body: body as Readonly<Record<string, unknown>>
     }
   })
@@ -228,20 +256,46 @@ const invalid = (error: ParseResult.ParseError): InvalidRequest => {
   })
 }
 
-/** Parts whose bytes say nothing of their tokens: data URIs of images, audio, files. */
-const attachmentsOf = (messages: ChatRequest["messages"]): { readonly count: number; readonly bytes: number } => {
+interface Attached {
+  readonly count: number
+  /** Of the images among them. */
+  readonly bytes: number
+  readonly elsewhere: boolean
+}
+
+const nothingAttached: Attached = { count: 0, bytes: 0, elsewhere: false }
+
+/** Parts that are text, so that their bytes bound their tokens. */
+const textual: ReadonlySet<unknown> = new Set(["text", "input_text", "output_text", "refusal", "thinking", "reasoning"])
+
+/** Some vendors read a document where an image is expected. */
+const notAnImage = /^data:(?!image\/)/i
+
+/**
+ * What is attached to messages. An image has no more tokens than the model's configuration says, however long its data is; audio and
+ * files have no such limit, but what is sent with the request has at most a token for each byte of it.
+ */
+const attachmentsOf = (messages: ChatRequest["messages"]): Attached => {
   let count = 0
   let bytes = 0
-  for (const { content } of messages) {
+  let elsewhere = false
+  for (const message of messages) {
+    const { audio, content } = message as { readonly audio?: unknown; readonly content?: unknown }
+    // An earlier spoken answer, by its id.
+    if (typeof audio === "object" && audio !== null) {
+      count++
+      elsewhere = true
+    }
     if (!Array.isArray(content)) continue
     for (const part of content) {
-      if (typeof part !== "object" || part === null || part.type === "text") continue
+      if (typeof part !== "object" || part === null || textual.has(part.type)) continue
       count++
-      const data: unknown = part.image_url?.url ?? part.input_audio?.data ?? part.file?.file_data
-      if (typeof data === "string") bytes += data.length
+      const image: unknown = part.image_url?.url ?? part.image_url
+      if (typeof image === "string") bytes += notAnImage.test(image) ? 0 : image.length
+      else if (typeof (part.input_audio?.data ?? part.file?.file_data) !== "string") elsewhere = true
     }
   }
-  return { count, bytes }
+  return count === 0 ? nothingAttached : { count, bytes, elsewhere }
 }
 
 /** The fewest tokens of an answer for which a call without a limit of its own is worth admitting. */
@@ -255,30 +309,47 @@ export interface Bound {
   readonly most: Nano
 }
 
-const promptCharge = (model: Model, prompt: Prompt) => ({
-  // An upstream refuses a prompt that is longer than the model's context, so it never costs more than that.
-  units: Math.min(prompt.prompt_tokens_max + prompt.attachments * model.attachment_tokens_max, model.context_length),
-  price: model.prompt_price
-})
+/** The most tokens that the prompt can have: an upstream refuses one that is longer than the model's context. */
+const promptTokensMax = (model: Model, prompt: Prompt): number => {
+  const context = model.context_length * prompt.prompts
+  if (prompt.attached_elsewhere) return context
+  // A token is at least a byte of the request.
+  const sent = prompt.bytes + prompt.attachments * model.attachment_tokens_max
+  return Math.min(sent + prompt.prompts * model.added_tokens_max, context)
+}
+
+const chargeOf = (model: Model, prompt: Prompt, answer: number): Nano =>
+  charge([
+    { units: promptTokensMax(model, prompt), price: model.prompt_price },
+    { units: answer * prompt.answers, price: model.completion_price },
+    { units: 1, price: model.request_price }
+  ])
 
 /** The most that the call can cost. Without a limit on the answer the model's own applies, or what the balance affords of it. */
 export const boundOf = (model: Model, prompt: Prompt): Bound => {
-  const withAnswer = (tokens: number) =>
-    charge([promptCharge(model, prompt), { units: tokens * prompt.answers, price: model.completion_price }])
-  if (prompt.answer_tokens_max !== undefined) {
-    const exact = withAnswer(prompt.answer_tokens_max)
+  const whole = takesLimit(model) ? prompt.answer_tokens_max : model.output_tokens_max
+  if (whole !== undefined) {
+    const exact = chargeOf(model, prompt, whole)
     return { least: exact, enough: exact, most: exact }
   }
-  return {
-    least: withAnswer(Math.min(answerTokensLeast, model.output_tokens_max)),
-    enough: withAnswer(Math.min(answerTokensEnough, model.output_tokens_max)),
-    most: withAnswer(model.output_tokens_max)
-  }
+  const upTo = (tokens: number) => chargeOf(model, prompt, Math.min(tokens, model.output_tokens_max))
+  return { least: upTo(answerTokensLeast), enough: upTo(answerTokensEnough), most: upTo(Number.POSITIVE_INFINITY) }
 }
 
-/** How long each answer may become within what was set aside. */
+/** How long each answer may become within what was set aside: the limit that is sent to the upstream. */
 export const answerTokensWithin = (model: Model, prompt: Prompt, reserved: Nano): number => {
-  const left = reserved - charge([promptCharge(model, prompt)])
+  if (prompt.answer_tokens_max !== undefined) return prompt.answer_tokens_max
+  const left = reserved - chargeOf(model, prompt, 0)
   const tokens = affordable(left > 0n ? left : 0n, model.completion_price) / prompt.answers
-  return Math.floor(Math.min(tokens, model.output_tokens_max))
+  return Math.max(1, Math.floor(Math.min(tokens, model.output_tokens_max)))
 }
+
+/** The most tokens that the request can cause, with answers of at most so many tokens each. */
+export const mostOf = (model: Model, prompt: Prompt, answer: number): Figures => ({
+  prompt_tokens: promptTokensMax(model, prompt),
+  completion_tokens: answer * prompt.answers
+})
+
+/** How long the prompt is, as far as its bytes tell. */
+export const promptTokensSeen = (model: Model, prompt: Prompt): number =>
+  Math.ceil(prompt.bytes / bytesAToken) + prompt.attachments * model.attachment_tokens_max

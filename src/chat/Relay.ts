@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import { Readable } from "node:stream"
 import type { Streaming } from "../upstream/Wire.ts"
-import { bytesAToken } from "./Tokens.ts"
+import { bytesAToken, tokensIn } from "./Tokens.ts"
 
 /** How a stream ended, and what was seen of it. */
 export interface Ending {
@@ -16,7 +16,7 @@ export interface Ending {
   readonly how: "complete" | "broken" | "left"
   /** The last usage object that the upstream sent. */
   readonly usage: unknown
-  /** Tokens of the answer, as far as the pieces tell: at least one for each. */
+  /** Tokens of the answer, as far as the pieces tell. */
   readonly tokens_seen: number
 }
 
@@ -34,14 +34,14 @@ export interface Relay {
 /** How long an upstream is read on after its client has left, to learn what it will charge. */
 export const readOnFor = 10_000
 
-/** An event longer than this is passed on without a look. */
+/** An event longer than this is passed on without a look, and counted by its bytes. */
 const eventMax = 8 * 1024 * 1024
 
 const blankLine = "\n\n"
 const blankLineCrLf = "\r\n\r\n"
 
-/** An event with a usage object; most carry `"usage":null`, and are not worth parsing. */
-const counts = /"usage"\s*:\s*\{/
+/** How an event ends that has no usage yet, the way most upstreams write it: that is cut off, and the event not parsed. */
+const noUsage = `,"usage":null}${blankLine}`
 /** An event that ends an answer; those before it say null, or an empty string. */
 const finishes = /"finish_reason"\s*:\s*"[^"]/
 const isDone = /^data: ?\[DONE\]\s*$/
@@ -90,54 +90,62 @@ export const make = (upstream: Streaming, options: { readonly show_usage: boolea
   }
 
   /**
-   * Looks at an event; says what the client is to have of it. `text` is its bytes as Latin-1, a character for each: searching a
-   * string costs a fraction of searching a buffer, and this is done for every piece of every answer.
+   * Looks at an event, and answers what the client is to have of it: the event itself, another, or nothing. `text` is its bytes as
+   * Latin-1, a character for each: searching a string costs a fraction of searching a buffer, and this is done for every piece of
+   * every answer.
    */
-  const look = (text: string, bytes: () => Buffer): "all" | "nothing" | "failure" | Buffer => {
+  const look = (text: string): string | "failure" => {
     if (text.includes("[DONE]") && isDone.test(text)) {
       finished = true
-      return "nothing"
+      return ""
     }
     finished ||= finishes.test(text)
     tokens_seen += tokensIn(text)
-    if (!counts.test(text) && !text.includes('"error"')) return "all"
+    const failing = text.includes('"error"')
+    if (!failing && !text.includes('"usage"')) return text
+    if (!failing && text.endsWith(noUsage)) {
+      return options.show_usage ? text : `${text.slice(0, -noUsage.length)}}${blankLine}`
+    }
 
-    const data = parse(bytes())
-    if (data === undefined) return "all"
+    const data = parse(text)
+    if (data === undefined) return text
     const counted = typeof data.usage === "object" && data.usage !== null
     if (counted) usage = data.usage
     if (isFailure(data)) return "failure"
-    if (!counted || options.show_usage) return "all"
-    return Array.isArray(data.choices) && data.choices.length > 0 ? withoutUsage(bytes(), data) : "nothing"
+    if (options.show_usage || data.usage === undefined) return text
+    const empty = !Array.isArray(data.choices) || data.choices.length === 0
+    return counted && empty ? "" : withoutUsage(text)
   }
 
   /**
-   * Looks at whole events; passes on, in as few pieces as they came, those that the client is to have. What an upstream says
-   * after an error, and of it, is not for the client: it may name addresses and keys.
+   * Looks at whole events; passes on, in one piece, what the client is to have of them. What an upstream says after an error, and
+   * of it, is not for the client: it may name addresses and keys.
    */
   const take = (events: Buffer) => {
     const text = events.toString("latin1")
     const blank = text.includes(blankLineCrLf) ? blankLineCrLf : blankLine
+    let shown = ""
     let from = 0
     let at = 0
     while (at < text.length) {
-      const start = at
       const blankAt = text.indexOf(blank, at)
       const next = blankAt === -1 ? text.length : blankAt + blank.length
-      const shown = look(text.slice(at, next), () => events.subarray(start, next))
-      if (shown !== "all") {
-        pass(events.subarray(from, at))
-        if (shown === "failure") {
+      const event = text.slice(at, next)
+      const seen = look(event)
+      if (seen !== event) {
+        shown += text.slice(from, at)
+        if (seen === "failure") {
+          pass(Buffer.from(shown, "latin1"))
           end("broken")
           upstream.abort()
           return
         }
-        if (shown !== "nothing") pass(shown)
+        shown += seen
         from = next
       }
       at = next
     }
-    pass(from === 0 ? events : events.subarray(from))
+    pass(from === 0 ? events : Buffer.from(shown + text.slice(from), "latin1"))
   }
 
   upstream.flow({
@@ -149,13 +157,17 @@ export const make = (upstream: Streaming, options: { readonly show_usage: boolea
       rest = whole === bytes.length ? undefined : bytes.subarray(whole)
       if (whole > 0) take(bytes.subarray(0, whole))
       if (rest !== undefined && rest.length > eventMax) {
+        tokens_seen += Math.round(rest.length / bytesAToken)
         pass(rest)
         rest = undefined
       }
     },
     end: () => {
       // The last event may lack its blank line, but one that was cut in its midst is nothing to pass on.
-      if (rest !== undefined && (isDone.test(rest.toString("latin1")) || parse(rest) !== undefined)) {
+      if (
+        rest !== undefined &&
+        (isDone.test(rest.toString("latin1")) || parse(rest.toString("latin1")) !== undefined)
+      ) {
         take(Buffer.concat([rest, Buffer.from(blankLine)]))
       }
       end(finished ? "complete" : "broken")
@@ -190,41 +202,64 @@ const endOfEvents = (bytes: Buffer): number => {
   return Math.max(lf === -1 ? 0 : lf + 2, crlf === -1 ? 0 : crlf + 4)
 }
 
-const linesOf = (event: Buffer): ReadonlyArray<string> => event.toString("utf8").split(/\r?\n/)
-
-/** An event as it would be had nobody asked for its usage. */
-const withoutUsage = (event: Buffer, data: Readonly<Record<string, unknown>>): Buffer => {
-  const others = linesOf(event).filter((line) => line !== "" && !line.startsWith("data:"))
-  return Buffer.from([...others, `data: ${JSON.stringify({ ...data, usage: undefined })}`, "", ""].join("\n"))
-}
-
-const parse = (event: Buffer): Record<string, unknown> | undefined => {
-  const data = linesOf(event)
+/** The JSON of an event, which may stand in several lines. */
+const dataOf = (event: string): string =>
+  event
+    .split(/\r?\n/)
     .filter((line) => line.startsWith("data:"))
     .map((line) => line.slice(5))
     .join("\n")
+
+const parse = (event: string): Record<string, unknown> | undefined => {
   try {
-    const value: unknown = JSON.parse(data)
+    const value: unknown = JSON.parse(Buffer.from(dataOf(event), "latin1").toString("utf8"))
     return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined
   } catch {
     return undefined
   }
 }
 
-/** A piece of text up to this long is one token, the way upstreams send them; a longer one has a token for each four bytes. */
-const tokenBytesMax = 12
+/** An event as it would be had nobody asked for its usage. Every other byte stays, but for line ends amid its JSON. */
+const withoutUsage = (event: string): string => {
+  const lines = event.split(/(?<=\n)/)
+  const data = lines.filter((line) => line.startsWith("data:"))
+  if (data.length === 1) return lines.map((line) => (line === data[0] ? withoutMember(line) : line)).join("")
+  const others = lines.filter((line) => line.trim() !== "" && !line.startsWith("data:")).join("")
+  return `${others}data: ${withoutMember(dataOf(event).replaceAll("\n", " ").trim())}${blankLine}`
+}
 
-/** Tokens in an event, by the text in it. */
-const tokensIn = (text: string): number => {
-  let tokens = 0
-  for (const key of ['"content":"', '"text":"', '"arguments":"']) {
-    for (let at = text.indexOf(key); at !== -1; at = text.indexOf(key, at)) {
-      at += key.length
-      const start = at
-      while (at < text.length && text.charCodeAt(at) !== 0x22) at += text.charCodeAt(at) === 0x5c ? 2 : 1
-      const bytes = at - start
-      if (bytes > 0) tokens += bytes <= tokenBytesMax ? 1 : Math.round(bytes / bytesAToken)
+/** The text of an object without its member `usage`. It is known to be JSON, whatever stands before its first brace. */
+const withoutMember = (json: string): string => {
+  let depth = 0
+  /** Where the member begins that is being read: at its comma, or behind the brace. */
+  let member = 0
+  let found: number | undefined
+  for (let at = 0; at < json.length; at++) {
+    switch (json[at]) {
+      case '"': {
+        const start = at
+        for (at++; at < json.length && json[at] !== '"'; at++) if (json[at] === "\\") at++
+        const isName = depth === 1 && json.slice(member, start).replace(",", "").trim() === ""
+        if (isName && json.slice(start, at + 1) === '"usage"') found = member
+        break
+      }
+      case "{":
+      case "[":
+        if (++depth === 1) member = at + 1
+        break
+      case "}":
+      case "]":
+        if (--depth > 0) break
+        return found === undefined ? json : json.slice(0, found) + json.slice(at)
+      case ",":
+        if (depth !== 1) break
+        if (found !== undefined) {
+          const isFirst = json[found] !== ","
+          return json.slice(0, found) + json.slice(isFirst ? at + 1 : at)
+        }
+        member = at
+        break
     }
   }
-  return tokens
+  return json
 }

@@ -1,53 +1,111 @@
-/** What an upstream says that a call used, believed only as far as it can be true, and what is said where it says nothing. */
+/** What a call used: what the upstream says, believed as far as the request can have caused it; else what came, counted. */
 import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
 import type { UsageSource } from "../ledger/Transaction.ts"
 import type { PriceLine } from "../prices/PriceVersions.ts"
 import type { Model } from "./Model.ts"
 
-export interface Tokens {
+/** Tokens of a prompt, and of all answers to it. */
+export interface Figures {
   readonly prompt_tokens: number
   readonly completion_tokens: number
+}
+
+export interface Tokens extends Figures {
   readonly usage_source: UsageSource
 }
 
-/** More tokens than any call has; a figure above it is nonsense. */
-const tokensMax = 1_000_000_000
-
-const count = (value: unknown): number | undefined =>
-  typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= tokensMax ? value : undefined
+const isCount = (value: unknown): value is number =>
+  typeof value === "number" && value >= 0 && (Number.isInteger(value) || value === Number.POSITIVE_INFINITY)
 
 /**
- * The usage object of a chat or completion answer. An explicit zero is believed; a missing, negative, fractional or absurd
- * figure is not, and gives `undefined`.
+ * The tokens to charge. Each figure of the usage object is believed up to `most`, an explicit zero included; one beyond it counts as
+ * `most`, and in place of one that is missing or no count (negative, a fraction, a text) stands what was `seen`.
  */
-export const ofProvider = (usage: unknown): Tokens | undefined => {
-  if (typeof usage !== "object" || usage === null) return undefined
-  const { completion_tokens, prompt_tokens } = usage as Record<string, unknown>
-  const prompt = count(prompt_tokens)
-  const completion = completion_tokens === undefined ? 0 : count(completion_tokens)
-  return prompt === undefined || completion === undefined
-    ? undefined
-    : { prompt_tokens: prompt, completion_tokens: completion, usage_source: "provider" }
+export const tokensOf = (usage: unknown, seen: Figures, most: Figures): Tokens => {
+  const told: Partial<Record<keyof Figures, unknown>> = typeof usage === "object" && usage !== null ? usage : {}
+  let usage_source: UsageSource = "provider"
+  const figure = (name: keyof Figures): number => {
+    const value = told[name]
+    if (isCount(value) && value <= most[name]) return value
+    usage_source = "estimated"
+    return isCount(value) ? most[name] : Math.min(seen[name], most[name])
+  }
+  // Written out rather than spread, being made for every call.
+  const prompt_tokens = figure("prompt_tokens")
+  const completion_tokens = figure("completion_tokens")
+  return { prompt_tokens, completion_tokens, usage_source }
+}
+
+/** Whether the usage object has a figure that the request cannot have caused. */
+export const isBeyond = (usage: unknown, most: Figures): boolean => {
+  const told: Partial<Record<keyof Figures, unknown>> = typeof usage === "object" && usage !== null ? usage : {}
+  return (
+    (isCount(told.prompt_tokens) && told.prompt_tokens > most.prompt_tokens) ||
+    (isCount(told.completion_tokens) && told.completion_tokens > most.completion_tokens)
+  )
 }
 
 /** Where nobody counted: four bytes a token, the usual measure of English text. */
 export const bytesAToken = 4
 
-export const estimated = (prompt_bytes: number, completion_tokens: number): Tokens => ({
-  prompt_tokens: Math.ceil(prompt_bytes / bytesAToken),
-  completion_tokens,
-  usage_source: "estimated"
-})
+/** A piece of text up to this long is one token, the way upstreams send them; a longer one has a token for each four bytes. */
+const pieceBytesMax = 12
 
-export const costOf = (model: Model, { completion_tokens, prompt_tokens }: Tokens): Nano =>
+/**
+ * The strings of an answer that were generated: text, refusals, what was thought, what tools are called with, what is spoken. Words
+ * inside a string are not taken for names: their quotes are escaped.
+ */
+const generated =
+  /"(content|text|refusal|arguments|input|name|transcript|reasoning|reasoning_content|thinking)"\s*:\s*"((?:[^"\\]|\\[^])*)"/g
+
+/**
+ * Tokens in an answer, or in an event of one, by its JSON as Latin-1, a character for each byte. It is a rough count, and made for
+ * every event, whether or not it will be needed: what is asked of it is to miss nothing, and to cost little.
+ */
+export const tokensIn = (json: string): number => {
+  let tokens = 0
+  let reasoning = 0
+  let reasoning_content = 0
+  let thinking = 0
+  generated.lastIndex = 0
+  for (let found = generated.exec(json); found !== null; found = generated.exec(json)) {
+    const bytes = found[2]!.length
+    const count = bytes === 0 ? 0 : bytes <= pieceBytesMax ? 1 : Math.round(bytes / bytesAToken)
+    switch (found[1]) {
+      case "reasoning":
+        reasoning += count
+        break
+      case "reasoning_content":
+        reasoning_content += count
+        break
+      case "thinking":
+        thinking += count
+        break
+      case "text":
+        // Beside such details the same thoughts stand under another name too.
+        if (!json.includes('"reasoning_details"')) tokens += count
+        break
+      default:
+        tokens += count
+    }
+  }
+  // Some upstreams say what they think under several of these names at once.
+  return tokens + Math.max(reasoning, reasoning_content, thinking)
+}
+
+export const costOf = (model: Model, { completion_tokens, prompt_tokens }: Figures): Nano =>
   charge([
     { units: prompt_tokens, price: model.prompt_price },
-    { units: completion_tokens, price: model.completion_price }
+    { units: completion_tokens, price: model.completion_price },
+    { units: 1, price: model.request_price }
   ])
 
 /** The same as the version of a price is made of. */
 export const priceLines = (model: Model): ReadonlyArray<PriceLine> => [
   { quantity: "prompt_tokens", unit: "token", price: model.prompt_price },
-  { quantity: "completion_tokens", unit: "token", price: model.completion_price }
+  { quantity: "completion_tokens", unit: "token", price: model.completion_price },
+  ...(model.request_price === 0n
+    ? []
+    : [{ quantity: "requests", unit: "request", price: model.request_price } as const])
 ]

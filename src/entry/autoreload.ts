@@ -15,9 +15,8 @@ export * from "../autoreload/Settings.ts"
 export { make as makePayments, Payments } from "../upstream/Payments.ts"
 export type { PaymentSettings } from "../upstream/Payments.ts"
 
-/** Both, and the watch over balances that sets a reload off; wants a database, the secret, and a processor where there is one. */
-export const layer = AutoReloads.layerWatch.pipe(
-  Layer.provideMerge(AutoReloads.layer),
+/** Both; wants a database with its writer, whose postings set a reload off, the secret, and a processor where there is one. */
+export const layer = AutoReloads.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(Purchases.layer, Outbox.layer, BillingAccounts.layer)),
   Layer.provideMerge(Layer.mergeAll(Ledger.layer, Tenants.layer)),
   Layer.provideMerge(Belonging.layer)

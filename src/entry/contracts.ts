@@ -48,7 +48,6 @@ export type * from "../contact/Problems.ts"
 export type * from "../decisions/Decision.ts"
 export type { Contract as DecisionsContract, DecisionProblem, Decisions } from "../decisions/Decisions.ts"
 export type * from "../decisions/Problems.ts"
-export type * from "../gate/BalanceWatch.ts"
 export type {
   Admission,
   Claim,

@@ -2,7 +2,6 @@
 import "./contracts.ts"
 export { failure, Gate } from "../gate/Gate.ts"
 export type { Admission, Claim, Measured, Metered, Receipt } from "../gate/Gate.ts"
-export { BalanceWatch } from "../gate/BalanceWatch.ts"
 export { ownOf, Payers } from "../gate/Payers.ts"
 export { InsufficientCredits } from "../gate/Problems.ts"
 export { PriceVersions, priced } from "../prices/PriceVersions.ts"

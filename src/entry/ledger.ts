@@ -2,6 +2,7 @@
 import "./contracts.ts"
 export { Ledger, entryId } from "../ledger/Ledger.ts"
 export { Writer } from "../ledger/Writer.ts"
+export type { BalanceMoved } from "../ledger/Writer.ts"
 export { availableOf, balanceOf, giftableSources, statement } from "../ledger/Transaction.ts"
 export type {
   Account,

@@ -15,8 +15,6 @@ import { withDimensions } from "../ledger/Batch.ts"
 import { BooksUnavailable } from "../ledger/Problems.ts"
 import { untilWritten, Writer } from "../ledger/Writer.ts"
 import type { CallFacts, CallOutcome, Posting, Refusal, Source, Statement } from "../ledger/Transaction.ts"
-import { BalanceWatch } from "./BalanceWatch.ts"
-import type { BalanceFell } from "./BalanceWatch.ts"
 import { Payers } from "./Payers.ts"
 import { InsufficientCredits } from "./Problems.ts"
 
@@ -134,7 +132,6 @@ const make = Effect.gen(function* () {
   const writer = yield* Writer
   const sql = yield* SqlClient
   const payers = yield* Payers
-  const watch = yield* BalanceWatch
   const clock = yield* Effect.clock
   const run = yield* Ids.make("call")
   const factsOf = makeFacts()
@@ -157,13 +154,14 @@ const make = Effect.gen(function* () {
     )
   )
 
-  const endingOf: Books["endingOf"] = (call, at, measured, beside) => ({
+  const endingOf: Books["endingOf"] = (call, payer, at, measured, beside) => ({
     call,
     since: performance.now(),
     beside,
     posting: {
       _tag: "Settle",
       call,
+      payer,
       outcome: {
         cost: measured.cost,
         prompt_tokens: measured.prompt_tokens,
@@ -249,7 +247,7 @@ const make = Effect.gen(function* () {
       })
     )
 
-  const books: Books = { endingOf, write, writeLater, fibers, watch }
+  const books: Books = { endingOf, write, writeLater, fibers }
 
   const admit = Effect.fnUntraced(function* <A, E, R>(
     claim: Claim,
@@ -315,10 +313,14 @@ const make = Effect.gen(function* () {
     const left = yield* sql<{ id: string }>`
       SELECT id FROM tollgate_ledger_reservations WHERE run NOT IN (${run}, ${heldRun})`.pipe(Effect.orDie)
     const now = clock.unsafeCurrentTimeMillis()
-    yield* Effect.forEach(left, ({ id }) => Effect.orDie(write(endingOf(id, now, failure("interrupted"), none))), {
-      concurrency: "unbounded",
-      discard: true
-    })
+    yield* Effect.forEach(
+      left,
+      ({ id }) => Effect.orDie(write(endingOf(id, undefined, now, failure("interrupted"), none))),
+      {
+        concurrency: "unbounded",
+        discard: true
+      }
+    )
     return left.length
   })
 
@@ -369,12 +371,17 @@ interface Unsettled {
 
 /** What an admission needs to end. */
 interface Books {
-  /** The end of a call that began at `at`, as it is measured now. */
-  readonly endingOf: (call: string, at: number, measured: Measured, beside: ReadonlyArray<Statement>) => Ending
+  /** The end of a call that began at `at`, as it is measured now. `payer` may be unknown where it costs nothing. */
+  readonly endingOf: (
+    call: string,
+    payer: string | undefined,
+    at: number,
+    measured: Measured,
+    beside: ReadonlyArray<Statement>
+  ) => Ending
   readonly write: (ending: Ending) => Effect.Effect<Receipt, "lost" | BooksUnavailable>
   readonly writeLater: (admitted: Admitted, ending: Ending) => Effect.Effect<Receipt, "lost" | BooksUnavailable>
   readonly fibers: FiberPool.FiberPool
-  readonly watch: BalanceFell
 }
 
 /** Nobody tries to write this end any more: what the call cost is for the operator to follow up. */
@@ -415,7 +422,7 @@ class Admitted implements Omit<Admission, typeof admitted> {
   ): Effect.Effect<Receipt, "lost" | BooksUnavailable> {
     if (this.receipt !== undefined) return Effect.succeed(this.receipt)
     const { books } = this
-    const ending = (this.ending ??= books.endingOf(this.call, this.at, measured, beside))
+    const ending = (this.ending ??= books.endingOf(this.call, this.payer.billing_account_id, this.at, measured, beside))
     return Effect.matchCauseEffect(books.write(ending), {
       onSuccess: (receipt) => {
         this.ended(Exit.succeed(receipt))
@@ -436,8 +443,7 @@ class Admitted implements Omit<Admission, typeof admitted> {
       if (Cause.isFailure(exit.cause)) this.ending = undefined
       return
     }
-    const { balance, collected } = (this.receipt = exit.value)
-    if (collected > 0n) this.books.watch(this.payer.billing_account_id, balance + collected, balance)
+    this.receipt = exit.value
   }
 
   answer<A>(measured: Measured, value: (receipt: Receipt) => A): Effect.Effect<Metered<A>, BooksUnavailable> {

@@ -49,7 +49,12 @@ const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> => {
       routes.push({
         method: endpoint.method,
         path: endpoint.path,
-        pattern: new RegExp(`^${endpoint.path.replace(/[.\\]/g, "\\$&").replace(/:[A-Za-z_]+/g, "[^/]+")}/?$`),
+        pattern: new RegExp(
+          `^${endpoint.path
+            .replace(/[.\\]/g, "\\$&")
+            .replace(/:[A-Za-z_]+/g, "[^/]+")
+            .replace(/\*/g, ".+")}/?$`
+        ),
         readsOwnBody: Context.get(mergedAnnotations, ReadsOwnBody)
       })
     }

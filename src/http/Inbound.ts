@@ -28,7 +28,7 @@ export interface Inbound {
   readonly stream: (limit: number) => Effect.Effect<Readable>
   /** Whether a body is declared that is long, or one whose length nobody knows. */
   readonly isLong: () => boolean
-  /** Calls back once, if the client leaves before its answer is complete. */
+  /** Calls back once, if the client leaves, or has left, before its answer is complete. */
   readonly onGone: (listener: () => void) => void
 }
 
@@ -58,9 +58,11 @@ export const ofNode = (
     stream: (limit) => Effect.sync(() => Body.streamed(source(), limit)),
     isLong: () => isLong(header),
     onGone: (listener) => {
-      response.once("close", () => {
+      const closed = () => {
         if (!response.writableFinished) listener()
-      })
+      }
+      if (response.closed || response.destroyed) closed()
+      else response.once("close", closed)
     }
   }
 }
@@ -103,7 +105,8 @@ export const ofRequest = (request: HttpServerRequest.HttpServerRequest): Effect.
           return Body.streamed(source(share), limit).once("close", () => share.release())
         }),
       isLong: () => isLong(header),
-      onGone: (listener) => web.signal?.addEventListener("abort", listener, { once: true })
+      onGone: (listener) =>
+        web.signal?.aborted ? listener() : web.signal?.addEventListener("abort", listener, { once: true })
     }
   })
 

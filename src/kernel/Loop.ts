@@ -21,6 +21,8 @@ export class LoopObserver extends Context.Reference<LoopObserver>()("tollgate/ke
 export interface Loop {
   /** Begins the next turn now, or as soon as the present one is over. */
   readonly wake: Effect.Effect<void>
+  /** The same, for what is called in the middle of something and is no effect. */
+  readonly ring: () => void
 }
 
 export interface LoopSettings<E> {
@@ -63,7 +65,8 @@ export const fork = <E>({ name, turn }: LoopSettings<E>): Effect.Effect<Loop, ne
 
     yield* once.pipe(Effect.forever, Effect.withTracerEnabled(false), Effect.forkScoped)
     yield* Effect.addFinalizer(() => Effect.sync(() => observe(name, { _tag: "Ended" })))
-    return { wake: Effect.asVoid(Queue.offer(bell, undefined)) }
+    const ring = () => void Queue.unsafeOffer(bell, undefined)
+    return { wake: Effect.sync(ring), ring }
   })
 
 /**

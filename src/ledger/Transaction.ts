@@ -178,9 +178,15 @@ export type Posting =
     }
   /**
    * Ends a call: gives the reservation back, charges the cost as far as the payer has it, and leaves the usage record.
-   * A call that is already settled stays as it is.
+   * A call that is already settled stays as it is. `payer` is the billing account that it charges, for those who are told of balances
+   * (`Writer.watch`); the books know it by the reservation.
    */
-  | { readonly _tag: "Settle"; readonly call: string; readonly outcome: CallOutcome }
+  | {
+      readonly _tag: "Settle"
+      readonly call: string
+      readonly outcome: CallOutcome
+      readonly payer?: string | undefined
+    }
 
 /**
  * A statement of another room. It never writes to the tables of the books, of which the writer remembers what it wrote. `rows`: how

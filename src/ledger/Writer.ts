@@ -6,15 +6,17 @@ import { SqlClient, TransactionConnection } from "@effect/sql/SqlClient"
 import type { Connection } from "@effect/sql/SqlConnection"
 import { SqlError } from "@effect/sql/SqlError"
 import { Cause, Clock, Context, Deferred, Effect, Exit, Layer, Option, Runtime } from "effect"
+import type { Scope } from "effect"
 import { MessageChannel } from "node:worker_threads"
 import type { MessagePort, Worker } from "node:worker_threads"
+import type { Nano } from "../kernel/Money.ts"
 import * as Batch from "./Batch.ts"
 import { outcomeReceiver, transactionSender } from "./Codec.ts"
 import type { Answered, Receiver, Sender, Tape } from "./Codec.ts"
 import { BooksUnavailable } from "./Problems.ts"
 import { isStorageFault } from "./Storage.ts"
 import * as Thread from "./Thread.ts"
-import type { Outcome, Refusal, Result, Transaction } from "./Transaction.ts"
+import type { Outcome, Posting, Refusal, Result, Transaction } from "./Transaction.ts"
 
 /** What a transaction comes to: its results, a refusal of the books, or that they cannot be written at the moment. */
 export type Submitted = Effect.Effect<ReadonlyArray<Result>, Refusal | BooksUnavailable>
@@ -32,7 +34,15 @@ export interface Contract {
    * others see may follow from the answer before that commit.
    */
   readonly submit: (transaction: Transaction) => Submitted
+  /**
+   * Tells the listener, until the scope closes, of every balance that a committed posting moved. It is called in the middle of calls, so
+   * it must return at once.
+   */
+  readonly watch: (listener: BalanceMoved) => Effect.Effect<void, never, Scope.Scope>
 }
+
+/** Told of a balance, before and after a posting. */
+export type BalanceMoved = (billing_account: string, before: Nano, after: Nano) => void
 
 /** The most transactions in one commit: enough to pay for an fsync many times over, little enough to keep it short. */
 export const batchMax = 512
@@ -45,10 +55,56 @@ const commitLimit = 10_000
 
 export class Writer extends Context.Tag("tollgate/ledger/Writer")<Writer, Contract>() {
   /** Over any `SqlClient`, in this thread: for embedding, tests, and databases that are not SQLite files. */
-  static readonly layer = Layer.suspend(() => Layer.scoped(Writer, make))
+  static readonly layer = Layer.suspend(() => Layer.scoped(Writer, Effect.map(make, watched)))
 
   /** On a thread of its own over a SQLite file: an fsync then never holds up the thread that serves. */
-  static readonly layerThread = (file: string) => Layer.scoped(Writer, makeThread(file))
+  static readonly layerThread = (file: string) => Layer.scoped(Writer, Effect.map(makeThread(file), watched))
+}
+
+/** A writer that tells listeners of the balances that its postings moved. */
+const watched = (submit: Contract["submit"]): Contract => {
+  const listeners = new Set<BalanceMoved>()
+  return {
+    submit: (transaction) =>
+      listeners.size === 0
+        ? submit(transaction)
+        : Effect.map(submit(transaction), (results) => {
+            for (const [i, posting] of transaction.postings.entries()) tell(listeners, posting, results[i])
+            return results
+          }),
+    watch: (listener) =>
+      Effect.acquireRelease(
+        Effect.sync(() => void listeners.add(listener)),
+        () => Effect.sync(() => listeners.delete(listener))
+      )
+  }
+}
+
+const tell = (listeners: Iterable<BalanceMoved>, posting: Posting, result: Result | undefined): void => {
+  if (result === undefined) return
+  switch (posting._tag) {
+    case "Credit":
+      return result._tag === "Credited" ? move(listeners, posting.account, posting.amount, result.balance) : undefined
+    case "EndEscrow":
+      return result._tag === "EscrowEnded" ? move(listeners, posting.to, posting.amount, result.balance) : undefined
+    case "Escrow":
+      return result._tag === "Escrowed" ? move(listeners, posting.account, -posting.amount, result.balance) : undefined
+    case "TakeBack":
+      return result._tag === "TakenBack" ? move(listeners, posting.account, -result.taken, result.balance) : undefined
+    case "Settle":
+      return result._tag === "Settled" && posting.payer !== undefined
+        ? move(listeners, posting.payer, -result.collected, result.balance)
+        : undefined
+    case "Open":
+    case "SetStatus":
+    case "Reserve":
+      return
+  }
+}
+
+const move = (listeners: Iterable<BalanceMoved>, account: string, by: Nano, balance: Nano): void => {
+  if (by === 0n) return
+  for (const listener of listeners) listener(account, balance - by, balance)
 }
 
 /** The pause between two tries of what must be written in the end, in milliseconds: it doubles from the first to the last. */
@@ -212,7 +268,7 @@ const make = Effect.gen(function* () {
       Option.isSome(held) && held.value[0] === own ? inside(transaction) : outside(transaction)
     )
 
-  return { submit } satisfies Contract
+  return submit
 })
 
 const chunksOf = <A>(items: ReadonlyArray<A>, size: number): ReadonlyArray<ReadonlyArray<A>> =>
@@ -486,5 +542,5 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
       port.postMessage(null)
     })
   )
-  return { submit } satisfies Contract
+  return submit
 })

@@ -12,7 +12,7 @@ import { statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 
 /** Which figure of a usage record is multiplied. */
-export type Quantity = "prompt_tokens" | "completion_tokens" | "units"
+export type Quantity = "prompt_tokens" | "completion_tokens" | "units" | "requests"
 
 /** So much for each unit of that figure. */
 export interface PriceLine {

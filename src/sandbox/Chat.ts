@@ -18,7 +18,12 @@ interface ModelOffer {
   readonly name: string
   readonly description: string
   readonly price: { readonly prompt_usd_per_million: string; readonly completion_usd_per_million: string }
-  readonly upstreams: ReadonlyArray<{ readonly upstream: keyof typeof upstreams }>
+  /** Both names occur, as they do among vendors. */
+  readonly limit_field: "max_tokens" | "max_completion_tokens"
+  readonly upstreams: ReadonlyArray<{
+    readonly upstream: keyof typeof upstreams
+    readonly limit_field?: ModelOffer["limit_field"]
+  }>
 }
 
 const models: ReadonlyArray<ModelOffer> = [
@@ -27,6 +32,7 @@ const models: ReadonlyArray<ModelOffer> = [
     name: "Sandbox Small",
     description: "Repeats what it is told, for little",
     price: { prompt_usd_per_million: "0.15", completion_usd_per_million: "0.60" },
+    limit_field: "max_tokens",
     upstreams: [{ upstream: "sandbox-a" }]
   },
   {
@@ -34,6 +40,7 @@ const models: ReadonlyArray<ModelOffer> = [
     name: "Sandbox Large",
     description: "Repeats what it is told, for more",
     price: { prompt_usd_per_million: "3", completion_usd_per_million: "15" },
+    limit_field: "max_completion_tokens",
     upstreams: [{ upstream: "sandbox-a" }]
   },
   {
@@ -41,6 +48,7 @@ const models: ReadonlyArray<ModelOffer> = [
     name: "Sandbox Fraction",
     description: "Repeats what it is told, at a price finer than a nano-USD a token",
     price: { prompt_usd_per_million: "0.0375", completion_usd_per_million: "0.15" },
+    limit_field: "max_tokens",
     upstreams: [{ upstream: "sandbox-a" }]
   },
   {
@@ -48,7 +56,8 @@ const models: ReadonlyArray<ModelOffer> = [
     name: "Sandbox Failover",
     description: "As the small one, from two upstreams",
     price: { prompt_usd_per_million: "0.15", completion_usd_per_million: "0.60" },
-    upstreams: [{ upstream: "sandbox-a" }, { upstream: "sandbox-b" }]
+    limit_field: "max_tokens",
+    upstreams: [{ upstream: "sandbox-a" }, { upstream: "sandbox-b", limit_field: "max_completion_tokens" }]
   }
 ]
 
@@ -74,7 +83,12 @@ export const make: Make = ({ clock, origin }) => {
       upstreams: Object.fromEntries(
         Object.entries(upstreams).map(([name, mount]) => [name, { base_url: origin + mount, api_key: "sandbox" }])
       ),
-      models: models.map((model) => ({ ...model, context_length: contextLength, max_output_tokens: 4096 })),
+      models: models.map((model) => ({
+        ...model,
+        owned_by: "sandbox",
+        context_length: contextLength,
+        max_output_tokens: 4096
+      })),
       auto: "sandbox-small"
     }
   })

@@ -19,6 +19,7 @@ import media from "./migrations/0009_media.ts"
 import payments from "./migrations/0010_payments.ts"
 import clients from "./migrations/0011_clients.ts"
 import dimensions from "./migrations/0012_dimensions.ts"
+import autoreload from "./migrations/0013_autoreload.ts"
 import scopes from "./migrations/0014_scopes.ts"
 import { blank } from "./Files.ts"
 import { migrationsTable as table, wordsOf } from "./Opening.ts"
@@ -37,6 +38,7 @@ export const migrations = {
   "0010_payments": payments,
   "0011_clients": clients,
   "0012_dimensions": dimensions,
+  "0013_autoreload": autoreload,
   "0014_scopes": scopes
 }
 

@@ -80,7 +80,10 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .addSuccess(Envelope(ApplicationPage))
       .middleware(TenantKeysToken)
       .addError(InvalidRequest)
-      .annotate(OpenApi.Summary, "The API keys of the tenant, newest first, without the keys themselves")
+      .annotate(
+        OpenApi.Summary,
+        "The API keys of the tenant, newest first, without the keys themselves; a member sees their own"
+      )
   )
   .add(
     HttpApiEndpoint.get("application", "/v1/tenants/:tenant_id/applications/:application_id")
@@ -88,6 +91,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .addSuccess(Envelope(Application))
       .middleware(TenantKeysToken)
       .addError(ApplicationNotFound)
+      .addError(InsufficientRole)
       .annotate(OpenApi.Summary, "One API key's record")
   )
   .add(
@@ -97,8 +101,9 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .addSuccess(Envelope(Application))
       .middleware(TenantKeysToken)
       .addError(ApplicationNotFound)
+      .addError(InsufficientRole)
       .addError(InvalidRequest)
-      .annotate(OpenApi.Summary, "Rename or redescribe an API key")
+      .annotate(OpenApi.Summary, "Rename or redescribe an API key of one's own, or any as owner or admin")
   )
   .add(
     HttpApiEndpoint.del("deleteApplication", "/v1/tenants/:tenant_id/applications/:application_id")
@@ -106,7 +111,8 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .addSuccess(Envelope(Application))
       .middleware(TenantKeysToken)
       .addError(ApplicationNotFound)
-      .annotate(OpenApi.Summary, "Revoke an API key")
+      .addError(InsufficientRole)
+      .annotate(OpenApi.Summary, "Revoke an API key of one's own, or any as owner or admin")
   ) {}
 
 const ofMember = Schema.Struct({ tenant_id: TenantId, account_id: AccountId })

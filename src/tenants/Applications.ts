@@ -1,4 +1,7 @@
-/** Applications of a tenant and their API keys: made, listed, renamed, deleted, and recognised when they call. */
+/**
+ * Applications of a tenant and their API keys: made, listed, renamed, deleted, and recognised when they call. A member reaches their
+ * own, owners and admins reach all.
+ */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
@@ -7,7 +10,7 @@ import type { Ending } from "../auth/DeploymentSecret.ts"
 import { Brand } from "../Brand.ts"
 import type { CallerFacts } from "../http/Caller.ts"
 import * as Ids from "../kernel/Ids.ts"
-import type { ApplicationId, TenantId } from "../kernel/Ids.ts"
+import type { AccountId, ApplicationId, TenantId } from "../kernel/Ids.ts"
 import { paginated } from "../kernel/Page.ts"
 import type { PageOf } from "../kernel/Page.ts"
 import { statement } from "../ledger/Transaction.ts"
@@ -21,20 +24,30 @@ import type {
 } from "./Application.ts"
 import { Belonging, isCurrent } from "./Belonging.ts"
 import type { Mark } from "./Belonging.ts"
-import { ApplicationNotFound } from "./Problems.ts"
+import { ApplicationNotFound, InsufficientRole } from "./Problems.ts"
+
+/** Who asks, in which tenant; no account is the operator, who reaches every application. */
+export interface Asker {
+  readonly tenant_id: TenantId
+  readonly account_id: AccountId | null
+}
 
 export interface Contract {
   /** The key is in the answer, and nowhere else ever again. */
   readonly create: (caller: CallerFacts, draft: NewApplication) => Effect.Effect<ApplicationWithKey>
-  readonly list: (tenant: TenantId, page: PageOf) => Effect.Effect<typeof ApplicationPage.Type>
-  readonly find: (tenant: TenantId, id: ApplicationId) => Effect.Effect<Application, ApplicationNotFound>
+  /** Those that the asker reaches, newest first. */
+  readonly list: (asker: Asker, page: PageOf) => Effect.Effect<typeof ApplicationPage.Type>
+  readonly find: (asker: Asker, id: ApplicationId) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole>
   readonly change: (
-    tenant: TenantId,
+    asker: Asker,
     id: ApplicationId,
     change: ApplicationChange
-  ) => Effect.Effect<Application, ApplicationNotFound>
+  ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole>
   /** Its key stops at once in this process, and within `cacheLifetime` in others. */
-  readonly remove: (tenant: TenantId, id: ApplicationId) => Effect.Effect<Application, ApplicationNotFound>
+  readonly remove: (
+    asker: Asker,
+    id: ApplicationId
+  ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole>
   /** Who calls with this key; `undefined` where there is no such key, or no more. */
   readonly callerOf: (key: string) => Effect.Effect<CallerFacts | undefined>
 }
@@ -90,38 +103,53 @@ const make = Effect.gen(function* () {
     return { ...application, api_key }
   })
 
-  const list = Effect.fn("Applications.list")(function* (tenant: TenantId, page: PageOf) {
-    const [count] = yield* sql<{
-      n: number
-    }>`SELECT count(*) AS n FROM tollgate_tenants_applications WHERE tenant_id = ${tenant}`
-    const rows = yield* sql<Row>`SELECT * FROM tollgate_tenants_applications WHERE tenant_id = ${tenant}
+  /** That the asker reaches the application. A statement that changes one says it too, so a role that was lost meanwhile counts. */
+  const reached = ({ account_id, tenant_id }: Asker) =>
+    account_id === null
+      ? sql`1`
+      : sql`(account_id = ${account_id} OR EXISTS (SELECT 1 FROM tollgate_tenants_memberships
+          WHERE account_id = ${account_id} AND tenant_id = ${tenant_id} AND status = 'active' AND role IN ('owner', 'admin')))`
+
+  const list = Effect.fn("Applications.list")(function* (asker: Asker, page: PageOf) {
+    const wanted = sql`tenant_id = ${asker.tenant_id} AND ${reached(asker)}`
+    const [count] = yield* sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_tenants_applications WHERE ${wanted}`
+    const rows = yield* sql<Row>`SELECT * FROM tollgate_tenants_applications WHERE ${wanted}
       ORDER BY id DESC LIMIT ${page.per_page} OFFSET ${(page.page - 1) * page.per_page}`
     return paginated(page, count?.n ?? 0, rows)
   }, Effect.orDie)
 
-  const find = Effect.fn("Applications.find")(function* (tenant: TenantId, id: ApplicationId) {
-    const [row] =
-      yield* sql<Row>`SELECT * FROM tollgate_tenants_applications WHERE tenant_id = ${tenant} AND id = ${id}`.pipe(
-        Effect.orDie
-      )
-    return row ?? (yield* new ApplicationNotFound())
+  const find = Effect.fn("Applications.find")(function* (asker: Asker, id: ApplicationId) {
+    const [row] = yield* Effect.orDie(
+      sql<Row & { readonly reached: number }>`SELECT *, ${reached(asker)} AS reached FROM tollgate_tenants_applications
+        WHERE tenant_id = ${asker.tenant_id} AND id = ${id}`
+    )
+    if (row === undefined) return yield* new ApplicationNotFound()
+    return row.reached === 1 ? row : yield* new InsufficientRole()
   })
 
-  const change = Effect.fn("Applications.change")(function* (
-    tenant: TenantId,
-    id: ApplicationId,
-    { description, name }: ApplicationChange
-  ) {
+  /** `false`: there was no such application in the asker's reach any more. */
+  const guarded = (text: Parameters<typeof statement>[0]) =>
+    writer.submit({ postings: [], statements: [statement(text, 1)] }).pipe(
+      Effect.as(true),
+      Effect.catchTag("Conflict", () => Effect.succeed(false)),
+      Effect.orDie
+    )
+
+  const change: Contract["change"] = Effect.fn("Applications.change")(function* (asker, id, wish) {
+    yield* find(asker, id)
     const now = yield* Clock.currentTimeMillis
-    yield* write(sql`UPDATE tollgate_tenants_applications SET name = coalesce(${name ?? null}, name),
-      description = coalesce(${description ?? null}, description), updated_at = ${now}
-      WHERE tenant_id = ${tenant} AND id = ${id}`)
-    return yield* find(tenant, id)
+    const { description = null, name = null } = wish
+    yield* guarded(sql`UPDATE tollgate_tenants_applications SET name = coalesce(${name}, name),
+      description = coalesce(${description}, description), updated_at = ${now}
+      WHERE tenant_id = ${asker.tenant_id} AND id = ${id} AND ${reached(asker)} RETURNING id`)
+    return yield* find(asker, id)
   })
 
-  const remove = Effect.fn("Applications.remove")(function* (tenant: TenantId, id: ApplicationId) {
-    const application = yield* find(tenant, id)
-    yield* write(sql`DELETE FROM tollgate_tenants_applications WHERE tenant_id = ${tenant} AND id = ${id}`)
+  const remove: Contract["remove"] = Effect.fn("Applications.remove")(function* (asker, id) {
+    const application = yield* find(asker, id)
+    const done = yield* guarded(sql`DELETE FROM tollgate_tenants_applications
+      WHERE tenant_id = ${asker.tenant_id} AND id = ${id} AND ${reached(asker)} RETURNING id`)
+    if (!done) return yield* remove(asker, id)
     yield* belonging.changed(id)
     return application
   })

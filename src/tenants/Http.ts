@@ -19,14 +19,12 @@ export const TenantsHttp = HttpApiBuilder.group(
       )
       .handle("account", ({ path }) => answer((caller) => tenants.account(caller.account_id, path.account_id)))
       .handle("createApplication", ({ payload }) => answer((caller) => applications.create(caller, payload)))
-      .handle("listApplications", ({ urlParams }) => answer(({ tenant_id }) => applications.list(tenant_id, urlParams)))
-      .handle("application", ({ path }) => answer(({ tenant_id }) => applications.find(tenant_id, path.application_id)))
+      .handle("listApplications", ({ urlParams }) => answer((caller) => applications.list(caller, urlParams)))
+      .handle("application", ({ path }) => answer((caller) => applications.find(caller, path.application_id)))
       .handle("changeApplication", ({ path, payload }) =>
-        answer(({ tenant_id }) => applications.change(tenant_id, path.application_id, payload))
+        answer((caller) => applications.change(caller, path.application_id, payload))
       )
-      .handle("deleteApplication", ({ path }) =>
-        answer(({ tenant_id }) => applications.remove(tenant_id, path.application_id))
-      )
+      .handle("deleteApplication", ({ path }) => answer((caller) => applications.remove(caller, path.application_id)))
   })
 )
 

@@ -9,7 +9,6 @@ import { createHash, randomBytes } from "node:crypto"
 import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
 import type { Ending } from "../auth/DeploymentSecret.ts"
 import { Brand } from "../Brand.ts"
-import { BalanceWatch } from "../gate/BalanceWatch.ts"
 import type { CallerFacts } from "../http/Caller.ts"
 import { masked } from "../kernel/Email.ts"
 import * as Ids from "../kernel/Ids.ts"
@@ -142,7 +141,6 @@ const make = Effect.gen(function* () {
   const outbox = yield* Outbox
   const tenants = yield* Tenants
   const { public_url, service_name } = yield* Brand
-  const watch = yield* BalanceWatch
   const bell = yield* Queue.sliding<void>(1)
 
   // ---- reading ------------------------------------------------------------------------------------------------------------
@@ -394,10 +392,6 @@ const make = Effect.gen(function* () {
         default:
           return yield* Effect.die(submitted.left)
       }
-    }
-    const [escrowed] = submitted.right
-    if (escrowed?._tag === "Escrowed") {
-      watch(billing_account_id, escrowed.balance + draft.amount, escrowed.balance)
     }
     yield* outbox.wake
     yield* Queue.offer(bell, undefined)

@@ -73,6 +73,6 @@ const observed = <R>(name: string, made: Effect.Effect<Wire.Wire, never, R>): Ef
         : send(request)
     return {
       exchange: (request, limit, abort) => told(withTrace(request, (sent) => wire.exchange(sent, limit, abort))),
-      open: (request) => told(withTrace(request, (sent) => wire.open(sent)))
+      open: (request, abort) => told(withTrace(request, (sent) => wire.open(sent, abort)))
     }
   })

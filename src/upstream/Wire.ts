@@ -58,7 +58,7 @@ export interface Wire {
   /** The whole answer, up to `limit` bytes. */
   readonly exchange: (request: WireRequest, limit: number, abort?: Abort) => Effect.Effect<Whole, Unreachable>
   /** The answer's head; its body flows when asked. */
-  readonly open: (request: WireRequest) => Effect.Effect<Streaming, Unreachable>
+  readonly open: (request: WireRequest, abort?: Abort) => Effect.Effect<Streaming, Unreachable>
 }
 
 export interface WireOptions {
@@ -120,7 +120,7 @@ export const make = ({ base_url, silence_ms_max }: WireOptions): Effect.Effect<W
         })
       })
 
-    const open: Wire["open"] = (request) =>
+    const open: Wire["open"] = (request, abort) =>
       Effect.async((resume) => {
         let started = false
         let sink: Sink | undefined
@@ -131,7 +131,9 @@ export const make = ({ base_url, silence_ms_max }: WireOptions): Effect.Effect<W
           else ending = how
         }
         pool.dispatch(options(request), {
-          onRequestStart: () => {},
+          onRequestStart: (controller) => {
+            if (abort !== undefined) abort.abort = () => controller.abort(cutShort)
+          },
           onResponseStart: (controller, status, headers) => {
             // An informational head precedes the real one.
             if (status < 200) return

@@ -75,7 +75,8 @@ const explained = (row: Row, version: string | null, lines: Parameters<typeof pr
   const uncollected = fromRow(row.uncollected)
   // A failed call costs nothing, unless what it reported before it broke was charged.
   const free = row.success === 0 && charged === 0n && uncollected === 0n
-  const computed = free || version === null ? charged + uncollected : priced(lines, row)
+  const figures = { ...row, requests: 1 }
+  const computed = free || version === null ? charged + uncollected : priced(lines, figures)
   const paid = `${toDecimal(charged)} USD was charged to the ${row.billing_source_kind} account`
   const why = row.billing_source_why
   return {
@@ -93,10 +94,13 @@ const explained = (row: Row, version: string | null, lines: Parameters<typeof pr
         : {
             version,
             lines: lines.map(({ price, quantity, unit }) => ({
-              quantity: row[quantity],
-              unit: quantity === "units" ? unit : `${quantity.slice(0, quantity.indexOf("_"))} ${unit}`,
+              quantity: figures[quantity],
+              unit:
+                quantity === "units" || quantity === "requests"
+                  ? unit
+                  : `${quantity.slice(0, quantity.indexOf("_"))} ${unit}`,
               unit_price_usd: Price.toDecimal(price),
-              amount_usd: Price.toDecimal((BigInt(row[quantity]) * price) as UnitPrice)
+              amount_usd: Price.toDecimal((BigInt(figures[quantity]) * price) as UnitPrice)
             }))
           },
     computed_usd: computed,

@@ -1,11 +1,23 @@
 /** What is asked by hand of every body says what the schema says, which is asked only of those that do not fit. */
 import { Either, FastCheck as fc, Schema } from "effect"
 import { describe, expect, it } from "vitest"
-import { ChatRequest, readChat } from "../../src/chat/Prompt.ts"
+import type { Model } from "../../src/chat/Model.ts"
+import {
+  answerTokensWithin,
+  boundOf,
+  ChatRequest,
+  mostOf,
+  promptTokensSeen,
+  readChat,
+  readCompletion
+} from "../../src/chat/Prompt.ts"
+import { costOf, tokensOf } from "../../src/chat/Tokens.ts"
+import type { UnitPrice } from "../../src/kernel/Price.ts"
 
 const rarely = fc.oneof(fc.constantFrom(null, "", "text", "assistant", 0, true), fc.constant([]), fc.constant({}))
 
 const message = fc.oneof(
+  { weight: 3, arbitrary: fc.constant({ role: "user", content: "hello" }) },
   {
     weight: 5,
     arbitrary: fc.record({ role: fc.constantFrom("user", "assistant"), content: rarely }, { requiredKeys: [] })
@@ -28,5 +40,93 @@ describe("a chat request", () => {
       { numRuns: 2_000 }
     )
     expect(accepted).toBeGreaterThan(100)
+  })
+})
+
+const price = fc.oneof(fc.constant(0n), fc.bigInt(1n, 10n ** 15n)) as fc.Arbitrary<UnitPrice>
+const model: fc.Arbitrary<Model> = fc
+  .record({
+    context_length: fc.integer({ min: 1, max: 2_000_000 }),
+    output_tokens_max: fc.integer({ min: 1, max: 200_000 }),
+    attachment_tokens_max: fc.integer({ min: 1, max: 5_000 }),
+    added_tokens_max: fc.nat(500),
+    prompt_price: price,
+    completion_price: price,
+    request_price: price,
+    limit_field: fc.constantFrom("max_tokens" as const, "max_completion_tokens" as const, "none" as const)
+  })
+  .map(({ limit_field, ...facts }) => ({
+    id: "m",
+    name: "m",
+    description: "",
+    owned_by: "system",
+    created: 1,
+    input_modalities: ["text"],
+    output_modalities: ["text"],
+    extras: [],
+    routes: [{ upstream: "main", model: "m", limit_field }],
+    ...facts
+  }))
+const count = fc.integer({ min: 1, max: 128 })
+const limits = fc.record(
+  {
+    max_tokens: fc.integer({ min: 1, max: 10 ** 9 }),
+    max_completion_tokens: fc.integer({ min: 1, max: 10 ** 9 }),
+    n: count,
+    best_of: count
+  },
+  { requiredKeys: [] }
+)
+const part = fc.constantFrom(
+  { type: "text", text: "words and words" },
+  { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
+  { type: "file", file: { file_id: "file_1" } },
+  { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } }
+)
+const figure = fc.oneof(
+  fc.nat(300),
+  fc.constantFrom<unknown>(0, -1, 1e9, 1e300, Number.POSITIVE_INFINITY, Number.NaN, 0.5, "7", null, undefined, {}, true)
+)
+const usage = fc.oneof(
+  fc.record({ prompt_tokens: figure, completion_tokens: figure }, { requiredKeys: [] }),
+  fc.constantFrom<unknown>(undefined, null, [], "", 7)
+)
+
+describe("a charge", () => {
+  it("is never more than was set aside, whatever the balance affords and the provider reports", () => {
+    fc.assert(
+      fc.property(
+        model,
+        limits,
+        fc.oneof(
+          fc.record({ content: fc.array(part) }),
+          fc.record({ prompt: fc.array(fc.string(), { maxLength: 5 }) })
+        ),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        usage,
+        fc.nat(10_000),
+        (model, limits, asked, affords, reported, completion_tokens) => {
+          const body = Buffer.from(
+            JSON.stringify({
+              model: "m",
+              ...limits,
+              ...("prompt" in asked ? asked : { messages: [{ role: "user", content: asked.content }] })
+            })
+          )
+          const prompt = Either.getOrThrow("prompt" in asked ? readCompletion(body) : readChat(body))
+          const { enough, least, most } = boundOf(model, prompt)
+          expect(least <= enough && enough <= most).toBe(true)
+          const reserved = least + BigInt(Math.floor(Number(most - least) * affords))
+          const limit = answerTokensWithin(model, prompt, reserved < most ? reserved : most)
+          const takes = model.routes[0]!.limit_field !== "none"
+          const bound = mostOf(model, prompt, takes ? limit : model.output_tokens_max)
+          const seen = { prompt_tokens: promptTokensSeen(model, prompt), completion_tokens }
+          const tokens = tokensOf(reported, seen, bound)
+          expect(costOf(model, bound) <= (reserved < most ? reserved : most)).toBe(true)
+          expect(costOf(model, tokens) <= costOf(model, bound)).toBe(true)
+        }
+      ),
+      { numRuns: 5_000 }
+    )
   })
 })

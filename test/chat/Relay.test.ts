@@ -6,6 +6,8 @@ import type { Sink } from "../../src/upstream/Wire.ts"
 
 const event = (body: object, newline = "\n") => `data: ${JSON.stringify(body)}${newline}${newline}`
 const piece = (content: string, newline?: string) => event({ choices: [{ delta: { content } }], usage: null }, newline)
+/** The same as the client has it that did not ask for usage. */
+const shown = (content: string, newline?: string) => event({ choices: [{ delta: { content } }] }, newline)
 const broken = `${event({ error: { message: "the model broke off", type: "upstream_error", code: "upstream_error" } })}data: [DONE]\n\n`
 const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
 
@@ -41,7 +43,7 @@ const whole = [piece("Hello"), piece(" wörld"), event({ choices: [], usage }), 
 describe("a relayed stream", () => {
   it("is the upstream's bytes, without the usage, and ends after the books have it", async () => {
     const { after, before, ending } = await relayed(whole)
-    expect(before).toBe(piece("Hello") + piece(" wörld"))
+    expect(before).toBe(shown("Hello") + shown(" wörld"))
     expect(after).toBe(`${before}data: [DONE]\n\n`)
     expect(ending).toEqual({ how: "complete", usage, tokens_seen: 2 })
   })
@@ -64,18 +66,18 @@ describe("a relayed stream", () => {
   it("may end its lines with carriage returns, and its last event with nothing", async () => {
     const lines = [piece("Hi", "\r\n"), event({ choices: [], usage }, "\r\n"), "data: [DONE]"]
     const { after, ending } = await relayed([lines.join("")])
-    expect(after).toBe(`${piece("Hi", "\r\n")}data: [DONE]\n\n`)
+    expect(after).toBe(`${shown("Hi", "\r\n")}data: [DONE]\n\n`)
     expect(ending).toMatchObject({ how: "complete", usage })
   })
 
   it("takes a usage that comes with text out of it, unless it was asked for", async () => {
     const last = `id: 7\n${event({ choices: [{ delta: { content: "x" }, finish_reason: "stop" }], usage })}`
-    const shown = await relayed([piece("a"), last], true)
-    expect(shown.after).toBe(`${piece("a")}${last}data: [DONE]\n\n`)
+    const asked = await relayed([piece("a"), last], true)
+    expect(asked.after).toBe(`${piece("a")}${last}data: [DONE]\n\n`)
     const hidden = await relayed([piece("a"), last])
     const without = event({ choices: [{ delta: { content: "x" }, finish_reason: "stop" }] })
-    expect(hidden.after).toBe(`${piece("a")}id: 7\n${without}data: [DONE]\n\n`)
-    for (const { ending } of [shown, hidden]) expect(ending).toEqual({ how: "complete", usage, tokens_seen: 2 })
+    expect(hidden.after).toBe(`${shown("a")}id: 7\n${without}data: [DONE]\n\n`)
+    for (const { ending } of [asked, hidden]) expect(ending).toEqual({ how: "complete", usage, tokens_seen: 2 })
   })
 
   it("is whole with a reason to finish or with its end, and broken with neither", async () => {
@@ -95,16 +97,24 @@ describe("a relayed stream", () => {
     expect(ending.how).toBe("complete")
   })
 
+  it("passes on an event of any length, and counts it by its bytes", async () => {
+    const long = `data: {"choices":[{"delta":{"content":"${"x".repeat(9 * 1024 * 1024)}`
+    const { after, ending } = await relayed([long, `"}}]}\n\n`, "data: [DONE]\n\n"])
+    expect(after.length).toBe(long.length + '"}}]}\n\ndata: [DONE]\n\n'.length)
+    expect(ending).toMatchObject({ how: "complete", tokens_seen: Math.round(long.length / 4) })
+  })
+
   it("is not fooled by words that look like the end or the usage", async () => {
     const tricky = [piece("[DONE]"), piece('say "usage":{} now'), piece('"error": none')]
     const { after, ending } = await relayed([...tricky, "data: [DONE]\n\n"])
-    expect(after).toBe(`${tricky.join("")}data: [DONE]\n\n`)
+    const seen = [shown("[DONE]"), shown('say "usage":{} now'), shown('"error": none')]
+    expect(after).toBe(`${seen.join("")}data: [DONE]\n\n`)
     expect(ending).toMatchObject({ how: "complete", usage: undefined })
   })
 
   it("that breaks ends with an error, and keeps the usage that it had reported", async () => {
     const { after, ending } = await relayed([piece("a"), event({ choices: [], usage }), 'data: {"cho'], false, true)
-    expect(after).toBe(piece("a") + broken)
+    expect(after).toBe(shown("a") + broken)
     expect(ending).toMatchObject({ how: "broken", usage })
   })
 
@@ -115,7 +125,7 @@ describe("a relayed stream", () => {
       [piece("a") + error + piece("b"), "data: [DONE]\n\n"]
     ]) {
       const { after, ending } = await relayed(pieces)
-      expect(after).toBe(piece("a") + broken)
+      expect(after).toBe(shown("a") + broken)
       expect(ending).toMatchObject({ how: "broken", usage })
     }
   })

@@ -26,6 +26,9 @@ const fault = (more: object) => service.control("/faults", { service: "chat", ti
 const event = (body: object) => `data: ${JSON.stringify(body)}\n\n`
 const piece = (content: string, finish_reason: string | null = null) =>
   event({ choices: [{ index: 0, delta: { content }, finish_reason }], usage: null })
+/** The same as the client has it that did not ask for usage. */
+const shown = (content: string, finish_reason: string | null = null) =>
+  event({ choices: [{ index: 0, delta: { content }, finish_reason }] })
 const done = "data: [DONE]\n\n"
 const broken = `${event({ error: { message: "the model broke off", type: "upstream_error", code: "upstream_error" } })}${done}`
 const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
@@ -92,19 +95,19 @@ describe("a stream", () => {
   it("that ends without saying that it has finished is broken", async () => {
     const { key, who } = await person()
     await streamOf(piece("a"), piece("b"))
-    expect((await chat(key, { stream: true })).body).toBe(piece("a") + piece("b") + broken)
+    expect((await chat(key, { stream: true })).body).toBe(shown("a") + shown("b") + broken)
     expect((await service.usage(who))[0]).toMatchObject(failure)
     expect(await service.balance(who)).toBe(6)
   })
 
   it("has finished with a reason, or with its last event", async () => {
     const { key, who } = await person()
-    for (const events of [
-      [piece("a", "stop"), event({ choices: [], usage })],
-      [piece("a"), event({ choices: [], usage }), done]
+    for (const [seen, ...events] of [
+      [shown("a", "stop"), piece("a", "stop"), event({ choices: [], usage })],
+      [shown("a"), piece("a"), event({ choices: [], usage }), done]
     ]) {
       await streamOf(...events)
-      expect((await chat(key, { stream: true })).body).toBe(events[0] + done)
+      expect((await chat(key, { stream: true })).body).toBe(seen + done)
       expect((await service.usage(who))[0]).toMatchObject({ success: true, prompt_tokens: 3, completion_tokens: 2 })
     }
   })
@@ -113,12 +116,12 @@ describe("a stream", () => {
     const { key, who } = await person()
     const choices = [{ index: 0, delta: { content: "b" }, finish_reason: "stop" }]
     const events = [piece("a"), event({ id: "1", choices, usage }), done]
-    for (const [asked, last] of [
-      [{ stream_options: { include_usage: true } }, events[1]],
-      [{}, event({ id: "1", choices })]
+    for (const [asked, first, last] of [
+      [{ stream_options: { include_usage: true } }, piece("a"), events[1]],
+      [{}, shown("a"), event({ id: "1", choices })]
     ] as const) {
       await streamOf(...events)
-      expect((await chat(key, { stream: true, ...asked })).body).toBe(`${piece("a")}${last}${done}`)
+      expect((await chat(key, { stream: true, ...asked })).body).toBe(`${first}${last}${done}`)
       // 3 × 0.15 + 2 × 0.60 USD a million.
       expect((await service.usage(who))[0]).toMatchObject({ success: true, cost: 0.00000165 })
     }
@@ -128,12 +131,12 @@ describe("a stream", () => {
     const { key, who } = await person()
     const error = event({ error: { message: "worker http://10.0.0.7:8000 refused Bearer sk-upstream" } })
     await streamOf(piece("a"), error, piece("b"), done)
-    expect((await chat(key, { stream: true })).body).toBe(piece("a") + broken)
+    expect((await chat(key, { stream: true })).body).toBe(shown("a") + broken)
     expect((await service.usage(who))[0]).toMatchObject(failure)
 
     // Its last event may lack the blank line: by then there is no exchange left to abort.
     await streamOf(piece("a"), event({ choices: [], usage }), error.trimEnd())
-    expect((await chat(key, { stream: true })).body).toBe(piece("a") + broken)
+    expect((await chat(key, { stream: true })).body).toBe(shown("a") + broken)
     expect((await service.usage(who))[0]).toMatchObject({ ...failure, cost: 0.00000165 })
   })
 })

@@ -395,33 +395,121 @@ describe("auto-reload", () => {
 })
 
 describe("an alert", () => {
-  it("comes once below its threshold, and again once the balance was above the other", async () => {
+  /** Somebody who is told below `warn`, and again after having been above `rearm`. */
+  const alerted = async (warn_threshold_usd: number, rearm_threshold_usd: number) => {
     const who = await person()
     const money = `alert${people}@example.com`
     await billing(who, "", { method: "PATCH", json: { billing_emails: [money] } })
-    await put(who, { enabled: false }, { enabled: true, warn_threshold_usd: 5.9, rearm_threshold_usd: 8 })
-    const letters = (count: number) =>
-      eventually(async () => ((await lettersTo(service, money)).length === count ? true : undefined))
+    const set = await put(who, { enabled: false }, { enabled: true, warn_threshold_usd, rearm_threshold_usd })
+    expect(set.status).toBe(200)
+    const sent = async () => (await lettersTo(service, money)).length
+    const letters = (count: number) => eventually(async () => ((await sent()) >= count ? true : undefined))
+    const credit = (amount: number) =>
+      service.control("/credit", { tenant_id: who.tenant_id, amount, source: "purchase" })
+    return { who, sent, letters, credit }
+  }
+  let transfers = 0
+  const transfer = async (who: Person, amount: number): Promise<string> => {
+    const { body, status } = await service.call(`/v1/tenants/${who.tenant_id}/billing/transfers`, {
+      token: who.token,
+      headers: { "idempotency-key": `alert-0123456789-${++transfers}` },
+      json: { amount, recipient_email: `x${transfers}@example.com`, kind: "transfer" }
+    })
+    expect(status).toBe(201)
+    return body.result.id
+  }
+
+  it("comes once below its threshold, and again once the balance was above the other", async () => {
+    const { credit, letters, sent, who } = await alerted(5.9, 8)
     await spent(who)
     await letters(1)
     await spent(who)
     await spent(who)
-    expect(await lettersTo(service, money)).toHaveLength(1)
+    expect(await sent()).toBe(1)
     const told = await service.call("/v1/notifications", { token: who.token })
     expect(told.body.result.records).toMatchObject([{ kind: "low_balance" }])
     // Up, but not above the second threshold.
-    await service.control("/credit", { tenant_id: who.tenant_id, amount: 2, source: "purchase" })
+    await credit(2)
     for (let i = 0; i < 10; i++) await spent(who)
-    expect(await lettersTo(service, money)).toHaveLength(1)
-    await service.control("/credit", { tenant_id: who.tenant_id, amount: 5, source: "purchase" })
-    await spent(who)
+    expect(await sent()).toBe(1)
+    await credit(5)
     // Down by sending it away.
     const { credits } = (await billing(who, "")).body.result
-    await service.call(`/v1/tenants/${who.tenant_id}/billing/transfers`, {
-      token: who.token,
-      headers: { "idempotency-key": "alert-0123456789" },
-      json: { amount: Math.floor(credits - 4), recipient_email: "x@example.com", kind: "transfer" }
-    })
+    const id = await transfer(who, Math.floor(credits - 4))
     await letters(2)
+    // Up by what comes back, and down by sending it away again.
+    await credit(4)
+    expect(
+      (
+        await service.call(`/v1/tenants/${who.tenant_id}/billing/transfers/${id}/revoke`, {
+          token: who.token,
+          method: "POST"
+        })
+      ).status
+    ).toBe(200)
+    await transfer(who, 7)
+    await letters(3)
+    expect(await sent()).toBe(3)
+  })
+
+  it("comes again after a grant by a command in another process", async () => {
+    const { letters, sent, who } = await alerted(5.9, 8)
+    await spent(who)
+    await letters(1)
+    const granted = await command(["grant", "--tenant", who.tenant_id, "--amount", "2.3"], { DATA_DIR: service.folder })
+    expect(granted.stdout).toContain("granted")
+    for (let i = 0; i < 16; i++) await spent(who)
+    await letters(2)
+    expect(await sent()).toBe(2)
+  })
+
+  it("comes by a refund, and by a dispute, and again after the dispute was won", async () => {
+    const { letters, sent, who } = await alerted(10, 12)
+    const pays = async () => {
+      await service.call(await checkout(who, 10))
+      return (await purchases(who))[0].reference_id
+    }
+    const one = await pays()
+    await service.control(`/payments/${one}/refund`, {})
+    await letters(1)
+    const other = await pays()
+    await service.control(`/payments/${other}/dispute`, {})
+    await letters(2)
+    await service.control(`/payments/${other}/win`, {})
+    expect(await service.balance(who)).toBe(16)
+    await service.control(`/payments/${other}/refund`, {})
+    await letters(3)
+    expect(await sent()).toBe(3)
+  })
+
+  it("takes any thresholds from 0, and compares them only while it is enabled", async () => {
+    const who = await person()
+    const alerts = { enabled: false, warn_threshold_usd: 5, rearm_threshold_usd: 0 }
+    expect((await put(who, { enabled: false }, alerts)).body.result.alerts).toEqual(alerts)
+    const dear = { enabled: true, warn_threshold_usd: 20_000.5, rearm_threshold_usd: 1_000_000 }
+    expect((await put(who, { enabled: false }, dear)).body.result.alerts).toEqual(dear)
+    for (const wrong of [
+      { ...dear, rearm_threshold_usd: 1 },
+      { ...dear, warn_threshold_usd: -1 }
+    ]) {
+      expect(refusal(await put(who, { enabled: false }, wrong))).toEqual([400, "invalid_request"])
+    }
+  })
+})
+
+describe("auto-reload is set off", () => {
+  it("by a refund that lowers the balance, and by what was spent while it had to wait", async () => {
+    const who = await withCard(await person())
+    await service.call(await checkout(who, 10))
+    const [{ reference_id }] = await purchases(who)
+    await put(who, { ...enabled, threshold_usd: 10 })
+    await service.control(`/payments/${reference_id}/refund`, {})
+    // 16 less the 10 that were refunded, and 7 by the reload.
+    await eventually(async () => ((await service.balance(who)) === 13 ? true : undefined))
+    for (let i = 0; i < 24; i++) await spent(who)
+    expect(await charges(who)).toHaveLength(1)
+    // Nothing more is spent: the end of the ten minutes is enough.
+    await pass(10 * minutes)
+    await eventually(async () => ((await charges(who)).length === 2 ? true : undefined))
   })
 })

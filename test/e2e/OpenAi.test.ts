@@ -62,6 +62,7 @@ describe("the openai package", () => {
     let text = ""
     for await (const chunk of stream) {
       expect(chunk.choices).not.toEqual([])
+      expect(chunk).not.toHaveProperty("usage")
       text += chunk.choices[0]?.delta.content ?? ""
     }
     expect(text).toBe("alpha beta gamma delta")
@@ -78,6 +79,7 @@ describe("the openai package", () => {
     })
     const chunks = []
     for await (const chunk of stream) chunks.push(chunk)
+    for (const chunk of chunks.slice(0, -1)) expect(chunk.usage).toBeNull()
     expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 2, completion_tokens: 2 } })
   })
 
@@ -96,6 +98,13 @@ describe("the openai package", () => {
       "sandbox-fraction",
       "sandbox-failover"
     ])
+  })
+
+  it("finds one model", async () => {
+    const found = await client.models.retrieve("sandbox-large")
+    expect(found).toMatchObject({ id: "sandbox-large", object: "model", owned_by: "sandbox" })
+    expect(found.created).toBeGreaterThan(0)
+    await expect(client.models.retrieve("nobody/nothing")).rejects.toMatchObject({ status: 404 })
   })
 
   it("hears of a wrong key", async () => {

@@ -1,7 +1,8 @@
 /** Applications over HTTP: made, listed, renamed, deleted; the key shown once. */
 import { describe, expect } from "@effect/vitest"
 import { Effect, TestClock } from "effect"
-import { application, ask, person, scene } from "../auth/World.ts"
+import { application, ask, join, person, refresh, scene } from "../auth/World.ts"
+import type { Person } from "../auth/World.ts"
 
 const notFound = { status: 404, body: { error: "application not found", code: "application_not_found" } }
 
@@ -143,6 +144,52 @@ describe("applications", () => {
       // Nor is one found by its id under another tenant.
       expect(yield* ask("GET", `/v1/tenants/${ada.tenant_id}/applications/${app.id}`, { token })).toEqual(notFound)
       expect(yield* ask("DELETE", `/v1/tenants/${ada.tenant_id}/applications/${app.id}`, { token })).toEqual(notFound)
+    })
+  )
+})
+
+describe("in a tenant that people share", () => {
+  const insufficient = {
+    status: 403,
+    body: { error: "your role in this tenant does not allow this", code: "insufficient_role" }
+  }
+
+  scene(
+    "a member reaches their own keys, owners and admins reach all",
+    Effect.gen(function* () {
+      const ada = yield* person("ada@example.com")
+      const at = `/v1/tenants/${ada.tenant_id}/applications`
+      const inTenant = (of: Person, role: string) =>
+        Effect.gen(function* () {
+          yield* join(of.account_id, ada.tenant_id, "active", role)
+          const { body } = yield* refresh(of.refresh_token, { tenant_id: ada.tenant_id })
+          return { ...of, tenant_id: ada.tenant_id, token: body.result.access_token as string }
+        })
+      const bob = yield* inTenant(yield* person("bob@example.com"), "member")
+      const admin = yield* inTenant(yield* person("grace@example.com"), "admin")
+      const [adas, bobs] = [yield* application(ada, "ada's"), yield* application(bob, "bob's")]
+      const listed = (by: Person) =>
+        Effect.map(ask("GET", at, { token: by.token }), ({ body }) => [
+          body.result.total_records,
+          body.result.records.map(({ id }: { readonly id: string }) => id)
+        ])
+      expect(yield* listed(bob)).toEqual([1, [bobs.id]])
+      expect(yield* listed(ada)).toEqual([2, [bobs.id, adas.id]])
+      expect(yield* listed(admin)).toEqual([2, [bobs.id, adas.id]])
+
+      for (const [method, json] of [["GET"], ["PATCH", { name: "mine" }], ["DELETE"]] as const) {
+        const options = json === undefined ? {} : { json }
+        expect([method, yield* ask(method, `${at}/${adas.id}`, { token: bob.token, ...options })]).toEqual([
+          method,
+          insufficient
+        ])
+        expect(yield* ask(method, `${at}/app_none`, { token: bob.token, ...options })).toEqual(notFound)
+      }
+      expect((yield* ask("GET", `${at}/${adas.id}`, { token: ada.token })).body.result.name).toBe("ada's")
+      expect((yield* ask("PATCH", `${at}/${bobs.id}`, { token: bob.token, json: { name: "new" } })).status).toBe(200)
+      expect((yield* ask("PATCH", `${at}/${adas.id}`, { token: admin.token, json: { name: "new" } })).status).toBe(200)
+      expect((yield* ask("DELETE", `${at}/${bobs.id}`, { token: bob.token })).status).toBe(200)
+      expect((yield* ask("DELETE", `${at}/${adas.id}`, { token: admin.token })).status).toBe(200)
     })
   )
 })

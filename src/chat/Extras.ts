@@ -1,0 +1,123 @@
+/**
+ * Fields of a request that make a vendor bill otherwise than the model's price says. Each is refused unless the model's
+ * configuration names it, with a price; every field that does not stand here passes.
+ */
+import { Either } from "effect"
+import { InvalidRequest } from "../http/Problems.ts"
+import type { UnitPrice } from "../kernel/Price.ts"
+import type { Model } from "./Model.ts"
+
+/** A field that a model serves, and what a call with it costs. */
+export interface Extra {
+  readonly field: string
+  /** The values, or kinds of tools, that are served; all where it names none. */
+  readonly values: ReadonlyArray<string> | undefined
+  /** In millionths: what prompt and answer cost is multiplied by it. */
+  readonly price_factor: bigint
+  /** Added for each call. */
+  readonly request_price: UnitPrice
+}
+
+/** What a value asks for beyond a plain request; nothing where it changes no bill. */
+type AsksFor = (value: unknown) => ReadonlyArray<string>
+
+const nothing: ReadonlyArray<string> = []
+const text = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value))
+
+/** Anything but null, `false` and an empty list. */
+const anything: AsksFor = (value) =>
+  value === null || value === false || (Array.isArray(value) && value.length === 0) ? nothing : [text(value)]
+
+const otherThan =
+  (...plain: ReadonlyArray<string>): AsksFor =>
+  (value) =>
+    value === null || plain.includes(value as string) ? nothing : [text(value)]
+
+const typeOf = (tool: unknown): unknown =>
+  typeof tool === "object" && tool !== null ? Reflect.get(tool, "type") : tool
+
+const toolsOfVendor: AsksFor = (tools) =>
+  Array.isArray(tools) ? tools.flatMap((tool) => otherThan("function", "custom")(typeOf(tool))) : anything(tools)
+
+const modalities: AsksFor = (value) =>
+  Array.isArray(value) ? value.flatMap((one) => otherThan("text")(one)) : anything(value)
+
+const otherModels = "it may be answered by another model, at another price"
+const searches = "the vendor searches the web, and bills it beside the tokens"
+const vendorTools = "the vendor runs tools of its own, and bills them beside the tokens"
+const ownLimit = "the limit of an answer is max_tokens or max_completion_tokens"
+
+interface Rule {
+  readonly asksFor: AsksFor
+  readonly why: string
+  /** No price can be put on it. */
+  readonly never?: true
+}
+
+/** The fields, and why each of them costs otherwise. */
+export const billed: ReadonlyMap<string, Rule> = new Map<string, Rule>([
+  ["models", { asksFor: anything, why: otherModels }],
+  ["fallbacks", { asksFor: anything, why: otherModels }],
+  ["route", { asksFor: anything, why: otherModels }],
+  ["provider", { asksFor: anything, why: "it may be served by another provider, at another price" }],
+  ["transforms", { asksFor: anything, why: "the prompt that is billed is another than the one that was sent" }],
+  [
+    "service_tier",
+    { asksFor: otherThan("auto", "default", "standard", "on_demand"), why: "another tier has another price" }
+  ],
+  ["speed", { asksFor: otherThan("standard"), why: "another speed has another price" }],
+  ["plugins", { asksFor: anything, why: vendorTools }],
+  ["tools", { asksFor: toolsOfVendor, why: vendorTools }],
+  ["mcp_servers", { asksFor: anything, why: vendorTools }],
+  ["data_sources", { asksFor: anything, why: vendorTools }],
+  ["web_search_options", { asksFor: anything, why: searches }],
+  ["search_parameters", { asksFor: anything, why: searches }],
+  ["enable_search", { asksFor: anything, why: searches }],
+  ["modalities", { asksFor: modalities, why: "an answer that is not text has another price" }],
+  ["prediction", { asksFor: anything, why: "predicted tokens are billed beyond the limit of the answer" }],
+  ["max_output_tokens", { asksFor: anything, why: ownLimit, never: true }],
+  ["max_new_tokens", { asksFor: anything, why: ownLimit, never: true }],
+  ["max_tokens_to_sample", { asksFor: anything, why: ownLimit, never: true }],
+  ["num_predict", { asksFor: anything, why: ownLimit, never: true }]
+])
+
+/** The fields that a configuration may name. */
+export const priceable: ReadonlyArray<string> = [...billed].flatMap(([field, { never }]) => (never ? [] : [field]))
+
+/** What the request asks for beyond a plain one, or why it is refused. Most ask for nothing. */
+export const extrasOf = (
+  model: Model,
+  body: Readonly<Record<string, unknown>>
+): Either.Either<ReadonlyArray<Extra>, InvalidRequest> => {
+  let asked: Array<Extra> | undefined
+  for (const field in body) {
+    const rule = billed.get(field)
+    if (rule === undefined) continue
+    for (const value of rule.asksFor(body[field])) {
+      const extra = model.extras.find((one) => one.field === field && (one.values?.includes(value) ?? true))
+      if (extra === undefined) return Either.left(refused(field, rule))
+      if (!(asked ??= []).includes(extra)) asked.push(extra)
+    }
+  }
+  return Either.right(asked ?? none)
+}
+
+const none: ReadonlyArray<Extra> = []
+
+const refused = (field: string, { never, why }: Rule): InvalidRequest => {
+  const rule = never === true ? why : `this model does not serve what it asks for: ${why}`
+  return new InvalidRequest({ error: `${field}: ${rule}`, details: { field, rule } })
+}
+
+const million = 1_000_000n
+
+/** The model at the prices of a call that asks for these. */
+export const withExtras = (model: Model, extras: ReadonlyArray<Extra>): Model => {
+  let { completion_price, prompt_price, request_price } = model
+  for (const extra of extras) {
+    prompt_price = ((prompt_price * extra.price_factor) / million) as UnitPrice
+    completion_price = ((completion_price * extra.price_factor) / million) as UnitPrice
+    request_price = (request_price + extra.request_price) as UnitPrice
+  }
+  return { ...model, prompt_price, completion_price, request_price }
+}

@@ -1,0 +1,693 @@
+/** What vendors are sent and what they are believed, with vendors of every kind behind one deployment. */
+import Database from "better-sqlite3"
+import { createServer } from "node:http"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import OpenAI from "openai"
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { freePort, freshFolder, start } from "../support/Service.ts"
+import type { Person, Service } from "../support/Service.ts"
+
+type Body = Record<string, any> // oxlint-disable-line typescript/no-explicit-any -- a test looks into what came, whatever it is
+
+const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
+const said = (message: object, more: object = { usage }) => ({
+  id: "1",
+  object: "chat.completion",
+  created: 1,
+  model: "m",
+  choices: [{ index: 0, message: { role: "assistant", ...message }, finish_reason: "stop" }],
+  ...more
+})
+const json = (response: ServerResponse, body: unknown, status = 200) => {
+  response.writeHead(status, { "content-type": "application/json" })
+  response.end(typeof body === "string" ? body : JSON.stringify(body))
+}
+const event = (body: object) => `data: ${JSON.stringify(body)}\n\n`
+const sse = (response: ServerResponse, events: ReadonlyArray<string>) => {
+  response.writeHead(200, { "content-type": "text/event-stream" })
+  response.end(events.join(""))
+}
+
+/** A vendor that notes what it is sent, and answers as it is told. */
+interface Vendor {
+  readonly server: Server
+  readonly url: string
+  readonly received: Array<Body>
+  answer: (response: ServerResponse, body: Body, request: IncomingMessage) => void
+}
+const plainly: Vendor["answer"] = (response, body) => {
+  const choices = [{ index: 0, delta: { content: "hi" }, finish_reason: "stop" }]
+  if (body.stream === true) sse(response, [event({ choices }), event({ choices: [], usage }), "data: [DONE]\n\n"])
+  else json(response, said({ content: "hi" }))
+}
+const vendor = async (): Promise<Vendor> => {
+  const received: Array<Body> = []
+  const made: Vendor = {
+    server: createServer((request, response) => {
+      let text = ""
+      request.setEncoding("utf8").on("data", (piece: string) => (text += piece))
+      request.on("end", () => {
+        const body = JSON.parse(text) as Body
+        received.push(body)
+        made.answer(response, body, request)
+      })
+    }),
+    get url() {
+      return `http://127.0.0.1:${(made.server.address() as AddressInfo).port}/v1`
+    },
+    received,
+    answer: plainly
+  }
+  await new Promise<void>((resolve) => made.server.listen(0, "127.0.0.1", resolve))
+  return made
+}
+
+let world: Service
+let service: Service
+let main: Vendor
+let spare: Vendor
+
+beforeAll(async () => {
+  ;[world, main, spare] = await Promise.all([start(), vendor(), vendor()])
+  const { issuer } = await world.sandbox()
+  const model = (id: string, more: object = {}) => ({
+    id,
+    context_length: 100_000,
+    max_output_tokens: 2_000,
+    max_attachment_tokens: 500,
+    price: { prompt_usd_per_million: "1", completion_usd_per_million: "2" },
+    upstreams: [{ upstream: "main" }],
+    ...more
+  })
+  const file = join(freshFolder(), "tollgate.json")
+  const configuration = {
+    clients: [{ client_id: "console", name: "Console" }],
+    identity: { google: { issuer, audiences: ["sandbox-google"] } },
+    prices: { default_new_credits: 6, default_registration_credits: 0 },
+    upstreams: {
+      main: { base_url: main.url, api_key: "k" },
+      spare: { base_url: spare.url, api_key: "k" }
+    },
+    auto: "acme/newer",
+    models: [
+      model("acme/newer", {
+        name: "Newer",
+        owned_by: "acme",
+        created: 1_700_000_000,
+        input_modalities: ["text", "image"]
+      }),
+      model("older", { limit_field: "max_tokens" }),
+      model("boundless", { limit_field: "none" }),
+      model("failover", {
+        limit_field: "max_tokens",
+        upstreams: [{ upstream: "main" }, { upstream: "spare", limit_field: "max_completion_tokens" }]
+      }),
+      model("rich", {
+        max_added_tokens: 50,
+        price: { prompt_usd_per_million: "1", completion_usd_per_million: "2", usd_per_request: "0.001" },
+        extras: [
+          { field: "service_tier", values: ["priority"], price_factor: "2.5" },
+          { field: "web_search_options", usd_per_request: "0.01" },
+          { field: "tools", values: ["web_search"], usd_per_request: "0.02" }
+        ]
+      })
+    ]
+  }
+  writeFileSync(file, JSON.stringify(configuration))
+  service = await start({ port: await freePort(), args: ["--config", file] })
+})
+afterAll(async () => {
+  await Promise.all([service?.discard(), world?.discard()])
+  for (const { server } of [main, spare]) {
+    server.closeAllConnections()
+    server.close()
+  }
+})
+beforeEach(() => {
+  for (const one of [main, spare]) {
+    one.received.length = 0
+    one.answer = plainly
+  }
+})
+
+let people = 0
+const person = async (): Promise<{ readonly who: Person; readonly key: string }> => {
+  const { issuer } = await world.sandbox()
+  const email = `vendors${people++}@example.com`
+  const { id_token } = (await service.call(`${issuer}/token`, { json: { email } })).body
+  const signedIn = await service.call("/v1/auth/google", { json: { id_token, client_id: "console" } })
+  const { access_token: token, refresh_token } = signedIn.body.result.token_response
+  const { account } = (await service.call("/v1/me", { token })).body.result
+  const who = { token, refresh_token, account_id: account.id, tenant_id: account.tenant_id, email }
+  return { who, key: await service.key(who) }
+}
+
+const messages = [{ role: "user", content: "hello there" }]
+const chat = (key: string, body: object = {}) =>
+  service.call("/v1/chat/completions", { token: key, json: { model: "acme/newer", messages, ...body } })
+const complete = (key: string, body: object = {}) =>
+  service.call("/v1/completions", { token: key, json: { model: "acme/newer", prompt: "hello there", ...body } })
+
+const last = async (who: Person) => (await service.usage(who))[0]
+const explained = async (who: Person) =>
+  (await service.call(`/v1/usage/${(await last(who)).id}/explain`, { token: who.token })).body
+
+/** Waits for something to become true that nobody announces. */
+const eventually = async <A>(look: () => Promise<A | undefined> | A | undefined): Promise<A> => {
+  for (let i = 0; i < 400; i++) {
+    const found = await look()
+    if (found !== undefined) return found
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error("it did not come to that")
+}
+
+const limitsOf = (body: Body | undefined) =>
+  Object.fromEntries(Object.entries(body ?? {}).filter(([name]) => /^(max|num)_/.test(name)))
+
+describe("the limit of an answer", () => {
+  it("goes to the upstream under one name, the smaller where the client sends two", async () => {
+    const { key } = await person()
+    const sent = async (ask: typeof chat, body: object) => {
+      main.received.length = 0
+      expect((await ask(key, body)).status).toBe(200)
+      return limitsOf(main.received[0])
+    }
+    const both = { max_tokens: 7, max_completion_tokens: 5 }
+    for (const stream of [false, true]) {
+      const newer = { model: "acme/newer", stream }
+      expect(await sent(chat, newer)).toEqual({ max_completion_tokens: 2_000 })
+      expect(await sent(chat, { ...newer, max_tokens: 7 })).toEqual({ max_completion_tokens: 7 })
+      expect(await sent(chat, { ...newer, ...both })).toEqual({ max_completion_tokens: 5 })
+      expect(await sent(chat, { ...newer, max_tokens: null, max_completion_tokens: 9 })).toEqual({
+        max_completion_tokens: 9
+      })
+      const older = { model: "older", stream }
+      expect(await sent(chat, older)).toEqual({ max_tokens: 2_000 })
+      expect(await sent(chat, { ...older, max_completion_tokens: 7 })).toEqual({ max_tokens: 7 })
+      expect(await sent(chat, { ...older, max_tokens: 4, max_completion_tokens: 5 })).toEqual({ max_tokens: 4 })
+      expect(await sent(chat, { model: "boundless", stream, ...both })).toEqual({})
+      for (const model of ["acme/newer", "older"]) {
+        expect(await sent(complete, { model, stream })).toEqual({ max_tokens: 16 })
+        expect(await sent(complete, { model, stream, ...both })).toEqual({ max_tokens: 5 })
+      }
+      expect(await sent(complete, { model: "boundless", stream, max_tokens: 5 })).toEqual({})
+    }
+  })
+
+  it("has the name that each upstream of a model knows", async () => {
+    const { key } = await person()
+    main.answer = (response) => json(response, { error: { message: "busy" } }, 503)
+    expect((await chat(key, { model: "failover", max_tokens: 9 })).status).toBe(200)
+    expect(limitsOf(main.received[0])).toEqual({ max_tokens: 9 })
+    expect(limitsOf(spare.received[0])).toEqual({ max_completion_tokens: 9 })
+  })
+
+  it("is set aside for every answer that is made, and is the model's own where it takes none", async () => {
+    const { key, who } = await person()
+    const reserved = async (ask: typeof chat, body: object) => {
+      expect((await ask(key, body)).status).toBe(200)
+      const bytes = JSON.stringify({
+        model: "acme/newer",
+        ...(ask === chat ? { messages } : { prompt: "hello there" }),
+        ...body
+      }).length
+      // What is set aside for answers, in tokens: the prompt costs 1 USD a million, its bytes at the most.
+      return Math.round(((await explained(who)).reserved_usd * 1e6 - bytes) / 2)
+    }
+    expect(await reserved(chat, { max_tokens: 10 })).toBe(10)
+    expect(await reserved(chat, { max_tokens: 10, n: 3 })).toBe(30)
+    expect(await reserved(chat, { max_tokens: 10, n: 3, best_of: 5 })).toBe(50)
+    expect(await reserved(chat, { model: "boundless", max_tokens: 10, n: 2 })).toBe(4_000)
+    expect(await reserved(complete, {})).toBe(16)
+    expect(await reserved(complete, { prompt: ["a", "b"], n: 2, best_of: 4, max_tokens: 10 })).toBe(80)
+  })
+
+  it("holds for a hundred calls at once: nothing is left uncollected", async () => {
+    const { key, who } = await person()
+    // As vendors do, it makes as many tokens as it is allowed, and knows nothing of any other limit.
+    main.answer = (response, body) => {
+      const completion_tokens = body.max_tokens ?? 1_000_000
+      json(response, {
+        id: "1",
+        object: "text_completion",
+        created: 1,
+        model: "m",
+        choices: [{ text: "x", index: 0, finish_reason: "length" }],
+        usage: { prompt_tokens: 2, completion_tokens }
+      })
+    }
+    const answers = await Promise.all(Array.from({ length: 100 }, () => complete(key)))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    const records = await service.usage(who)
+    expect(records).toHaveLength(100)
+    for (const record of records) expect(record).toMatchObject({ completion_tokens: 16, cost: 0.000034 })
+    for (const record of records) expect(record).not.toHaveProperty("uncollected")
+  })
+
+  it("has no third name", async () => {
+    const { key, who } = await person()
+    for (const field of ["max_output_tokens", "max_new_tokens", "max_tokens_to_sample", "num_predict"]) {
+      const { body, status } = await chat(key, { [field]: 5 })
+      expect([status, body.code, body.details.field]).toEqual([400, "invalid_request", field])
+    }
+    expect(await service.usage(who)).toEqual([])
+  })
+})
+
+describe("a field that changes what the vendor bills", () => {
+  const dear: ReadonlyArray<object> = [
+    { models: ["acme/newer", "dear"] },
+    { fallbacks: ["dear"] },
+    { route: "fallback" },
+    { provider: { order: ["dear"] } },
+    { transforms: ["middle-out"] },
+    { service_tier: "priority" },
+    { service_tier: "flex" },
+    { service_tier: { tier: "priority" } },
+    { speed: "fast" },
+    { plugins: [{ id: "web" }] },
+    { tools: [{ type: "function", function: { name: "f" } }, { type: "web_search" }] },
+    { mcp_servers: [{ url: "https://x.example" }] },
+    { data_sources: [{ type: "azure_search" }] },
+    { web_search_options: {} },
+    { search_parameters: { mode: "on" } },
+    { enable_search: true },
+    { modalities: ["text", "audio"] },
+    { prediction: { type: "content", content: "x" } }
+  ]
+
+  it("is refused unless the model's configuration names it, before anything is set aside or sent", async () => {
+    const { key, who } = await person()
+    for (const body of dear) {
+      const [field] = Object.keys(body)
+      for (const ask of [chat, complete]) {
+        const answer = await ask(key, body)
+        expect([answer.status, answer.body.code]).toEqual([400, "invalid_request"])
+        expect(answer.body.details).toEqual({ field, rule: expect.any(String) })
+        expect(answer.body.error).toBe(`${field}: ${answer.body.details.rule}`)
+      }
+    }
+    expect(main.received).toEqual([])
+    expect(await service.usage(who)).toEqual([])
+  })
+
+  it("passes where it asks for nothing, as clients send it; and so does every field that is unknown here", async () => {
+    const { key } = await person()
+    const plain = {
+      service_tier: "auto",
+      store: false,
+      metadata: { a: "b" },
+      plugins: [],
+      models: null,
+      web_search_options: null,
+      enable_search: false,
+      modalities: ["text"],
+      tools: [
+        { type: "function", function: { name: "f", parameters: {} } },
+        { type: "custom", custom: { name: "g" } }
+      ],
+      reasoning_effort: "low",
+      verbosity: "low",
+      prompt_cache_key: "k",
+      safety_identifier: "s",
+      parallel_tool_calls: true,
+      something_new: { deep: [1] }
+    }
+    expect((await chat(key, plain)).status).toBe(200)
+    expect(main.received[0]).toMatchObject(plain)
+    for (const service_tier of ["default", null]) expect((await chat(key, { service_tier })).status).toBe(200)
+  })
+
+  it("is bounded, charged and explained at the price that the configuration puts on it", async () => {
+    const { key, who } = await person()
+    const cost = async (body: object) => {
+      const answer = await chat(key, { model: "rich", max_tokens: 10, ...body })
+      expect(answer.status).toBe(200)
+      const record = await last(who)
+      const why = await explained(who)
+      expect(record.cost).toBe(Number(answer.headers.get("x-charge-usd")))
+      expect([why.computed_usd, why.charged_usd]).toEqual([record.cost, record.cost])
+      expect(why.reserved_usd).toBeGreaterThanOrEqual(record.cost)
+      expect(main.received.at(-1)).toMatchObject(body)
+      return record.cost
+    }
+    // 3 × 1 + 2 × 2 USD a million, and 0.001 for each request.
+    expect(await cost({})).toBe(0.001007)
+    expect(await cost({ service_tier: "priority" })).toBe(0.0010175)
+    expect(await cost({ web_search_options: {} })).toBe(0.011007)
+    expect(await cost({ tools: [{ type: "web_search" }], service_tier: "priority" })).toBe(0.0210175)
+    const lines = (await explained(who)).price.lines
+    expect(lines).toEqual([
+      { quantity: 3, unit: "prompt token", unit_price_usd: "0.0000025", amount_usd: "0.0000075" },
+      { quantity: 2, unit: "completion token", unit_price_usd: "0.000005", amount_usd: "0.00001" },
+      { quantity: 1, unit: "request", unit_price_usd: "0.021", amount_usd: "0.021" }
+    ])
+    for (const body of [{ service_tier: "flex" }, { tools: [{ type: "code_interpreter" }] }, { speed: "fast" }]) {
+      expect((await chat(key, { model: "rich", ...body })).status).toBe(400)
+    }
+    // A call that fails costs nothing, its request included.
+    main.answer = (response) => json(response, {}, 503)
+    expect((await chat(key, { model: "rich" })).status).toBe(500)
+    expect((await last(who)).cost).toBe(0)
+  })
+})
+
+describe("the figures of a provider", () => {
+  /** The prompt's bytes, and the limit that was sent. */
+  const asked = { max_tokens: 10, n: 2 }
+  const bytes = JSON.stringify({ model: "acme/newer", messages, ...asked }).length
+
+  const charged = async (reported: string, stream: boolean) => {
+    const { key, who } = await person()
+    const text = `{"id":"1","choices":[{"index":0,"message":{"content":"some words, sixteen"},"delta":{},"finish_reason":"stop"}],"usage":${reported}}`
+    main.answer = (response) =>
+      stream ? sse(response, [`data: ${text}\n\n`, "data: [DONE]\n\n"]) : json(response, text)
+    const answer = await chat(key, { ...asked, ...(stream && { stream }) })
+    expect(answer.status).toBe(200)
+    const record = await eventually(() => last(who))
+    expect(await service.balance(who)).toBe(Math.round((6 - record.cost) * 1e9) / 1e9)
+    return [record.prompt_tokens, record.completion_tokens, record.usage_source]
+  }
+  const estimate = Math.ceil(bytes / 4)
+
+  it("are believed up to what the request can cause, and count as that beyond", async () => {
+    expect(await charged('{"prompt_tokens":7,"completion_tokens":20}', false)).toEqual([7, 20, undefined])
+    expect(await charged('{"prompt_tokens":0,"completion_tokens":0}', false)).toEqual([0, 0, undefined])
+    expect(await charged(`{"prompt_tokens":${bytes},"completion_tokens":1}`, false)).toEqual([bytes, 1, undefined])
+    expect(await charged('{"prompt_tokens":7,"completion_tokens":21}', false)).toEqual([7, 20, "estimated"])
+    expect(await charged('{"prompt_tokens":1000000000,"completion_tokens":1000000000}', false)).toEqual([
+      bytes,
+      20,
+      "estimated"
+    ])
+    expect(await charged('{"prompt_tokens":1e999,"completion_tokens":2}', false)).toEqual([bytes, 2, "estimated"])
+  })
+
+  it("are counted by what came where they are no figures", async () => {
+    for (const [reported, seen] of [
+      ['{"prompt_tokens":-5,"completion_tokens":2}', [estimate, 2]],
+      ['{"prompt_tokens":3,"completion_tokens":-2}', [3, 5]],
+      ['{"prompt_tokens":"3","completion_tokens":2.5}', [estimate, 5]],
+      ['{"prompt_tokens":3}', [3, 5]],
+      ['{"total_tokens":5}', [estimate, 5]],
+      ["[]", [estimate, 5]],
+      ["null", [estimate, 5]]
+    ] as const) {
+      expect([reported, ...(await charged(reported, false))]).toEqual([reported, ...seen, "estimated"])
+    }
+  })
+
+  it("are the same of a stream", async () => {
+    const streamed = JSON.stringify({ model: "acme/newer", messages, ...asked, stream: true }).length
+    expect(await charged('{"prompt_tokens":1000000000,"completion_tokens":21}', true)).toEqual([
+      streamed,
+      20,
+      "estimated"
+    ])
+    expect(await charged('{"prompt_tokens":3,"completion_tokens":2}', true)).toEqual([3, 2, undefined])
+  })
+
+  it("may count what the upstream adds to a prompt, as far as the configuration says", async () => {
+    const { key, who } = await person()
+    const sent = JSON.stringify({ model: "rich", messages }).length
+    for (const [prompt_tokens, source] of [
+      [sent + 50, undefined],
+      [sent + 51, "estimated"]
+    ] as const) {
+      main.answer = (response) =>
+        json(response, said({ content: "x" }, { usage: { prompt_tokens, completion_tokens: 1 } }))
+      await chat(key, { model: "rich" })
+      expect(await last(who)).toMatchObject({ prompt_tokens: sent + 50, completion_tokens: 1 })
+      expect((await last(who)).usage_source).toBe(source)
+    }
+  })
+})
+
+describe("an answer without usage", () => {
+  const tool = { id: "c", type: "function", function: { name: "weather", arguments: '{"city":"Lisbon","unit":"C"}' } }
+
+  it("is counted whatever it consists of", async () => {
+    const { key, who } = await person()
+    const counted = async (message: object) => {
+      main.answer = (response) => json(response, JSON.stringify(said(message, {}), null, 2))
+      expect((await chat(key)).status).toBe(200)
+      const record = await last(who)
+      expect(record.usage_source).toBe("estimated")
+      return record.completion_tokens
+    }
+    const text = "x".repeat(40)
+    expect(await counted({ content: "" })).toBe(0)
+    expect(await counted({ content: null })).toBe(0)
+    expect(await counted({ content: text })).toBe(10)
+    expect(await counted({ content: text, reasoning_content: text })).toBe(20)
+    expect(await counted({ content: text, reasoning: text, reasoning_content: text })).toBe(20)
+    expect(await counted({ content: null, refusal: text })).toBe(10)
+    // Seven letters of a name; 28 characters of arguments, each of 8 quotes escaped.
+    expect(await counted({ content: null, tool_calls: [tool] })).toBe(1 + 9)
+    expect(await counted({ content: null, audio: { id: "a", data: "QUJD".repeat(100), transcript: text } })).toBe(10)
+    expect(await counted({ content: [{ type: "text", text }] })).toBe(10)
+  })
+
+  it("is counted in a stream, in whatever spacing its JSON has", async () => {
+    const { key, who } = await person()
+    const counted = async (...deltas: ReadonlyArray<object>) => {
+      const events = deltas.map((delta) => {
+        const choices = [{ index: 0, delta, finish_reason: null }]
+        return `data: ${JSON.stringify({ choices }, null, 1).replaceAll("\n", "")}\n\n`
+      })
+      main.answer = (response) => sse(response, [...events, "data: [DONE]\n\n"])
+      expect((await chat(key, { stream: true })).status).toBe(200)
+      return (await last(who)).completion_tokens
+    }
+    expect(await counted({ content: "one" }, { content: " two" })).toBe(2)
+    expect(await counted({ reasoning_content: "hm" }, { reasoning: "so" }, { content: "one" })).toBe(3)
+    expect(
+      await counted({ content: "", reasoning: "hm", reasoning_details: [{ type: "reasoning.text", text: "hm" }] })
+    ).toBe(1)
+    expect(await counted({ tool_calls: [{ index: 0, function: { name: "f", arguments: "" } }] })).toBe(1)
+    expect(await counted({ tool_calls: [{ index: 0, function: { arguments: '{"a":' } }] }, { refusal: "no" })).toBe(2)
+    expect(await counted({ audio: { transcript: "hello" } })).toBe(1)
+  })
+
+  it("costs its prompt with what is attached to it", async () => {
+    const { key, who } = await person()
+    const image = { type: "image_url", image_url: { url: `data:image/png;base64,${"A".repeat(20_000)}` } }
+    main.answer = (response) => json(response, said({ content: "x" }, {}))
+    expect((await chat(key, { messages: [{ role: "user", content: [image, image] }] })).status).toBe(200)
+    const { prompt_tokens } = await last(who)
+    expect(prompt_tokens).toBeGreaterThanOrEqual(1_000)
+    expect(prompt_tokens).toBeLessThan(1_200)
+  })
+})
+
+describe("what is attached to a prompt", () => {
+  it("is bounded as an image, by its bytes, or by all that the model can read", async () => {
+    const { key, who } = await person()
+    const bound = async (...content: ReadonlyArray<object>) => {
+      expect((await chat(key, { max_tokens: 1, messages: [{ role: "user", content }] })).status).toBe(200)
+      return Math.round((await explained(who)).reserved_usd * 1e6) - 2
+    }
+    const data = "A".repeat(8_000)
+    const plain = await bound({ type: "text", text: "x" })
+    expect(plain).toBeLessThan(200)
+    expect(await bound({ type: "refusal", refusal: "x" })).toBeLessThan(200)
+    for (const image_url of [{ url: `data:image/png;base64,${data}` }, { url: "https://x.example/a.png" }]) {
+      const image = await bound({ type: "image_url", image_url })
+      expect(image).toBeGreaterThanOrEqual(500)
+      expect(image).toBeLessThan(700)
+    }
+    for (const part of [
+      { type: "input_audio", input_audio: { data, format: "wav" } },
+      { type: "file", file: { filename: "a.pdf", file_data: data } },
+      { type: "image_url", image_url: { url: `data:application/pdf;base64,${data}` } }
+    ]) {
+      const file = await bound(part)
+      expect(file).toBeGreaterThanOrEqual(8_000)
+      expect(file).toBeLessThan(9_000)
+    }
+    for (const part of [
+      { type: "file", file: { file_id: "file-1" } },
+      { type: "video_url", video_url: { url: "https://x.example/a.mp4" } }
+    ]) {
+      expect(await bound(part)).toBe(100_000)
+    }
+    const earlier = [...messages, { role: "assistant", audio: { id: "audio_1" } }, ...messages]
+    expect((await chat(key, { max_tokens: 1, messages: earlier })).status).toBe(200)
+    expect((await explained(who)).reserved_usd).toBe(0.100002)
+  })
+})
+
+describe("stream_options", () => {
+  it("reach the upstream with include_usage beside them, and no chunk shows a usage that nobody asked for", async () => {
+    const { key, who } = await person()
+    const choice = { index: 0, delta: { content: "é" }, finish_reason: null }
+    const events = [
+      // As several vendors write it, each with its own spacing and place.
+      `data: {"id":"1","choices":[${JSON.stringify(choice)}],"usage":null}\n\n`,
+      `data: {"usage": null, "id": "2", "choices": [{"delta": {"content": "\\"usage\\":null, 1.10"}, "usage": 1}], "x": 1.10}\n\n`,
+      `event: chunk\ndata: {"id":"3","usage" : {"prompt_tokens":3,"completion_tokens":1},"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n`,
+      `data: {"id":"4","choices":[],"usage":${JSON.stringify(usage)}}\n\n`,
+      "data: [DONE]\n\n"
+    ]
+    main.answer = (response) => sse(response, events)
+    const hidden = await chat(key, { stream: true, stream_options: { include_obfuscation: false } })
+    expect(main.received[0]!.stream_options).toEqual({ include_obfuscation: false, include_usage: true })
+    expect(hidden.body).toBe(
+      [
+        `data: {"id":"1","choices":[${JSON.stringify(choice)}]}\n\n`,
+        `data: { "id": "2", "choices": [{"delta": {"content": "\\"usage\\":null, 1.10"}, "usage": 1}], "x": 1.10}\n\n`,
+        `event: chunk\ndata: {"id":"3","choices":[{"delta":{},"finish_reason":"stop"}]}\n\n`,
+        "data: [DONE]\n\n"
+      ].join("")
+    )
+    expect(await last(who)).toMatchObject({ prompt_tokens: 3, completion_tokens: 2 })
+    const shown = await chat(key, { stream: true, stream_options: { include_usage: true } })
+    expect(shown.body).toBe(events.join(""))
+    await chat(key, { stream: true, stream_options: null })
+    expect(main.received.at(-1)!.stream_options).toEqual({ include_usage: true })
+    // Without a stream they are the client's own business.
+    main.answer = plainly
+    await chat(key, {})
+    expect(main.received.at(-1)).not.toHaveProperty("stream_options")
+  })
+})
+
+describe("a client that has left", () => {
+  /** Asks, and leaves once the first upstream has been asked. */
+  const leaves = async (key: string, body: object) => {
+    const gone = new AbortController()
+    const asked = fetch(`${service.url}/v1/chat/completions`, {
+      method: "POST",
+      signal: gone.signal,
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "failover", messages, ...body })
+    }).catch(() => undefined)
+    await eventually(() => main.received[0])
+    gone.abort()
+    await asked
+  }
+
+  it("is asked no further upstream for, and pays nothing for the one that failed", async () => {
+    for (const stream of [false, true]) {
+      const { key, who } = await person()
+      main.received.length = 0
+      let fail: (() => void) | undefined
+      main.answer = (response) => (fail = () => json(response, { error: "down" }, 503))
+      await leaves(key, { stream })
+      // The service hears of it on its next turn; an upstream that fails after that is the last.
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      fail!()
+      const record = await eventually(() => last(who))
+      expect(record).toMatchObject({ success: false, cost: 0, error_type: "client_disconnected" })
+      expect(spare.received).toEqual([])
+      expect(await service.balance(who)).toBe(6)
+    }
+  })
+
+  it("before any upstream was asked costs nothing, and none is asked", async () => {
+    const { key, who } = await person()
+    // The books are held for a moment, and with them the admission, while the client leaves.
+    const holding = new Database(join(service.folder, "tollgate.db"))
+    holding.exec("BEGIN IMMEDIATE")
+    const gone = new AbortController()
+    const asked = fetch(`${service.url}/v1/chat/completions`, {
+      method: "POST",
+      signal: gone.signal,
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "failover", messages })
+    }).catch(() => undefined)
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    gone.abort()
+    await asked
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    holding.exec("ROLLBACK")
+    holding.close()
+    const record = await eventually(() => last(who))
+    expect(record).toMatchObject({ success: false, cost: 0, error_type: "client_disconnected" })
+    expect([...main.received, ...spare.received]).toEqual([])
+    expect(await service.balance(who)).toBe(6)
+  })
+
+  it("is waited for ten seconds, then its upstream is let go, and no other is asked", async () => {
+    const people = await Promise.all([person(), person()])
+    let aborted = 0
+    main.answer = (response) => response.once("close", () => aborted++)
+    for (const [i, { key }] of people.entries()) {
+      main.received.length = 0
+      await leaves(key, { stream: i === 0 })
+    }
+    for (const { who } of people) {
+      expect(await eventually(() => last(who))).toMatchObject({
+        success: false,
+        cost: 0,
+        error_type: "client_disconnected"
+      })
+    }
+    await eventually(() => (aborted === 2 ? true : undefined))
+    expect(spare.received).toEqual([])
+  }, 30_000)
+})
+
+describe("the models", () => {
+  it("are listed as clients expect them", async () => {
+    const { key } = await person()
+    const { body } = await service.call("/v1/models", { token: key })
+    const newer = {
+      id: "acme/newer",
+      object: "model",
+      created: 1_700_000_000,
+      owned_by: "acme",
+      name: "Newer",
+      description: "",
+      context_length: 100_000,
+      architecture: { input_modalities: ["text", "image"], output_modalities: ["text"] },
+      top_provider: { context_length: 100_000, max_completion_tokens: 2_000 },
+      pricing: { prompt: "0.000001", completion: "0.000002", request: "0" }
+    }
+    expect(body.data[1]).toEqual(newer)
+    expect(body.data[0]).toEqual({
+      ...newer,
+      id: "auto",
+      name: "Auto",
+      description: expect.any(String),
+      pricing: { prompt: "-1", completion: "-1", request: "-1" }
+    })
+    const rich = body.data.find(({ id }: { id: string }) => id === "rich")
+    expect(rich).toMatchObject({
+      owned_by: "system",
+      pricing: { request: "0.001" },
+      extras: [
+        { field: "service_tier", values: ["priority"], price_factor: "2.5", request: "0" },
+        { field: "web_search_options", price_factor: "1", request: "0.01" },
+        { field: "tools", values: ["web_search"], price_factor: "1", request: "0.02" }
+      ]
+    })
+    expect(rich.created).toBeGreaterThan(1_700_000_000)
+    for (const row of body.data) {
+      const { body: one, status } = await service.call(`/v1/models/${encodeURIComponent(row.id)}`, { token: key })
+      expect([status, one]).toEqual([200, row])
+      expect((await service.call(`/v1/models/${row.id}`, { token: key })).body).toEqual(row)
+    }
+  })
+
+  it("are found one by one, by the real client too; others are 404", async () => {
+    const { key, who } = await person()
+    const client = new OpenAI({ apiKey: key, baseURL: `${service.url}/v1`, maxRetries: 0 })
+    expect(await client.models.retrieve("acme/newer")).toMatchObject({ id: "acme/newer", owned_by: "acme" })
+    await expect(client.models.retrieve("acme/none")).rejects.toMatchObject({ status: 404 })
+    for (const path of ["none", "acme/none", "a/b/c", "acme%2Fnone"]) {
+      const { body, status } = await service.call(`/v1/models/${path}`, { token: who.token })
+      expect([status, body.code]).toEqual([404, "model_not_found"])
+    }
+    for (const path of ["/v1/models", "/v1/models/older", "/v1/models/acme/newer"]) {
+      expect((await service.call(path)).status).toBe(401)
+      const posted = await service.call(path, { token: key, json: {} })
+      expect([posted.status, posted.headers.get("allow")]).toEqual([405, "GET"])
+    }
+    expect((await service.call("/v1/models/", { token: key })).body.object).toBe("list")
+  })
+})
