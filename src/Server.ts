@@ -13,8 +13,10 @@ import { Express, lane } from "./http/Express.ts"
 import { Face } from "./http/Face.ts"
 import { Observer } from "./http/Frame.ts"
 import { awaitsContinue } from "./http/Incoming.ts"
-import { InvalidRequest, MethodNotAllowed } from "./http/Problems.ts"
+import { HeadTooLong, HeadTooSlow, InvalidRequest, MethodNotAllowed, PayloadTooLarge } from "./http/Problems.ts"
+import { phraseOf } from "./http/Reason.ts"
 import * as RequestId from "./http/RequestId.ts"
+import { write } from "./kernel/Decimal.ts"
 import type { ProblemInstance } from "./kernel/Problem.ts"
 
 /** Where the service can be reached. */
@@ -123,24 +125,31 @@ const endSilent = (server: NodeServer): void => {
 
 /** Bytes that are no HTTP request get an answer too, with the headers that every answer has. */
 const refuseBytes = (error: NodeJS.ErrnoException, socket: Socket): void => {
-  if (!socket.writable || error.code === "ECONNRESET") {
+  if (!socket.writable || error.code === "ECONNRESET" || isAnswering(socket)) {
     socket.destroy()
     return
   }
-  const tooLong = error.code === "HPE_HEADER_OVERFLOW"
-  end(
-    socket,
-    tooLong ? "431 Request Header Fields Too Large" : "400 Bad Request",
-    new InvalidRequest({ error: tooLong ? "the request's headers are too long" : "this is not an HTTP request" })
-  )
+  end(socket, refusals[error.code ?? ""]?.() ?? notHttp())
+}
+
+/** Whether an answer to an earlier request is on its way, which other bytes would spoil. Node knows it by this field alone. */
+const isAnswering = (socket: Socket): boolean =>
+  (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage?.headersSent === true
+
+const notHttp = () =>
+  new InvalidRequest({ error: "this is not an HTTP request", details: { field: "", rule: "a request of HTTP/1.1" } })
+
+const refusals: Readonly<Record<string, () => ProblemInstance<string>>> = {
+  HPE_HEADER_OVERFLOW: () => new HeadTooLong(),
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: () => new PayloadTooLarge(),
+  ERR_HTTP_REQUEST_TIMEOUT: () => new HeadTooSlow()
 }
 
 /** A request to become a tunnel, which this server is not for. */
-const refuseTunnel = (_request: unknown, socket: Duplex): void =>
-  end(socket, "405 Method Not Allowed", new MethodNotAllowed())
+const refuseTunnel = (_request: unknown, socket: Duplex): void => end(socket, new MethodNotAllowed())
 
-const end = (socket: Duplex, status: string, problem: ProblemInstance<string>): void => {
-  const body = JSON.stringify(problem.body)
+const end = (socket: Duplex, problem: ProblemInstance<string>): void => {
+  const body = write(problem.body)
   const headers = {
     ...crossOrigin,
     "x-request-id": RequestId.next(),
@@ -149,5 +158,5 @@ const end = (socket: Duplex, status: string, problem: ProblemInstance<string>): 
     connection: "close"
   }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
-  socket.end([`HTTP/1.1 ${status}`, ...lines, "", body].join("\r\n"))
+  socket.end([`HTTP/1.1 ${problem.status} ${phraseOf(problem.body.error) ?? ""}`, ...lines, "", body].join("\r\n"))
 }

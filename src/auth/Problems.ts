@@ -3,7 +3,8 @@ import { Problem } from "../kernel/Problem.ts"
 /** Its text names the service: `Tollgate client ID is required`. */
 export class ClientIdRequired extends Problem<ClientIdRequired>()("ClientIdRequired", {
   status: 400,
-  error: "client ID is required"
+  error: "client ID is required",
+  details: { field: "client_id", rule: "required" }
 }) {}
 
 export class ClientIdNotFound extends Problem<ClientIdNotFound>()("ClientIdNotFound", {
@@ -14,14 +15,16 @@ export class ClientIdNotFound extends Problem<ClientIdNotFound>()("ClientIdNotFo
 /** Its text repeats the value: `Unsupported grant_type: password`. */
 export class UnsupportedGrantType extends Problem<UnsupportedGrantType>()("UnsupportedGrantType", {
   status: 400,
-  error: "Unsupported grant_type: "
+  error: "Unsupported grant_type: ",
+  details: { field: "grant_type", rule: "refresh_token" }
 }) {}
 
 /** Its text names the word that is no scope. */
 export class InvalidScope extends Problem<InvalidScope>()("InvalidScope", {
   status: 400,
   error: "scope: not known here",
-  code: "invalid_scope"
+  code: "invalid_scope",
+  details: { field: "scope", rule: "scopes of this service" }
 }) {}
 
 /** A refresh token that is unknown, expired, revoked or used before. */

@@ -4,13 +4,15 @@ import { Problem } from "../kernel/Problem.ts"
 export class PaymentMethodRequired extends Problem<PaymentMethodRequired>()("PaymentMethodRequired", {
   status: 400,
   error: "auto_reload.payment_method_id: auto-reload needs a stored payment method",
-  code: "payment_method_required"
+  code: "payment_method_required",
+  details: { field: "auto_reload.payment_method_id", rule: "required while auto-reload is enabled" }
 }) {}
 
 export class PaymentMethodNotFound extends Problem<PaymentMethodNotFound>()("PaymentMethodNotFound", {
   status: 400,
   error: "auto_reload.payment_method_id: no such stored payment method",
-  code: "payment_method_not_found"
+  code: "payment_method_not_found",
+  details: { field: "auto_reload.payment_method_id", rule: "a stored payment method" }
 }) {}
 
 export class PaymentDeclined extends Problem<PaymentDeclined>()("PaymentDeclined", {

@@ -3,6 +3,7 @@
  * And the most that it can cost.
  */
 import { Either, ParseResult, Schema } from "effect"
+import { parse } from "../http/Json.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { affordable, charge } from "../kernel/Price.ts"
@@ -219,14 +220,9 @@ const read = <A extends Pick<ChatRequest, "model" | "stream" | "stream_options">
   decode: (body: unknown) => Either.Either<A, ParseResult.ParseError>,
   sizeOf: (request: A) => Size
 ): Either.Either<Prompt, InvalidRequest> => {
-  let body: unknown
-  try {
-    body = JSON.parse(bytes.toString("utf8"))
-  } catch {
-    return Either.left(
-      new InvalidRequest({ error: "the request body is not JSON", details: { field: "", rule: "JSON" } })
-    )
-  }
+  const parsed = parse(bytes)
+  if (Either.isLeft(parsed)) return Either.left(parsed.left)
+  const body = parsed.right
   const request = fits(body) ? Either.right(body as A) : Either.mapLeft(decode(body), invalid)
   return Either.map(request, (request) => {
     const size = sizeOf(request)

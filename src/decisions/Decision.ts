@@ -1,5 +1,6 @@
 /** A decision: typed questions about a state, what may be asked, and what it costs. */
 import { Context, Either, Schema } from "effect"
+import { parse } from "../http/Json.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import { usd } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
@@ -61,12 +62,7 @@ export const read = (
   bytes: Buffer,
   { model, spellings }: DecisionModel
 ): Either.Either<string, InvalidRequest | DecisionBodyUnreadable> => {
-  let body: unknown
-  try {
-    body = JSON.parse(bytes.toString("utf8"))
-  } catch {
-    return unreadable
-  }
+  const body = Either.getOrUndefined(parse(bytes))
   if (!isObject(body)) return unreadable
   const asked = body.model ?? spellings[0]
   if (typeof asked !== "string") return wrong("model", "a text")

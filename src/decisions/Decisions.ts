@@ -11,7 +11,8 @@ import type { Reply } from "../http/Reply.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
 import { usageOf } from "../kernel/Ids.ts"
-import { toDecimal, toNumber } from "../kernel/Money.ts"
+import { write } from "../kernel/Decimal.ts"
+import { toDecimal, toJson } from "../kernel/Money.ts"
 import { affordable, charge } from "../kernel/Price.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
 import { isObject, parse } from "../upstream/Failures.ts"
@@ -102,7 +103,7 @@ const make = Effect.gen(function* () {
     return yield* admission.answer(measured, ({ collected }) => ({
       status,
       headers: { "content-type": "application/json", ...retryAfter(headers), "x-charge-usd": toDecimal(collected) },
-      body: JSON.stringify({
+      body: write({
         ...parsed,
         id: typeof parsed.id === "string" ? parsed.id : usageOf(admission.call),
         model: typeof parsed.model === "string" ? parsed.model : model.model,
@@ -111,7 +112,7 @@ const make = Effect.gen(function* () {
           ...(isObject(parsed.usage) ? parsed.usage : {}),
           input_tokens: measured.prompt_tokens,
           output_tokens: measured.completion_tokens,
-          cost: toNumber(collected)
+          cost: toJson(collected)
         }
       })
     }))

@@ -8,7 +8,7 @@ import { Cause, Context, Duration, Effect, Exit, Layer, Option } from "effect"
 import type { CallerFacts } from "../http/Caller.ts"
 import * as FiberPool from "../kernel/FiberPool.ts"
 import * as Ids from "../kernel/Ids.ts"
-import { fromRow, toDecimal, toNumber } from "../kernel/Money.ts"
+import { fromRow, toDecimal, toJson } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { isProblem } from "../kernel/Problem.ts"
 import { withDimensions } from "../ledger/Batch.ts"
@@ -476,8 +476,8 @@ const refused = (refusal: Refusal, least: Nano, sources: ReadonlyArray<Source>):
   refusal._tag === "InsufficientCredits"
     ? new InsufficientCredits({
         details: {
-          available_usd: toNumber(refusal.available),
-          required_usd: toNumber(least),
+          available_usd: toJson(refusal.available),
+          required_usd: toJson(least),
           ...(sources.some(({ barred }) => barred === true) && { reason: "this tenant does not let its members spend" })
         }
       })

@@ -1,5 +1,6 @@
 /** Bodies and queries of raw routes by their schema, refused in the same words as everywhere else. */
 import { Either, ParseResult, Schema } from "effect"
+import { parse } from "./Json.ts"
 import { InvalidRequest } from "./Problems.ts"
 
 /** Names the first field that does not fit, and the rule. */
@@ -22,17 +23,7 @@ export const refused = (error: ParseResult.ParseError): InvalidRequest =>
 /** Reads a JSON body of this shape. */
 export const json = <A, I>(schema: Schema.Schema<A, I>): ((bytes: Buffer) => Either.Either<A, InvalidRequest>) => {
   const decode = Schema.decodeUnknownEither(schema)
-  return (bytes) => {
-    let value: unknown
-    try {
-      value = JSON.parse(bytes.toString("utf8"))
-    } catch {
-      return Either.left(
-        new InvalidRequest({ error: "the request body is not JSON", details: { field: "", rule: "a JSON document" } })
-      )
-    }
-    return Either.mapLeft(decode(value), refused)
-  }
+  return (bytes) => Either.flatMap(parse(bytes), (value) => Either.mapLeft(decode(value), refused))
 }
 
 /** Reads a query of this shape; of a name that stands twice, the last. */

@@ -17,7 +17,9 @@ import { crossOrigin, preflight } from "./CrossOrigin.ts"
 import { faultOf } from "./Fault.ts"
 import { whenAnswerable } from "./Incoming.ts"
 import * as Inbound from "./Inbound.ts"
+import { parseExact, written } from "./Json.ts"
 import { InvalidRequest, MethodNotAllowed, RouteNotFound } from "./Problems.ts"
+import { reasonOf } from "./Reason.ts"
 import * as Reply from "./Reply.ts"
 import * as RequestId from "./RequestId.ts"
 
@@ -81,7 +83,12 @@ export const Frame = HttpApiBuilder.middleware(
 
         const answer =
           request.method === "OPTIONS"
-            ? Effect.succeed(HttpServerResponse.empty({ status: 204, headers: preflight }))
+            ? Effect.succeed(
+                HttpServerResponse.empty({
+                  status: 204,
+                  headers: preflight(request.headers["access-control-request-headers"])
+                })
+              )
             : withBody(request, route).pipe(
                 Effect.flatMap((readable) => Effect.provideService(app, HttpServerRequest.HttpServerRequest, readable)),
                 Effect.catchAllCause((cause) =>
@@ -97,10 +104,33 @@ export const Frame = HttpApiBuilder.middleware(
         )
         const response = yield* tracing ? traced(named, request.headers["traceparent"], logged) : logged
         observe(named, response.status, (performance.now() - began) / 1000)
-        return HttpServerResponse.setHeaders(response, { ...crossOrigin, "x-request-id": request_id })
+        return HttpServerResponse.setHeaders(finished(response, request), {
+          ...crossOrigin,
+          "x-request-id": request_id
+        })
       })
   })
 )
+
+/** With all digits of its numbers, and a refusal's own reason phrase. */
+const finished = (
+  response: HttpServerResponse.HttpServerResponse,
+  request: HttpServerRequest.HttpServerRequest
+): HttpServerResponse.HttpServerResponse => {
+  const { body, headers, status } = response
+  if (body._tag !== "Uint8Array" || !body.contentType.startsWith("application/json")) return response
+  const bytes = written(body.body)
+  const whole =
+    bytes === body.body
+      ? response
+      : HttpServerResponse.uint8Array(bytes, { status, headers, contentType: body.contentType })
+  const reason = reasonOf(status, bytes)
+  if (reason === undefined) return whole
+  // The platform's server for node leaves the phrase to node.
+  const node = Inbound.nodeOf(request)
+  if (node !== undefined) node.response.statusMessage = reason
+  return HttpServerResponse.setStatus(whole, status, reason)
+}
 
 /** As the router reads it: escapes resolved, but for those of separators. */
 const decoded = (path: string): string => {
@@ -160,7 +190,7 @@ const withBody = (
           case "text":
             return text
           case "json":
-            return Effect.flatMap(text, parse)
+            return Effect.flatMap(bytes, (bytes) => Effect.orDie(parseExact(bytes)))
           case "urlParamsBody":
             return Effect.map(text, (text) => [...new URLSearchParams(text)])
           case "arrayBuffer":
@@ -180,14 +210,4 @@ const withBody = (
       }
     })
   })
-}
-
-const parse = (text: string): Effect.Effect<unknown> => {
-  try {
-    return Effect.succeed(JSON.parse(text))
-  } catch {
-    return Effect.die(
-      new InvalidRequest({ error: "the request body is not JSON", details: { field: "", rule: "a JSON document" } })
-    )
-  }
 }

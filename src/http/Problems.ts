@@ -1,12 +1,23 @@
 /** The refusals that any route may answer, whatever its domain. Those of a domain stand in its own `Problems.ts`. */
 import { Schema } from "effect"
 import { Problem } from "../kernel/Problem.ts"
+import type { ProblemWords } from "../kernel/Problem.ts"
+
+/** Which field breaks which rule; an empty field means the request itself. */
+interface Broken {
+  readonly field: string
+  readonly rule: string
+}
 
 export class InvalidRequest extends Problem<InvalidRequest>()("InvalidRequest", {
   status: 400,
   error: "the request is not valid",
   code: "invalid_request"
-}) {}
+}) {
+  constructor(words: ProblemWords & { readonly details: Broken & ProblemWords["details"] }) {
+    super(words)
+  }
+}
 
 export class RouteNotFound extends Problem<RouteNotFound>()("RouteNotFound", {
   status: 404,
@@ -36,6 +47,19 @@ export class BodyTooSlow extends Problem<BodyTooSlow>()("BodyTooSlow", {
   status: 408,
   error: "the request body comes too slowly",
   code: "request_timeout"
+}) {}
+
+/** The request line and the headers. */
+export class HeadTooSlow extends Problem<HeadTooSlow>()("HeadTooSlow", {
+  status: 408,
+  error: "the request comes too slowly",
+  code: "request_timeout"
+}) {}
+
+export class HeadTooLong extends Problem<HeadTooLong>()("HeadTooLong", {
+  status: 431,
+  error: "the request's headers are too long",
+  code: "headers_too_long"
 }) {}
 
 /** The bodies of other requests take all the room that there is. */

@@ -2,8 +2,10 @@
 import { HttpServerResponse } from "@effect/platform"
 import type { ServerResponse } from "node:http"
 import type { Readable } from "node:stream"
+import { write } from "../kernel/Decimal.ts"
 import type { ProblemInstance } from "../kernel/Problem.ts"
 import { crossOrigin } from "./CrossOrigin.ts"
+import { reasonOf } from "./Reason.ts"
 
 export interface Reply {
   readonly status: number
@@ -14,7 +16,7 @@ export interface Reply {
 export const json = (status: number, body: unknown, headers: Record<string, string> = {}): Reply => ({
   status,
   headers: { "content-type": "application/json", ...headers },
-  body: JSON.stringify(body)
+  body: write(body)
 })
 
 export const ofProblem = ({ body, headers, retry_after, status }: ProblemInstance<string>): Reply =>
@@ -50,7 +52,9 @@ export const send = (response: ServerResponse, { body, headers, status }: Reply,
   for (const name in headers) head.push(name, headers[name]!)
   if (!isStream(body)) {
     head.push("content-length", String(Buffer.byteLength(body)))
-    response.writeHead(status, head)
+    const reason = status < 400 ? undefined : reasonOf(status, body)
+    if (reason === undefined) response.writeHead(status, head)
+    else response.writeHead(status, reason, head)
     response.end(body)
     return
   }

@@ -3,6 +3,7 @@
  * decimal literals on the wire, text in database rows. A `bigint` in this code base is always money.
  */
 import { ParseResult, Schema } from "effect"
+import { Decimal } from "./Decimal.ts"
 
 /** An amount in nano-USD. */
 export type Nano = bigint
@@ -41,24 +42,30 @@ export const toDecimal = (amount: Nano): string => {
   return `${amount < 0n ? "-" : ""}${magnitude / usd}${fraction === "" ? "" : `.${fraction}`}`
 }
 
-/**
- * The amount as a JSON number of USD. It is read from the exact decimal text, so 0.1 + 0.2 shows as 0.3. Up to 8 million
- * USD every nano-USD has a number of its own; above that the nearest double is shown while the books stay exact.
- */
-export const toNumber = (amount: Nano): number =>
-  amount > -9_007_199_254_740_991n && amount < 9_007_199_254_740_991n ? Number(amount) / 1e9 : Number(toDecimal(amount))
+/** The amount as a JSON number of USD, all its digits: a double where one has them, as up to 8 million USD, else a `Decimal`. */
+export const toJson = (amount: Nano): number | Decimal => {
+  if (amount > -9_007_199_254_740_991n && amount < 9_007_199_254_740_991n) return Number(amount) / 1e9
+  const literal = toDecimal(amount)
+  return String(Number(literal)) === literal ? Number(literal) : new Decimal(literal)
+}
 
 /** Money on the wire: a JSON number of USD, read by its decimal literal and finer digits rounded half-up to nano-USD. */
-export const Usd: Schema.Schema<Nano, number> = Schema.transformOrFail(Schema.JsonNumber, Schema.BigIntFromSelf, {
-  strict: true,
-  decode: (number, _, ast) => {
-    const amount = fromDecimal(String(number), 9)
-    return amount === undefined
-      ? ParseResult.fail(new ParseResult.Type(ast, number, "not an amount of USD"))
-      : ParseResult.succeed(amount)
-  },
-  encode: (amount) => ParseResult.succeed(toNumber(amount))
-}).annotations({ identifier: "Usd", jsonSchema: { type: "number", description: "USD; 1 credit = 1 USD" } })
+export const Usd: Schema.Schema<Nano, number | Decimal> = Schema.transformOrFail(
+  Schema.Union(Schema.JsonNumber, Schema.instanceOf(Decimal)).annotations({
+    message: () => ({ message: "a number", override: true })
+  }),
+  Schema.BigIntFromSelf,
+  {
+    strict: true,
+    decode: (number, _, ast) => {
+      const amount = fromDecimal(String(number), 9)
+      return amount === undefined
+        ? ParseResult.fail(new ParseResult.Type(ast, number, "not an amount of USD"))
+        : ParseResult.succeed(amount)
+    },
+    encode: (amount) => ParseResult.succeed(toJson(amount))
+  }
+).annotations({ identifier: "Usd", jsonSchema: { type: "number", description: "USD; 1 credit = 1 USD" } })
 
 /** Money in a row: selected as `CAST(column AS TEXT)`, since a driver's number would lose digits past 2^53. */
 export const fromRow = (text: string): Nano => BigInt(text)

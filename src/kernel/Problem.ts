@@ -40,7 +40,15 @@ export interface ProblemInstance<Tag extends string> extends Cause.YieldableErro
 
 export interface ProblemClass<Self, Tag extends string> extends Schema.Schema<Self, ProblemBody> {
   new (words?: ProblemWords): ProblemInstance<Tag>
-  readonly declared: { readonly status: number; readonly error: string; readonly code?: string }
+  readonly declared: Declared
+}
+
+/** What all instances say, unless they say otherwise. */
+interface Declared {
+  readonly status: number
+  readonly error: string
+  readonly code?: string
+  readonly details?: ProblemBody["details"]
 }
 
 const none: { readonly [name: string]: string } = {}
@@ -53,10 +61,7 @@ export const isProblem = (value: unknown): value is ProblemInstance<string> =>
 
 export const Problem =
   <Self>() =>
-  <const Tag extends string>(
-    tag: Tag,
-    declared: { readonly status: number; readonly error: string; readonly code?: string }
-  ): ProblemClass<Self, Tag> => {
+  <const Tag extends string>(tag: Tag, declared: Declared): ProblemClass<Self, Tag> => {
     class Base extends Data.Error<{ readonly message: string }> {
       readonly _tag = tag
       readonly status = declared.status
@@ -67,6 +72,7 @@ export const Problem =
 
       constructor(words: ProblemWords = {}) {
         const error = words.error ?? declared.error
+        const details = words.details ?? declared.details
         super({ message: error })
         this.name = tag
         this.retry_after = words.retry_after
@@ -74,7 +80,7 @@ export const Problem =
         this.body = {
           error,
           ...(declared.code !== undefined && { code: declared.code }),
-          ...(words.details !== undefined && { details: words.details })
+          ...(details !== undefined && { details })
         }
       }
     }

@@ -4,11 +4,11 @@ import type { InsufficientCredits } from "../gate/Problems.ts"
 import type { CallerFacts } from "../http/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import type { BodyProblem } from "../http/Incoming.ts"
-import { InvalidRequest } from "../http/Problems.ts"
+import { parse } from "../http/Json.ts"
 import * as Reply from "../http/Reply.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
-import { toNumber } from "../kernel/Money.ts"
+import { toJson } from "../kernel/Money.ts"
 import * as Price from "../kernel/Price.ts"
 import type { NotTaken } from "../upstream/GenerationQueue.ts"
 import { Jobs } from "./Jobs.ts"
@@ -57,7 +57,7 @@ const make = Effect.gen(function* () {
   const idempotency = yield* Idempotency
 
   const call = Effect.fnUntraced(function* (caller: CallerFacts, inbound: Inbound, beside: Beside | undefined) {
-    const body = yield* parsed(yield* inbound.read(bodyBytesMax))
+    const body = yield* parse(yield* inbound.read(bodyBytesMax))
     const { input, model, price, unit, units } = yield* quoteOf(models, body)
     const job = yield* jobs.submit(
       caller,
@@ -117,13 +117,6 @@ const make = Effect.gen(function* () {
   return { submit, status, result, cancel } satisfies Contract
 })
 
-const parsed = (bytes: Buffer): Effect.Effect<unknown, InvalidRequest> =>
-  Effect.try({
-    try: () => JSON.parse(bytes.toString("utf8")) as unknown,
-    catch: () =>
-      new InvalidRequest({ error: "the request body is not JSON", details: { field: "", rule: "a JSON document" } })
-  })
-
 const submitted = (job: Job): Reply.Reply =>
   Reply.json(200, {
     request_id: job.id,
@@ -131,7 +124,7 @@ const submitted = (job: Job): Reply.Reply =>
     provider: job.provider,
     status: job.status,
     queue_position: job.queue_position ?? 0,
-    cost_usd: toNumber(job.quote),
+    cost_usd: toJson(job.quote),
     units: job.units,
     unit: job.unit
   })

@@ -1,5 +1,6 @@
 /** Figures for Prometheus: what is asked, how it is answered, how long it takes, and what the process uses. */
 import { Context, Layer } from "effect"
+import type { Gauges } from "./Gauges.ts"
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client"
 
 export interface Contract {
@@ -10,15 +11,6 @@ export interface Contract {
   /** The text that Prometheus reads, and its content type. */
   readonly text: () => Promise<string>
   readonly content_type: string
-}
-
-export interface Gauges {
-  /** USD set aside by calls, and in escrow of transfers. */
-  readonly reserved_usd: number
-  readonly escrowed_usd: number
-  /** How long the oldest open call has been open. */
-  readonly oldest_unsettled_seconds: number
-  readonly open_calls: number
 }
 
 export class Metrics extends Context.Tag("tollgate/ops/Metrics")<Metrics, Contract>() {

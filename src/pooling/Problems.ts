@@ -4,5 +4,6 @@ import { Problem } from "../kernel/Problem.ts"
 export class InvalidBillingSource extends Problem<InvalidBillingSource>()("InvalidBillingSource", {
   status: 400,
   error: "this billing source cannot pay for your calls now",
-  code: "invalid_billing_source"
+  code: "invalid_billing_source",
+  details: { field: "billing_account_id", rule: "a source that can pay now" }
 }) {}

@@ -2,14 +2,13 @@
 import { Schema } from "effect"
 import type { Effect } from "effect"
 import { toIso } from "../kernel/Moment.ts"
-import { amountMax, fromDecimal, toNumber } from "../kernel/Money.ts"
-import type { Nano } from "../kernel/Money.ts"
+import { amountMax, toJson, Usd } from "../kernel/Money.ts"
 import type { AccountStatus, CreditSource } from "../ledger/Transaction.ts"
 import type { Calls } from "./Calls.ts"
 import { Fault, queued } from "./Faults.ts"
 import type { Faults } from "./Faults.ts"
 import type { LeversContract } from "./Levers.ts"
-import { json, reader, Refusal, serviceNames, wrong } from "./Outside.ts"
+import { json, parseMoney, reader, Refusal, serviceNames, wrong } from "./Outside.ts"
 import type { Answer, JobMove, Moved, Route, ServiceName } from "./Outside.ts"
 import { latest } from "./SteeredClock.ts"
 import type { SteeredClock } from "./SteeredClock.ts"
@@ -48,7 +47,7 @@ const Advance = Schema.Struct({
 
 const Credit = Schema.Struct({
   tenant_id: Schema.NonEmptyString,
-  amount: Schema.Number,
+  amount: Usd,
   source: oneOf(sources)
 })
 
@@ -67,7 +66,7 @@ const Move = Schema.Struct({
 const readMove = reader(Move)
 const readFault = reader(Fault)
 const readAdvance = reader(Advance)
-const readCredit = reader(Credit)
+const readCredit = reader(Credit, parseMoney)
 const readTenantChange = reader(TenantChange)
 
 export const routes = ({ calls, clock, faults, levers, moveJob, run }: Parts): ReadonlyArray<Route> => {
@@ -127,9 +126,11 @@ export const routes = ({ calls, clock, faults, levers, moveJob, run }: Parts): R
       path: "/control/credit",
       answer: async ({ body }) => {
         const { amount, source, tenant_id } = readCredit(body)
-        const nano = amountOf(amount)
-        const booked = await run(connected().credit(tenant_id, nano, source))
-        return booked ? json(200, { tenant_id, amount: toNumber(nano), source }) : noTenant
+        if (amount <= 0n || amount > amountMax) {
+          throw wrong("amount", `a number of USD above zero, at most ${toJson(amountMax)}`)
+        }
+        const booked = await run(connected().credit(tenant_id, amount, source))
+        return booked ? json(200, { tenant_id, amount: toJson(amount), source }) : noTenant
       }
     },
     {
@@ -157,14 +158,6 @@ export const routes = ({ calls, clock, faults, levers, moveJob, run }: Parts): R
 }
 
 const noTenant = json(404, { error: "tenant_id: there is no such tenant" })
-
-const amountOf = (amount: number): Nano => {
-  const nano = fromDecimal(String(amount), 9)
-  if (nano === undefined || nano <= 0n || nano > amountMax) {
-    throw wrong("amount", `a number of USD above zero, at most ${toNumber(amountMax)}`)
-  }
-  return nano
-}
 
 const serviceIn = (query: URLSearchParams): ServiceName | undefined => {
   const asked = query.get("service") || undefined

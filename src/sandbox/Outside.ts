@@ -5,6 +5,8 @@
 import { Either, ParseResult, Schema } from "effect"
 import type { Effect, Scope } from "effect"
 import type { IncomingHttpHeaders } from "node:http"
+import { parseExact } from "../http/Json.ts"
+import { write } from "../kernel/Decimal.ts"
 import type { Calls } from "./Calls.ts"
 import type { Faults } from "./Faults.ts"
 import type { SteeredClock } from "./SteeredClock.ts"
@@ -109,7 +111,7 @@ export interface SandboxFailed {
 export const json = (status: number, body: unknown, headers: Record<string, string> = {}): Whole => ({
   status,
   headers: { "content-type": "application/json", ...headers },
-  body: JSON.stringify(body)
+  body: write(body)
 })
 
 /** Thrown by a route that answers otherwise than it promised. */
@@ -134,14 +136,18 @@ export const parse = (body: Buffer): unknown => {
   }
 }
 
+/** The same for a body in which money stands: its numbers keep all their digits. */
+export const parseMoney = (body: Buffer): unknown =>
+  Either.getOrThrowWith(parseExact(body), () => wrong("body", "JSON"))
+
 // What is refused is quoted, and may be as long as a body can be.
 const ruleLengthMax = 300
 
 /** Reads a JSON body of exactly this shape, or refuses it by its first wrong field. */
-export const reader = <A, I>(schema: Schema.Schema<A, I>): ((body: Buffer) => A) => {
+export const reader = <A, I>(schema: Schema.Schema<A, I>, read = parse): ((body: Buffer) => A) => {
   const decode = Schema.decodeUnknownEither(schema, { onExcessProperty: "error" })
   return (body) => {
-    const decoded = decode(parse(body))
+    const decoded = decode(read(body))
     if (Either.isRight(decoded)) return decoded.right
     const [issue] = ParseResult.ArrayFormatter.formatErrorSync(decoded.left)
     throw wrong(issue?.path.join(".") || "body", (issue?.message ?? "not as expected").slice(0, ruleLengthMax))

@@ -21,6 +21,7 @@ import clients from "./migrations/0011_clients.ts"
 import dimensions from "./migrations/0012_dimensions.ts"
 import autoreload from "./migrations/0013_autoreload.ts"
 import scopes from "./migrations/0014_scopes.ts"
+import gauges from "./migrations/0017_gauges.ts"
 import { blank } from "./Files.ts"
 import { migrationsTable as table, wordsOf } from "./Opening.ts"
 
@@ -39,7 +40,8 @@ export const migrations = {
   "0011_clients": clients,
   "0012_dimensions": dimensions,
   "0013_autoreload": autoreload,
-  "0014_scopes": scopes
+  "0014_scopes": scopes,
+  "0017_gauges": gauges
 }
 
 /** The database cannot be brought up to date; it is as it was. The message is for whoever starts the service. */

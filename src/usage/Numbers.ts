@@ -15,10 +15,13 @@ export interface Range {
   readonly to: number
 }
 
-/** How many records are read in one go where many must be: a few milliseconds' worth. */
-export const pieceSize = 8192
+/** How many records are read in one go where many must be: a millisecond or two. */
+export const pieceSize = 2048
 
-/** Reads a range piece by piece, in order, and lets everything else that waits have its turn between two of them. */
+/**
+ * Reads a range piece by piece, in order. Reading holds up the loop that serves, so of all that is read in pieces there is one piece
+ * between two looks at the sockets: whoever waits for something else waits for one piece at the most, and readings take turns.
+ */
 export const inPieces = <A, E>(
   { from, to }: Range,
   read: (piece: Range) => Effect.Effect<A, E>
@@ -27,14 +30,23 @@ export const inPieces = <A, E>(
     Array.from({ length: Math.max(0, Math.ceil((to - from) / pieceSize)) }, (_, i) => from + i * pieceSize),
     (first) => {
       const piece = read({ from: first, to: Math.min(to, first + pieceSize) })
-      return first === from ? piece : Effect.zipRight(breathe, piece)
+      return first === from ? piece : Effect.zipRight(turn, piece)
     }
   )
 
+const waiting: Array<() => void> = []
+
 // Not `yieldNow`, which goes on before the loop looks at its sockets.
-const breathe = Effect.async<void>((resume) => {
-  setImmediate(() => resume(Effect.void))
+const turn = Effect.async<void>((resume) => {
+  waiting.push(() => resume(Effect.void))
+  if (waiting.length === 1) setImmediate(next)
 })
+
+const next = () => {
+  const go = waiting.shift()
+  if (waiting.length > 0) setImmediate(next)
+  go?.()
+}
 
 export const make = (sql: SqlClient) => {
   const found = (tenant: string, { from, to }: Range, beside: string): Fragment => sql`tollgate_usage_buckets b

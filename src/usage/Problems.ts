@@ -3,17 +3,20 @@ import { Problem } from "../kernel/Problem.ts"
 
 export class InvalidStartTime extends Problem<InvalidStartTime>()("InvalidStartTime", {
   status: 400,
-  error: "Invalid start_time format"
+  error: "Invalid start_time format",
+  details: { field: "start_time", rule: "an RFC 3339 date and time" }
 }) {}
 
 export class InvalidEndTime extends Problem<InvalidEndTime>()("InvalidEndTime", {
   status: 400,
-  error: "Invalid end_time format"
+  error: "Invalid end_time format",
+  details: { field: "end_time", rule: "an RFC 3339 date and time" }
 }) {}
 
 export class InvalidRollup extends Problem<InvalidRollup>()("InvalidRollup", {
   status: 400,
-  error: "Invalid rollup value (must be 'daily', 'monthly', or 'annual')"
+  error: "Invalid rollup value (must be 'daily', 'monthly', or 'annual')",
+  details: { field: "rollup", rule: "daily, monthly or annual" }
 }) {}
 
 /** Team usage of a tenant whose plan does not make it a team. */

@@ -28,6 +28,9 @@ export interface Contract {
  */
 export const depthMax = 20_000
 
+/** How many places all sorted pages together hold on to: two hundred thousand are some 20 MB. */
+const placesMax = 200_000
+
 export class Records extends Context.Tag("tollgate/usage/Records")<Records, Contract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Records, make))
 }
@@ -35,17 +38,36 @@ export class Records extends Context.Tag("tollgate/usage/Records")<Records, Cont
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const numbers = Numbers.make(sql)
-  // Such a page may hold on to `depthMax` places for as long as it reads: one at a time.
-  const sorting = yield* Effect.makeSemaphore(1)
+  // A page holds on to the places before it for as long as it reads.
+  const places = yield* Effect.makeSemaphore(placesMax)
+  const walks = new Map<TenantId, { readonly one: Effect.Semaphore; users: number }>()
+
+  /** One sorted walk at a time of each tenant, so that none makes the others wait for more than its share. */
+  const alone = <A, E>(tenant: TenantId, walk: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => {
+        const mine = walks.get(tenant) ?? { one: Effect.unsafeMakeSemaphore(1), users: 0 }
+        mine.users++
+        walks.set(tenant, mine)
+        return mine
+      }),
+      ({ one }) => one.withPermits(1)(walk),
+      (mine) =>
+        Effect.sync(() => {
+          if (--mine.users === 0) walks.delete(tenant)
+        })
+    )
 
   const page = Effect.fn("Records.page")(function* (tenant: TenantId, query: RecordsQuery) {
     const walk = yield* walkOf(query)
     const { per_page } = query
-    if (walk.sort !== "timestamp" && walk.after === null && walk.page * per_page > depthMax) {
+    const window = yield* Effect.orDie(numbers.range(tenant, walk))
+    // A page beyond the end costs nothing, and is empty.
+    const exists = (walk.page - 1) * per_page < window.to - window.from
+    if (walk.sort !== "timestamp" && walk.after === null && exists && walk.page * per_page > depthMax) {
       const rule = `within the first ${depthMax} records when sorted by ${walk.sort}; beyond, go on by cursor`
       return yield* new InvalidRequest({ details: { field: "page", rule } })
     }
-    const window = yield* Effect.orDie(numbers.range(tenant, walk))
     const read = walk.sort === "timestamp" ? byTime : byValue
     const { more, rows } = yield* Effect.orDie(read(tenant, walk, window, per_page))
     const last = rows.at(-1)
@@ -70,45 +92,53 @@ const make = Effect.gen(function* () {
     return { rows, more: newestFirst ? from > left.from : to < left.to }
   })
 
-  const byValue: Read = Effect.fnUntraced(
-    function* (tenant, { after, direction, page, sort }, window, per_page) {
-      const skipped = after === null ? (page - 1) * per_page : 0
-      if (skipped >= window.to - window.from) return { rows: [], more: false }
-      const wanted = skipped + per_page + 1
-      const value = sql.literal(valueOf[sort])
-      const left =
-        after === null
-          ? sql.literal("")
-          : sql`AND (${value}, r.number) ${sql.literal(direction === "desc" ? "<" : ">")}
+  const byValue: Read = (tenant, walk, window, per_page) => {
+    const skipped = walk.after === null ? (walk.page - 1) * per_page : 0
+    if (skipped >= window.to - window.from) return Effect.succeed({ rows: [], more: false })
+    const wanted = skipped + per_page + 1
+    return alone(tenant, places.withPermits(wanted)(sorted(tenant, walk, window, per_page, skipped, wanted)))
+  }
+
+  const sorted = Effect.fnUntraced(function* (
+    tenant: TenantId,
+    { after, direction, sort }: Walk,
+    window: Range,
+    per_page: number,
+    skipped: number,
+    wanted: number
+  ) {
+    const value = sql.literal(valueOf[sort])
+    const left =
+      after === null
+        ? sql.literal("")
+        : sql`AND (${value}, r.number) ${sql.literal(direction === "desc" ? "<" : ">")}
               (CAST(${after.value} AS INTEGER), ${after.number})`
-      let best: ReadonlyArray<Place> = []
-      yield* Numbers.inPieces(window, (piece) => {
-        // Once there are enough, only what comes before the last of them.
-        const last = best[wanted - 1]
-        const better =
-          last === undefined
-            ? sql.literal("")
-            : sql`AND ${value} ${sql.literal(direction === "desc" ? ">=" : "<")} CAST(${last.value} AS INTEGER)`
-        // In text of one length, so that it compares as the number does, exactly.
-        const places = sql<Place>`SELECT printf('%019d', ${value}) AS value, r.seq AS seq
+    let best: ReadonlyArray<Place> = []
+    yield* Numbers.inPieces(window, (piece) => {
+      // Once there are enough, only what comes before the last of them.
+      const last = best[wanted - 1]
+      const better =
+        last === undefined
+          ? sql.literal("")
+          : sql`AND ${value} ${sql.literal(direction === "desc" ? ">=" : "<")} CAST(${last.value} AS INTEGER)`
+      // In text of one length, so that it compares as the number does, exactly.
+      const places = sql<Place>`SELECT printf('%019d', ${value}) AS value, r.seq AS seq
           FROM ${numbers.among(tenant, piece)} ${left} ${better}
           ORDER BY ${value} ${sql.literal(direction)}, r.seq ${sql.literal(direction)} LIMIT ${wanted}`
-        return Effect.map(places, (found) => {
-          if (found.length > 0) best = merge(best, found, direction, wanted)
-        })
+      return Effect.map(places, (found) => {
+        if (found.length > 0) best = merge(best, found, direction, wanted)
       })
-      const shown = best.slice(skipped, skipped + per_page)
-      const rows = yield* sql<RecordRow>`SELECT ${sql.literal(recordSelection)}
+    })
+    const shown = best.slice(skipped, skipped + per_page)
+    const rows = yield* sql<RecordRow>`SELECT ${sql.literal(recordSelection)}
         FROM tollgate_usage_records r ${sql.literal(withDimensions)}
         WHERE r.seq IN (SELECT value FROM json_each(${JSON.stringify(shown.map(({ seq }) => seq))}))`
-      const bySeq = new Map(rows.map((row) => [row.seq, row]))
-      return {
-        rows: shown.map(({ seq, value }) => ({ ...bySeq.get(seq)!, value })),
-        more: best.length > skipped + per_page
-      }
-    },
-    (effect) => sorting.withPermits(1)(effect)
-  )
+    const bySeq = new Map(rows.map((row) => [row.seq, row]))
+    return {
+      rows: shown.map(({ seq, value }) => ({ ...bySeq.get(seq)!, value })),
+      more: best.length > skipped + per_page
+    }
+  })
 
   return { page } satisfies Contract
 })

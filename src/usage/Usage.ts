@@ -76,8 +76,8 @@ export const RecordPage = Schema.Struct({
 
 export interface SummaryQuery extends Schema.Schema.Type<typeof SummaryQuery> {}
 export const SummaryQuery = Schema.Struct({
-  start_time: text("RFC 3339; the first instant inside"),
-  end_time: text("RFC 3339; the first instant behind the window. A bare date includes its day")
+  start_time: text("RFC 3339, date and time; the first instant inside"),
+  end_time: text("RFC 3339, date and time; the first instant behind the window")
 })
 
 export interface Summary extends Schema.Schema.Type<typeof Summary> {}

@@ -114,13 +114,16 @@ describe("usage and billing over HTTP", () => {
 
   it.effect("refuses with the texts of the specification", () =>
     Effect.gen(function* () {
-      expect(yield* get("/v1/usage?start_time=x")).toEqual({
+      expect(yield* get("/v1/usage?start_time=x")).toMatchObject({
         status: 400,
-        body: { error: "Invalid start_time format" }
+        body: { error: "Invalid start_time format", details: { field: "start_time" } }
       })
       expect(yield* get("/v1/usage?start_time=2026-03-01")).toMatchObject({ status: 400 })
-      expect(yield* get("/v1/usage?end_time=x")).toEqual({ status: 400, body: { error: "Invalid end_time format" } })
-      expect(yield* get(`/v1/tenants/${acme}/usage/rollup`)).toEqual({
+      expect(yield* get("/v1/usage?end_time=x")).toMatchObject({
+        status: 400,
+        body: { error: "Invalid end_time format", details: { field: "end_time" } }
+      })
+      expect(yield* get(`/v1/tenants/${acme}/usage/rollup`)).toMatchObject({
         status: 400,
         body: { error: "Invalid rollup value (must be 'daily', 'monthly', or 'annual')" }
       })

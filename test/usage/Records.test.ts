@@ -1,6 +1,7 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Schema, TestClock } from "effect"
+import type { TenantId } from "../../src/kernel/Ids.ts"
 import { hour, parse, toIso } from "../../src/kernel/Moment.ts"
 import { usd } from "../../src/kernel/Money.ts"
 import { depthMax, Records } from "../../src/usage/Records.ts"
@@ -33,6 +34,22 @@ const walk = (query: Partial<RecordsQuery>, between: Effect.Effect<unknown, unkn
 
 const refused = (query: Partial<RecordsQuery>) =>
   Effect.map(Effect.flip(page(query)), ({ body, status }) => ({ status, ...body }))
+
+/** So many records of a tenant, whose costs are in no order. */
+const many = (tenant: TenantId, count: number) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient
+    const [first] = yield* sql<{ seq: number }>`SELECT COALESCE(MAX(seq), 60000) AS seq FROM tollgate_usage_records`
+    const { seq } = first!
+    yield* sql`INSERT INTO tollgate_usage_dimensions
+      VALUES (${seq}, ${ada}, ${tenant}, '', 'tool', 'x', 'x', 'x', '', ${`bil_${tenant}`}, ${tenant}, 'own', 'own')`
+    yield* sql.unsafe(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+      INSERT INTO tollgate_usage_records SELECT ${seq} + i, 'use_' || (${seq} + i), '${tenant}', i, i, ${seq}, 0, 0, i,
+        i * 7919 % 4001, 0, 0, 'none', 0, 1, NULL FROM n`)
+    yield* sql.unsafe(`INSERT INTO tollgate_usage_buckets SELECT tenant_id, seq >> 16, MIN(number), MAX(number), MIN(at), MAX(at)
+      FROM tollgate_usage_records WHERE tenant_id = '${tenant}' GROUP BY 1, 2`)
+    yield* sql`INSERT INTO tollgate_usage_counters VALUES (${tenant}, ${count})`
+  })
 
 describe("Records", () => {
   it.effect("shows what a call left", () =>
@@ -195,16 +212,8 @@ describe("Records", () => {
 
   it.effect("orders by value over more records than one reading takes", () =>
     Effect.gen(function* () {
-      const sql = yield* SqlClient
       const count = 20_000
-      yield* sql`INSERT INTO tollgate_usage_dimensions
-        VALUES (7, ${ada}, ${acme}, '', 'tool', 'x', 'x', 'x', '', 'bil_acme', ${acme}, 'own', 'own')`
-      yield* sql.unsafe(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
-        INSERT INTO tollgate_usage_records SELECT 60000 + i, 'use_' || i, '${acme}', i, i, 7, 0, 0, i,
-          i * 7919 % 4001, 0, 0, 'none', 0, 1, NULL FROM n`)
-      yield* sql.unsafe(`INSERT INTO tollgate_usage_buckets SELECT tenant_id, seq >> 16, MIN(number), MAX(number), MIN(at), MAX(at)
-        FROM tollgate_usage_records GROUP BY 1, 2`)
-      yield* sql`INSERT INTO tollgate_usage_counters VALUES (${acme}, ${count})`
+      yield* many(acme, count)
       const all = Array.from({ length: count }, (_, i) => i + 1).sort(
         (a, b) => ((b * 7919) % 4001) - ((a * 7919) % 4001) || b - a
       )
@@ -214,6 +223,35 @@ describe("Records", () => {
       expect(yield* at(60)).toEqual(all.slice(59 * 200, 60 * 200))
       expect(yield* at(100)).toEqual(all.slice(-200))
       expect((yield* page({ sort: "cost", page: 100, per_page: 200 })).next_cursor).toBe(null)
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("lets a tenant with few records by while another's many are sorted, and one with many take turns", () =>
+    Effect.gen(function* () {
+      yield* many(acme, 30_000)
+      yield* many(other, 6_000)
+      const records = yield* Records
+      const over: Array<string> = []
+      const walk = (tenant: TenantId, name: string) =>
+        Effect.map(
+          records.page(tenant, { sort: "cost", page: 1, per_page: 50 }),
+          () => void over.push(name)
+        )
+      yield* Effect.all([walk(acme, "first"), walk(acme, "second"), walk(other, "other")], { concurrency: "unbounded" })
+      expect(over).toEqual(["other", "first", "second"])
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("refuses pages by number of such an order where they cost too much, and names the cursor", () =>
+    Effect.gen(function* () {
+      yield* many(acme, depthMax + 100)
+      expect(yield* refused({ sort: "cost", page: depthMax / 50 + 1 })).toMatchObject({
+        code: "invalid_request",
+        details: { field: "page", rule: "within the first 20000 records when sorted by cost; beyond, go on by cursor" }
+      })
+      expect((yield* page({ sort: "cost", page: depthMax / 50 })).records).toHaveLength(50)
+      expect((yield* page({ sort: "cost", page: depthMax / 50 + 3 })).records).toEqual([])
+      expect((yield* page({ sort: "timestamp", page: depthMax / 50 + 1 })).records).toHaveLength(50)
     }).pipe(Effect.provide(layer))
   )
 
@@ -244,10 +282,11 @@ describe("Records", () => {
       expect(yield* refused({ direction: "up" })).toEqual(invalid("direction", "asc or desc"))
       expect(yield* refused({ start_date: "yesterday" })).toEqual(invalid("start_date", "an RFC 3339 date and time"))
       expect(yield* refused({ end_date: "2026-02-30" })).toEqual(invalid("end_date", "an RFC 3339 date and time"))
-      expect(yield* refused({ sort: "cost", page: depthMax / 50 + 1 })).toEqual(
-        invalid("page", "within the first 20000 records when sorted by cost; beyond, go on by cursor")
-      )
-      expect((yield* page({ sort: "cost", page: depthMax / 50 })).records).toEqual([])
+      for (const sort of ["cost", "total_tokens", "latency", "timestamp"] as const) {
+        for (const far of [2, depthMax / 50 + 1, 999_999_999_999_999]) {
+          expect((yield* page({ sort, page: far })).records).toEqual([])
+        }
+      }
       const rule = "the next_cursor of an earlier page"
       for (const text of ["", "2", "%%%", btoa("{}"), btoa('{"sort":"model"}'), btoa("[1")]) {
         expect(yield* refused({ cursor: text })).toEqual(invalid("cursor", rule))

@@ -133,11 +133,14 @@ describe("the summary", () => {
         Effect.map(Effect.flip(summary(query)), ({ body, status }) => ({ status, body }))
       expect(yield* refused({ start_time: "yesterday" })).toEqual({
         status: 400,
-        body: { error: "Invalid start_time format" }
+        body: {
+          error: "Invalid start_time format",
+          details: { field: "start_time", rule: "an RFC 3339 date and time" }
+        }
       })
       expect(yield* refused({ end_time: "2026-02-30T00:00:00Z" })).toEqual({
         status: 400,
-        body: { error: "Invalid end_time format" }
+        body: { error: "Invalid end_time format", details: { field: "end_time", rule: "an RFC 3339 date and time" } }
       })
       expect(yield* refused({ start_time: "", end_time: "" })).toMatchObject({
         body: { error: "Invalid start_time format" }
@@ -252,7 +255,7 @@ describe("the rollup", () => {
         Effect.map(Effect.flip(rollup(query)), ({ body, status }) => ({ status, body }))
       const error = "Invalid rollup value (must be 'daily', 'monthly', or 'annual')"
       for (const query of [{}, { rollup: "" }, { rollup: "Daily" }, { rollup: "weekly", start_date: "x" }]) {
-        expect(yield* refused(query)).toEqual({ status: 400, body: { error } })
+        expect(yield* refused(query)).toMatchObject({ status: 400, body: { error, details: { field: "rollup" } } })
       }
       const details = (query: RollupQuery) =>
         Effect.map(refused({ rollup: "daily", ...query }), ({ body, status }) => [status, body.code, body.details])

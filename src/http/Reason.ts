@@ -1,0 +1,24 @@
+/**
+ * The reason phrase of a refusal: the text of its body's `error`. Clients that expect an object there show the phrase instead.
+ */
+
+const lengthMax = 200
+
+/** The phrase for an answer of this status and JSON body; `undefined`: the one that HTTP has for the status. */
+export const reasonOf = (status: number, body: string | Uint8Array): string | undefined => {
+  if (status < 400 || body.length > 64 * 1024) return undefined
+  try {
+    const { error } = JSON.parse(typeof body === "string" ? body : Buffer.from(body).toString()) as { error?: unknown }
+    const text = typeof error === "string" ? error : (error as { message?: unknown } | undefined)?.message
+    return typeof text === "string" ? phraseOf(text) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A text as it may stand in a status line: visible ASCII and single spaces. */
+export const phraseOf = (text: string): string | undefined =>
+  text
+    .slice(0, lengthMax)
+    .replace(/[^\x21-\x7e]+/g, " ")
+    .trim() || undefined

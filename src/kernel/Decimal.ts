@@ -1,0 +1,29 @@
+/**
+ * Numbers of JSON that have more digits than a double holds. Where such a number stands in a value it is a `Decimal`, and `write`
+ * puts its digits into the text as they are, which `JSON.stringify` has no way to do.
+ */
+
+/** A number by its literal: `999999998.999999812`. */
+export class Decimal {
+  readonly literal: string
+  constructor(literal: string) {
+    this.literal = literal
+  }
+  toString(): string {
+    return this.literal
+  }
+  toJSON(): string {
+    return mark + this.literal
+  }
+}
+
+/** What `JSON.stringify` makes of a decimal is a text that begins with this. Nobody knows it, so no other text does. */
+export const mark = `${globalThis.crypto.randomUUID()}:`
+
+const marked = new RegExp(`"${mark}(-?[0-9.]+)"`, "g")
+
+/** A text that `JSON.stringify` wrote, each decimal in it with all its digits. */
+export const unmarked = (text: string): string => (text.includes(mark) ? text.replace(marked, "$1") : text)
+
+/** The JSON text of a value. */
+export const write = (value: unknown): string => unmarked(JSON.stringify(value))
