@@ -1,6 +1,6 @@
 /** A decision: typed questions about a state, what may be asked, and what it costs. */
 import { Context, Either, Schema } from "effect"
-import { parse } from "../http/Json.ts"
+import { notJson, parse } from "../http/Json.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import { usd } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
@@ -62,7 +62,9 @@ export const read = (
   bytes: Buffer,
   { model, spellings }: DecisionModel
 ): Either.Either<string, InvalidRequest | DecisionBodyUnreadable> => {
-  const body = Either.getOrUndefined(parse(bytes))
+  const parsed = parse(bytes)
+  if (Either.isLeft(parsed)) return parsed.left === notJson ? unreadable : Either.left(parsed.left)
+  const body = parsed.right
   if (!isObject(body)) return unreadable
   const asked = body.model ?? spellings[0]
   if (typeof asked !== "string") return wrong("model", "a text")

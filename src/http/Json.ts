@@ -20,7 +20,8 @@ export const partsMax = 250_000
 export const depthMax = 1_000
 
 const refused = (error: string, rule: string) => new InvalidRequest({ error, details: { field: "", rule } })
-const notJson = refused("the request body is not JSON", "a JSON document")
+/** Of what is no JSON at all. */
+export const notJson = refused("the request body is not JSON", "a JSON document")
 
 /** Reads a JSON body, its numbers as doubles. */
 export const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {

@@ -14,6 +14,7 @@ export class InvalidRequest extends Problem<InvalidRequest>()("InvalidRequest", 
   error: "the request is not valid",
   code: "invalid_request"
 }) {
+  // oxlint-disable-next-line no-useless-constructor -- by its type no refusal goes without details
   constructor(words: ProblemWords & { readonly details: Broken & ProblemWords["details"] }) {
     super(words)
   }
