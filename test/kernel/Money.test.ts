@@ -116,7 +116,9 @@ describe("an amount", () => {
     for (const amount of [999_999_998_999_999_812n, amountMax, amountMax - 1n, -amountMax + 1n]) round(amount)
     expect(write({ balance: toJson(999_999_998_999_999_812n) })).toBe('{"balance":999999998.999999812}')
     // A number that was not sent to be money is what a double makes of it.
-    expect(Either.getOrThrow(parseExact(Buffer.from("[0.1, 123456789012345, 1e300]")))).toEqual([0.1, 123456789012345, 1e300])
+    expect(Either.getOrThrow(parseExact(Buffer.from("[0.1, 123456789012345, 1e300]")))).toEqual([
+      0.1, 123456789012345, 1e300
+    ])
   })
 
   it("comes from a row with all its digits", () => {

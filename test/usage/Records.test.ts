@@ -233,10 +233,7 @@ describe("Records", () => {
       const records = yield* Records
       const over: Array<string> = []
       const walk = (tenant: TenantId, name: string) =>
-        Effect.map(
-          records.page(tenant, { sort: "cost", page: 1, per_page: 50 }),
-          () => void over.push(name)
-        )
+        Effect.map(records.page(tenant, { sort: "cost", page: 1, per_page: 50 }), () => void over.push(name))
       yield* Effect.all([walk(acme, "first"), walk(acme, "second"), walk(other, "other")], { concurrency: "unbounded" })
       expect(over).toEqual(["other", "first", "second"])
     }).pipe(Effect.provide(layer))
