@@ -5,8 +5,8 @@
  */
 import createDatabase from "driver:database"
 import SqliteError from "driver:sqlite-error"
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
-import { join, resolve } from "node:path"
+import { lchownSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { dirname, join, resolve } from "node:path"
 import { getRawAsset } from "node:sea"
 
 /** Replaced when the executable is built. */
@@ -25,6 +25,7 @@ const open = (folder: string): unknown => {
       const beside = `${path}.${process.pid}.${Math.round(performance.now() * 1000)}`
       writeFileSync(beside, bytes, { flag: "wx", mode: 0o500 })
       renameSync(beside, path)
+      belongsToOwner(folder, path)
       if (!isThere(path, bytes)) throw new Error(`${path} is not what was written to it`)
     }
     const module = { exports: {} }
@@ -35,6 +36,14 @@ const open = (folder: string): unknown => {
     const why = error instanceof Error ? error.message : String(error)
     throw new Error(`DATA_DIR: the SQLite driver could not be loaded from ${folder}: ${why}`, { cause: error })
   }
+}
+
+/** What root has put into another user's data folder is that user's, who starts the service later. */
+const belongsToOwner = (folder: string, path: string): void => {
+  const { gid, uid } = statSync(dirname(folder))
+  if (process.getuid?.() !== 0 || uid === 0) return
+  lchownSync(path, uid, gid)
+  lchownSync(folder, uid, gid)
 }
 
 const isThere = (path: string, bytes: Buffer): boolean => {

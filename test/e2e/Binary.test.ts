@@ -2,8 +2,9 @@
 import { execFileSync, spawn } from "node:child_process"
 import {
   chmodSync,
+  chownSync,
   copyFileSync,
-  existsSync,
+  lstatSync,
   mkdirSync,
   readFileSync,
   readdirSync,
@@ -13,6 +14,9 @@ import {
 import { dirname, join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { freePort, freshFolder, root } from "../support/Service.ts"
+
+/** Who the container runs as. */
+const user = 10_001
 
 const binaryOf = (arch: string) => join(root, "out", `tollgate-linux-${arch}`)
 const binary = binaryOf(process.arch)
@@ -120,23 +124,57 @@ describe("the executable", () => {
   })
 
   it.skipIf(process.getuid?.() !== 0)(
-    "runs in an empty root that holds only the C and C++ libraries, without HOME",
+    "runs in the root that the container file makes, as its user, without HOME",
     async () => {
-      const bare = folder()
-      const libraries = execFileSync("ldd", [binary], { encoding: "utf8" }).matchAll(/(\/\S+\.so[\d.]*)/g)
-      for (const [, library] of libraries) {
-        mkdirSync(join(bare, dirname(library!)), { recursive: true })
-        copyFileSync(library!, join(bare, library!))
-      }
-      copyFileSync(binary, join(bare, "tollgate"))
-      mkdirSync(join(bare, "data"))
-      const service = await run("/usr/sbin/chroot", [bare, "/tollgate"], "/data")
+      const bare = join(folder(), "root")
+      execFileSync("sh", ["scripts/deploy/root.sh", binary, bare], { cwd: root })
+      chmodSync(dirname(bare), 0o755)
+      chownSync(join(bare, "data"), user, user)
+      const files = (readdirSync(bare, { recursive: true }) as Array<string>).filter((name) =>
+        lstatSync(join(bare, name)).isFile()
+      )
+      const named = [...execFileSync("ldd", [binary], { encoding: "utf8" }).matchAll(/\/(\S+\.so[\d.]*)/g)]
+      const libraries = named.map(([, library]) => library)
+      expect(files.toSorted()).toEqual([...libraries, "tollgate", "etc/passwd", "etc/nsswitch.conf"].toSorted())
+
+      const inside = ["/usr/sbin/chroot", [`--userspec=${user}:${user}`, bare, "/tollgate"]] as const
+      const service = await run(...inside, "/data")
       expect(await call(service, keyIn(service.text()))).toEqual([200, "hello there"])
+      const asked = { env: { PORT: new URL(service.url).port, HOST: "0.0.0.0" }, encoding: "utf8" } as const
+      expect(execFileSync(inside[0], [...inside[1], "health"], asked)).toContain("answers 200")
       expect(await service.end("SIGTERM")).toBe(0)
-      expect(existsSync(join(bare, "data", "tollgate.db"))).toBe(true)
+      expect(() => execFileSync(inside[0], [...inside[1], "health"], { ...asked, stdio: "pipe" })).toThrow(
+        /nothing answers/
+      )
+      expect(lstatSync(join(bare, "data", "tollgate.db")).uid).toBe(user)
       expect(readdirSync(bare).toSorted()).toEqual(expect.arrayContaining(["data", "tollgate"]))
+
+      // A folder that root has restored into is the user's, driver and all.
+      const restored = join(bare, "restored")
+      mkdirSync(restored, { mode: 0o700 })
+      chownSync(restored, user, user)
+      const from = join(folder(), "backup.db")
+      execFileSync(binary, ["backup", "--to", from], { env: { DATA_DIR: join(bare, "data") } })
+      execFileSync(binary, ["restore", "--from", from], { env: { DATA_DIR: restored } })
+      copyFileSync(join(bare, "data", "secret"), join(restored, "secret"))
+      chownSync(join(restored, "secret"), user, user)
+      const again = await run(...inside, "/restored")
+      expect(await again.end("SIGTERM")).toBe(0)
     }
   )
+
+  it("has a container file that takes into the build what it copies, and runs without root", () => {
+    const text = readFileSync(join(root, "scripts", "deploy", "Containerfile"), "utf8")
+    const [first, ...allowed] = readFileSync(join(root, ".dockerignore"), "utf8")
+      .split("\n")
+      .filter((line) => line !== "" && !line.startsWith("#"))
+    expect(first).toBe("*")
+    const copied = [...text.matchAll(/^COPY (?!--from)(\S+)/gm)].map(([, source]) => source!.replace("${ARCH}", "*"))
+    expect(allowed.toSorted()).toEqual(copied.map((source) => `!${source}`).toSorted())
+    expect(text).toMatch(new RegExp(`^USER ${user}:${user}$`, "m"))
+    expect(text).toContain(`--chown=${user}:${user} `)
+    expect(text).not.toContain("/lib ")
+  })
 
   it("is built for the other architecture too", () => {
     // Where an ELF file says which machine it is for: 0xB7 is AArch64, 0x3E is x86-64.
