@@ -190,6 +190,13 @@ const purchase = Command.make(
       const facts = yield* fromEnvironment
       const nano = yield* amountOf(amount)
       const booked = yield* Effect.flatMap(Purchases, (rooms) => rooms.bookOffline(tenant, nano, reference)).pipe(
+        Effect.mapError((problem) =>
+          refuse(
+            problem === "too large"
+              ? `--amount ${amount}: the balance would exceed what the books hold`
+              : problem.message
+          )
+        ),
         Effect.provide(purchases(facts))
       )
       if (!booked)
@@ -201,8 +208,23 @@ const purchase = Command.make(
 const owed = Command.make("owed", { json }, ({ json }) =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
-    const found = yield* Effect.flatMap(Purchases, (rooms) => rooms.owed).pipe(Effect.provide(purchases(facts)))
-    if (json) return yield* printed({ owed: found.map((one) => ({ ...one, owed: toDecimal(one.owed) })) })
+    const [found, waiting] = yield* Effect.flatMap(Purchases, (rooms) => Effect.all([rooms.owed, rooms.waiting])).pipe(
+      Effect.provide(purchases(facts))
+    )
+    if (json) {
+      return yield* printed({
+        owed: found.map((one) => ({ ...one, owed: toDecimal(one.owed) })),
+        waiting: waiting.map((one) => ({ ...one, since: toIso(one.since) }))
+      })
+    }
+    yield* Effect.forEach(
+      waiting,
+      ({ movements, payment_id, since }) =>
+        Console.log(
+          `${payment_id} was refunded or disputed (${movements} times, first told ${toIso(since)}), but was never booked here`
+        ),
+      { discard: true }
+    )
     if (found.length === 0) return yield* Console.log("nobody owes anything")
     yield* Effect.forEach(
       found,

@@ -32,3 +32,11 @@ export interface Owed {
   readonly payment_id: string
   readonly owed: bigint
 }
+
+/** What was told of a payment that is not known. */
+export interface Waiting {
+  readonly payment_id: string
+  /** How many refunds and disputes. */
+  readonly movements: number
+  readonly since: number
+}

@@ -1,14 +1,18 @@
 /**
- * Purchases of credit: asked for at the processor, credited by its signed word. A payment is credited once however many events tell
- * of it, and an event does what it says once however often it comes; both are rows in the transaction that moves the credit.
+ * Purchases of credit: asked for at the processor, credited by its signed word. Its events may come in any order, late, and more than
+ * once: what they tell is kept as facts (`payments/Movement`), and the books are made to follow from all facts together. A payment is
+ * credited once, and what of it is due back is taken once; both are rows in the transaction that moves the credit.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
 import type { CallerFacts } from "../http/Caller.ts"
+import { InvalidRequest } from "../http/Problems.ts"
 import * as Ids from "../kernel/Ids.ts"
 import type { TenantId } from "../kernel/Ids.ts"
+import { day } from "../kernel/Moment.ts"
 import { fromRow, usd } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Posting, Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
@@ -16,8 +20,10 @@ import { manages } from "../tenants/Organisation.ts"
 import { InsufficientRole } from "../tenants/Problems.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { Payments } from "../upstream/Payments.ts"
-import type { Paid, PaymentMethod, ProcessorEvent, ProcessorSilent } from "../upstream/Payments.ts"
-import type { Owed } from "./Payment.ts"
+import type { Moved, Paid, PaymentMethod, ProcessorSilent } from "../upstream/Payments.ts"
+import { dueOf, merged } from "./Movement.ts"
+import type { Movement } from "./Movement.ts"
+import type { Owed, Waiting } from "./Payment.ts"
 import { PaymentsUnconfigured, ProcessorUnavailable, WebhookSignatureInvalid } from "./Problems.ts"
 
 type ProcessorProblem = PaymentsUnconfigured | ProcessorUnavailable
@@ -33,17 +39,23 @@ export interface Contract {
   readonly methods: (tenant: TenantId) => Effect.Effect<ReadonlyArray<PaymentMethod>, ProcessorProblem>
   /** The processor's name for the tenant. */
   readonly customerOf: (tenant: TenantId) => Effect.Effect<string, ProcessorProblem>
-  /** Does what a signed event says, once. */
+  /** Takes in what a signed event says. What it says of a payment that is not known yet is kept until the payment comes. */
   readonly receive: (
     body: string,
     signature: string
-  ) => Effect.Effect<void, WebhookSignatureInvalid | PaymentsUnconfigured>
+  ) => Effect.Effect<void, WebhookSignatureInvalid | InvalidRequest | PaymentsUnconfigured>
   /** Credits a payment unless it was; `beside` stands or falls with the credit, or is done without it. */
   readonly book: (paid: Paid, beside: ReadonlyArray<Statement>) => Effect.Effect<void>
   /** A payment that reached the operator another way; `false` if the reference was booked before, or there is no such tenant. */
-  readonly bookOffline: (tenant: string, amount: Nano, reference: string) => Effect.Effect<boolean>
+  readonly bookOffline: (
+    tenant: string,
+    amount: Nano,
+    reference: string
+  ) => Effect.Effect<boolean, BooksUnavailable | "too large">
   /** Who owes what to the operator: refunds and disputes that the balance could not give back. */
   readonly owed: Effect.Effect<ReadonlyArray<Owed>>
+  /** What was told of payments that never came. */
+  readonly waiting: Effect.Effect<ReadonlyArray<Waiting>>
 }
 
 export class Purchases extends Context.Tag("tollgate/payments/Purchases")<Purchases, Contract>() {
@@ -52,10 +64,14 @@ export class Purchases extends Context.Tag("tollgate/payments/Purchases")<Purcha
 
 const cent = usd / 100n
 
-interface PaymentRow {
-  readonly tenant_id: string
-  readonly amount: string
-  readonly refunded: string
+/** How long, and of how many refunds and disputes, is kept what was told of payments that are not known. */
+const waitMax = 90 * day
+const waitingMax = 10_000
+
+/** What is known of a payment. `payment` is absent until it was credited. */
+interface Standing {
+  readonly payment: { readonly tenant_id: string; readonly amount: Nano; readonly due: Nano } | undefined
+  readonly movements: ReadonlyArray<Movement>
 }
 
 const make = Effect.gen(function* () {
@@ -124,49 +140,64 @@ const make = Effect.gen(function* () {
 
   // ---- what the processor says --------------------------------------------------------------------------------------------
 
-  const paymentOf = (id: string) =>
-    Effect.map(
-      Effect.orDie(
-        sql<PaymentRow>`SELECT tenant_id, CAST(amount AS TEXT) AS amount, CAST(refunded AS TEXT) AS refunded
-          FROM tollgate_payments_payments WHERE id = ${id}`
-      ),
-      ([row]) => row
+  const movementsOf = sql.literal(`SELECT id, kind, CAST(amount AS TEXT) AS amount, returned
+    FROM tollgate_payments_movements`)
+
+  const standingOf = Effect.fnUntraced(function* (id: string) {
+    const [payment] = yield* sql<{ tenant_id: string; amount: string; due: string }>`
+      SELECT tenant_id, CAST(amount AS TEXT) AS amount, CAST(due AS TEXT) AS due
+      FROM tollgate_payments_payments WHERE id = ${id}`
+    const rows = yield* sql<{ id: string; kind: Movement["kind"]; amount: string; returned: number }>`
+      ${movementsOf} WHERE payment_id = ${id} ORDER BY id`
+    return {
+      payment: payment && { ...payment, amount: fromRow(payment.amount), due: fromRow(payment.due) },
+      movements: rows.map((row) => ({ ...row, amount: fromRow(row.amount), returned: row.returned === 1 }))
+    } satisfies Standing
+  }, Effect.orDie)
+
+  /** Finds its row only if nothing more is known of the payment when the transaction runs. */
+  const still = (id: string, { movements, payment }: Standing): Statement => {
+    const known = movements.map(({ amount, id, returned }) => `${id} ${amount} ${returned ? 1 : 0}`).join("\n")
+    return statement(
+      sql`SELECT 1 WHERE (SELECT count(*) FROM tollgate_payments_payments WHERE id = ${id}) = ${payment === undefined ? 0 : 1}
+        AND COALESCE((SELECT group_concat(id || ' ' || amount || ' ' || returned, char(10) ORDER BY id)
+          FROM tollgate_payments_movements WHERE payment_id = ${id}), '') = ${known}`,
+      1
     )
+  }
 
   const book: Contract["book"] = Effect.fn("Purchases.book")(function* (paid, beside) {
     const { cents, kind, payment_id, tenant_id } = paid
     const amount = BigInt(cents) * cent
     const now = yield* Clock.currentTimeMillis
-    if ((yield* paymentOf(payment_id)) !== undefined || amount <= 0n) {
-      yield* Effect.catchTag(submit([], beside), "Conflict", () => Effect.void).pipe(Effect.orDie)
-      return
+    const standing = yield* standingOf(payment_id)
+    if (standing.payment !== undefined || amount <= 0n) {
+      return beside.length === 0 ? undefined : yield* Effect.orDie(submit([], beside))
+    }
+    const due = dueOf(amount, standing.movements)
+    const credit: Posting = {
+      _tag: "Credit",
+      account: Ids.billingAccountOf(tenant_id),
+      amount,
+      source: "purchase",
+      reference: payment_id,
+      description: kind === "checkout" ? "credits purchased" : "credits purchased by auto-reload"
     }
     const made = submit(
+      // What was told of it before it came.
+      due > 0n ? [credit, takeBack(tenant_id, due, payment_id, "purchase refunded or disputed")] : [credit],
       [
-        {
-          _tag: "Credit",
-          account: Ids.billingAccountOf(tenant_id),
-          amount,
-          source: "purchase",
-          reference: payment_id,
-          description: kind === "checkout" ? "credits purchased" : "credits purchased by auto-reload"
-        }
-      ],
-      [
-        statement(
-          sql`INSERT INTO tollgate_payments_payments (id, tenant_id, kind, amount, refunded, created_at)
-            VALUES (${payment_id}, ${tenant_id}, ${kind}, ${amount}, 0, ${now}) ON CONFLICT DO NOTHING RETURNING id`,
-          1
-        ),
+        still(payment_id, standing),
+        statement(sql`INSERT INTO tollgate_payments_payments (id, tenant_id, kind, amount, due, created_at)
+          VALUES (${payment_id}, ${tenant_id}, ${kind}, ${amount}, ${due}, ${now})`),
         ...beside
       ]
     )
     yield* made.pipe(
       Effect.asVoid,
       Effect.catchTags({
-        // Another event of the same payment was faster, or this event has come before.
-        Conflict: () =>
-          Effect.flatMap(paymentOf(payment_id), (row) => (row === undefined ? Effect.void : book(paid, beside))),
+        // Something was faster: another event of the same payment.
+        Conflict: () => book(paid, beside),
         AccountMissing: () =>
           Effect.annotateLogs(Effect.logError("a payment is for a tenant that does not exist"), {
             payment_id,
@@ -174,87 +205,6 @@ const make = Effect.gen(function* () {
           })
       }),
       Effect.orDie
-    )
-  })
-
-  const seen = (event: ProcessorEvent, now: number): Statement =>
-    statement(
-      sql`INSERT INTO tollgate_payments_events (id, type, received_at) VALUES (${event.id}, ${event.type}, ${now})
-        ON CONFLICT DO NOTHING RETURNING id`,
-      1
-    )
-
-  /** Refunds are told as totals: only what is new of one is taken back. */
-  const refund = Effect.fnUntraced(function* (event: Extract<ProcessorEvent, { _tag: "Refunded" }>, now: number) {
-    const payment = yield* paymentOf(event.payment_id)
-    if (payment === undefined) return yield* unknownPayment(event)
-    const total = BigInt(event.cents) * cent
-    const before = fromRow(payment.refunded)
-    const added = total - before
-    yield* once(
-      added <= 0n ? [] : [takeBack(payment.tenant_id, added, event.payment_id, "purchase refunded")],
-      [
-        seen(event, now),
-        statement(
-          sql`UPDATE tollgate_payments_payments SET refunded = ${added > 0n ? total : before}
-            WHERE id = ${event.payment_id} AND refunded = ${before} RETURNING id`,
-          1
-        )
-      ],
-      event
-    )
-  })
-
-  const dispute = Effect.fnUntraced(function* (
-    event: Extract<ProcessorEvent, { _tag: "Disputed" | "DisputeWon" }>,
-    now: number
-  ) {
-    const payment = yield* paymentOf(event.payment_id)
-    if (payment === undefined) return yield* unknownPayment(event)
-    const { dispute_id, payment_id } = event
-    const amount = BigInt(event.cents) * cent
-    if (event._tag === "Disputed") {
-      return yield* once(
-        [takeBack(payment.tenant_id, amount, dispute_id, "purchase disputed")],
-        [
-          seen(event, now),
-          statement(
-            sql`INSERT INTO tollgate_payments_disputes (id, payment_id, tenant_id, amount, won, created_at)
-              VALUES (${dispute_id}, ${payment_id}, ${payment.tenant_id}, ${amount}, 0, ${now})
-              ON CONFLICT DO NOTHING RETURNING id`,
-            1
-          )
-        ],
-        event
-      )
-    }
-    // What was taken comes back; what could not be taken is no longer owed.
-    const [taken] = yield* Effect.orDie(
-      sql<{ amount: string }>`SELECT CAST(amount AS TEXT) AS amount FROM tollgate_ledger_entries
-        WHERE billing_account_id = ${Ids.billingAccountOf(payment.tenant_id)} AND reference_id = ${dispute_id}
-          AND type = 'debit'`
-    )
-    yield* once(
-      taken === undefined
-        ? []
-        : [
-            {
-              _tag: "Credit",
-              account: Ids.billingAccountOf(payment.tenant_id),
-              amount: fromRow(taken.amount),
-              source: "purchase",
-              reference: dispute_id,
-              description: "dispute won"
-            }
-          ],
-      [
-        seen(event, now),
-        statement(
-          sql`UPDATE tollgate_payments_disputes SET won = 1 WHERE id = ${dispute_id} AND won = 0 RETURNING id`,
-          1
-        )
-      ],
-      event
     )
   })
 
@@ -266,52 +216,100 @@ const make = Effect.gen(function* () {
     description
   })
 
-  /** Whole, unless the event was done before; then there is nothing to do. */
-  const once = (postings: ReadonlyArray<Posting>, statements: ReadonlyArray<Statement>, event: ProcessorEvent) =>
-    submit(postings, statements).pipe(
-      Effect.asVoid,
-      Effect.catchTag("Conflict", () => again(event)),
+  /** What was taken back for a payment and not given back since. */
+  const takenOf = (payment_id: string) =>
+    sql<{ taken: string }>`
+      SELECT CAST(${sql.literal(taken("p.id"))} AS TEXT) AS taken FROM tollgate_payments_payments p
+      WHERE p.id = ${payment_id}`.pipe(
+      Effect.orDie,
+      Effect.map(([row]) => fromRow(row?.taken ?? "0"))
+    )
+
+  /** Takes in what was told of a payment's refunds and disputes, and makes the books follow. */
+  const note = Effect.fn("Purchases.note")(function* (
+    payment_id: string,
+    told: ReadonlyArray<Movement>
+  ): Effect.fn.Return<void> {
+    const standing = yield* standingOf(payment_id)
+    const { payment } = standing
+    const movements = merged(standing.movements, told)
+    const news = movements.filter((one) => !standing.movements.includes(one))
+    const [first] = news
+    if (first === undefined) return
+    const now = yield* Clock.currentTimeMillis
+    const kept: Array<Statement> = [
+      still(payment_id, standing),
+      ...news.map(({ amount, id, kind, returned }) =>
+        statement(sql`INSERT INTO tollgate_payments_movements (payment_id, id, kind, amount, returned, heard_at)
+          VALUES (${payment_id}, ${id}, ${kind}, ${amount}, ${returned ? 1 : 0}, ${now})
+          ON CONFLICT (payment_id, id) DO UPDATE SET amount = excluded.amount, returned = excluded.returned`)
+      )
+    ]
+    const follows: Array<Posting> = []
+    if (payment === undefined) kept.push(...forgetting(now))
+    else {
+      const due = dueOf(payment.amount, movements)
+      kept.push(statement(sql`UPDATE tollgate_payments_payments SET due = ${due} WHERE id = ${payment_id}`))
+      // What could not be taken is no longer owed once less is due; what was taken comes back.
+      const back = due < payment.due ? (yield* takenOf(payment_id)) - due : 0n
+      const refund = first.kind !== "dispute"
+      if (due > payment.due) {
+        const words = refund ? "purchase refunded" : "purchase disputed"
+        follows.push(takeBack(payment.tenant_id, due - payment.due, first.id, words))
+      } else if (back > 0n) {
+        follows.push({
+          _tag: "Credit",
+          account: Ids.billingAccountOf(payment.tenant_id),
+          amount: back,
+          source: "purchase",
+          reference: first.id,
+          description: refund ? "refund failed" : "dispute won"
+        })
+      }
+    }
+    const done = yield* submit(follows, kept).pipe(
+      Effect.as(true),
+      Effect.catchTag("Conflict", () => Effect.succeed(false)),
       Effect.orDie
     )
+    // Something was faster: it is looked at anew.
+    if (!done) return yield* note(payment_id, told)
+    if (payment === undefined) {
+      yield* Effect.annotateLogs(
+        Effect.logWarning("a refund or dispute is of a payment that is not known: it is kept until the payment comes"),
+        { payment_id, movement: first.id }
+      )
+    }
+  })
 
-  const isSeen = (event: ProcessorEvent) =>
-    Effect.map(
-      Effect.orDie(sql`SELECT 1 FROM tollgate_payments_events WHERE id = ${event.id}`),
-      (rows) => rows.length > 0
-    )
-
-  /** Lost to the same event, which is all right; or to another of the same payment, and then it is looked at anew. */
-  const again = (event: ProcessorEvent): Effect.Effect<void> =>
-    Effect.flatMap(isSeen(event), (done) => (done || event._tag === "DisputeWon" ? Effect.void : act(event)))
-
-  const unknownPayment = (event: ProcessorEvent) =>
-    Effect.annotateLogs(Effect.logError("an event is about a payment that was never booked"), {
-      event: event.id,
-      type: event.type
-    })
-
-  const act = (event: ProcessorEvent): Effect.Effect<void> =>
-    Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
-      switch (event._tag) {
-        case "Paid":
-          return yield* book(event.paid, [seen(event, now)])
-        case "Refunded":
-          return yield* refund(event, now)
-        case "Disputed":
-        case "DisputeWon":
-          return yield* dispute(event, now)
-        case "Other":
-          return
-      }
-    })
+  /** So that payments which are no business of ours do not fill the disk: those of longest ago go first. */
+  const forgetting = (now: number): ReadonlyArray<Statement> => {
+    const unknown = sql.literal("payment_id NOT IN (SELECT id FROM tollgate_payments_payments)")
+    return [
+      statement(sql`DELETE FROM tollgate_payments_movements WHERE ${unknown} AND heard_at < ${now - waitMax}`),
+      statement(sql`DELETE FROM tollgate_payments_movements WHERE (payment_id, id) IN (
+        SELECT payment_id, id FROM tollgate_payments_movements WHERE ${unknown} ORDER BY heard_at DESC LIMIT -1 OFFSET ${waitingMax})`)
+    ]
+  }
 
   const receive: Contract["receive"] = Effect.fn("Purchases.receive")(function* (body, signature) {
     const port = yield* configured
-    const now = yield* Clock.currentTimeMillis
-    const event = port.event(body, signature, now)
-    if (event === undefined) return yield* new WebhookSignatureInvalid()
-    if (!(yield* isSeen(event))) yield* act(event)
+    const event = port.event(body, signature, yield* Clock.currentTimeMillis)
+    switch (event?._tag) {
+      case undefined:
+        return yield* new WebhookSignatureInvalid()
+      case "Unreadable": {
+        const { field, rule } = event
+        const what = field === "" ? "the body of the webhook" : field
+        return yield* new InvalidRequest({ error: `${what}: ${rule}`, details: { field, rule } })
+      }
+      case "Paid":
+        return yield* book(event.paid, [])
+      case "Moved":
+        return yield* note(event.payment_id, event.moved.map(movementOf))
+      case "Other":
+        return
+    }
   })
 
   const bookOffline: Contract["bookOffline"] = Effect.fn("Purchases.bookOffline")(
@@ -331,33 +329,51 @@ const make = Effect.gen(function* () {
         ],
         [
           statement(
-            sql`INSERT INTO tollgate_payments_payments (id, tenant_id, kind, amount, refunded, created_at)
+            sql`INSERT INTO tollgate_payments_payments (id, tenant_id, kind, amount, due, created_at)
             VALUES (${id}, ${tenant}, 'offline', ${amount}, 0, ${now}) ON CONFLICT DO NOTHING RETURNING id`,
             1
           )
         ]
       ).pipe(
         Effect.as(true),
-        Effect.catchAll(() => Effect.succeed(false))
+        Effect.catchTags({
+          Conflict: () => Effect.succeed(false),
+          AccountMissing: () => Effect.succeed(false),
+          BalanceTooLarge: () => Effect.fail("too large" as const)
+        }),
+        Effect.catchAll((refusal) =>
+          refusal === "too large" || refusal._tag === "BooksUnavailable" ? Effect.fail(refusal) : Effect.die(refusal)
+        )
       )
     }
   )
 
-  const owed = Effect.gen(function* () {
-    const rows = yield* sql<{ tenant_id: string; payment_id: string; due: string; taken: string }>`
-      WITH due AS (
-        SELECT tenant_id, id AS payment_id, id AS reference, refunded AS amount FROM tollgate_payments_payments WHERE refunded > 0
-        UNION ALL
-        SELECT tenant_id, payment_id, id, amount FROM tollgate_payments_disputes WHERE won = 0
-      )
-      SELECT d.tenant_id, d.payment_id, CAST(d.amount AS TEXT) AS due, CAST(COALESCE((
-          SELECT SUM(e.amount) FROM tollgate_ledger_entries e WHERE e.source = 'purchase' AND e.type = 'debit'
-            AND e.reference_id = d.reference), 0) AS TEXT) AS taken
-      FROM due d`
-    return rows
-      .map(({ due, payment_id, taken, tenant_id }) => ({ tenant_id, payment_id, owed: fromRow(due) - fromRow(taken) }))
-      .filter(({ owed }) => owed > 0n)
-  }).pipe(Effect.orDie)
+  const owed = sql<{ tenant_id: string; payment_id: string; owed: string }>`
+    SELECT * FROM (SELECT p.tenant_id, p.id AS payment_id, CAST(p.due - ${sql.literal(taken("p.id"))} AS TEXT) AS owed
+      FROM tollgate_payments_payments p WHERE p.due > 0) WHERE CAST(owed AS INTEGER) > 0`.pipe(
+    Effect.orDie,
+    Effect.map((rows) => rows.map((row) => ({ ...row, owed: fromRow(row.owed) })))
+  )
 
-  return { checkout, setup, methods, customerOf, receive, book, bookOffline, owed } satisfies Contract
+  const waiting = sql<{ payment_id: string; movements: number; since: number }>`
+    SELECT payment_id, count(*) AS movements, min(heard_at) AS since FROM tollgate_payments_movements
+    WHERE payment_id NOT IN (SELECT id FROM tollgate_payments_payments) GROUP BY payment_id ORDER BY since`.pipe(
+    Effect.orDie
+  )
+
+  return { checkout, setup, methods, customerOf, receive, book, bookOffline, owed, waiting } satisfies Contract
 })
+
+const movementOf = ({ cents, id, kind, returned }: Moved): Movement => ({
+  id,
+  kind,
+  amount: BigInt(cents) * cent,
+  returned
+})
+
+/** What was taken back for a payment and not given back since, in SQL: its id is the reference of a debit, or that of a movement. */
+const taken = (
+  payment: string
+): string => `(SELECT COALESCE(SUM(CASE e.type WHEN 'debit' THEN e.amount ELSE -e.amount END), 0)
+  FROM tollgate_ledger_entries e WHERE e.source = 'purchase' AND (e.type = 'debit' OR e.reference_id <> ${payment})
+    AND e.reference_id IN (SELECT ${payment} UNION SELECT id FROM tollgate_payments_movements WHERE payment_id = ${payment}))`

@@ -2,10 +2,10 @@
  * A payment processor with Stripe's wire format: customers, checkout pages, stored methods, payments, and signed webhooks, as far as
  * the official library is used. Opening a checkout page pays it. What it knows outlives the process.
  */
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { createHmac, randomBytes } from "node:crypto"
 import * as Kept from "./Kept.ts"
-import { json, Refusal } from "./Outside.ts"
+import { json, reader, Refusal } from "./Outside.ts"
 import type { Answer, Make, Received, Route } from "./Outside.ts"
 
 export const webhookSecret = "whsec_sandbox"
@@ -29,13 +29,31 @@ interface Event {
   readonly body: string
 }
 
+interface Intent {
+  readonly id: string
+  readonly customer: string
+  readonly created: number
+  readonly amount: number
+  amount_received: number
+  /** `processing`: by a method that takes days. */
+  status: "succeeded" | "processing" | "requires_payment_method"
+}
+
+interface Refund {
+  readonly id: string
+  readonly cents: number
+  failed: boolean
+}
+
 interface World {
   readonly customers: Record<string, { readonly metadata: Fields; methods: Array<string> }>
   readonly sessions: Record<string, Session>
-  readonly payments: Record<string, { readonly intent: object; readonly cents: number }>
+  readonly payments: Record<string, { readonly intent: Intent; readonly cents: number; refunds?: Array<Refund> }>
   /** What was answered to a request with this key. */
   readonly keys: Record<string, { readonly status: number; readonly body: string }>
   readonly events: Array<Event>
+  /** Events are listed, but not delivered. */
+  held?: boolean
 }
 
 /** The cards that there are. Every customer has the one that declines. */
@@ -46,6 +64,23 @@ const cards: Readonly<Record<string, { readonly brand: string; readonly last4: s
 
 const error = (status: number, type: string, message: string, more: object = {}): Answer =>
   json(status, { error: { type, message, ...more } })
+
+/** What a test says of what happens to a payment. */
+interface Later {
+  /** In cents; without it all that is left. */
+  readonly amount: number | undefined
+  readonly refund_id: string | undefined
+}
+
+const readHold = reader(Schema.Struct({ hold: Schema.Boolean }))
+const readAgain = reader(Schema.Struct({ as_new: Schema.optional(Schema.Boolean) }))
+const readLater = reader(
+  Schema.Struct({
+    /** In USD. */
+    amount: Schema.optional(Schema.Number.pipe(Schema.positive())),
+    refund_id: Schema.optional(Schema.String)
+  })
+)
 
 export const make: Make = ({ clock, data_dir, origin }) =>
   Effect.sync(() => {
@@ -80,7 +115,7 @@ export const make: Make = ({ clock, data_dir, origin }) =>
       return event
     }
 
-    const deliver = async ({ body }: Event): Promise<number> => {
+    const deliver = async ({ body }: Pick<Event, "body">): Promise<number> => {
       if (deliverTo === undefined) return 0
       const timestamp = seconds()
       const signature = createHmac("sha256", webhookSecret).update(`${timestamp}.${body}`).digest("hex")
@@ -95,24 +130,33 @@ export const make: Make = ({ clock, data_dir, origin }) =>
     /** On their way by themselves: nobody waits for them. */
     const send = (events: ReadonlyArray<Event>) => {
       keep()
+      if (world.held === true) return
       setImmediate(() => {
         for (const event of events) void deliver(event)
       })
     }
 
+    /** One after the other; answers the status of the last, 0 where they are held back. */
+    const sendNow = async (events: ReadonlyArray<Event>): Promise<number> => {
+      keep()
+      let status = 0
+      if (world.held !== true) for (const event of events) status = await deliver(event)
+      return status
+    }
+
     // ---- payments -----------------------------------------------------------------------------------------------------------
 
-    const pay = (customer: string, method: string, cents: number, metadata: Fields) => {
+    const pay = (customer: string, method: string, cents: number, metadata: Fields, delayed = false) => {
       const id = fresh("pi")
       const intent = {
         id,
         object: "payment_intent",
         amount: cents,
-        amount_received: cents,
+        amount_received: delayed ? 0 : cents,
         currency: "usd",
         customer,
         payment_method: method,
-        status: "succeeded",
+        status: delayed ? ("processing" as const) : ("succeeded" as const),
         metadata,
         created: seconds()
       }
@@ -155,6 +199,9 @@ export const make: Make = ({ clock, data_dir, origin }) =>
       return json(200, { ...sessionShown(world.sessions[id]), url: `${origin}/payments-page/${id}` })
     }
 
+    const isPaid = ({ payment_intent }: Session) =>
+      payment_intent !== null && world.payments[payment_intent]?.intent.status === "succeeded"
+
     const sessionShown = (session: Session) => ({
       id: session.id,
       object: "checkout.session",
@@ -164,13 +211,12 @@ export const make: Make = ({ clock, data_dir, origin }) =>
       currency: "usd",
       metadata: session.metadata,
       payment_intent: session.payment_intent,
-      payment_status:
-        session.mode === "setup" ? "no_payment_required" : session.payment_intent === null ? "unpaid" : "paid",
+      payment_status: session.mode === "setup" ? "no_payment_required" : isPaid(session) ? "paid" : "unpaid",
       status: session.payment_intent === null ? "open" : "complete"
     })
 
-    /** Whoever opens the page pays, with the card that always works. */
-    const open = async ({ params }: Received): Promise<Answer> => {
+    /** Whoever opens the page pays, with the card that always works; with `?method=delayed` by one that takes days. */
+    const open = async ({ params, query }: Received): Promise<Answer> => {
       const session = world.sessions[params["id"] ?? ""]
       if (session === undefined) return page(404, "There is no such page.")
       const customer = world.customers[session.customer]
@@ -179,16 +225,95 @@ export const make: Make = ({ clock, data_dir, origin }) =>
         keep()
         return page(200, session.mode === "setup" ? "The card is stored." : "This was paid already.")
       }
-      const intent = pay(session.customer, "pm_card_visa", session.cents, session.payment_metadata)
+      const delayed = query.get("method") === "delayed"
+      const intent = pay(session.customer, "pm_card_visa", session.cents, session.payment_metadata, delayed)
       session.payment_intent = intent.id
-      const events = [
-        happen("checkout.session.completed", sessionShown(session)),
-        happen("payment_intent.succeeded", intent)
-      ]
-      keep()
+      const completed = happen("checkout.session.completed", sessionShown(session))
       // A person is back when the word is: whoever looks then sees the credit.
-      for (const event of events) await deliver(event)
-      return page(200, `Paid ${(session.cents / 100).toFixed(2)} USD. You can close this page.`)
+      await sendNow(delayed ? [completed] : [completed, happen("payment_intent.succeeded", intent)])
+      const amount = (session.cents / 100).toFixed(2)
+      return page(200, delayed ? `${amount} USD are on their way.` : `Paid ${amount} USD. You can close this page.`)
+    }
+
+    // ---- what happens to a payment later -----------------------------------------------------------------------------------
+
+    const disputeOf = (id: string, cents: number, status: string) => ({
+      id: `dp_${id}`,
+      object: "dispute",
+      amount: cents,
+      currency: "usd",
+      payment_intent: id,
+      status
+    })
+
+    const refundOf = (id: string, refund: Refund) => ({
+      id: refund.id,
+      object: "refund",
+      amount: refund.cents,
+      currency: "usd",
+      payment_intent: id,
+      status: refund.failed ? "failed" : "succeeded"
+    })
+
+    const chargeOf = (id: string, cents: number, refunds: ReadonlyArray<Refund>) => ({
+      id: `ch_${id}`,
+      object: "charge",
+      amount: cents,
+      amount_refunded: refunds.reduce((sum, one) => sum + (one.failed ? 0 : one.cents), 0),
+      currency: "usd",
+      payment_intent: id
+    })
+
+    /** The events of what happens to a payment, the one by which money moves last. `undefined`: nothing like that can happen. */
+    const happenTo = (id: string, what: string, { amount, refund_id }: Later): ReadonlyArray<Event> | undefined => {
+      const payment = world.payments[id]
+      if (payment === undefined) return undefined
+      const { cents, intent } = payment
+      const refunds = (payment.refunds ??= [])
+      const session = Object.values(world.sessions).find(({ payment_intent }) => payment_intent === id)
+      const disputed = (type: string, status: string) => happen(type, disputeOf(id, amount ?? cents, status))
+      switch (what) {
+        case "refund": {
+          const left = cents - refunds.reduce((sum, one) => sum + (one.failed ? 0 : one.cents), 0)
+          const refund = { id: fresh("re"), cents: amount ?? left, failed: false }
+          if (refund.cents <= 0 || refund.cents > left) return undefined
+          refunds.push(refund)
+          return [
+            happen("refund.created", refundOf(id, refund)),
+            happen("charge.refunded", chargeOf(id, cents, refunds))
+          ]
+        }
+        case "refund_fail": {
+          const refund = refunds.findLast((one) => !one.failed && (refund_id ?? one.id) === one.id)
+          if (refund === undefined) return undefined
+          refund.failed = true
+          return [happen("refund.updated", refundOf(id, refund)), happen("refund.failed", refundOf(id, refund))]
+        }
+        case "inquire":
+          return [disputed("charge.dispute.created", "warning_needs_response")]
+        case "dispute":
+          return [
+            disputed("charge.dispute.created", "needs_response"),
+            disputed("charge.dispute.funds_withdrawn", "needs_response")
+          ]
+        case "win":
+          return [disputed("charge.dispute.closed", "won"), disputed("charge.dispute.funds_reinstated", "won")]
+        case "lose":
+          return [disputed("charge.dispute.closed", "lost")]
+        case "settle":
+        case "fail": {
+          if (intent.status !== "processing" || session === undefined) return undefined
+          const settles = what === "settle"
+          intent.status = settles ? "succeeded" : "requires_payment_method"
+          intent.amount_received = settles ? intent.amount : 0
+          return [
+            happen(settles ? "payment_intent.succeeded" : "payment_intent.payment_failed", intent),
+            happen(`checkout.session.async_payment_${settles ? "succeeded" : "failed"}`, sessionShown(session))
+          ]
+        }
+        default:
+          return undefined
+      }
     }
 
     // ---- the API ------------------------------------------------------------------------------------------------------------
@@ -232,7 +357,7 @@ export const make: Make = ({ clock, data_dir, origin }) =>
         answer: keyed((_, { query }) => {
           const since = Number(query.get("created[gte]") ?? 0)
           const data = Object.values(world.payments)
-            .map(({ intent }) => intent as { readonly customer: string; readonly created: number })
+            .map(({ intent }) => intent)
             .filter(({ created, customer }) => customer === query.get("customer") && created >= since)
             .toReversed()
           return json(200, { object: "list", url: "/v1/payment_intents", has_more: false, data })
@@ -269,38 +394,43 @@ export const make: Make = ({ clock, data_dir, origin }) =>
       },
       {
         method: "POST",
+        path: "/control/webhooks",
+        answer: ({ body }) => {
+          world.held = readHold(body).hold
+          keep()
+          return json(200, { hold: world.held })
+        }
+      },
+      {
+        method: "POST",
         path: "/control/webhooks/{event_id}",
-        answer: async ({ params }) => {
+        answer: async ({ body, params }) => {
           const event = world.events.find(({ id }) => id === params["event_id"])
           if (event === undefined) throw new Refusal(json(404, { error: "event_id: there is no such event" }))
-          return json(200, { event_id: event.id, status: await deliver(event) })
+          // The processor may tell the same twice, by two events.
+          const again = body.length > 0 && readAgain(body).as_new === true
+          const told = again ? { ...(JSON.parse(event.body) as object), id: fresh("evt") } : undefined
+          return json(200, {
+            event_id: event.id,
+            status: await deliver(told === undefined ? event : { body: JSON.stringify(told) })
+          })
         }
       },
       {
         method: "POST",
         path: "/control/payments/{payment_id}/{what}",
-        answer: async ({ params }) => {
-          const payment = world.payments[params["payment_id"] ?? ""]
-          const type = { refund: "charge.refunded", dispute: "charge.dispute.created", win: "charge.dispute.closed" }[
-            params["what"] ?? ""
-          ]
-          if (payment === undefined || type === undefined) {
+        answer: async ({ body, params }) => {
+          const { amount, refund_id } = body.length > 0 ? readLater(body) : {}
+          const later = { amount: amount === undefined ? undefined : Math.round(amount * 100), refund_id }
+          const events = happenTo(params["payment_id"] ?? "", params["what"] ?? "", later)
+          const last = events?.at(-1)
+          if (events === undefined || last === undefined) {
             throw new Refusal(
               json(404, { error: "payment_id: there is no such payment, or nothing like that happens" })
             )
           }
-          const object =
-            type === "charge.refunded"
-              ? { id: fresh("ch"), payment_intent: params["payment_id"], amount_refunded: payment.cents }
-              : {
-                  id: `dp_${params["payment_id"]}`,
-                  payment_intent: params["payment_id"],
-                  amount: payment.cents,
-                  status: type === "charge.dispute.closed" ? "won" : "needs_response"
-                }
-          const event = happen(type, object)
-          keep()
-          return json(200, { event_id: event.id, status: await deliver(event) })
+          const status = await sendNow(events)
+          return json(200, { event_id: last.id, status, events: events.map(({ id, type }) => ({ id, type })) })
         }
       }
     ]

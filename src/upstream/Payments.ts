@@ -1,6 +1,7 @@
 /** The payment processor, by Stripe's own library: what is asked of it, and what its events mean. */
-import { Context, Data, Effect, Redacted } from "effect"
+import { Context, Data, Effect, Either, ParseResult, Redacted, Schema } from "effect"
 import { Stripe } from "stripe"
+import { amountMax, usd } from "../kernel/Money.ts"
 
 export interface PaymentSettings {
   readonly secret_key: Redacted.Redacted
@@ -37,25 +38,30 @@ export interface Paid {
   readonly attempt: string | undefined
 }
 
+/** Money that left a payment after it was made, or came back to it. */
+export interface Moved {
+  /** The refund's or dispute's id; the payment's for a total. */
+  readonly id: string
+  /** `total`: all refunds of the payment together, as they stood then. */
+  readonly kind: "refund" | "total" | "dispute"
+  /** In cents of USD. */
+  readonly cents: number
+  /** The refund failed, or the money of the dispute was reinstated. */
+  readonly returned: boolean
+}
+
 export type ProcessorEvent =
   | { readonly _tag: "Paid"; readonly id: string; readonly type: string; readonly paid: Paid }
   | {
-      readonly _tag: "Refunded"
+      readonly _tag: "Moved"
       readonly id: string
       readonly type: string
       readonly payment_id: string
-      /** All refunds of the payment together. */
-      readonly cents: number
-    }
-  | {
-      readonly _tag: "Disputed" | "DisputeWon"
-      readonly id: string
-      readonly type: string
-      readonly dispute_id: string
-      readonly payment_id: string
-      readonly cents: number
+      readonly moved: ReadonlyArray<Moved>
     }
   | { readonly _tag: "Other"; readonly id: string; readonly type: string }
+  /** Signed, but not what an event of the processor looks like. */
+  | { readonly _tag: "Unreadable"; readonly field: string; readonly rule: string }
 
 export interface Contract {
   /** Makes the tenant a customer; asked again it answers the same one. */
@@ -210,19 +216,18 @@ export const make = (settings: PaymentSettings): Contract => {
     }),
     event: (body, signature, now) => {
       try {
-        return eventOf(
-          stripe.webhooks.constructEvent(
-            body,
-            signature,
-            Redacted.value(settings.webhook_secret),
-            tolerance,
-            undefined,
-            now
-          )
+        stripe.webhooks.signature!.verifyHeader(
+          body,
+          signature,
+          Redacted.value(settings.webhook_secret),
+          tolerance,
+          undefined,
+          now
         )
       } catch {
         return undefined
       }
+      return eventOf(body)
     }
   }
 }
@@ -245,48 +250,144 @@ const addressOf = ({ url }: { readonly url: string | null }): Effect.Effect<stri
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-const idOf = (thing: string | { readonly id: string } | null | undefined): string | undefined =>
-  typeof thing === "string" ? thing : thing?.id
+// ---- events ---------------------------------------------------------------------------------------------------------------
 
-const eventOf = (event: Stripe.Event): ProcessorEvent => {
-  const { id, type } = event
-  const other = { _tag: "Other", id, type } as const
-  switch (event.type) {
-    case "payment_intent.succeeded": {
-      const { amount_received, currency, id: payment_id, metadata } = event.data.object
-      const { attempt, kind, tenant_id } = metadata
-      if (tenant_id === undefined || currency !== "usd" || (kind !== "checkout" && kind !== "auto_reload")) return other
-      return { _tag: "Paid", id, type, paid: { payment_id, tenant_id, kind, cents: amount_received, attempt } }
-    }
-    case "checkout.session.completed": {
-      const { amount_total, currency, metadata, mode, payment_intent, payment_status } = event.data.object
-      const tenant_id = metadata?.tenant_id
-      const payment_id = idOf(payment_intent)
-      const paid = mode === "payment" && payment_status === "paid" && currency === "usd"
-      if (!paid || tenant_id === undefined || payment_id === undefined || amount_total === null) return other
-      return {
-        _tag: "Paid",
-        id,
-        type,
-        paid: { payment_id, tenant_id, kind: "checkout", cents: amount_total, attempt: undefined }
-      }
-    }
-    case "charge.refunded": {
-      const { amount_refunded, payment_intent } = event.data.object
-      const payment_id = idOf(payment_intent)
-      return payment_id === undefined ? other : { _tag: "Refunded", id, type, payment_id, cents: amount_refunded }
-    }
-    case "charge.dispute.created":
-    case "charge.dispute.closed": {
-      const { amount, id: dispute_id, payment_intent, status } = event.data.object
-      const payment_id = idOf(payment_intent)
-      if (payment_id === undefined) return other
-      if (event.type === "charge.dispute.created") {
-        return { _tag: "Disputed", id, type, dispute_id, payment_id, cents: amount }
-      }
-      return status === "won" ? { _tag: "DisputeWon", id, type, dispute_id, payment_id, cents: amount } : other
-    }
-    default:
-      return other
+/** What is an id, or the thing itself where the account has it expanded. */
+const Id = Schema.transform(Schema.Union(Schema.String, Schema.Struct({ id: Schema.String })), Schema.String, {
+  strict: true,
+  decode: (thing) => (typeof thing === "string" ? thing : thing.id),
+  encode: (id) => id
+})
+const maybe = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(Schema.NullOr(schema), { default: () => null })
+
+const Cents = Schema.Int.pipe(Schema.between(0, Number(amountMax / (usd / 100n))))
+const Metadata = Schema.Record({ key: Schema.String, value: Schema.String })
+
+const Intent = Schema.Struct({
+  id: Schema.String,
+  amount_received: Cents,
+  currency: Schema.String,
+  metadata: maybe(Metadata)
+})
+
+const Session = Schema.Struct({
+  mode: Schema.String,
+  payment_status: Schema.String,
+  payment_intent: maybe(Id),
+  amount_total: maybe(Cents),
+  currency: maybe(Schema.String),
+  metadata: maybe(Metadata)
+})
+
+const Refund = Schema.Struct({
+  id: Schema.String,
+  amount: Cents,
+  currency: maybe(Schema.String),
+  payment_intent: maybe(Id),
+  status: maybe(Schema.String)
+})
+
+const Charge = Schema.Struct({
+  amount_refunded: Cents,
+  currency: maybe(Schema.String),
+  payment_intent: maybe(Id),
+  refunds: maybe(Schema.Struct({ data: Schema.Array(Refund) }))
+})
+
+const Dispute = Schema.Struct({
+  id: Schema.String,
+  amount: Cents,
+  currency: maybe(Schema.String),
+  payment_intent: maybe(Id)
+})
+
+const Event = Schema.Struct({ id: Schema.String, type: Schema.String, data: Schema.Struct({ object: Schema.Unknown }) })
+
+type Read = Either.Either<ProcessorEvent, ParseResult.ParseError>
+
+/** What an event says, by its type. Currencies other than USD are not ours. */
+const eventOf = (body: string): ProcessorEvent => {
+  let json: unknown
+  try {
+    json = JSON.parse(body)
+  } catch {
+    return { _tag: "Unreadable", field: "", rule: "a JSON document" }
   }
+  return Schema.decodeUnknownEither(Event)(json).pipe(
+    Either.flatMap(({ data: { object }, id, type }): Read => {
+      const read = readers.get(type)
+      return read === undefined ? Either.right({ _tag: "Other", id, type }) : read(object, { id, type })
+    }),
+    Either.getOrElse((error): ProcessorEvent => {
+      const [issue] = ParseResult.ArrayFormatter.formatErrorSync(error)
+      return { _tag: "Unreadable", field: issue?.path.join(".") ?? "", rule: issue?.message ?? "an event" }
+    })
+  )
 }
+
+type Named = Pick<Extract<ProcessorEvent, { _tag: "Other" }>, "id" | "type">
+
+/** Reads the object of an event; `undefined` where it is no business of ours. */
+const reader =
+  <A, I>(schema: Schema.Schema<A, I>, tell: (object: A, event: Named) => ProcessorEvent | undefined) =>
+  (object: unknown, event: Named): Read =>
+    Schema.decodeUnknownEither(Schema.Struct({ data: Schema.Struct({ object: schema }) }))({ data: { object } }).pipe(
+      Either.map(({ data }) => tell(data.object, event) ?? { _tag: "Other", ...event })
+    )
+
+const inUsd = ({ currency }: { readonly currency: string | null }) => currency === null || currency === "usd"
+
+const session = reader(Session, ({ amount_total, metadata, mode, payment_intent, payment_status, ...rest }, event) => {
+  const tenant_id = metadata?.["tenant_id"]
+  const paid = mode === "payment" && payment_status === "paid" && rest.currency === "usd"
+  if (!paid || tenant_id === undefined || payment_intent === null || amount_total === null) return undefined
+  const payment = { payment_id: payment_intent, tenant_id, kind: "checkout", cents: amount_total, attempt: undefined }
+  return { _tag: "Paid", ...event, paid: payment as Paid }
+})
+
+const moved = (payment_id: string | null, event: Named, all: ReadonlyArray<Moved>): ProcessorEvent | undefined =>
+  payment_id === null ? undefined : { _tag: "Moved", ...event, payment_id, moved: all }
+
+const refundMoved = ({ amount, id, status }: typeof Refund.Type): Moved => ({
+  id,
+  kind: "refund",
+  cents: amount,
+  returned: status === "failed" || status === "canceled"
+})
+
+const refund = reader(Refund, (object, event) =>
+  inUsd(object) ? moved(object.payment_intent, event, [refundMoved(object)]) : undefined
+)
+
+const dispute = (returned: boolean) =>
+  reader(Dispute, (object, event) => {
+    const { amount: cents, id, payment_intent } = object
+    return inUsd(object) ? moved(payment_intent, event, [{ id, kind: "dispute", cents, returned }]) : undefined
+  })
+
+const readers = new Map(
+  Object.entries<(object: unknown, event: Named) => Read>({
+    "payment_intent.succeeded": reader(Intent, ({ amount_received, currency, id, metadata }, event) => {
+      const { attempt, kind, tenant_id } = metadata ?? {}
+      if (tenant_id === undefined || currency !== "usd" || (kind !== "checkout" && kind !== "auto_reload"))
+        return undefined
+      return { _tag: "Paid", ...event, paid: { payment_id: id, tenant_id, kind, cents: amount_received, attempt } }
+    }),
+    "checkout.session.completed": session,
+    // Methods that take days: the session is complete before it is paid.
+    "checkout.session.async_payment_succeeded": session,
+    "charge.refunded": reader(Charge, (object, event) => {
+      const { amount_refunded: cents, payment_intent, refunds } = object
+      if (!inUsd(object) || payment_intent === null) return undefined
+      const total: Moved = { id: payment_intent, kind: "total", cents, returned: false }
+      return moved(payment_intent, event, [total, ...(refunds?.data ?? []).map(refundMoved)])
+    }),
+    "refund.created": refund,
+    "refund.updated": refund,
+    "refund.failed": refund,
+    "charge.refund.updated": refund,
+    // A dispute is opened, and may be an inquiry, before any money moves: only the movements count.
+    "charge.dispute.funds_withdrawn": dispute(false),
+    "charge.dispute.funds_reinstated": dispute(true)
+  })
+)

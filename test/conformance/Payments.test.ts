@@ -1,4 +1,5 @@
 /** Money in, from outside: checkout, webhooks, refunds, auto-reload and alerts, over a steered clock and a processor that fails. */
+import { createHmac } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { lettersTo } from "../support/mail.ts"
 import { command, start } from "../support/Service.ts"
@@ -13,7 +14,12 @@ afterAll(() => service.discard())
 let people = 0
 const person = () => service.signIn(`payer${++people}@example.com`)
 const minutes = 60_000
-const pass = (advance_ms: number) => service.control("/clock", { advance_ms })
+/** How far the service's clock was moved. */
+let shifted = 0
+const pass = (advance_ms: number) => {
+  shifted += advance_ms
+  return service.control("/clock", { advance_ms })
+}
 const fault = (more: object) => service.control("/faults", { service: "payments", times: 1, ...more })
 
 const billing = (who: Person, rest: string, options: object = {}, on = service): Promise<Answer> =>
@@ -146,6 +152,102 @@ describe("webhooks", () => {
       expect(refusal(answer)).toEqual([400, "webhook_signature_invalid"])
     }
     expect(await service.balance(who)).toBe(16)
+  })
+
+  it("do the same in whichever order they come, and however often; an inquiry takes nothing", async () => {
+    const deliveries = async (
+      after: (payment: string) => Promise<unknown>,
+      mix: <A>(all: ReadonlyArray<A>) => Array<A>
+    ) => {
+      const who = await person()
+      await service.control("/webhooks", { hold: true })
+      await service.call(await checkout(who, 10))
+      const [{ event }] = await service.control("/webhooks")
+      const payment = event.data.object.id
+      await after(payment)
+      await service.control("/webhooks", { hold: false })
+      const ids: ReadonlyArray<string> = (await service.control("/webhooks"))
+        .filter((one: { event: unknown }) => JSON.stringify(one.event).includes(payment))
+        .map(({ id }: { id: string }) => id)
+      for (const [i, id] of mix([...ids, ...ids]).entries()) {
+        const { status } = await service.control(`/webhooks/${id}`, { as_new: i % 3 === 0 })
+        expect(status).toBe(200)
+      }
+      return service.balance(who)
+    }
+    const happens =
+      (...what: ReadonlyArray<[string, object]>) =>
+      async (payment: string) => {
+        for (const [one, body] of what) {
+          expect((await service.control(`/payments/${payment}/${one}`, body)).events).toBeDefined()
+        }
+      }
+    const newestFirst = <A>(all: ReadonlyArray<A>) => [...all]
+    const oldestFirst = <A>(all: ReadonlyArray<A>) => all.toReversed()
+    const oddsFirst = <A>(all: ReadonlyArray<A>) => [
+      ...all.filter((_, i) => i % 2 === 1),
+      ...all.filter((_, i) => i % 2 === 0)
+    ]
+    for (const mix of [newestFirst, oldestFirst, oddsFirst]) {
+      expect(await deliveries(happens(["refund", { amount: 3 }], ["refund", {}], ["refund_fail", {}]), mix)).toBe(13)
+      expect(await deliveries(happens(["inquire", {}]), mix)).toBe(16)
+      expect(await deliveries(happens(["dispute", {}], ["win", {}]), mix)).toBe(16)
+      expect(await deliveries(happens(["refund", { amount: 3 }], ["dispute", { amount: 7 }], ["lose", {}]), mix)).toBe(
+        6
+      )
+    }
+  })
+
+  it("of a payment by a method that takes days credit it when it is paid, if it is", async () => {
+    for (const [end, balance] of [
+      ["settle", 26],
+      ["fail", 6]
+    ] as const) {
+      const who = await person()
+      await service.call(`${await checkout(who, 20)}?method=delayed`)
+      expect(await service.balance(who)).toBe(6)
+      const [{ event }] = await service.control("/webhooks")
+      await service.control(`/payments/${event.data.object.payment_intent}/${end}`, {})
+      expect(await service.balance(who)).toBe(balance)
+    }
+  })
+
+  it("that are signed and make no sense say so", async () => {
+    const post = (raw: string) => {
+      const timestamp = Math.floor(Date.now() / 1_000) + shifted / 1_000
+      const signature = createHmac("sha256", "whsec_sandbox").update(`${timestamp}.${raw}`).digest("hex")
+      return service.call("/v1/webhooks/stripe", {
+        raw,
+        headers: { "content-type": "application/json", "stripe-signature": `t=${timestamp},v1=${signature}` }
+      })
+    }
+    const intent = {
+      id: "evt_1",
+      type: "payment_intent.succeeded",
+      data: { object: { id: "pi_1", amount_received: "ten" } }
+    }
+    for (const [raw, field] of [
+      ["{", ""],
+      ["[]", ""],
+      ['{"id":"evt_1","type":"x"}', "data"],
+      [JSON.stringify(intent), "data.object.amount_received"]
+    ] as const) {
+      const answer = await post(raw)
+      expect([raw, ...refusal(answer), answer.body.details.field]).toEqual([raw, 400, "invalid_request", field])
+    }
+    expect((await post('{"id":"evt_1","type":"constructor","data":{"object":{}}}')).status).toBe(200)
+  })
+
+  it("about a payment that never comes are listed by the command", async () => {
+    const who = await person()
+    await service.control("/webhooks", { hold: true })
+    await service.call(await checkout(who, 10))
+    const [{ event }] = await service.control("/webhooks")
+    await service.control("/webhooks", { hold: false })
+    await service.control(`/payments/${event.data.object.id}/dispute`, {})
+    const { stdout } = await command(["owed"], { DATA_DIR: service.folder })
+    expect(stdout).toContain(`${event.data.object.id} was refunded or disputed (1 times`)
+    expect(await service.balance(who)).toBe(6)
   })
 
   it("a refund is taken back once, without a balance below zero; the rest is owed", async () => {

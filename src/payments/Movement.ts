@@ -1,0 +1,43 @@
+/**
+ * What moved of a payment after it was made, as the processor tells it: refunds, disputes, and what came back of them. The same facts
+ * make the same sum, in whichever order and however often they are told.
+ */
+import type { Nano } from "../kernel/Money.ts"
+
+export interface Movement {
+  /** The processor's: of a refund, or a dispute; the payment's own for a total. */
+  readonly id: string
+  /** `total`: all refunds of the payment together, as they stood at some time. */
+  readonly kind: "refund" | "total" | "dispute"
+  readonly amount: Nano
+  /** The refund failed, or the dispute's money was reinstated: for good. */
+  readonly returned: boolean
+}
+
+/** The known movements with those that are told now; the same object where nothing of it is new. */
+export const merged = (known: ReadonlyArray<Movement>, told: ReadonlyArray<Movement>): ReadonlyArray<Movement> =>
+  told.reduce((all, one) => {
+    const at = all.findIndex(({ id }) => id === one.id)
+    const before = all[at]
+    if (before === undefined) return [...all, one]
+    const amount = one.amount > before.amount ? one.amount : before.amount
+    const returned = before.returned || one.returned
+    return amount === before.amount && returned === before.returned
+      ? all
+      : all.with(at, { ...before, amount, returned })
+  }, known)
+
+const sumOf = (movements: ReadonlyArray<Movement>): Nano => movements.reduce((sum, { amount }) => sum + amount, 0n)
+
+/**
+ * What of a payment is to be taken back, never more than it was. Refunds are told one by one, as totals, or both ways: a total counts
+ * where not all of its refunds were told by themselves.
+ */
+export const dueOf = (payment: Nano, movements: ReadonlyArray<Movement>): Nano => {
+  const of = (kind: Movement["kind"], returned: boolean) =>
+    sumOf(movements.filter((one) => one.kind === kind && one.returned === returned))
+  const single = of("refund", false)
+  const total = of("total", false) - of("refund", true)
+  const due = (single > total ? single : total) + of("dispute", false)
+  return due < payment ? due : payment
+}

@@ -1,0 +1,35 @@
+/**
+ * What the processor tells of refunds and disputes is kept as it is told, whether or not its payment is known: the books follow from
+ * all of it together, in whichever order it came. Events themselves need not be remembered any more.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Effect } from "effect"
+
+const changes = [
+  // Money that left a payment, by the processor's id; 'returned': it came back. 'total' is the highest total of refunds that was told.
+  `CREATE TABLE tollgate_payments_movements (
+    payment_id TEXT NOT NULL,
+    id TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('refund', 'total', 'dispute')),
+    amount INTEGER NOT NULL CHECK (amount >= 0),
+    returned INTEGER NOT NULL CHECK (returned IN (0, 1)),
+    heard_at INTEGER NOT NULL,
+    PRIMARY KEY (payment_id, id)
+  ) STRICT, WITHOUT ROWID`,
+  `INSERT INTO tollgate_payments_movements (payment_id, id, kind, amount, returned, heard_at)
+    SELECT id, id, 'total', refunded, 0, created_at FROM tollgate_payments_payments WHERE refunded > 0`,
+  `INSERT INTO tollgate_payments_movements (payment_id, id, kind, amount, returned, heard_at)
+    SELECT payment_id, id, 'dispute', amount, won, created_at FROM tollgate_payments_disputes`,
+  // What of the payment is to be taken back: by refunds and disputes together.
+  `ALTER TABLE tollgate_payments_payments RENAME COLUMN refunded TO due`,
+  `UPDATE tollgate_payments_payments SET due = due + (SELECT COALESCE(SUM(d.amount), 0) FROM tollgate_payments_disputes d
+    WHERE d.payment_id = tollgate_payments_payments.id AND d.won = 0)`,
+  `DROP TABLE tollgate_payments_disputes`,
+  `DROP TABLE tollgate_payments_events`,
+  // What was taken back for a payment is found by its reference; charges are not in here.
+  `CREATE INDEX tollgate_ledger_entries_purchases ON tollgate_ledger_entries (reference_id) WHERE source = 'purchase'`
+]
+
+export default Effect.flatMap(SqlClient, (sql) =>
+  Effect.forEach(changes, (change) => sql.unsafe(change), { discard: true })
+)
