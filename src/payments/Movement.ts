@@ -14,18 +14,18 @@ export interface Movement {
   readonly returned: boolean
 }
 
-/** The known movements with those that are told now; the same object where nothing of it is new. */
-export const merged = (known: ReadonlyArray<Movement>, told: ReadonlyArray<Movement>): ReadonlyArray<Movement> =>
-  told.reduce((all, one) => {
-    const at = all.findIndex(({ id }) => id === one.id)
-    const before = all[at]
-    if (before === undefined) return [...all, one]
+/** The known movements with those that are told now; the same objects where nothing of one is new. */
+export const merged = (known: ReadonlyArray<Movement>, told: ReadonlyArray<Movement>): ReadonlyArray<Movement> => {
+  const all = new Map(known.map((one) => [one.id, one]))
+  for (const one of told) {
+    const before = all.get(one.id) ?? one
     const amount = one.amount > before.amount ? one.amount : before.amount
     const returned = before.returned || one.returned
-    return amount === before.amount && returned === before.returned
-      ? all
-      : all.with(at, { ...before, amount, returned })
-  }, known)
+    const same = amount === before.amount && returned === before.returned
+    all.set(one.id, same ? before : { ...before, amount, returned })
+  }
+  return [...all.values()]
+}
 
 const sumOf = (movements: ReadonlyArray<Movement>): Nano => movements.reduce((sum, { amount }) => sum + amount, 0n)
 

@@ -376,7 +376,7 @@ describe("the sum of what is known", () => {
         ([all, again], payment) => {
           const [one, other] = [merged([], all), merged([], again)]
           expect(dueOf(payment, other)).toBe(dueOf(payment, one))
-          expect(merged(other, all)).toBe(other)
+          expect(merged(other, all).every((fact, i) => fact === other[i])).toBe(true)
           expect(dueOf(payment, one)).toBeLessThanOrEqual(payment)
         }
       )
