@@ -322,6 +322,11 @@ export const ConfigFile = Schema.Struct({
   web_clients: Schema.optionalWith(Schema.Array(Schema.Struct({ client_id: NonEmpty, name: NonEmpty })), {
     default: () => []
   }),
+  /** How many letters one account may cause, by invitations and transfers: in an hour, and in a day to one address. */
+  letter_limits: Schema.optionalWith(
+    Schema.Struct({ per_hour: Schema.optional(Count), per_day_to_one_address: Schema.optional(Count) }),
+    { default: () => ({}) }
+  ),
   /** Where contact messages are mailed to; they are stored anyhow. */
   contact_email: Schema.optional(NonEmpty),
   /** Calls a minute from one address, where anybody may knock. */

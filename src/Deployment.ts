@@ -30,6 +30,7 @@ import * as Price from "./kernel/Price.ts"
 import type { UnitPrice } from "./kernel/Price.ts"
 import { Writer } from "./ledger/Writer.ts"
 import { Tracing } from "./kernel/Tracing.ts"
+import { LetterLimits } from "./mail/Letter.ts"
 import { LetterPrice } from "./mail/SelfMail.ts"
 import { MediaModels } from "./media/Media.ts"
 import type { MediaModel, Resolution } from "./media/Media.ts"
@@ -135,6 +136,13 @@ export const settings = (environment: EnvironmentFacts, file: ConfigFile) =>
       ...(file.bodies.bytes_total !== undefined && { bytes_total: file.bodies.bytes_total }),
       ...(file.bodies.window_seconds !== undefined && { window_ms: file.bodies.window_seconds * 1000 })
     }),
+    Layer.effect(
+      LetterLimits,
+      Effect.map(LetterLimits, ({ per_day_to_one_address, per_hour }) => ({
+        per_hour: file.letter_limits.per_hour ?? per_hour,
+        per_day_to_one_address: file.letter_limits.per_day_to_one_address ?? per_day_to_one_address
+      }))
+    ),
     Layer.succeed(ContactEmail, file.contact_email),
     upstreams(file),
     payments(environment, file),

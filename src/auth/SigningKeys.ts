@@ -1,11 +1,12 @@
 /**
- * The keys that access tokens are signed with: ES256, the newest signs, all are published, so that anyone can verify a token and a
- * new key signs nobody out. Private halves are stored sealed.
+ * The keys that tokens are signed with: ES256, the newest signs, all are published, so that anyone can verify a token and a new key
+ * signs nobody out. Private halves are stored sealed. A key is deleted once the last token that it signed has ended.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Clock, Context, Duration, Effect, Layer, Schedule } from "effect"
+import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK } from "jose"
 import type { CryptoKey, JWK } from "jose"
+import * as Loop from "../kernel/Loop.ts"
 import { statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import { DeploymentSecret } from "./DeploymentSecret.ts"
@@ -23,7 +24,7 @@ export interface Contract {
   readonly find: (kid: string) => CryptoKey | undefined
   /** The public halves, as `/.well-known/jwks.json` shows them. */
   readonly published: () => ReadonlyArray<JWK>
-  /** Makes a new key, which signs from now on. The others stay published, so nobody is signed out. */
+  /** Makes a new key, which signs from now on. The others stay published as long as their tokens last, so nobody is signed out. */
   readonly rotate: Effect.Effect<SigningKey>
   /** Takes over keys that another process has made. */
   readonly reload: Effect.Effect<void>
@@ -45,6 +46,15 @@ interface Row {
 /** How old a key may become before another takes its place, and how often that is looked at. */
 export const rotation = Duration.days(30)
 const looks = Duration.hours(1)
+
+/** How long a token lasts that is signed here. */
+export const signedLifetime = Duration.hours(1)
+
+/**
+ * How long after a newer key was made an earlier one may still be needed: another process signs with it until it looks (which may
+ * fail for a while), and then the last token lasts its time.
+ */
+const retirement = Duration.toMillis(looks) * 2 + Duration.toMillis(signedLifetime)
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
@@ -68,7 +78,10 @@ const make = Effect.gen(function* () {
   })
 
   const load = Effect.gen(function* () {
-    const rows = yield* stored
+    const all = yield* stored
+    const now = yield* Clock.currentTimeMillis
+    const isRetired = (i: number) => i > 0 && all[i - 1]!.created_at <= now - retirement
+    const rows = all.filter((_, i) => !isRetired(i))
     const published = rows.map((row) => JSON.parse(row.public) as JWK)
     const imported = yield* Effect.forEach(published, (jwk) =>
       Effect.map(
@@ -79,7 +92,13 @@ const make = Effect.gen(function* () {
     const newest = rows[0]!
     const sealed = JSON.parse(yield* secret.unseal(newest.sealed)) as JWK
     const key = (yield* Effect.promise(() => importJWK(sealed, algorithm))) as CryptoKey
-    return { current: { kid: newest.kid, key }, made_at: newest.created_at, byId: new Map(imported), published }
+    return {
+      current: { kid: newest.kid, key },
+      made_at: newest.created_at,
+      byId: new Map(imported),
+      published,
+      retired: all.filter((_, i) => isRetired(i)).map(({ kid }) => kid)
+    }
   })
 
   if ((yield* stored).length === 0) yield* generate(undefined)
@@ -95,18 +114,17 @@ const make = Effect.gen(function* () {
 
   const keepFresh = Effect.gen(function* () {
     yield* reload
+    if (keys.retired.length > 0) {
+      const retired = sql`DELETE FROM tollgate_auth_signing_keys WHERE ${sql.in("kid", keys.retired)}`
+      yield* writer.submit({ postings: [], statements: [statement(retired)] })
+      yield* Effect.annotateLogs(Effect.logInfo("signing keys were retired"), "kids", keys.retired.join(" "))
+    }
     const now = yield* Clock.currentTimeMillis
     if (now - keys.made_at < Duration.toMillis(rotation)) return
     const { kid } = yield* rotate
     yield* Effect.annotateLogs(Effect.logInfo("a new key signs access tokens"), "kid", kid)
   })
-  yield* keepFresh.pipe(
-    Effect.tapErrorCause((cause) => Effect.logError("the signing keys could not be looked at", cause)),
-    Effect.ignore,
-    Effect.repeat(Schedule.spaced(looks)),
-    Effect.withTracerEnabled(false),
-    Effect.forkScoped
-  )
+  yield* Loop.fork({ name: "signing keys", turn: Effect.as(keepFresh, looks) })
 
   return {
     current: () => keys.current,

@@ -10,7 +10,7 @@ import { toDate } from "../kernel/Moment.ts"
 import { InvalidToken } from "../http/Problems.ts"
 import { fromRow, toRow } from "../http/Scope.ts"
 import type { Grant } from "../http/Scope.ts"
-import { algorithm, SigningKeys } from "./SigningKeys.ts"
+import { algorithm, signedLifetime, SigningKeys } from "./SigningKeys.ts"
 
 export interface AccessToken {
   readonly account_id: AccountId
@@ -44,7 +44,7 @@ export interface Contract {
   readonly verify: (jwt: string) => Effect.Effect<VerifiedToken, InvalidToken>
 }
 
-export const accessLifetime = Duration.hours(1)
+export const accessLifetime = signedLifetime
 
 /** What tells an access token from an ID token (RFC 9068). */
 const accessType = "at+jwt"

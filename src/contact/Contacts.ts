@@ -11,6 +11,7 @@ import { MissingAuthorization } from "../http/Problems.ts"
 import * as Ids from "../kernel/Ids.ts"
 import { statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
+import { shownName } from "../mail/Letter.ts"
 import { Outbox } from "../mail/Outbox.ts"
 import { ContactEmail } from "./Contact.ts"
 import type { ClientToken, ContactMessage } from "./Contact.ts"
@@ -84,8 +85,8 @@ const make = Effect.gen(function* () {
             yield* outbox.letter({
               key: `contact/${id}`,
               to: operator,
-              subject: `${service_name}: ${inquiry_type.replace(/\s+/g, " ")}`,
-              text: `${name} <${email}> writes:\n\n${text}\n\nSubscribes to news: ${subscribe ? "yes" : "no"}`
+              subject: `${service_name}: ${shownName(inquiry_type, "a message")}`,
+              text: `${shownName(name, "Somebody")} <${email}> writes:\n\n${text}\n\nSubscribes to news: ${subscribe ? "yes" : "no"}`
             })
           ]
     yield* writer

@@ -1,5 +1,5 @@
-/** What a letter to oneself holds. */
-import { Schema } from "effect"
+/** What a letter to oneself holds, how names stand in letters to others, and how many letters an account may cause. */
+import { Context, Schema } from "effect"
 
 const text = (most: number) =>
   Schema.String.pipe(
@@ -16,3 +16,27 @@ export const SelfLetter = Schema.Struct({
 export const SelfLetterSent = Schema.Struct({ message: Schema.String, message_id: Schema.String }).annotations({
   identifier: "SelfLetterSent"
 })
+
+/** How many letters one account may cause: in an hour, and in a day to one address. */
+export class LetterLimits extends Context.Reference<LetterLimits>()("tollgate/mail/LetterLimits", {
+  defaultValue: () => ({ per_hour: 20, per_day_to_one_address: 5 })
+}) {}
+
+const shownMax = 100
+
+/**
+ * A name that somebody chose, as it stands in a letter to somebody else: on one line, with nothing that a mail program would make a
+ * link of. Of a name of which nothing is left, `otherwise` stands there.
+ */
+export const shownName = (name: string, otherwise: string): string => {
+  const shown = name
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, " ")
+    // What turns the direction of writing could make one text look like another.
+    .replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, "")
+    .replace(/[a-z][a-z0-9+.-]*:\/\/\S*|\bwww[.．。｡․]\S*|\b(?:mailto|tel|sms):\S*/giu, " ")
+    // A dot within a word makes a host of it; some scripts have dots of their own, which browsers read alike.
+    .replace(/(?<=\S)[.．。｡․](?=\S)/gu, " ")
+    .replace(/\s+/g, " ")
+    .trim()
+  return shown === "" ? otherwise : [...shown].slice(0, shownMax).join("")
+}

@@ -4,15 +4,20 @@
  * ended, or the connection, while it was handed over), it is not sent again: who misses it can ask for another.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Clock, Context, Duration, Effect, Fiber, Layer, Queue, Schedule } from "effect"
+import type { Fragment } from "@effect/sql/Statement"
+import { Cause, Clock, Context, Duration, Effect, Fiber, Layer } from "effect"
 import { createHash } from "node:crypto"
 import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
 import type { Ending } from "../auth/DeploymentSecret.ts"
+import type { AccountId } from "../kernel/Ids.ts"
+import * as Loop from "../kernel/Loop.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import { statement } from "../ledger/Transaction.ts"
-import { Writer } from "../ledger/Writer.ts"
+import { untilWritten, Writer } from "../ledger/Writer.ts"
 import { Mail } from "../upstream/Mail.ts"
 import type { MailFailed } from "../upstream/Mail.ts"
+import { LetterLimits } from "./Letter.ts"
+import { TooManyLetters } from "./Problems.ts"
 
 export interface Letter {
   /** What it is about, once for each letter ever: `transfer/<id>/<n>`. A second letter of the same key is not taken. */
@@ -20,11 +25,20 @@ export interface Letter {
   readonly to: string
   readonly subject: string
   readonly text: string
+  /** The account that causes it, which may cause only so many (`LetterLimits`); none: the service itself. */
+  readonly caused_by?: AccountId | undefined
 }
 
 export interface Contract {
-  /** The statement that puts a letter into the outbox, for the transaction that is its cause. */
+  /**
+   * The statement that puts a letter into the outbox, for the transaction that is its cause. One that its account may not cause any
+   * more is left out.
+   */
   readonly letter: (letter: Letter) => Effect.Effect<Statement>
+  /** The same, but one that its account may not cause any more refuses the transaction. */
+  readonly requiredLetter: (letter: Letter) => Effect.Effect<Statement>
+  /** Whether the account may cause a letter to this address now. */
+  readonly room: (account: AccountId, to: string) => Effect.Effect<void, TooManyLetters>
   /** Says that there may be a new letter; it returns at once. */
   readonly wake: Effect.Effect<void>
   /**
@@ -63,36 +77,95 @@ interface Row {
   readonly created_at: number
 }
 
+interface NewRow extends Row {
+  readonly caused_by: AccountId | null
+}
+
+const loopName = "outbox"
+/** How long the loop waits when a letter could not be handled at all. */
+const afterFailure = Duration.seconds(10)
+/** How many letters a turn takes, and how many of them are on their way at once. A mail server that hangs holds each for a minute. */
+const turnMax = 8
+const atOnce = 4
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
   const secret = yield* DeploymentSecret
   const mail = yield* Mail
-  const bell = yield* Queue.dropping<void>(1)
-  const wake = Effect.asVoid(Queue.offer(bell, undefined))
+  const limits = yield* LetterLimits
   const scope = yield* Effect.scope
 
   const write = (text: Parameters<typeof statement>[0]) =>
-    Effect.orDie(writer.submit({ postings: [], statements: [statement(text)] }))
+    writer.submit({ postings: [], statements: [statement(text)] })
 
-  const insert = (row: Row, status: "waiting" | "sending", attempts: number) =>
-    sql`INSERT INTO tollgate_mail_outbox ${sql.insert({ ...row, status, attempts, due_at: row.created_at })}
-      ON CONFLICT (key) DO NOTHING`
+  /** What must be written in the end: it says the same however often it is written. */
+  const record = (text: Parameters<typeof statement>[0]) => Effect.orDie(untilWritten(write(text)))
 
-  const rowOf = Effect.fnUntraced(function* ({ key, subject, text, to }: Letter): Effect.fn.Return<Row> {
+  // ---- writing letters down -----------------------------------------------------------------------------------------------
+
+  const hour = Duration.toMillis(Duration.hours(1))
+  const day = Duration.toMillis(Duration.days(1))
+
+  /** The letters of an account that count for each limit at the time. */
+  const ofHour = (account: AccountId, now: number) => sql`caused_by = ${account} AND created_at > ${now - hour}`
+  const ofDay = (account: AccountId, to: string, now: number) =>
+    sql`caused_by = ${account} AND created_at > ${now - day} AND recipient = ${to}`
+
+  /** Of the counted letters the one that has to grow old first. */
+  const inTheWay = (counted: Fragment, limit: number) =>
+    Effect.map(
+      Effect.orDie(
+        sql<{ created_at: number }>`SELECT created_at FROM tollgate_mail_outbox WHERE ${counted}
+          ORDER BY created_at DESC LIMIT 1 OFFSET ${limit - 1}`
+      ),
+      ([row]) => row?.created_at
+    )
+
+  const room: Contract["room"] = Effect.fn("Outbox.room")(function* (account, to) {
+    const now = yield* Clock.currentTimeMillis
+    const ofThisHour = yield* inTheWay(ofHour(account, now), limits.per_hour)
+    const ofThisDay = yield* inTheWay(ofDay(account, to, now), limits.per_day_to_one_address)
+    if (ofThisHour === undefined && ofThisDay === undefined) return
+    const free = Math.max((ofThisHour ?? now - hour) + hour, (ofThisDay ?? now - day) + day)
+    return yield* new TooManyLetters({ retry_after: Math.max(1, Math.ceil((free - now) / 1000)) })
+  })
+
+  const insert = (row: NewRow, status: "waiting" | "sending", attempts: number) => {
+    const { caused_by, created_at, key, recipient, sealed } = row
+    const allowed =
+      caused_by === null
+        ? sql`1`
+        : sql`(SELECT count(*) FROM tollgate_mail_outbox WHERE ${ofHour(caused_by, created_at)}) < ${limits.per_hour}
+            AND (SELECT count(*) FROM tollgate_mail_outbox WHERE ${ofDay(caused_by, recipient, created_at)})
+              < ${limits.per_day_to_one_address}`
+    return sql`INSERT INTO tollgate_mail_outbox
+        (key, recipient, sealed, status, attempts, due_at, created_at, caused_by)
+      SELECT ${key}, ${recipient}, ${sealed}, ${status}, ${attempts}, ${created_at}, ${created_at}, ${caused_by}
+      WHERE ${allowed} ON CONFLICT (key) DO NOTHING RETURNING key`
+  }
+
+  const rowOf = Effect.fnUntraced(function* (letter: Letter): Effect.fn.Return<NewRow> {
+    const { caused_by = null, key, subject, text, to } = letter
     const created_at = yield* Clock.currentTimeMillis
     const sealed = yield* secret.seal(JSON.stringify({ subject, text }))
-    return { key, recipient: to, sealed, attempts: 0, created_at }
+    return { key, recipient: to, sealed, attempts: 0, created_at, caused_by }
   })
 
   const letter: Contract["letter"] = Effect.fn("Outbox.letter")(function* (letter) {
     return statement(insert(yield* rowOf(letter), "waiting", 0))
   })
 
+  const requiredLetter: Contract["requiredLetter"] = Effect.fn("Outbox.requiredLetter")(function* (letter) {
+    return statement(insert(yield* rowOf(letter), "waiting", 0), 1)
+  })
+
+  // ---- sending them -------------------------------------------------------------------------------------------------------
+
   const post: Contract["post"] = Effect.fn("Outbox.post")(function* (port, letter) {
     const row = yield* rowOf(letter)
     // As in `deliver`: should the process end now, nobody can know whether it left.
-    yield* write(insert(row, "sending", 1))
+    yield* Effect.orDie(write(insert(row, "sending", 1)))
     // It goes on when nobody waits any more; woken, the outbox takes over what could not leave yet.
     const attempt = yield* Effect.forkIn(Effect.uninterruptible(Effect.zipLeft(attemptBy(port)(row), wake)), scope)
     // Metered calls are uninterruptible, and a wait that cannot be interrupted has no bound.
@@ -109,27 +182,32 @@ const make = Effect.gen(function* () {
       if (begun - row.created_at > Duration.toMillis(lifetime))
         return yield* end(row, "failed", "it could not leave for days")
       // Before a byte of it leaves: should the process end now, nobody can know whether it did.
-      yield* write(
-        sql`UPDATE tollgate_mail_outbox SET status = 'sending', attempts = attempts + 1 WHERE key = ${row.key}`
+      yield* record(
+        sql`UPDATE tollgate_mail_outbox SET status = 'sending', attempts = ${row.attempts + 1} WHERE key = ${row.key}`
       )
-      yield* attemptBy(port)(row)
+      return yield* attemptBy(port)(row)
     }, Effect.uninterruptible)
 
   const attemptBy = (port: Port) =>
     Effect.fnUntraced(function* (row: Row): Effect.fn.Return<Fate> {
-      const { subject, text } = JSON.parse(yield* secret.unseal(row.sealed)) as { subject: string; text: string }
+      const opened = yield* Effect.exit(unsealed(row))
+      if (opened._tag === "Failure") return yield* end(row, "failed", `it cannot be read: ${wordsOf(opened.cause)}`)
+      const { subject, text } = opened.value
       const id = messageId(row.key, port.domain)
-      return yield* Effect.matchEffect(port.send({ to: row.recipient, subject, text, id }), {
+      return yield* Effect.matchCauseEffect(port.send({ to: row.recipient, subject, text, id }), {
         onSuccess: () => end(row, "sent", null),
-        onFailure: (failure) => again(row, failure)
+        onFailure: (cause) => (Cause.isFailType(cause) ? again(row, cause.error) : end(row, "unknown", wordsOf(cause)))
       })
     })
+
+  const unsealed = ({ sealed }: Row) =>
+    Effect.map(secret.unseal(sealed), (text) => JSON.parse(text) as { readonly subject: string; readonly text: string })
 
   const again = Effect.fnUntraced(function* (row: Row, { how, reason }: MailFailed): Effect.fn.Return<Fate> {
     if (how !== "later") return yield* end(row, how === "refused" ? "failed" : "unknown", reason)
     const now = yield* Clock.currentTimeMillis
     const due = now + pauses[Math.min(row.attempts, pauses.length - 1)]!
-    yield* write(
+    yield* record(
       sql`UPDATE tollgate_mail_outbox SET status = 'waiting', due_at = ${due}, last_error = ${reason} WHERE key = ${row.key}`
     )
     return "waiting"
@@ -137,7 +215,7 @@ const make = Effect.gen(function* () {
 
   const end = Effect.fnUntraced(function* (row: Row, status: "sent" | "failed" | "unknown", reason: string | null) {
     const now = yield* Clock.currentTimeMillis
-    yield* write(sql`UPDATE tollgate_mail_outbox SET status = ${status}, sealed = '', ended_at = ${now}, last_error = ${reason}
+    yield* record(sql`UPDATE tollgate_mail_outbox SET status = ${status}, sealed = '', ended_at = ${now}, last_error = ${reason}
       WHERE key = ${row.key}`)
     if (reason !== null) {
       yield* Effect.logWarning("a letter did not leave").pipe(Effect.annotateLogs({ letter: row.key, status, reason }))
@@ -145,39 +223,26 @@ const make = Effect.gen(function* () {
     return status
   })
 
-  const deliverDue = (port: Port) =>
+  /** Sends what is due. Answers how long it is to the next. */
+  const turn = (port: Port) =>
     Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
       const due = yield* sql<Row>`SELECT key, recipient, sealed, attempts, created_at FROM tollgate_mail_outbox
-        WHERE status = 'waiting' AND due_at <= ${now} ORDER BY due_at LIMIT 100`
-      yield* Effect.forEach(due, deliver(port), { concurrency: 4, discard: true })
+        WHERE status = 'waiting' AND due_at <= ${yield* Clock.currentTimeMillis} ORDER BY due_at LIMIT ${turnMax}`
+      const failed = yield* Loop.each(loopName, due, ({ key }) => key, deliver(port), { concurrency: atOnce })
+      if (failed > 0) return afterFailure
       const [next] = yield* sql<{
         due_at: number | null
       }>`SELECT min(due_at) AS due_at FROM tollgate_mail_outbox WHERE status = 'waiting'`
-      return next?.due_at ?? undefined
-    }).pipe(Effect.orDie)
-
-  const serve = (port: Port) =>
-    Effect.gen(function* () {
-      const due = yield* deliverDue(port)
-      const rung = Queue.take(bell)
-      if (due === undefined) return yield* rung
-      const wait = due - (yield* Clock.currentTimeMillis)
-      if (wait > 0) yield* Effect.race(rung, Effect.sleep(wait))
-    }).pipe(
-      Effect.forever,
-      Effect.tapErrorCause((cause) => Effect.logError("the outbox stumbled", cause)),
-      Effect.retry(Schedule.spaced("10 seconds")),
-      Effect.withTracerEnabled(false)
-    )
+      return next?.due_at == null ? undefined : Duration.millis(next.due_at - (yield* Clock.currentTimeMillis))
+    })
 
   if (mail !== undefined) {
-    yield* write(sql`UPDATE tollgate_mail_outbox SET status = 'unknown', sealed = '', last_error = 'the process ended while it was sent'
+    yield* record(sql`UPDATE tollgate_mail_outbox SET status = 'unknown', sealed = '', last_error = 'the process ended while it was sent'
       WHERE status = 'sending'`)
-    yield* Effect.forkScoped(serve(mail))
   }
+  const wake = mail === undefined ? Effect.void : (yield* Loop.fork({ name: loopName, turn: turn(mail) })).wake
 
-  return { letter, wake, post } satisfies Contract
+  return { letter, requiredLetter, room, wake, post } satisfies Contract
 })
 
 /** Under another secret a letter that waits cannot be opened. */
@@ -188,4 +253,10 @@ export const lettersEnd: Ending = {
       last_error = 'the secret that sealed it was replaced' WHERE status IN ('waiting', 'sending')`)
   ],
   told: (n) => `${n} letters that had not left yet are given up`
+}
+
+/** The innermost words of what went wrong. */
+const wordsOf = (cause: Cause.Cause<unknown>): string => {
+  const error = Cause.squash(cause)
+  return (error instanceof Error ? error.message : String(error)).slice(0, 500)
 }

@@ -1,4 +1,4 @@
-/** What the mail route refuses. */
+/** What the mail route refuses, and what routes that send letters do. */
 import { Problem } from "../kernel/Problem.ts"
 
 export class EmailNotVerified extends Problem<EmailNotVerified>()("EmailNotVerified", {
@@ -12,6 +12,13 @@ export class LetterRefused extends Problem<LetterRefused>()("LetterRefused", {
   status: 500,
   error: "the mail server refused the letter",
   code: "upstream_error"
+}) {}
+
+/** One account has caused as many letters as it may for now; nothing was done. */
+export class TooManyLetters extends Problem<TooManyLetters>()("TooManyLetters", {
+  status: 429,
+  error: "you have caused too many letters, try again later",
+  code: "too_many_letters"
 }) {}
 
 export class MailUnavailable extends Problem<MailUnavailable>()("MailUnavailable", {

@@ -6,6 +6,7 @@ import { OrganizationToken, ProfileToken, TenantKeysToken } from "../http/Securi
 import { Envelope } from "../kernel/Envelope.ts"
 import { AccountId, ApplicationId, TenantId } from "../kernel/Ids.ts"
 import { PageQuery } from "../kernel/Page.ts"
+import { TooManyLetters } from "../mail/Problems.ts"
 import { Account, Me, Member, Membership } from "./Account.ts"
 import { Application, ApplicationChange, ApplicationPage, ApplicationWithKey, NewApplication } from "./Application.ts"
 import {
@@ -181,6 +182,7 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       .addError(NotAMember)
       .addError(InsufficientRole)
       .addError(AlreadyMember)
+      .addError(TooManyLetters)
       .addError(InvalidRequest)
       .annotate(
         OpenApi.Summary,

@@ -15,7 +15,9 @@ import { toDay } from "../kernel/Moment.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Posting, Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
+import { shownName } from "../mail/Letter.ts"
 import { Outbox } from "../mail/Outbox.ts"
+import type { TooManyLetters } from "../mail/Problems.ts"
 import { notice } from "../notifications/Notification.ts"
 import type { Member, Membership, Role } from "./Account.ts"
 import { Belonging } from "./Belonging.ts"
@@ -59,7 +61,7 @@ export interface Contract {
     by: AccountId,
     tenant: TenantId,
     draft: NewInvite
-  ) => Effect.Effect<Invite, NotAMember | InsufficientRole | AlreadyMember>
+  ) => Effect.Effect<Invite, NotAMember | InsufficientRole | AlreadyMember | TooManyLetters>
   readonly revoke: (
     by: AccountId,
     tenant: TenantId,
@@ -250,6 +252,7 @@ const make = Effect.gen(function* () {
     const { members, role } = yield* managed(tenant, by)
     if (!mayTouch(role, draft.role)) return yield* new InsufficientRole()
     if (members.some(({ email }) => email === draft.email)) return yield* new AlreadyMember()
+    yield* outbox.room(by, draft.email)
     const now = yield* Clock.currentTimeMillis
     const token = randomBytes(32).toString("hex")
     const row: InviteRow = {
@@ -264,12 +267,14 @@ const make = Effect.gen(function* () {
     }
     const tenant_name = (yield* tenants.nameOf(tenant)) ?? tenant
     const inviter = members.find(({ account_id }) => account_id === by)?.name ?? ""
-    const letter = yield* outbox.letter({
+    const [from, team] = [shownName(inviter, "Somebody"), shownName(tenant_name, "a team")]
+    const letter = yield* outbox.requiredLetter({
       key: `invite/${row.id}`,
       to: draft.email,
-      subject: `${inviter} invites you to ${tenant_name}`,
+      caused_by: by,
+      subject: `${from} invites you to ${team}`,
       text: [
-        `${inviter} invites you to join ${tenant_name} on ${service_name} as ${draft.role}.`,
+        `${from} invites you to join ${team} on ${service_name} as ${draft.role}.`,
         `Sign in with this address, then accept the invitation:`,
         `${public_url}/invites/${token}`,
         `The link works until ${toDay(row.expires_at)}. If you expect nothing, ignore this letter.`

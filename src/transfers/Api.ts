@@ -6,6 +6,7 @@ import { TenantTransfersToken, TransfersToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { TenantId } from "../kernel/Ids.ts"
 import { IdempotencyKeyInvalid, IdempotencyKeyRequired, IdempotencyKeyReused } from "../idempotency/Problems.ts"
+import { TooManyLetters } from "../mail/Problems.ts"
 import { EmailMismatch, InsufficientRole } from "../tenants/Problems.ts"
 import {
   BillingAccountInactive,
@@ -48,6 +49,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .addError(TransferSelf)
       .addError(TransferInsufficientCredits)
       .addError(TransferInsufficientGiftable)
+      .addError(TooManyLetters)
       .annotate(OpenApi.Summary, "Send credits: they leave the balance for escrow until the recipient answers")
   )
   .add(
@@ -78,6 +80,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .addError(TransferNotFound)
       .addError(TransferNotPending)
       .addError(TransferResendTooSoon)
+      .addError(TooManyLetters)
       .annotate(OpenApi.Summary, "Mail a new link in place of the one before, once in 12 hours")
   )
   .add(

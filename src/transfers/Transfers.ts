@@ -21,7 +21,10 @@ import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import { IdempotencyKeyReused } from "../idempotency/Problems.ts"
+import { shownName } from "../mail/Letter.ts"
 import { Outbox } from "../mail/Outbox.ts"
+import type { Letter } from "../mail/Outbox.ts"
+import type { TooManyLetters } from "../mail/Problems.ts"
 import { notice } from "../notifications/Notification.ts"
 import { manages } from "../tenants/Organisation.ts"
 import { EmailMismatch, InsufficientRole } from "../tenants/Problems.ts"
@@ -52,7 +55,8 @@ import type {
 export interface Contract {
   /**
    * Puts the amount into escrow and mails an invitation. `key` names the request: the same one again answers the transfer as it is
-   * now (`created: false`) and moves nothing. `literal` is the amount as it was written.
+   * now (`created: false`) and moves nothing. `literal` is the amount as it was written. Where the caller has caused too many
+   * letters, a recipient who has an account is told by a notification alone, and a transfer to anybody else is refused.
    */
   readonly create: (
     caller: CallerFacts,
@@ -68,6 +72,7 @@ export interface Contract {
     | TransferInsufficientCredits
     | TransferInsufficientGiftable
     | BillingAccountInactive
+    | TooManyLetters
   >
   /** Those that the tenant sent, newest first. */
   readonly sent: (tenant: TenantId, query: TransferQuery) => Effect.Effect<TransferPage>
@@ -79,7 +84,10 @@ export interface Contract {
   readonly resend: (
     caller: CallerFacts,
     id: TransferId
-  ) => Effect.Effect<Transfer, InsufficientRole | TransferNotFound | TransferNotPending | TransferResendTooSoon>
+  ) => Effect.Effect<
+    Transfer,
+    InsufficientRole | TransferNotFound | TransferNotPending | TransferResendTooSoon | TooManyLetters
+  >
   /** Those that were sent to the account's verified address, newest first. */
   readonly received: (account: AccountId, query: TransferQuery) => Effect.Effect<TransferPage>
   /** For the recipient, and for the sender. */
@@ -293,22 +301,26 @@ const make = Effect.gen(function* () {
     transfer: { readonly id: string; readonly kind: string; readonly amount: Nano; readonly message: string | null },
     recipient: string,
     sender: string,
+    caused_by: AccountId,
     token: string,
     letter: number,
     expires_at: number
-  ) =>
-    outbox.letter({
+  ): Letter => {
+    const from = shownName(sender, "Somebody")
+    return {
       key: `transfer/${transfer.id}/${letter}`,
       to: recipient,
-      subject: `${sender} sends you ${toDecimal(transfer.amount)} credits`,
+      caused_by,
+      subject: `${from} sends you ${toDecimal(transfer.amount)} credits`,
       text: [
-        `${sender} sends you ${toDecimal(transfer.amount)} credits on ${service_name}, as a ${transfer.kind}.`,
+        `${from} sends you ${toDecimal(transfer.amount)} credits on ${service_name}, as a ${transfer.kind}.`,
         ...(transfer.message === null ? [] : [`"${transfer.message}"`]),
         `Sign in with this address to accept or decline:`,
         `${public_url}/transfer-invites/${token}`,
-        `They go back to ${sender} unless you accept by ${toDay(expires_at)}.`
+        `They go back to ${from} unless you accept by ${toDay(expires_at)}.`
       ].join("\n\n")
-    })
+    }
+  }
 
   const create: Contract["create"] = Effect.fn("Transfers.create")(function* (caller, key, body, literal) {
     yield* mayMove(caller)
@@ -328,7 +340,10 @@ const make = Effect.gen(function* () {
     const expires_at = now + Duration.toMillis(lifetime)
     const recipient = yield* tenants.accountOfEmail(draft.recipient_email)
     const sender_name = sender?.name ?? "Somebody"
-    const letter = yield* letterOf({ id, ...draft }, draft.recipient_email, sender_name, token, 1, expires_at)
+    const to = draft.recipient_email
+    const words = letterOf({ id, ...draft }, to, sender_name, caller.account_id, token, 1, expires_at)
+    if (recipient === undefined) yield* outbox.room(caller.account_id, to)
+    const letter = yield* recipient === undefined ? outbox.requiredLetter(words) : outbox.letter(words)
     const submitted = yield* Effect.either(
       writer.submit({
         postings: [
@@ -389,6 +404,9 @@ const make = Effect.gen(function* () {
           return yield* new TransferInsufficientGiftable()
         case "AccountInactive":
           return yield* new BillingAccountInactive()
+        case "Conflict":
+          // Another letter was faster, and there is no room for this one any more.
+          return yield* create(caller, key, body, literal)
         default:
           return yield* Effect.die(submitted.left)
       }
@@ -434,14 +452,18 @@ const make = Effect.gen(function* () {
     if (row.resent_at !== null && row.resent_at > earliest) {
       return yield* new TransferResendTooSoon({ retry_after: Math.ceil((row.resent_at - earliest) / 1000) })
     }
+    yield* outbox.room(caller.account_id, row.recipient_email)
     const token = randomBytes(32).toString("hex")
-    const letter = yield* letterOf(
-      { ...row, amount: fromRow(row.amount) },
-      row.recipient_email,
-      row.sender_name ?? "Somebody",
-      token,
-      row.letters + 1,
-      row.expires_at
+    const letter = yield* outbox.requiredLetter(
+      letterOf(
+        { ...row, amount: fromRow(row.amount) },
+        row.recipient_email,
+        row.sender_name ?? "Somebody",
+        caller.account_id,
+        token,
+        row.letters + 1,
+        row.expires_at
+      )
     )
     const done = submit([
       statement(

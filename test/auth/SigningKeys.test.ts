@@ -76,6 +76,38 @@ describe("signing keys", () => {
   )
 
   scene(
+    "retire when the last token that they signed has ended, and leave nothing behind",
+    Effect.gen(function* () {
+      const keys = yield* SigningKeys
+      const tokens = yield* Tokens
+      const ada = yield* person("ada@example.com")
+      const [old] = keys.published()
+      const kids = Effect.map(
+        World.sql<{ kid: string }>("SELECT kid FROM tollgate_auth_signing_keys ORDER BY created_at"),
+        (rows) => rows.map(({ kid }) => kid)
+      )
+      const { kid } = yield* keys.rotate
+      expect(keys.published().map(({ kid }) => kid)).toEqual([kid, old!.kid])
+      yield* tokens.verify(ada.token)
+      // Another process may sign with it until it looks, and its tokens last an hour.
+      yield* TestClock.adjust("2 hours")
+      expect(keys.find(old!.kid!)).toBeDefined()
+      expect(yield* kids).toEqual([old!.kid, kid])
+      yield* TestClock.adjust("2 hours")
+      const gone: Effect.Effect<void, never, World.World> = Effect.flatMap(kids, (left) =>
+        left.length === 1 ? Effect.void : Effect.andThen(Effect.yieldNow(), gone)
+      )
+      yield* gone
+      expect(yield* kids).toEqual([kid])
+      expect(keys.published().map(({ kid }) => kid)).toEqual([kid])
+      expect(keys.find(old!.kid!)).toBeUndefined()
+      // One that nothing follows never does.
+      yield* TestClock.adjust("20 days")
+      expect(yield* kids).toEqual([kid])
+    })
+  )
+
+  scene(
     "are of no use without the secret that sealed them",
     Effect.gen(function* () {
       yield* SigningKeys

@@ -4,7 +4,11 @@ import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Layer, Logger } from "effect"
 import type { Scope } from "effect"
 import * as DeploymentSecret from "../../src/auth/DeploymentSecret.ts"
+import type { AccountId } from "../../src/kernel/Ids.ts"
+import type { BooksUnavailable } from "../../src/ledger/Problems.ts"
+import type { Refusal, Statement } from "../../src/ledger/Transaction.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
+import { LetterLimits, shownName } from "../../src/mail/Letter.ts"
 import { Outbox } from "../../src/mail/Outbox.ts"
 import type { Letter } from "../../src/mail/Outbox.ts"
 import * as Calls from "../../src/sandbox/Calls.ts"
@@ -17,6 +21,8 @@ import * as Sql from "../../src/sql/Sql.ts"
 import { Mail } from "../../src/upstream/Mail.ts"
 
 interface Town {
+  readonly outbox: Context.Tag.Service<typeof Outbox>
+  readonly submit: (...statements: ReadonlyArray<Statement>) => Effect.Effect<unknown, Refusal | BooksUnavailable>
   readonly post: (letter: Letter) => Effect.Effect<void>
   readonly fail: (fault: Partial<Fault>) => void
   readonly pass: (millis: number) => Effect.Effect<number>
@@ -51,11 +57,14 @@ const inTown = <A>(
       const outbox = yield* Layer.build(
         Outbox.layer.pipe(
           Layer.provide([secret, Mail.layerSmtp({ host, port, from, secure: false })]),
+          Layer.provide(Layer.succeed(LetterLimits, { per_hour: 4, per_day_to_one_address: 2 })),
           Layer.provide(Layer.mergeAll(Layer.succeed(SqlClient, sql), Layer.succeed(Writer, writer)))
         )
       ).pipe(Effect.map(Context.get(Outbox)))
       const list = server.levers!.find(({ method }) => method === "GET")!
       return yield* story({
+        outbox,
+        submit: (...statements) => writer.submit({ postings: [], statements }),
         post: (letter) =>
           Effect.gen(function* () {
             yield* writer.submit({ postings: [], statements: [yield* outbox.letter(letter)] }).pipe(Effect.orDie)
@@ -197,4 +206,137 @@ describe("a letter", () => {
         ])}`
     )
   )
+})
+
+describe("the loop", () => {
+  const waiting = (key: string, sealed: string) => ({
+    key,
+    recipient: "a@b.c",
+    sealed,
+    status: "waiting",
+    attempts: 0,
+    due_at: 0,
+    created_at: Date.now()
+  })
+
+  it.scopedLive("gives up letters that cannot be read, and sends the others", () =>
+    inTown(
+      ({ caught, post, sql, until }) =>
+        Effect.gen(function* () {
+          for (const key of ["cut", "foreign", "no-letter"]) yield* until(key, "failed")
+          const rows = yield* sql<{ last_error: string }>`SELECT last_error FROM tollgate_mail_outbox WHERE key = 'cut'`
+          expect(rows[0]!.last_error).toContain("it cannot be read")
+          yield* post(toAda)
+          yield* until(toAda.key, "sent")
+          expect(caught().map(({ to }) => to)).toEqual([toAda.to])
+        }),
+      (sql) =>
+        Effect.gen(function* () {
+          const other = yield* Effect.provide(
+            DeploymentSecret.DeploymentSecret,
+            DeploymentSecret.layer(new Uint8Array(32).fill(8))
+          )
+          const own = yield* Effect.provide(DeploymentSecret.DeploymentSecret, secret)
+          yield* sql`INSERT INTO tollgate_mail_outbox ${sql.insert([
+            waiting("cut", "x"),
+            waiting("foreign", yield* other.seal("{}")),
+            waiting("no-letter", yield* own.seal("not JSON"))
+          ])}`
+        })
+    )
+  )
+
+  it.scopedLive("survives a letter that cannot be written, and takes it up again", () =>
+    inTown(({ caught, pass, post, sql, until }) =>
+      Effect.gen(function* () {
+        yield* sql`CREATE TRIGGER stuck BEFORE UPDATE ON tollgate_mail_outbox WHEN new.key = 'stuck'
+          BEGIN SELECT RAISE(ABORT, 'not this one'); END`
+        yield* post({ ...toAda, key: "stuck" })
+        yield* post({ ...toAda, key: "other" })
+        yield* until("other", "sent")
+        expect(caught().length).toBe(1)
+        yield* sql`DROP TRIGGER stuck`
+        const look: Effect.Effect<void> = Effect.gen(function* () {
+          yield* pass(10_000)
+          yield* realPause
+          const [row] = yield* Effect.orDie(
+            sql<{ status: string }>`SELECT status FROM tollgate_mail_outbox WHERE key = 'stuck'`
+          )
+          if (row?.status !== "sent") yield* look
+        })
+        yield* look
+        expect(caught().length).toBe(2)
+      })
+    )
+  )
+})
+
+describe("what one account causes", () => {
+  const ada = "acc_ada" as AccountId
+  const by = (key: string, to: string): Letter => ({ ...toAda, key, to, caused_by: ada })
+  const hours = 3_600_000
+
+  it.scopedLive("is limited in an hour, and in a day to one address", () =>
+    inTown(({ outbox, pass, sql, submit }) =>
+      Effect.gen(function* () {
+        const required = (key: string, to: string) =>
+          Effect.flatMap(outbox.requiredLetter(by(key, to)), submit).pipe(
+            Effect.as("taken"),
+            Effect.catchAll(({ _tag }) => Effect.succeed(_tag))
+          )
+        const room = (to: string) =>
+          Effect.match(outbox.room(ada, to), {
+            onFailure: ({ body, retry_after }) => [body.code, retry_after],
+            onSuccess: () => "room"
+          })
+        expect(yield* Effect.all([required("1", "x@y.z"), required("2", "x@y.z")])).toEqual(["taken", "taken"])
+        expect(yield* required("3", "x@y.z")).toBe("Conflict")
+        const [code, wait] = yield* room("x@y.z")
+        expect([code, Number(wait) > 23 * 3_600]).toEqual(["too_many_letters", true])
+        expect(yield* room("other@y.z")).toBe("room")
+        // However many come at once.
+        const many = yield* Effect.all(
+          Array.from({ length: 20 }, (_, i) => required(`many ${i}`, `${i}@y.z`)),
+          { concurrency: "unbounded" }
+        )
+        expect(many.filter((one) => one === "taken").length).toBe(2)
+        const [, soon] = yield* room("other@y.z")
+        expect(Number(soon) > 3_500 && Number(soon) <= 3_600).toBe(true)
+        // Left out, and nothing refused.
+        yield* Effect.flatMap(outbox.letter(by("extra", "other@y.z")), submit)
+        expect(yield* sql`SELECT 1 FROM tollgate_mail_outbox WHERE key = 'extra'`).toEqual([])
+        // Somebody else, and the service itself, are not in question.
+        yield* Effect.flatMap(
+          outbox.requiredLetter({ ...by("bob", "x@y.z"), caused_by: "acc_bob" as AccountId }),
+          submit
+        )
+        yield* Effect.flatMap(outbox.requiredLetter({ ...toAda, key: "own", to: "x@y.z" }), submit)
+        yield* pass(hours)
+        expect([yield* room("other@y.z"), yield* required("later", "other@y.z")]).toEqual(["room", "taken"])
+        expect(yield* required("still", "x@y.z")).toBe("Conflict")
+        yield* pass(23 * hours)
+        expect(yield* required("next day", "x@y.z")).toBe("taken")
+      })
+    )
+  )
+
+  it.each([
+    ["Ada Lovelace", "Ada Lovelace"],
+    ["  J. R. R. Tolkien ", "J. R. R. Tolkien"],
+    ["Acme Inc.", "Acme Inc."],
+    ["Jürgen O'Neil-Müller", "Jürgen O'Neil-Müller"],
+    ["Win now https://evil.example/x?y=1 quick", "Win now quick"],
+    ["HTTPS://EVIL.EXAMPLE", "Somebody"],
+    ["see www.evil.example", "see"],
+    ["evil.example/login", "evil example/login"],
+    ["evil。example", "evil example"],
+    ["ada@evil.example", "ada@evil example"],
+    ["mailto:ada@evil", "Somebody"],
+    ["Ada\r\nBcc: x\u2028y\tz", "Ada Bcc: x y z"],
+    ["\u202egnp.Ada", "gnp Ada"],
+    ["", "Somebody"],
+    ["x".repeat(500), "x".repeat(100)]
+  ])("is told under the name %j as %j", (name, shown) => {
+    expect(shownName(name, "Somebody")).toBe(shown)
+  })
 })
