@@ -2,7 +2,7 @@
  * The identity providers that people sign in with: OpenID Connect issuers, their tokens verified against their published keys.
  * The two names are only names; any issuer can stand behind them.
  */
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Deferred, Duration, Effect, FiberId, Layer } from "effect"
 import { createRemoteJWKSet, errors, jwtVerify } from "jose"
 import type { JWTVerifyGetKey } from "jose"
 import { IdentityProviderUnavailable, IdentityProviderUnconfigured, IdentityRejected } from "../auth/Problems.ts"
@@ -62,20 +62,69 @@ export interface Contract {
 }
 
 export class Identity extends Context.Tag("tollgate/upstream/Identity")<Identity, Contract>() {
-  static readonly layer = Layer.suspend(() => Layer.effect(Identity, make))
+  static readonly layer = Layer.suspend(() => Layer.scoped(Identity, make))
 }
 
 const patience = 10_000
+/** How long an issuer's document is remembered, and how long it is not asked again after it did not answer. */
+const documentLifetime = Duration.toMillis(Duration.hours(1))
+const afterFailure = Duration.toMillis(Duration.seconds(1))
+
+/** An issuer's discovery document: `undefined` where it could not be had. */
+type Document = { readonly [entry: string]: unknown } | undefined
+
+interface Known {
+  readonly document: Deferred.Deferred<Document>
+  /** Until when it is not asked for again; while it is asked for, for ever. */
+  until: number
+  /** The last one that could be had. */
+  last: Document
+}
 
 const make = Effect.gen(function* () {
   const providers = yield* IdentityProviders
   const keySets = new Map<ProviderName, JWTVerifyGetKey>()
+  const documents = new Map<string, Known>()
+  const scope = yield* Effect.scope
+
+  /** An issuer is asked once for all who want its document at that time. */
+  const documentOf = (issuer: string): Effect.Effect<Document> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const known = documents.get(issuer)
+      if (known !== undefined && now < known.until) return Deferred.await(known.document)
+      const asked: Known = {
+        document: Deferred.unsafeMake(FiberId.none),
+        until: Number.POSITIVE_INFINITY,
+        last: known?.last
+      }
+      documents.set(issuer, asked)
+      // Whoever was first may leave, and the others wait on.
+      return Effect.zipRight(Effect.forkIn(learn(issuer, asked), scope), Deferred.await(asked.document))
+    })
+
+  const learn = Effect.fnUntraced(function* (issuer: string, asked: Known) {
+    const document = yield* fetched(issuer)
+    const now = yield* Clock.currentTimeMillis
+    asked.until = now + (document === undefined ? afterFailure : documentLifetime)
+    // What an issuer said an hour ago is better than nothing.
+    asked.last = document ?? asked.last
+    yield* Deferred.succeed(asked.document, asked.last)
+  })
+
+  /** An address in an issuer's discovery document. */
+  const discovered = Effect.fnUntraced(function* (issuer: string, what: "jwks_uri" | "authorization_endpoint") {
+    const address = text((yield* documentOf(issuer))?.[what])
+    return URL.canParse(address) ? new URL(address).href : yield* new IdentityProviderUnavailable()
+  })
 
   /** The provider's published keys; an unknown key id fetches them anew. */
   const keysOf = Effect.fnUntraced(function* (provider: ProviderName, { issuer, jwks_uri }: ProviderSettings) {
     const known = keySets.get(provider)
     if (known !== undefined) return known
     const uri = jwks_uri ?? (yield* discovered(issuer, "jwks_uri"))
+    // Of those that waited for the document together, the first has made it.
+    const made = keySets.get(provider)
+    if (made !== undefined) return made
     const keys = createRemoteJWKSet(new URL(uri), { timeoutDuration: patience, cooldownDuration: 5_000 })
     keySets.set(provider, keys)
     return keys
@@ -155,19 +204,12 @@ const providerFaults: ReadonlySet<string> = new Set([
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "")
 
-/** An address in an issuer's discovery document. */
-const discovered = (
-  issuer: string,
-  what: "jwks_uri" | "authorization_endpoint"
-): Effect.Effect<string, IdentityProviderUnavailable> =>
-  Effect.tryPromise({
-    try: async (signal) => {
-      const response = await fetch(`${issuer.replace(/\/+$/, "")}/.well-known/openid-configuration`, {
-        signal: AbortSignal.any([signal, AbortSignal.timeout(patience)]),
-        redirect: "error"
-      })
-      const document = (await response.json()) as { readonly [entry: string]: unknown }
-      return new URL(text(document[what])).href
-    },
-    catch: () => new IdentityProviderUnavailable()
-  })
+const fetched = (issuer: string): Effect.Effect<Document> =>
+  Effect.tryPromise(async (signal) => {
+    const response = await fetch(`${issuer.replace(/\/+$/, "")}/.well-known/openid-configuration`, {
+      signal: AbortSignal.any([signal, AbortSignal.timeout(patience)]),
+      redirect: "error"
+    })
+    const document: unknown = response.ok ? await response.json() : undefined
+    return typeof document === "object" && document !== null ? (document as Document) : undefined
+  }).pipe(Effect.orElseSucceed(() => undefined))

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, TestClock } from "effect"
 import { vi } from "vitest"
-import type { ProviderSettings } from "../../src/upstream/Identity.ts"
+import type { ProviderName, ProviderSettings } from "../../src/upstream/Identity.ts"
 import { Identity, IdentityProviders } from "../../src/upstream/Identity.ts"
 import { audience, Issuer } from "../support/Issuer.ts"
 import { beginning } from "./World.ts"
@@ -131,6 +131,44 @@ describe("the identity of a provider's token", () => {
         )
         expect(asked.get("/keys")).toBe(2)
         expect(asked.get("/.well-known/openid-configuration")).toBe(1)
+      }).pipe(Effect.provide(Layer.provide(Identity.layer, providers)))
+    })
+  )
+
+  test(
+    "asks an issuer once for all who come, and for a page only once an hour",
+    Effect.gen(function* () {
+      const { answerKeysWith, asked, sign, url } = yield* Issuer
+      const settings = { issuer: url, audiences: [audience] }
+      const providers = Layer.succeed(IdentityProviders, { google: settings, microsoft: settings })
+      const document = "/.well-known/openid-configuration"
+      yield* Effect.gen(function* () {
+        const identity = yield* Identity
+        const page = (provider: ProviderName) =>
+          identity.signInPage(provider, { redirect_uri: "https://x.example/", nonce: "n", state: "s" })
+        const many = Effect.all(
+          Array.from({ length: 50 }, (_, i) => page(i % 2 === 0 ? "google" : "microsoft")),
+          { concurrency: "unbounded" }
+        )
+        yield* answerKeysWith(500)
+        expect(yield* Effect.flip(many)).toMatchObject({ _tag: "IdentityProviderUnavailable" })
+        expect(asked.get(document)).toBe(1)
+        yield* TestClock.adjust("1 second")
+        yield* answerKeysWith(200)
+        const pages = yield* many
+        expect(pages[0]).toContain(`${url}/authorize?`)
+        yield* Effect.all(
+          Array.from({ length: 20 }, () =>
+            Effect.flatMap(sign({}), (id_token) => identity.verify("google", { id_token }))
+          ),
+          { concurrency: "unbounded" }
+        )
+        expect([asked.get(document), asked.get("/keys")]).toEqual([2, 1])
+        // What it said is better than nothing.
+        yield* answerKeysWith(500)
+        yield* TestClock.adjust("1 hour")
+        expect((yield* many).length).toBe(50)
+        expect(asked.get(document)).toBe(3)
       }).pipe(Effect.provide(Layer.provide(Identity.layer, providers)))
     })
   )

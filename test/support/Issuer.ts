@@ -21,7 +21,7 @@ interface Contract {
   readonly sign: (claims: JWTPayload, as?: SignAs) => Effect.Effect<string>
   /** A new key under a new id; the old one is published no more. */
   readonly rotate: Effect.Effect<void>
-  /** What its key set answers from now on. */
+  /** What its key set answers from now on, and with which status its discovery document comes. */
   readonly answerKeysWith: (status: number, body?: string) => Effect.Effect<void>
   readonly close: Effect.Effect<void>
   /** How often each path was asked for. */
@@ -46,14 +46,15 @@ const makeKey = async (kid: string): Promise<Key> => {
 const make = Effect.gen(function* () {
   let number = 1
   let current = yield* Effect.promise(() => makeKey("key-1"))
-  let broken: { readonly status: number; readonly body: string } | undefined
+  let broken: { readonly status: number; readonly body: string | undefined } | undefined
   const asked = new Map<string, number>()
 
   const server = createServer((request, response) => {
     const path = request.url ?? ""
     asked.set(path, (asked.get(path) ?? 0) + 1)
     if (path === "/.well-known/openid-configuration") {
-      response.end(JSON.stringify({ issuer: url, jwks_uri: `${url}/keys` }))
+      response.statusCode = broken?.status ?? 200
+      response.end(JSON.stringify({ issuer: url, jwks_uri: `${url}/keys`, authorization_endpoint: `${url}/authorize` }))
     } else if (path === "/keys") {
       response.statusCode = broken?.status ?? 200
       response.end(broken?.body ?? JSON.stringify({ keys: [current.jwk] }))
@@ -94,7 +95,7 @@ const make = Effect.gen(function* () {
     current = await makeKey(`key-${++number}`)
   })
 
-  const answerKeysWith = (status: number, body = "") =>
+  const answerKeysWith = (status: number, body?: string) =>
     Effect.sync(() => {
       broken = { status, body }
     })
