@@ -55,7 +55,10 @@ describe("signing in", () => {
       const id_token = yield* sign(claimsOf("ada@example.com"))
       for (const provider of ["google", "microsoft"]) {
         const at = (json: unknown) => ask("POST", `/v1/auth/${provider}`, { json })
-        const missing = { status: 400, body: { error: "Tollbooth client ID is required" } }
+        const missing = {
+          status: 400,
+          body: { error: "Tollbooth client ID is required", details: { field: "client_id", rule: "required" } }
+        }
         expect(yield* at({ id_token })).toEqual(missing)
         expect(yield* at({ id_token, client_id: "" })).toEqual(missing)
         expect(yield* at({ id_token, client_id: "nobody" })).toEqual({
@@ -165,7 +168,7 @@ describe("a refresh token", () => {
       expect(yield* refresh(refresh_token, { client_id: "phone" })).toEqual(dead)
       expect(yield* refresh(refresh_token, { client_id: "" })).toEqual({
         status: 400,
-        body: { error: "Tollbooth client ID is required" }
+        body: { error: "Tollbooth client ID is required", details: { field: "client_id", rule: "required" } }
       })
       expect(yield* refresh(refresh_token, { client_id: "nobody" })).toEqual({
         status: 404,
