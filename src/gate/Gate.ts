@@ -81,8 +81,11 @@ export interface Admission {
   ) => Effect.Effect<Metered<A>, BooksUnavailable>
   /** Answers now, while the call goes on in `rest`, which settles it; a `rest` that ends without is settled as a failure. */
   readonly goOn: <A>(value: A, rest: Effect.Effect<void, BooksUnavailable>) => Effect.Effect<Metered<A>>
-  /** Answers now and leaves the call open, of a claim that is `held`: whoever resumes it ends it. */
-  readonly hold: <A>(value: A) => Effect.Effect<Metered<A>>
+  /**
+   * Answers and leaves the call open, of a claim that is `held`: whoever resumes it ends it. The statements say by what it is resumed;
+   * they are written like the end of a call, in the background too, and leave the call open even where the answer does not wait.
+   */
+  readonly hold: <A>(value: A, beside: ReadonlyArray<Statement>) => Effect.Effect<Metered<A>, BooksUnavailable>
 }
 
 /** A value whose call is settled, or certain to be. */
@@ -176,12 +179,21 @@ const make = Effect.gen(function* () {
     }
   })
 
+  const holdingOf: Books["holdingOf"] = (call, beside) => ({
+    call,
+    since: performance.now(),
+    beside,
+    posting: undefined
+  })
+
   const write: Books["write"] = ({ beside, call, posting }) =>
-    Effect.matchEffect(writer.submit({ postings: [posting], statements: beside }), {
+    Effect.matchEffect(writer.submit({ postings: posting === undefined ? [] : [posting], statements: beside }), {
       onSuccess: ([result]) =>
         result?._tag === "Settled"
           ? Effect.succeed({ usage_id: result.usage_id, collected: result.collected, balance: result.balance })
-          : recorded(call),
+          : posting === undefined
+            ? Effect.succeed(nothing)
+            : recorded(call),
       onFailure: (refusal): Effect.Effect<never, "lost" | BooksUnavailable> => {
         if (refusal._tag === "BooksUnavailable") return refusal
         if (refusal._tag === "Conflict" && beside.length > 0) return Effect.fail("lost")
@@ -247,7 +259,7 @@ const make = Effect.gen(function* () {
       })
     )
 
-  const books: Books = { endingOf, write, writeLater, fibers }
+  const books: Books = { endingOf, holdingOf, write, writeLater, fibers }
 
   const admit = Effect.fnUntraced(function* <A, E, R>(
     claim: Claim,
@@ -350,13 +362,15 @@ const makeFacts = (): ((claim: Claim) => CallFacts) => {
 
 const none: ReadonlyArray<Statement> = []
 
+const nothing: Receipt = { usage_id: "", collected: 0n, balance: 0n }
+
 /** The run of calls that belong to no run of the process. */
 const heldRun = "held"
 
-/** The end of a call, as it is to stand in the books. */
+/** The end of a call, as it is to stand in the books; without a posting, what is to stand beside one that stays open. */
 interface Ending {
   readonly call: string
-  readonly posting: Extract<Posting, { readonly _tag: "Settle" }>
+  readonly posting: Extract<Posting, { readonly _tag: "Settle" }> | undefined
   readonly beside: ReadonlyArray<Statement>
   /** When it was first to be written, by the time of the process. */
   readonly since: number
@@ -379,18 +393,21 @@ interface Books {
     measured: Measured,
     beside: ReadonlyArray<Statement>
   ) => Ending
+  /** What is to stand beside a call that stays open. */
+  readonly holdingOf: (call: string, beside: ReadonlyArray<Statement>) => Ending
   readonly write: (ending: Ending) => Effect.Effect<Receipt, "lost" | BooksUnavailable>
   readonly writeLater: (admitted: Admitted, ending: Ending) => Effect.Effect<Receipt, "lost" | BooksUnavailable>
   readonly fibers: FiberPool.FiberPool
 }
 
 /** Nobody tries to write this end any more: what the call cost is for the operator to follow up. */
-const abandoned = (
-  { call, posting: { outcome } }: Ending,
-  cause: Cause.Cause<unknown> = Cause.empty
-): Effect.Effect<void> =>
+const abandoned = ({ call, posting }: Ending, cause: Cause.Cause<unknown> = Cause.empty): Effect.Effect<void> =>
   Effect.logFatal("a settlement was not written", ...(Cause.isEmpty(cause) ? [] : [cause])).pipe(
-    Effect.annotateLogs({ call, cost_usd: toDecimal(outcome.cost), success: outcome.success })
+    Effect.annotateLogs(
+      posting === undefined
+        ? { call }
+        : { call, cost_usd: toDecimal(posting.outcome.cost), success: posting.outcome.success }
+    )
   )
 
 /** An admission in the making of its end. */
@@ -421,8 +438,13 @@ class Admitted implements Omit<Admission, typeof admitted> {
     beside: ReadonlyArray<Statement>
   ): Effect.Effect<Receipt, "lost" | BooksUnavailable> {
     if (this.receipt !== undefined) return Effect.succeed(this.receipt)
+    if (this.ending !== undefined) return this.books.writeLater(this, this.ending)
+    this.ending = this.books.endingOf(this.call, this.payer.billing_account_id, this.at, measured, beside)
+    return this.write(this.ending)
+  }
+
+  private write(ending: Ending): Effect.Effect<Receipt, "lost" | BooksUnavailable> {
     const { books } = this
-    const ending = (this.ending ??= books.endingOf(this.call, this.payer.billing_account_id, this.at, measured, beside))
     return Effect.matchCauseEffect(books.write(ending), {
       onSuccess: (receipt) => {
         this.ended(Exit.succeed(receipt))
@@ -437,10 +459,14 @@ class Admitted implements Omit<Admission, typeof admitted> {
     })
   }
 
-  /** Its end is written, or was refused, in which case it has not ended. */
+  /** Its end is written, or was refused, in which case it has not ended; nor has it where it was only held. */
   ended(exit: Exit.Exit<Receipt, "lost">): void {
     if (Exit.isFailure(exit)) {
       if (Cause.isFailure(exit.cause)) this.ending = undefined
+      return
+    }
+    if (this.ending?.posting === undefined) {
+      this.ending = undefined
       return
     }
     this.receipt = exit.value
@@ -450,8 +476,12 @@ class Admitted implements Omit<Admission, typeof admitted> {
     return Effect.map(this.settle(measured), (receipt) => ({ value: value(receipt) }) as unknown as Metered<A>)
   }
 
-  hold<A>(value: A): Effect.Effect<Metered<A>> {
-    return Effect.succeed({ value } as unknown as Metered<A>)
+  hold<A>(value: A, beside: ReadonlyArray<Statement>): Effect.Effect<Metered<A>, BooksUnavailable> {
+    this.ending = this.books.holdingOf(this.call, beside)
+    return Effect.as(this.write(this.ending), { value } as unknown as Metered<A>) as Effect.Effect<
+      Metered<A>,
+      BooksUnavailable
+    >
   }
 
   goOn<A>(value: A, rest: Effect.Effect<void, BooksUnavailable>): Effect.Effect<Metered<A>> {

@@ -5,7 +5,7 @@
 import { SqlClient, TransactionConnection } from "@effect/sql/SqlClient"
 import type { Connection } from "@effect/sql/SqlConnection"
 import { SqlError } from "@effect/sql/SqlError"
-import { Cause, Clock, Context, Deferred, Effect, Exit, Layer, Option, Runtime } from "effect"
+import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, Layer, Option, Runtime } from "effect"
 import type { Scope } from "effect"
 import { MessageChannel } from "node:worker_threads"
 import type { MessagePort, Worker } from "node:worker_threads"
@@ -27,7 +27,7 @@ export interface Contract {
    * all the same: whoever acquires something by it must wait uninterruptibly.
    *
    * `BooksUnavailable` says that the database cannot be written (it is locked, full or failing). It comes within ten seconds; its
-   * `maybe_written` says whether the transaction may have been, or may yet be, committed.
+   * `maybe_written` says whether the transaction may have been, or may yet be, committed; before whatever is handed in later.
    *
    * Inside a `withTransaction` of the same client (`Writer.layer` only) the transaction becomes a part of the caller's: it is
    * answered as soon as it is done there, is durable when the caller's transaction commits, and is undone with it. So nothing that
@@ -50,8 +50,10 @@ export const batchMax = 512
 /** How long another process's lock on the database is waited for, in milliseconds, while all is well. */
 const patience = 1_000
 
-/** How long a commit may take before those who wait for it are told that the books are unavailable, in milliseconds. */
-const commitLimit = 10_000
+/** How long a commit may take before those who wait for it are told that the books are unavailable. */
+export class CommitLimit extends Context.Reference<CommitLimit>()("tollgate/ledger/CommitLimit", {
+  defaultValue: (): Duration.Duration => Duration.seconds(10)
+}) {}
 
 export class Writer extends Context.Tag("tollgate/ledger/Writer")<Writer, Contract>() {
   /** Over any `SqlClient`, in this thread: for embedding, tests, and databases that are not SQLite files. */
@@ -151,6 +153,7 @@ const make = Effect.gen(function* () {
     Option.match({ onNone: () => Effect.orDie(reserved), onSome: ([connection]) => Effect.succeed(connection) })
   )
   const begin = sql.onDialectOrElse({ sqlite: () => beginImmediate, orElse: () => beginPlain })
+  const commitLimit = Duration.toMillis(yield* CommitLimit)
   let waiting: Array<Waiting> = []
   const work = yield* Effect.makeLatch()
 
@@ -248,7 +251,9 @@ const make = Effect.gen(function* () {
     const answer = yield* Deferred.make<Outcome, BooksUnavailable>()
     waiting.push({ transaction, answer })
     yield* work.open
-    const waited = overdue(() => Deferred.unsafeDone(answer, new BooksUnavailable({ maybe_written: true })))
+    const waited = overdue(commitLimit, () =>
+      Deferred.unsafeDone(answer, new BooksUnavailable({ maybe_written: true }))
+    )
     return yield* Effect.flatMap(Effect.ensuring(Deferred.await(answer), waited), resolve)
   })
 
@@ -303,8 +308,8 @@ const realSleep = (millis: number): Effect.Effect<void> =>
   })
 
 /** Tells when a commit takes too long; answers how to stop that. */
-const overdue = (tell: () => void): Effect.Effect<void> => {
-  const timer = setTimeout(tell, commitLimit)
+const overdue = (limit: number, tell: () => void): Effect.Effect<void> => {
+  const timer = setTimeout(tell, limit)
   return Effect.sync(() => clearTimeout(timer))
 }
 
@@ -347,6 +352,7 @@ const restartLast = 5_000
 const makeThread = Effect.fnUntraced(function* (file: string) {
   // Who provides the client has migrated the file; the thread opens it only then.
   yield* SqlClient
+  const commitLimit = Duration.toMillis(yield* CommitLimit)
   const clock = yield* Effect.clock
   const runtime = yield* Effect.runtime<never>()
   const log = (effect: Effect.Effect<void>) => void Runtime.runFork(runtime)(effect)

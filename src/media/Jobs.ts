@@ -5,12 +5,11 @@
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Deferred, Duration, Effect, FiberId, Layer } from "effect"
-import { failure, Gate, SettlementPatience } from "../gate/Gate.ts"
+import { failure, Gate } from "../gate/Gate.ts"
 import type { Admission, Measured } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
 import type { CallerFacts } from "../http/Caller.ts"
 import type { Beside } from "../idempotency/Idempotency.ts"
-import * as FiberPool from "../kernel/FiberPool.ts"
 import * as Ids from "../kernel/Ids.ts"
 import * as Loop from "../kernel/Loop.ts"
 import type { AccountId } from "../kernel/Ids.ts"
@@ -19,10 +18,10 @@ import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
 import type { ProblemInstance } from "../kernel/Problem.ts"
-import { BooksUnavailable } from "../ledger/Problems.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
-import { untilWritten, Writer } from "../ledger/Writer.ts"
+import { Writer } from "../ledger/Writer.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
 import { isObject } from "../upstream/Failures.ts"
 import * as Vendor from "../upstream/GenerationQueue.ts"
@@ -130,8 +129,6 @@ const make = Effect.gen(function* () {
   const upstreams = yield* Upstreams
   const versions = yield* PriceVersions
   const scope = yield* Effect.scope
-  const fibers = yield* FiberPool.make
-  const patience = Duration.toMillis(yield* SettlementPatience)
   const watched = new Map<string, Watch<Row>>()
   const watchOf = (id: string, now: number): Watch<Row> => {
     let watch = watched.get(id)
@@ -201,7 +198,7 @@ const make = Effect.gen(function* () {
         held: true,
         beside: (call: string) => [row(call), ...(beside === undefined ? [] : beside(call))]
       } as const
-      const unwritten = yield* gate.meter(claim, (admission) =>
+      yield* gate.meter(claim, (admission) =>
         Vendor.submit(upstream, admission, order.endpoint, order.input).pipe(
           Effect.catchAll((no) => {
             const problem = refuse(no)
@@ -210,40 +207,18 @@ const make = Effect.gen(function* () {
             const end = admission.settleBeside(failure(problem.body.code ?? problem._tag), [gone])
             return Effect.zipRight(Effect.ignore(end), Effect.fail(problem))
           }),
-          Effect.flatMap(({ queue_position, vendor_id }) =>
-            taken(
-              id,
-              now,
-              sql`UPDATE tollgate_media_jobs SET vendor_id = ${vendor_id}, status = 'IN_QUEUE',
-                queue_position = ${queue_position}, updated_at = ${now} WHERE id = ${id}`
-            )
-          ),
-          Effect.flatMap((unwritten) => admission.hold(unwritten))
-        )
-      )
-      if (unwritten !== undefined) return yield* unwritten
-      return jobOf((yield* byId(id))!)
-    })
-
-  /**
-   * The vendor has taken the job: that is written in the end, however long the books cannot be, and the call stays open until then.
-   * Who waits for it does so for as long as for a settlement, and is then told that it is not written yet.
-   */
-  const taken = (id: string, now: number, row: Parameters<typeof statement>[0]) =>
-    Effect.async<BooksUnavailable | undefined>((resume) => {
-      const late = setTimeout(() => resume(Effect.succeed(new BooksUnavailable({ maybe_written: true }))), patience)
-      fibers.run(
-        untilWritten(writer.submit({ postings: [], statements: [statement(row)] })).pipe(
-          Effect.orDie,
-          Effect.exit,
-          Effect.flatMap((exit) => {
-            clearTimeout(late)
-            resume(Effect.as(exit, undefined))
+          Effect.flatMap(({ queue_position, vendor_id }) => {
+            // From here on the vendor has it: it is looked after even where the caller is told that the books are unavailable.
             watchOf(id, now)
-            return loop.wake
-          })
+            return admission.hold(undefined, [
+              statement(sql`UPDATE tollgate_media_jobs SET vendor_id = ${vendor_id}, status = 'IN_QUEUE',
+                queue_position = ${queue_position}, updated_at = ${now} WHERE id = ${id}`)
+            ])
+          }),
+          Effect.ensuring(loop.wake)
         )
       )
+      return jobOf((yield* byId(id))!)
     })
 
   // ---- looking ------------------------------------------------------------------------------------------------------------
@@ -400,10 +375,10 @@ const make = Effect.gen(function* () {
     queue_position: number | null
   ) {
     // Who has cancelled sees that, until the vendor says how it ended.
-    const shown = row.cancel_requested === 1 ? "CANCELLED" : status
+    const shown: Row["status"] = row.cancel_requested === 1 ? "CANCELLED" : status
     if (row.status === shown && row.queue_position === queue_position) return row
     const now = yield* Clock.currentTimeMillis
-    const seen = { ...row, status: shown, queue_position } as const
+    const seen = { ...row, status: shown, queue_position }
     return yield* writer
       .submit({
         postings: [],

@@ -3,7 +3,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import { describe, expect, it } from "@effect/vitest"
 import Sqlite from "better-sqlite3"
-import { Cause, Context, Deferred, Effect, Either, Exit, Fiber, Layer, Logger, Scope } from "effect"
+import { Cause, Context, Deferred, Duration, Effect, Either, Exit, Fiber, Layer, Logger, Scope } from "effect"
 import fc from "fast-check"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -12,7 +12,7 @@ import { outcomeReceiver, outcomeSender, transactionReceiver, transactionSender 
 import { verify } from "../../src/ledger/Invariants.ts"
 import { BooksUnavailable } from "../../src/ledger/Problems.ts"
 import type { CallFacts, Posting, Statement, Transaction } from "../../src/ledger/Transaction.ts"
-import { untilWritten, Writer } from "../../src/ledger/Writer.ts"
+import { CommitLimit, untilWritten, Writer } from "../../src/ledger/Writer.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 
 /** A place for a database, gone with the scope. */
@@ -24,8 +24,9 @@ const file = Effect.acquireRelease(
 type Service = Context.Tag.Service<typeof Writer>
 
 /** A writer on the file, with the connection that reads beside it. */
-const writerOn = (path: string) =>
+const writerOn = (path: string, limit: Duration.DurationInput = "10 seconds") =>
   Layer.build(Writer.layerThread(path).pipe(Layer.provideMerge(Sql.layer(path)))).pipe(
+    Effect.provideService(CommitLimit, Duration.decode(limit)),
     Effect.map((context) => ({
       writer: Context.get(context, Writer),
       sql: Context.get(context, SqlClient),
@@ -379,6 +380,29 @@ describe("a database that cannot be written", () => {
       expect(yield* balance(sql)).toMatchObject({ balance: 101 })
       expect(yield* findings).toEqual([])
     })
+  )
+})
+
+describe("a commit that takes too long", () => {
+  it.scopedLive("keeps nobody waiting, and is known when it comes to an end", () =>
+    Effect.gen(function* () {
+      const path = yield* file
+      const { findings, sql, writer } = yield* writerOn(path, "300 millis")
+      yield* writer.submit(of(open, credit(100n)))
+      const long =
+        "WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 3000000) SELECT count(*) FROM c"
+      const told = yield* all([
+        unavailable(writer.submit({ ...of(credit(1n)), statements: [{ text: long, params: [] }] })),
+        unavailable(writer.submit(of(reserve("call_1", 10n))))
+      ])
+      expect(told).toEqual(times(2, () => "it may have been written"))
+      // While it lasts, others are refused at once; and then they are not.
+      expect(yield* unavailable(writer.submit(of(credit(2n))))).toBe("nothing was written")
+      yield* untilWritten(writer.submit(of(credit(4n))))
+      yield* writer.submit(of(settle("call_1", 5n)))
+      expect(yield* balance(sql)).toEqual({ balance: 100, reserved: 0 })
+      expect(yield* findings).toEqual([])
+    }).pipe(Effect.provide(Logger.remove(Logger.defaultLogger)))
   )
 })
 

@@ -1,0 +1,317 @@
+/**
+ * The gate while the books cannot be written: another process holds the lock on the file. Nobody is admitted; what was measured is
+ * written as it was as soon as it can be, whoever still waits for it.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { describe, expect, it } from "@effect/vitest"
+import Sqlite from "better-sqlite3"
+import { Duration, Effect, Either, Fiber, Layer, Logger } from "effect"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { failure, Gate, OnLateSettlement, SettlementPatience } from "../../src/gate/Gate.ts"
+import type { Admission, Claim, Measured, Metered } from "../../src/gate/Gate.ts"
+import type { CallerFacts } from "../../src/http/Caller.ts"
+import type { AccountId, TenantId } from "../../src/kernel/Ids.ts"
+import { verify } from "../../src/ledger/Invariants.ts"
+import { BooksUnavailable } from "../../src/ledger/Problems.ts"
+import type { Statement } from "../../src/ledger/Transaction.ts"
+import { Writer } from "../../src/ledger/Writer.ts"
+import * as Sql from "../../src/sql/Sql.ts"
+import { UpstreamFailed } from "../../src/upstream/Problems.ts"
+
+const caller: CallerFacts = {
+  account_id: "acc_ada" as AccountId,
+  tenant_id: "ten_ada" as TenantId,
+  application_id: null,
+  credential: "user_token",
+  team_first: false
+}
+
+const claim: Claim = {
+  caller,
+  usage_type: "inference",
+  endpoint: "chat/completions",
+  model: "m",
+  provider: "p",
+  least: 50n,
+  most: 50n
+}
+
+const measured = (cost: bigint): Measured => ({ ...failure(""), cost, success: true, error_type: null })
+
+/** Books in a file with 100 nano-USD in them, a gate, and the lock of another process. */
+const world = <A, E>(
+  patience: Duration.DurationInput,
+  story: (lock: {
+    readonly take: Effect.Effect<void>
+    readonly give: Effect.Effect<void>
+  }) => Effect.Effect<A, E, World>,
+  writer: (file: string) => Layer.Layer<Writer, never, SqlClient> = Writer.layerThread
+) =>
+  Effect.gen(function* () {
+    const folder = yield* Effect.acquireRelease(
+      Effect.sync(() => mkdtempSync(join(tmpdir(), "tollgate-gate-"))),
+      (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+    )
+    const file = join(folder, "books.db")
+    const layer = Gate.layer.pipe(
+      Layer.provideMerge(writer(file)),
+      Layer.provideMerge(Sql.layer(file)),
+      Layer.provide(Layer.succeed(SettlementPatience, Duration.decode(patience)))
+    )
+    return yield* Effect.gen(function* () {
+      yield* (yield* Writer).submit({
+        postings: [
+          { _tag: "Open", account: "bil_ada", tenant: "ten_ada" },
+          { _tag: "Credit", account: "bil_ada", amount: 100n, source: "purchase", reference: "r", description: "d" }
+        ],
+        statements: []
+      })
+      const other = new Sqlite(file)
+      const ran = yield* Effect.ensuring(
+        story({
+          take: Effect.sync(() => void other.exec("BEGIN IMMEDIATE")),
+          give: Effect.sync(() => void other.exec("ROLLBACK"))
+        }),
+        Effect.sync(() => other.close())
+      )
+      expect(yield* verify).toEqual([])
+      return ran
+    }).pipe(Effect.provide(layer))
+  }).pipe(Effect.scoped, Effect.provide(Logger.remove(Logger.defaultLogger)))
+
+type World = Gate | Writer | SqlClient
+
+/** How the books stand, once nothing is unsettled. */
+const books = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const gate = yield* Gate
+  while ((yield* gate.unsettled) > 0) yield* Effect.sleep(20)
+  const [account] = yield* sql<{ balance: number; reserved: number }>`
+    SELECT giftable + granted AS balance, reserved FROM tollgate_ledger_accounts`
+  const records = yield* sql<{ cost: number; success: number; error_type: string | null }>`
+    SELECT cost, success, error_type FROM tollgate_usage_records ORDER BY seq`
+  return { ...account!, records: records.map((record) => ({ ...record })) }
+})
+
+const charged = (cost: number) => ({
+  balance: 100 - cost,
+  reserved: 0,
+  records: [{ cost, success: 1, error_type: null }]
+})
+
+const call = <A>(make: (admission: Admission) => Effect.Effect<Metered<A>, BooksUnavailable | UpstreamFailed>) =>
+  Effect.flatMap(Gate, (gate) => gate.meter(claim, make))
+
+describe("a settlement that cannot be written", () => {
+  it.live("is waited for, and the answer goes out when it is written", () =>
+    world("10 seconds", ({ give, take }) =>
+      Effect.gen(function* () {
+        const answering = yield* Effect.fork(
+          call((admission) =>
+            Effect.zipRight(
+              take,
+              admission.answer(measured(30n), ({ balance, collected }) => `${collected} of ${balance}`)
+            )
+          )
+        )
+        yield* Effect.sleep("1300 millis")
+        expect(yield* Fiber.poll(answering)).toMatchObject({ _tag: "None" })
+        yield* give
+        expect(yield* Fiber.join(answering)).toBe("30 of 70")
+        expect(yield* books).toEqual(charged(30))
+      })
+    )
+  )
+
+  it.live("stays as it was measured when its answer could not wait", () =>
+    world("100 millis", ({ give, take }) =>
+      Effect.gen(function* () {
+        const answer = yield* Effect.either(
+          call((admission) =>
+            Effect.zipRight(
+              take,
+              admission.answer(measured(30n), () => "answer")
+            )
+          )
+        )
+        expect(answer).toMatchObject(Either.left({ _tag: "BooksUnavailable", status: 503 }))
+        yield* give
+        expect(yield* books).toEqual(charged(30))
+      })
+    )
+  )
+
+  it.live("of a call that goes on is what its rest measured, not a failure of the rest", () =>
+    world("100 millis", ({ give, take }) =>
+      Effect.gen(function* () {
+        const told: Array<string> = []
+        yield* call((admission) =>
+          Effect.zipRight(
+            take,
+            admission.goOn(
+              "answer",
+              Effect.matchCause(admission.settle(measured(30n)), {
+                onFailure: () => void told.push("cut"),
+                onSuccess: () => void told.push("finished")
+              })
+            )
+          )
+        )
+        while (told.length === 0) yield* Effect.sleep(20)
+        yield* give
+        expect(yield* books).toEqual(charged(30))
+        expect(told).toEqual(["cut"])
+      })
+    )
+  )
+
+  it.live("is not replaced by a failure, whoever ends the call again", () =>
+    world("100 millis", ({ give, take }) =>
+      Effect.gen(function* () {
+        const answer = yield* Effect.either(
+          call((admission) =>
+            Effect.gen(function* () {
+              yield* take
+              yield* Effect.ignore(admission.settle(measured(30n)))
+              yield* Effect.ignore(admission.settle(measured(40n)))
+              return yield* new UpstreamFailed()
+            })
+          )
+        )
+        expect(answer).toMatchObject(Either.left({ _tag: "UpstreamFailed" }))
+        yield* give
+        expect(yield* books).toEqual(charged(30))
+      })
+    )
+  )
+
+  it.live("of a call that failed is its failure, and the caller is told that", () =>
+    world("100 millis", ({ give, take }) =>
+      Effect.gen(function* () {
+        const answer = yield* Effect.either(call(() => Effect.zipRight(take, new UpstreamFailed())))
+        expect(answer).toMatchObject(Either.left({ _tag: "UpstreamFailed" }))
+        yield* give
+        expect(yield* books).toEqual({
+          balance: 100,
+          reserved: 0,
+          records: [{ cost: 0, success: 0, error_type: "upstream_error" }]
+        })
+      })
+    )
+  )
+
+  it.live("is still waited for by who said that it may be late", () =>
+    world("100 millis", ({ give, take }) =>
+      Effect.gen(function* () {
+        let late = 0
+        const answering = yield* Effect.fork(
+          Effect.provideService(
+            call((admission) =>
+              Effect.zipRight(
+                take,
+                admission.answer(measured(30n), () => "answer")
+              )
+            ),
+            OnLateSettlement,
+            () => void late++
+          )
+        )
+        while (late === 0) yield* Effect.sleep(20)
+        yield* give
+        expect(yield* Fiber.join(answering)).toBe("answer")
+        expect(late).toBe(1)
+        expect(yield* books).toEqual(charged(30))
+      })
+    )
+  )
+
+  it.live("keeps what stands or falls with it, and is what a held call is resumed as", () =>
+    world("100 millis", ({ give, take }) =>
+      Effect.gen(function* () {
+        const gate = yield* Gate
+        const writer = yield* Writer
+        const run = (...statements: ReadonlyArray<Statement>) => writer.submit({ postings: [], statements })
+        yield* run({ text: "CREATE TABLE beside (said TEXT PRIMARY KEY) STRICT", params: [] })
+        const said = (word: string): Statement => ({ text: "INSERT INTO beside (said) VALUES (?)", params: [word] })
+        let id = ""
+        const held = yield* Effect.either(
+          gate.meter({ ...claim, held: true }, (admission) => {
+            id = admission.call
+            return Effect.zipRight(take, admission.hold("answer", [said("held")]))
+          })
+        )
+        expect(held).toMatchObject(Either.left({ _tag: "BooksUnavailable" }))
+        yield* give
+        while ((yield* gate.unsettled) > 0) yield* Effect.sleep(20)
+        // It is open, and what it was held by is there.
+        yield* run({ text: "SELECT said FROM beside WHERE said = 'held'", params: [], rows: 1 })
+        yield* take
+        const ended = (yield* gate.resume(id))!
+        expect(yield* Effect.either(ended.settleBeside(measured(30n), [said("ended")]))).toMatchObject(
+          Either.left({ _tag: "BooksUnavailable" })
+        )
+        const again = (yield* gate.resume(id))!
+        yield* Effect.ignore(again.settleBeside(failure("media_failed"), [said("failed")]))
+        yield* give
+        expect(yield* books).toEqual(charged(30))
+        expect(yield* gate.resume(id)).toBeUndefined()
+        yield* run({ text: "SELECT said FROM beside WHERE said = 'ended'", params: [], rows: 1 })
+      })
+    )
+  )
+})
+
+describe("an admission while the books cannot be written", () => {
+  it.live("is refused, and nothing is called", () =>
+    world("10 seconds", ({ give, take }) =>
+      Effect.gen(function* () {
+        yield* take
+        for (let i = 0; i < 20; i++) {
+          const refused = yield* Effect.either(call(() => Effect.dieMessage("was called")))
+          expect(refused).toMatchObject(Either.left({ _tag: "BooksUnavailable", maybe_written: false }))
+        }
+        yield* give
+        yield* call((admission) => admission.answer(measured(30n), () => "answer"))
+        expect(yield* books).toEqual(charged(30))
+      })
+    )
+  )
+
+  it.live("that is written after all is ended as a failure", () => {
+    /** The real writer, but for reservations: the answer to the first of them never comes, and it is written later. */
+    const slow = (file: string) =>
+      Layer.map(Writer.layerThread(file), (context) => {
+        const writer = context.unsafeMap.get(Writer.key) as typeof Writer.Service
+        let first = true
+        const submit: typeof writer.submit = (transaction) =>
+          first && transaction.postings[0]?._tag === "Reserve"
+            ? Effect.suspend(() => {
+                first = false
+                return Effect.forkDaemon(writer.submit(transaction)).pipe(
+                  Effect.zipRight(Effect.yieldNow()),
+                  Effect.zipRight(new BooksUnavailable({ maybe_written: true }))
+                )
+              })
+            : writer.submit(transaction)
+        context.unsafeMap.set(Writer.key, { submit })
+        return context
+      })
+    return world(
+      "10 seconds",
+      () =>
+        Effect.gen(function* () {
+          const refused = yield* Effect.either(call(() => Effect.dieMessage("was called")))
+          expect(refused).toMatchObject(Either.left({ _tag: "BooksUnavailable", maybe_written: true }))
+          while ((yield* books).records.length === 0) yield* Effect.sleep(20)
+          expect(yield* books).toEqual({
+            balance: 100,
+            reserved: 0,
+            records: [{ cost: 0, success: 0, error_type: "books_unavailable" }]
+          })
+        }),
+      slow
+    )
+  })
+})
