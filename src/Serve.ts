@@ -12,7 +12,9 @@ import { Gate } from "./gate/Gate.ts"
 import { Idempotency } from "./idempotency/Idempotency.ts"
 import { Observer } from "./http/Frame.ts"
 import { Jobs } from "./media/Jobs.ts"
+import { Loops } from "./ops/Loops.ts"
 import { Metrics } from "./ops/Metrics.ts"
+import { Readiness } from "./ops/Readiness.ts"
 import { greet } from "./sandbox/Greeting.ts"
 import * as Levers from "./sandbox/Levers.ts"
 import * as Sandbox from "./sandbox/Sandbox.ts"
@@ -63,6 +65,8 @@ const service = (facts: EnvironmentFacts, file: ConfigFile) => {
     Layer.provide(Deployment.settings(facts, file)),
     Layer.provide(upstreamObserver),
     Layer.provide(Metrics.layer),
+    Layer.provide(Readiness.layer),
+    Layer.provide(Loops.layer),
     Layer.provide(Deployment.telemetry(facts, file)),
     Layer.provideMerge(Deployment.database(facts))
   )

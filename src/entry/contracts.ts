@@ -215,7 +215,7 @@ export type {
   UsageRecord
 } from "../usage/Usage.ts"
 export type { NotTaken } from "../upstream/GenerationQueue.ts"
-export type { NotReady } from "../ops/Api.ts"
+export type { NotReady } from "../ops/Problems.ts"
 export type { UpgradeFailed } from "../sql/Sql.ts"
 export type { ConfigProblem, EnvironmentFacts } from "../Config.ts"
 export type { Brand } from "../Brand.ts"

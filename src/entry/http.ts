@@ -20,7 +20,9 @@ import { Gate } from "../gate/Gate.ts"
 import { Face } from "../http/Face.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import { Jobs } from "../media/Jobs.ts"
+import { Loops } from "../ops/Loops.ts"
 import { Metrics } from "../ops/Metrics.ts"
+import { Readiness } from "../ops/Readiness.ts"
 import "./contracts.ts"
 
 export { Api } from "../Api.ts"
@@ -98,6 +100,12 @@ export const layer = (facts: EnvironmentFacts, document: unknown) =>
           yield* (yield* Idempotency).recover
           return { beneath: beneath(yield* Effect.context<Rooms>()) }
         })
-      ).pipe(Layer.provideMerge(domains), Layer.provide(Metrics.layer), Layer.provide(Deployment.settings(facts, file)))
+      ).pipe(
+        Layer.provideMerge(domains),
+        Layer.provide(Metrics.layer),
+        Layer.provide(Readiness.layer),
+        Layer.provide(Loops.layer),
+        Layer.provide(Deployment.settings(facts, file))
+      )
     )
   )

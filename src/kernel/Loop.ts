@@ -10,12 +10,16 @@ export type LoopEvent =
   | { readonly _tag: "Began" }
   /** The turn is over. `pause_ms` is how long the loop waits now; `undefined`: until it is woken. */
   | { readonly _tag: "Turned"; readonly failed: boolean; readonly pause_ms: number | undefined }
+  /** The loop will not turn again, though its scope is open. */
+  | { readonly _tag: "Stopped" }
   /** The loop's scope was closed: it is not expected to turn again. */
   | { readonly _tag: "Ended" }
 
+export type LoopListener = (loop: string, event: LoopEvent) => void
+
 /** Listens to every loop, by name. Called at the beginning and end of each turn: it must return at once. */
 export class LoopObserver extends Context.Reference<LoopObserver>()("tollgate/kernel/LoopObserver", {
-  defaultValue: () => (_loop: string, _event: LoopEvent) => {}
+  defaultValue: (): LoopListener => () => {}
 }) {}
 
 export interface Loop {
@@ -34,7 +38,7 @@ export interface LoopSettings<E> {
 
 /** The pause after a failed turn: it doubles from the first to the last. */
 const pauseFirst = 1_000
-const pauseLast = 30_000
+const pauseLast = 5_000
 
 /** Runs the loop until the scope closes. A turn that fails is logged, and tried again after a pause. */
 export const fork = <E>({ name, turn }: LoopSettings<E>): Effect.Effect<Loop, never, Scope.Scope> =>
@@ -63,7 +67,12 @@ export const fork = <E>({ name, turn }: LoopSettings<E>): Effect.Effect<Loop, ne
       return yield* Effect.sleep(pause)
     })
 
-    yield* once.pipe(Effect.forever, Effect.withTracerEnabled(false), Effect.forkScoped)
+    yield* once.pipe(
+      Effect.forever,
+      Effect.ensuring(Effect.sync(() => observe(name, { _tag: "Stopped" }))),
+      Effect.withTracerEnabled(false),
+      Effect.forkScoped
+    )
     yield* Effect.addFinalizer(() => Effect.sync(() => observe(name, { _tag: "Ended" })))
     const ring = () => void Queue.unsafeOffer(bell, undefined)
     return { wake: Effect.sync(ring), ring }

@@ -1,14 +1,7 @@
 /** For those who run the service: is it alive, is it ready, what is it doing. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { Problem } from "../kernel/Problem.ts"
-
-/** The database or its writer does not answer. */
-export class NotReady extends Problem<NotReady>()("NotReady", {
-  status: 503,
-  error: "the database does not answer",
-  code: "not_ready"
-}) {}
+import { NotReady } from "./Problems.ts"
 
 const Status = Schema.Struct({ status: Schema.Literal("ok") })
 
@@ -18,7 +11,7 @@ export class OpsApi extends HttpApiGroup.make("ops")
     HttpApiEndpoint.get("ready", "/readyz")
       .addSuccess(Status)
       .addError(NotReady)
-      .annotate(OpenApi.Summary, "The service can read and durably write")
+      .annotate(OpenApi.Summary, "The service can read and durably write, and its loops turn")
   )
   .add(
     HttpApiEndpoint.get("metrics", "/metrics")

@@ -2,33 +2,31 @@ import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
-import { Writer } from "../ledger/Writer.ts"
-import { NotReady } from "./Api.ts"
+import { Gate } from "../gate/Gate.ts"
 import * as Gauges from "./Gauges.ts"
+import { Loops } from "./Loops.ts"
 import { Metrics } from "./Metrics.ts"
+import { Readiness } from "./Readiness.ts"
 
 export const OpsHttp = HttpApiBuilder.group(
   Api,
   "ops",
   Effect.fnUntraced(function* (handlers) {
     const sql = yield* SqlClient
-    const writer = yield* Writer
     const metrics = yield* Metrics
+    const readiness = yield* Readiness
+    const loops = yield* Loops
+    const gate = yield* Gate
 
-    /** An empty transaction goes the whole way of a real one, to the disk and back. */
-    const ready = Effect.all([sql`SELECT 1`, writer.submit({ postings: [], statements: [] })]).pipe(
-      Effect.timeout("2 seconds"),
-      Effect.sandbox,
-      Effect.mapBoth({ onFailure: () => new NotReady(), onSuccess: () => ({ status: "ok" as const }) })
-    )
+    const work = Effect.map(gate.unsettled, (unsettled) => metrics.setWork({ unsettled, loops: loops.figures() }))
 
     const gauges = Effect.map(Effect.provideService(Gauges.read, SqlClient, sql), metrics.setGauges)
 
     return handlers
       .handle("health", () => Effect.succeed({ status: "ok" as const }))
-      .handle("ready", () => ready)
+      .handle("ready", () => Effect.as(readiness.check, { status: "ok" as const }))
       .handle("metrics", () =>
-        Effect.map(Effect.andThen(gauges, Effect.promise(metrics.text)), (text) =>
+        Effect.map(Effect.andThen(Effect.andThen(gauges, work), Effect.promise(metrics.text)), (text) =>
           HttpServerResponse.text(text, { contentType: metrics.content_type })
         )
       )

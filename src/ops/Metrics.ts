@@ -1,6 +1,7 @@
 /** Figures for Prometheus: what is asked, how it is answered, how long it takes, and what the process uses. */
 import { Context, Layer } from "effect"
 import type { Gauges } from "./Gauges.ts"
+import type { LoopFigures } from "./Loops.ts"
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client"
 
 export interface Contract {
@@ -8,9 +9,16 @@ export interface Contract {
   readonly observeUpstream: (upstream: string, outcome: string) => void
   /** What the books hold at the moment, which is asked when the figures are read. */
   readonly setGauges: (gauges: Gauges) => void
+  /** What is under way, which is asked then too. */
+  readonly setWork: (work: Work) => void
   /** The text that Prometheus reads, and its content type. */
   readonly text: () => Promise<string>
   readonly content_type: string
+}
+
+export interface Work {
+  readonly unsettled: number
+  readonly loops: ReadonlyArray<LoopFigures>
 }
 
 export class Metrics extends Context.Tag("tollgate/ops/Metrics")<Metrics, Contract>() {
@@ -44,7 +52,39 @@ const make = (): Contract => {
   const escrowed = gauge("tollgate_escrowed_usd", "Credit in escrow of pending transfers")
   const oldest = gauge("tollgate_oldest_unsettled_seconds", "Age of the oldest open call")
   const open = gauge("tollgate_open_calls", "Calls that are admitted and not settled")
+  const unsettled = gauge(
+    "tollgate_unsettled_calls",
+    "Calls that have ended but whose settlement could not be written yet"
+  )
+  const sinceGood = new Gauge({
+    name: "tollgate_loop_seconds_since_success",
+    help: "Time since a turn of the loop last went well",
+    labelNames: ["loop"] as const,
+    registers: [registry]
+  })
+  const failures = new Counter({
+    name: "tollgate_loop_failures_total",
+    help: "Turns of the loop that failed",
+    labelNames: ["loop"] as const,
+    registers: [registry]
+  })
+  const troubled = new Gauge({
+    name: "tollgate_loop_troubled",
+    help: "1 where the loop does not turn as it should",
+    labelNames: ["loop"] as const,
+    registers: [registry]
+  })
   return {
+    setWork: (work) => {
+      unsettled.set(work.unsettled)
+      for (const metric of [sinceGood, failures, troubled]) metric.reset()
+      for (const figures of work.loops) {
+        const { loop } = figures
+        sinceGood.set({ loop }, figures.seconds_since_good)
+        failures.inc({ loop }, figures.failures)
+        troubled.set({ loop }, figures.trouble === undefined ? 0 : 1)
+      }
+    },
     observeUpstream: (upstream, outcome) => upstreams.inc({ upstream, outcome }),
     setGauges: ({ escrowed_usd, oldest_unsettled_seconds, open_calls, reserved_usd }) => {
       reserved.set(reserved_usd)

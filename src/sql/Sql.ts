@@ -22,6 +22,7 @@ import dimensions from "./migrations/0012_dimensions.ts"
 import autoreload from "./migrations/0013_autoreload.ts"
 import scopes from "./migrations/0014_scopes.ts"
 import gauges from "./migrations/0017_gauges.ts"
+import readiness from "./migrations/0018_readiness.ts"
 import movements from "./migrations/0019_movements.ts"
 import { blank } from "./Files.ts"
 import { migrationsTable as table, wordsOf } from "./Opening.ts"
@@ -43,6 +44,7 @@ export const migrations = {
   "0013_autoreload": autoreload,
   "0014_scopes": scopes,
   "0017_gauges": gauges,
+  "0018_readiness": readiness,
   "0019_movements": movements
 }
 

@@ -205,7 +205,7 @@ describe("a settlement that cannot be written", () => {
   it.live("is still waited for by who said that it may be late", () =>
     world("100 millis", ({ give, take }) =>
       Effect.gen(function* () {
-        let late = 0
+        const late: Array<"late"> = []
         const answering = yield* Effect.fork(
           Effect.provideService(
             call((admission) =>
@@ -215,13 +215,13 @@ describe("a settlement that cannot be written", () => {
               )
             ),
             OnLateSettlement,
-            () => void late++
+            () => void late.push("late")
           )
         )
-        while (late === 0) yield* Effect.sleep(20)
+        while (late.length === 0) yield* Effect.sleep(20)
         yield* give
         expect(yield* Fiber.join(answering)).toBe("answer")
-        expect(late).toBe(1)
+        expect(late).toHaveLength(1)
         expect(yield* books).toEqual(charged(30))
       })
     )

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Duration, Effect, TestClock } from "effect"
+import { Duration, Effect, Exit, Scope, TestClock } from "effect"
 import * as Loop from "../../src/kernel/Loop.ts"
 
 const observed = (events: Array<string>) =>
@@ -61,6 +61,26 @@ describe("a loop", () => {
         "clockwork Began",
         "clockwork turned"
       ])
+    }).pipe(observed(events))
+  })
+
+  it.effect("says that its scope was closed, and that it stopped where it was not", () => {
+    const events: Array<string> = []
+    return Effect.gen(function* () {
+      const turn = Effect.succeed(undefined)
+      yield* Effect.scoped(Effect.andThen(Loop.fork({ name: "closed", turn }), Effect.yieldNow()))
+      const scope = yield* Scope.make()
+      yield* Scope.extend(Loop.fork({ name: "stopped", turn: Effect.interrupt }), scope)
+      yield* TestClock.adjust("1 millis")
+      expect(events).toEqual([
+        "closed Began",
+        "closed turned",
+        "closed Ended",
+        "closed Stopped",
+        "stopped Began",
+        "stopped Stopped"
+      ])
+      yield* Scope.close(scope, Exit.void)
     }).pipe(observed(events))
   })
 

@@ -1,0 +1,69 @@
+/**
+ * Whether the service does its work: its database can be read and durably written, and every loop turns. The write changes a row of
+ * its own, since on a full disk a transaction without one succeeds.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Context, Duration, Effect, Fiber, Layer } from "effect"
+import { statement } from "../ledger/Transaction.ts"
+import { Writer } from "../ledger/Writer.ts"
+import { Loops } from "./Loops.ts"
+import { NotReady } from "./Problems.ts"
+
+interface Contract {
+  /** Anybody may ask, so the database is written once a second at most; who asks meanwhile is told what came of that. */
+  readonly check: Effect.Effect<void, NotReady>
+}
+
+/** How long the database may take. */
+const patience = Duration.seconds(2)
+/** How long it is believed. */
+const believedFor = Duration.seconds(1)
+
+export class Readiness extends Context.Tag("tollgate/ops/Readiness")<Readiness, Contract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Readiness, make))
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const writer = yield* Writer
+  const loops = yield* Loops
+
+  const written = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    writer.submit({
+      postings: [],
+      statements: [
+        statement(sql`INSERT INTO tollgate_ops_readiness (id, checked_at) VALUES (1, ${now})
+          ON CONFLICT (id) DO UPDATE SET checked_at = excluded.checked_at`)
+      ]
+    })
+  )
+  // On a fiber of its own: who asked first may leave.
+  const asked = Effect.all([sql`SELECT 1`, written], { discard: true }).pipe(
+    Effect.timeoutFail({ duration: patience, onTimeout: () => "it does not answer" }),
+    Effect.as(undefined),
+    Effect.catchTag("BooksUnavailable", () => Effect.succeed("it cannot be written")),
+    Effect.catchAllCause((cause) =>
+      Effect.as(Effect.logError("the database could not be asked", cause), "it does not answer")
+    ),
+    Effect.interruptible,
+    Effect.forkDaemon,
+    Effect.flatMap(Fiber.join)
+  )
+  const database = yield* Effect.cachedWithTTL(asked, believedFor)
+
+  const check = Effect.gen(function* () {
+    const troubled = loops.figures().filter(({ trouble }) => trouble !== undefined)
+    const found = yield* database
+    if (found === undefined && troubled.length === 0) return
+    return yield* new NotReady({
+      details: {
+        ...(found !== undefined && { database: found }),
+        ...(troubled.length > 0 && {
+          loops: Object.fromEntries(troubled.map(({ loop, trouble }) => [loop, trouble]))
+        })
+      }
+    })
+  })
+
+  return { check } satisfies Contract
+})
