@@ -9,9 +9,11 @@ import type { Inbound } from "../http/Inbound.ts"
 import type { BodyProblem } from "../http/Incoming.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import * as Reply from "../http/Reply.ts"
+import { affordable } from "../idempotency/BeforeBody.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
 import { toDecimal } from "../kernel/Money.ts"
+import { charge } from "../kernel/Price.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { failed, messageOf, parse, refused } from "../upstream/Failures.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
@@ -70,6 +72,10 @@ const make = Effect.gen(function* () {
       Effect.map(offer(model), (offered) => [model.id, offered] as const)
     )
   )
+
+  // Every answer has a token at least.
+  const least = catalogue.models.map(({ completion_price }) => charge([{ units: 1, price: completion_price }]))
+  const paid = affordable(gate, idempotency, least)
 
   const serve = (endpoint: Endpoint) =>
     Effect.fnUntraced(function* (caller: CallerFacts, inbound: Inbound, beside: Beside | undefined) {
@@ -141,8 +147,12 @@ const make = Effect.gen(function* () {
   const once = (endpoint: Endpoint) => {
     const call = serve(endpoint)
     return (caller: CallerFacts, inbound: Inbound) =>
-      idempotency.onceOf(caller, inbound, endpoint.name, requestBytesMax, (inbound, beside) =>
-        call(caller, inbound, beside)
+      paid(
+        caller,
+        inbound,
+        idempotency.onceOf(caller, inbound, endpoint.name, requestBytesMax, (inbound, beside) =>
+          call(caller, inbound, beside)
+        )
       )
   }
 

@@ -103,6 +103,11 @@ export interface Contract {
     claim: Claim,
     call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>
   ) => Effect.Effect<A, E | InsufficientCredits | BooksUnavailable, R>
+  /**
+   * Refuses a caller none of whose sources has credit left, for routes where every call costs something: asked before a long body is
+   * read. It sets nothing aside, so `meter` may refuse still.
+   */
+  readonly look: (caller: CallerFacts) => Effect.Effect<void, InsufficientCredits>
   /** The admission of a held call that is still open; `undefined` when it has ended. */
   readonly resume: (call: string) => Effect.Effect<Admission | undefined>
   /** Releases what an earlier run of the process left reserved; answers how many calls those were. */
@@ -336,7 +341,17 @@ const make = Effect.gen(function* () {
     return left.length
   })
 
-  return { meter, resume, recover, unsettled: Effect.sync(() => unsettled.size) } satisfies Contract
+  const look = Effect.fnUntraced(function* (caller: CallerFacts) {
+    const sources = yield* payers(caller)
+    const open = sources.filter(({ barred }) => barred !== true).map(({ billing_account_id }) => billing_account_id)
+    const [found] = yield* Effect.orDie(sql`SELECT 1 FROM tollgate_ledger_accounts
+      WHERE id IN (SELECT value FROM json_each(${JSON.stringify(open)}))
+        AND status = 'active' AND giftable + granted > reserved LIMIT 1`)
+    if (found === undefined)
+      return yield* new InsufficientCredits({ details: { available_usd: 0, ...barredOf(sources) } })
+  })
+
+  return { meter, look, resume, recover, unsettled: Effect.sync(() => unsettled.size) } satisfies Contract
 })
 
 /** How many kinds of call are remembered for a caller. */
@@ -508,11 +523,14 @@ const refused = (refusal: Refusal, least: Nano, sources: ReadonlyArray<Source>):
         details: {
           available_usd: toJson(refusal.available),
           required_usd: toJson(least),
-          ...(sources.some(({ barred }) => barred === true) && { reason: "this tenant does not let its members spend" })
+          ...barredOf(sources)
         }
       })
     : // An own account that is missing or inactive refuses outright; there is nothing that a smaller call could do.
       new InsufficientCredits({ details: { reason: "the billing account is not active" } })
+
+const barredOf = (sources: ReadonlyArray<Source>) =>
+  sources.some(({ barred }) => barred === true) ? { reason: "this tenant does not let its members spend" } : {}
 
 /** A call that came to nothing: it costs nothing. */
 export const failure = (error_type: string): Measured => ({

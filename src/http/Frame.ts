@@ -28,6 +28,11 @@ export class ReadsOwnBody extends Context.Reference<ReadsOwnBody>()("tollgate/ht
   defaultValue: () => false
 }) {}
 
+/** A GET endpoint's annotation: each call costs, so HEAD, whose answer would be thrown away, is refused. */
+export class NoHead extends Context.Reference<NoHead>()("tollgate/http/NoHead", {
+  defaultValue: () => false
+}) {}
+
 /** The longest body of a route that does not read its own. */
 export const bodyBytesMax = 1024 * 1024
 
@@ -41,6 +46,7 @@ interface Route {
   readonly path: string
   readonly pattern: RegExp
   readonly readsOwnBody: boolean
+  readonly noHead: boolean
 }
 
 const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> => {
@@ -57,7 +63,8 @@ const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> => {
             .replace(/:[A-Za-z_]+/g, "[^/]+")
             .replace(/\*/g, ".+")}/?$`
         ),
-        readsOwnBody: Context.get(mergedAnnotations, ReadsOwnBody)
+        readsOwnBody: Context.get(mergedAnnotations, ReadsOwnBody),
+        noHead: Context.get(mergedAnnotations, NoHead)
       })
     }
   })
@@ -90,7 +97,11 @@ export const Frame = HttpApiBuilder.middleware(
                 })
               )
             : withBody(request, route).pipe(
-                Effect.flatMap((readable) => Effect.provideService(app, HttpServerRequest.HttpServerRequest, readable)),
+                Effect.flatMap((readable) =>
+                  request.method === "HEAD" && here.some(({ noHead }) => noHead)
+                    ? new MethodNotAllowed()
+                    : Effect.provideService(app, HttpServerRequest.HttpServerRequest, readable)
+                ),
                 Effect.catchAllCause((cause) =>
                   Effect.map(problemOf(cause, here.length > 0 && route === undefined), (problem) =>
                     allow(Reply.toResponse(Reply.ofProblem(problem)), problem, here)

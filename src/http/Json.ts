@@ -50,11 +50,13 @@ export const parseExact = (bytes: Buffer): Either.Either<unknown, InvalidRequest
   }
 }
 
-/** Sixteen digits in a row, a point among them or not: a double holds fifteen for certain. */
+/** Sixteen digits in a row, a point among them or not: any fifteen are those of a double. */
 const manyDigits = /\d(?:\.?\d){15}/
 
-const numberOf = (literal: string): number | Decimal =>
-  digitsOf(literal).length > 15 ? new Decimal(literal) : Number(literal)
+const numberOf = (literal: string): number | Decimal => {
+  const number = Number(literal)
+  return digitsOf(literal) === digitsOf(String(number)) ? number : new Decimal(literal)
+}
 
 const digitsOf = (literal: string): string =>
   literal

@@ -57,6 +57,8 @@ export interface Contract {
     call: (inbound: Inbound, beside: Beside | undefined) => Effect.Effect<Reply.Reply, E, R>,
     resume?: (inbound: Inbound, call: string) => Effect.Effect<Reply.Reply | undefined, E, R>
   ) => Effect.Effect<Reply.Reply, E | IdempotencyProblem | Effect.Effect.Error<ReturnType<Inbound["read"]>>, R>
+  /** Whether no request with this key was made; without a key none was. */
+  readonly isNew: (caller: CallerFacts, key: string | undefined) => Effect.Effect<boolean>
   /** Takes over the keys that earlier runs of the process left; to be run once their calls and jobs have been recovered. */
   readonly recover: Effect.Effect<void>
 }
@@ -289,6 +291,11 @@ const make = Effect.gen(function* () {
     return Effect.uninterruptible(attempt(keyOf(caller, key), fingerprint(), call, resume))
   }
 
+  const isNew: Contract["isNew"] = (caller, key) =>
+    key === undefined || !isKey(key)
+      ? Effect.succeed(true)
+      : Effect.map(keyOf(caller, key).find, (row) => row === undefined)
+
   const onceOf: Contract["onceOf"] = (caller, inbound, route, limit, call, resume) => {
     const key = inbound.header("idempotency-key")
     if (key === undefined || key === "") return call(inbound, undefined)
@@ -322,7 +329,7 @@ const make = Effect.gen(function* () {
   })
   yield* Loop.fork({ name: "idempotency keys", turn: forget })
 
-  return { once, onceOf, recover } satisfies Contract
+  return { once, onceOf, isNew, recover } satisfies Contract
 })
 
 const inFlight = new IdempotencyInFlight({ retry_after: 1 })

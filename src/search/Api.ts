@@ -1,6 +1,7 @@
 /** Web search, and who can be asked. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { GateRefusal } from "../gate/Problems.ts"
+import { NoHead } from "../http/Frame.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import { Either } from "../http/Security.ts"
 import { UpstreamRefusal } from "../upstream/Problems.ts"
@@ -14,6 +15,7 @@ const search = <const Name extends string>(name: Name, path: `/${string}`) =>
     .addError(InvalidRequest)
     .addError(GateRefusal)
     .addError(UpstreamRefusal)
+    .annotate(NoHead, true)
     .annotate(OpenApi.Summary, "Search the web, at the provider's price of a query")
 
 export class SearchApi extends HttpApiGroup.make("search")

@@ -10,6 +10,7 @@ import type { Inbound } from "../http/Inbound.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import { json } from "../http/Reply.ts"
 import type { Reply } from "../http/Reply.ts"
+import { affordable } from "../idempotency/BeforeBody.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
 import { toDecimal } from "../kernel/Money.ts"
@@ -50,6 +51,10 @@ const make = Effect.gen(function* () {
   const versions = yield* PriceVersions
   const disk = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
 
+  // A file that is not empty lasts a second at least.
+  const least = providers.flatMap(({ models }) => models.map(({ price }) => charge([{ units: 1, price }])))
+  const paid = affordable(gate, idempotency, least)
+
   const transcribe: Contract["transcribe"] = (caller, inbound, route, shape) =>
     Effect.gen(function* () {
       const upload = yield* receive(inbound)
@@ -78,7 +83,7 @@ const make = Effect.gen(function* () {
         () => `${route} ${upload.fingerprint}`,
         call
       )
-    }).pipe(Effect.scoped, Effect.provide(disk))
+    }).pipe(Effect.scoped, Effect.provide(disk), (served) => paid(caller, inbound, served))
 
   const ask = Effect.fnUntraced(function* (
     admission: Admission,

@@ -1,0 +1,30 @@
+/** What is asked of a metered request with a long body before that is read: can its sender pay anything at all? */
+import { Effect } from "effect"
+import type * as Gate from "../gate/Gate.ts"
+import type { InsufficientCredits } from "../gate/Problems.ts"
+import type { CallerFacts } from "../http/Caller.ts"
+import type { Inbound } from "../http/Inbound.ts"
+import type { Nano } from "../kernel/Money.ts"
+import type * as Idempotency from "./Idempotency.ts"
+
+/**
+ * Serves the call, unless its body is long and its sender has no credit. `costs` says for each model the least that a call costs:
+ * where one may be free, nobody is refused. Who comes again with an Idempotency-Key is answered by what is kept, whatever is left.
+ */
+export const affordable = (
+  gate: Pick<Gate.Contract, "look">,
+  idempotency: Pick<Idempotency.Contract, "isNew">,
+  costs: ReadonlyArray<Nano>
+) => {
+  const anyFree = costs.length === 0 || costs.some((cost) => cost <= 0n)
+  return <A, E, R>(
+    caller: CallerFacts,
+    inbound: Inbound,
+    served: Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E | InsufficientCredits, R> =>
+    anyFree || !inbound.isLong()
+      ? served
+      : Effect.flatMap(idempotency.isNew(caller, inbound.header("idempotency-key")), (isNew) =>
+          isNew ? Effect.andThen(gate.look(caller), served) : served
+        )
+}
