@@ -5,7 +5,7 @@
  * credits it or gives it up, and what an earlier run left open is asked again under the same name, which the processor charges once.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Clock, Context, Effect, Either, Layer } from "effect"
+import { Clock, Context, Effect, Either, Layer, Option } from "effect"
 import { BillingAccounts } from "../billing/BillingAccounts.ts"
 import type { CallerFacts } from "../http/Caller.ts"
 import type { InvalidRequest } from "../http/Problems.ts"
@@ -153,13 +153,10 @@ const make = Effect.gen(function* () {
 
   const balancesOf = (all: ReadonlyArray<string>) => ledger.accounts(all as ReadonlyArray<BillingAccountId>)
 
-  const balanceNow = (tenant: TenantId) => {
-    const account = Ids.billingAccountOf(tenant)
-    return Effect.map(balancesOf([account]), (found) => {
-      const there = found.get(account)
-      return there === undefined ? 0n : balanceOf(there)
-    })
-  }
+  const accountOf = (tenant: TenantId) => Effect.map(ledger.accountOfTenant(tenant), Option.getOrUndefined)
+
+  const balanceNow = (tenant: TenantId) =>
+    Effect.map(accountOf(tenant), (account) => (account === undefined ? 0n : balanceOf(account)))
 
   const shown = (kept: Kept, now: number): AutoReload => ({
     configured: processor !== undefined && kept.payment_method_id !== null,
@@ -468,10 +465,13 @@ const make = Effect.gen(function* () {
   const reload = Effect.fnUntraced(function* (one: Watched) {
     const kept = yield* keptOf(one.tenant)
     const now = yield* Clock.currentTimeMillis
-    const balance = yield* balanceNow(one.tenant)
+    const account = yield* accountOf(one.tenant)
+    const balance = account === undefined ? 0n : balanceOf(account)
     const wanted = processor !== undefined && kept.enabled && kept.payment_method_id !== null
     const needed = wanted && balance < kept.threshold
-    if (needed && kept.attempt === null && !isCooling(kept, now)) {
+    // An account that is suspended or closed is charged nothing, and looked at again now and then.
+    const active = account?.status === "active"
+    if (needed && active && kept.attempt === null && !isCooling(kept, now)) {
       const begun = yield* begin(one.tenant, kept, balance, now)
       if (begun !== undefined) begun.at = now
       return
@@ -488,7 +488,7 @@ const make = Effect.gen(function* () {
     one.due = needed
     if (!needed) due.delete(one)
     // The end of an attempt that is open makes it due at once.
-    else due.set(one, kept.attempt === null ? cooledAt(kept) : now + lookEvery)
+    else due.set(one, active && kept.attempt === null ? cooledAt(kept) : now + lookEvery)
   })
 
   const turn: Effect.Effect<number> = Effect.gen(function* () {

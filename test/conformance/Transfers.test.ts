@@ -468,6 +468,19 @@ describe("the error table", () => {
     expect(refusal(await send(ada, gift("x@example.com")))).toEqual([409, "billing_account_inactive"])
   })
 
+  it("a suspended or closed billing account still receives, and gets back what it sent", async () => {
+    for (const billing_status of ["suspended", "closed"]) {
+      const [ada, bob] = [await sender(), await person("bob")]
+      const [{ id: accepted }, { id: expired }] = [await made(ada, bob, 3), await made(ada, bob, 2)]
+      for (const { tenant_id } of [ada, bob]) await service.control(`/tenants/${tenant_id}`, { billing_status })
+      expect((await act(bob, accepted, "accept")).status).toBe(200)
+      expect(await account(bob)).toMatchObject({ status: billing_status, credits: 9, giftable_credits: 3 })
+      expect(await account(ada)).toMatchObject({ credits: 11, held_credits: 2 })
+      expect((await revoke(ada, expired)).status).toBe(200)
+      expect(await account(ada)).toMatchObject({ credits: 13, held_credits: 0 })
+    }
+  })
+
   it("in a shared tenant, owners and admins send", async () => {
     const [ada, bob] = [await sender(), await person("bob")]
     await service.call(`/v1/tenants/${ada.tenant_id}/invites`, { token: ada.token, json: { email: bob.email } })
