@@ -89,6 +89,42 @@ describe("the openai package", () => {
     expect(answer.choices[0]?.text).toContain("say this")
   })
 
+  it("is let through by the preflight that a browser makes before each of its calls", async () => {
+    /** The rules of a browser on a page of another origin: every header that is not safelisted is asked for first. */
+    const asBrowser: typeof fetch = async (input, init) => {
+      const request = new Request(input, init)
+      const safelisted = new Set(["accept", "accept-language", "content-language"])
+      const asked = [...request.headers.keys()].filter((name) => !safelisted.has(name))
+      const preflight = await fetch(request.url, {
+        method: "OPTIONS",
+        headers: {
+          origin: "https://page.example",
+          "access-control-request-method": request.method,
+          "access-control-request-headers": asked.join(",")
+        }
+      })
+      const allowed = (preflight.headers.get("access-control-allow-headers") ?? "").toLowerCase().split(/, */)
+      const refused = asked.filter((name) => !allowed.includes(name))
+      if (!preflight.ok || preflight.headers.get("access-control-allow-origin") !== "*" || refused.length > 0)
+        throw new TypeError(`the preflight does not allow ${refused.join(", ")}`)
+      return fetch(request)
+    }
+    const inBrowser = new OpenAI({
+      apiKey: client.apiKey,
+      baseURL: `${service.url}/v1`,
+      maxRetries: 0,
+      dangerouslyAllowBrowser: true,
+      fetch: asBrowser
+    })
+    const answer = await inBrowser.chat.completions.create({
+      model: "sandbox-small",
+      messages: [{ role: "user", content: "from a page" }]
+    })
+    expect(answer.choices[0]?.message.content).toBe("from a page")
+    const { data } = await inBrowser.models.list()
+    expect(data.length).toBeGreaterThan(1)
+  })
+
   it("lists the models", async () => {
     const models = await client.models.list()
     expect(models.data.map(({ id }) => id)).toEqual([
