@@ -276,10 +276,10 @@ describe("the operator", () => {
     const create = (...more: ReadonlyArray<string>) =>
       command(["client", "create", "--name", "Desk", ...more], { DATA_DIR })
     const redirect = ["--redirect-uri", redirect_uri]
-    const [trusted, other] = [
-      (await create("--kind", "oauth", ...redirect, "--trusted")).stdout.trim(),
-      (await create("--kind", "oauth", ...redirect)).stdout.trim()
-    ]
+    const trusted = (await create("--kind", "oauth", ...redirect, "--trusted")).stdout.trim()
+    const other = (
+      await command(["client", "create", "--name", "Another", "--kind", "oauth", ...redirect], { DATA_DIR })
+    ).stdout.trim()
     const asked = async (client_id: string) =>
       (await service.call("/v1/auth/oauth/request", { json: request(verifierOf(), { client_id }) })).body.result
     expect((await asked(trusted)).trusted).toBe(true)

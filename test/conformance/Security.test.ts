@@ -239,10 +239,10 @@ describe("the operator's commands", () => {
     const fresh = await service.signIn("operated@example.com")
     await service.key(fresh)
     const listed = await command(["key", "list", "--tenant", fresh.tenant_id], env())
-    const [id = ""] = listed.stdout.split("\t")
-    expect(id).toMatch(/^app_/)
+    const [id = ""] = /\bapp_\w+/.exec(listed.stdout) ?? []
+    expect(id).not.toBe("")
     expect((await command(["key", "revoke", "--tenant", fresh.tenant_id, "--id", id], env())).code).toBe(0)
-    expect((await command(["key", "list", "--tenant", fresh.tenant_id], env())).stdout).toBe("")
+    expect((await command(["key", "list", "--tenant", fresh.tenant_id], env())).stdout).toContain("has no API keys")
     const buy = () =>
       command(["purchase", "--tenant", fresh.tenant_id, "--amount", "12.5", "--reference", "INV-7"], env())
     expect((await buy()).code).toBe(0)
