@@ -4,12 +4,13 @@
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
-import { Clock, Context, Duration, Effect, Either, Layer, Queue, Schedule } from "effect"
+import { Clock, Context, Duration, Effect, Either, Layer } from "effect"
 import { createHash, randomBytes } from "node:crypto"
 import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
 import type { Ending } from "../auth/DeploymentSecret.ts"
 import { Brand } from "../Brand.ts"
 import type { CallerFacts } from "../http/Caller.ts"
+import * as Loop from "../kernel/Loop.ts"
 import { masked } from "../kernel/Email.ts"
 import * as Ids from "../kernel/Ids.ts"
 import type { AccountId, TenantId } from "../kernel/Ids.ts"
@@ -19,6 +20,7 @@ import type { Nano } from "../kernel/Money.ts"
 import { paginated } from "../kernel/Page.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { Writer } from "../ledger/Writer.ts"
 import { IdempotencyKeyReused } from "../idempotency/Problems.ts"
 import { shownName } from "../mail/Letter.ts"
@@ -108,12 +110,17 @@ export interface Contract {
     account: AccountId,
     token: string
   ) => Effect.Effect<Transfer, TransferInviteNotFound | EmailMismatch | TransferNotPending>
-  /** Ends what is past its time, and answers how many. It runs by itself when the next one falls due, and before each look. */
+  /** Ends what is past its time, and answers how many. It runs by itself when the next one falls due; one that is looked at is ended before. */
   readonly sweep: Effect.Effect<number>
 }
 
 export const lifetime = Duration.days(30)
 export const resendPause = Duration.hours(12)
+
+/** As logs and metrics show the loop that ends them. */
+const loopName = "transfers"
+/** How long that loop waits at most: a timer of the process holds no thirty days. */
+const pauseMax = Duration.days(1)
 
 export class Transfers extends Context.Tag("tollgate/transfers/Transfers")<Transfers, Contract>() {
   static readonly layer = Layer.suspend(() => Layer.scoped(Transfers, make))
@@ -149,7 +156,6 @@ const make = Effect.gen(function* () {
   const outbox = yield* Outbox
   const tenants = yield* Tenants
   const { public_url, service_name } = yield* Brand
-  const bell = yield* Queue.sliding<void>(1)
 
   // ---- reading ------------------------------------------------------------------------------------------------------------
 
@@ -170,10 +176,19 @@ const make = Effect.gen(function* () {
 
   const one = (condition: Fragment) => Effect.map(select(condition), ([row]) => row)
   const byId = (id: TransferId) => one(sql`t.id = ${id}`)
-  const byToken = (token: string) => one(sql`t.token_hash = ${secret.hash("transfer_invite", token)}`)
+  const byToken = (token: string) => sql`t.token_hash = ${secret.hash("transfer_invite", token)}`
+
+  /** As it is now: one that is due is ended first. While that cannot be written it is shown as it was. */
+  const current = Effect.fnUntraced(function* (condition: Fragment) {
+    const row = yield* one(condition)
+    if (row === undefined || row.status !== "pending") return row
+    if (row.expires_at > (yield* Clock.currentTimeMillis)) return row
+    yield* Effect.catchAll(expire(row), () => Effect.void)
+    return yield* one(condition)
+  })
 
   const page = Effect.fnUntraced(function* (condition: Fragment, { status, ...page }: TransferQuery) {
-    yield* sweep
+    yield* Effect.catchAll(endDue, () => Effect.void)
     const wanted = status === undefined ? condition : sql`${condition} AND t.status = ${status}`
     const [counted] = yield* Effect.orDie(
       sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_transfers t WHERE ${wanted}`
@@ -258,37 +273,58 @@ const make = Effect.gen(function* () {
           ),
         BalanceTooLarge: () => new TransferInvalid({ error: "amount: the recipient's balance cannot hold so much" })
       }),
-      Effect.catchAll((why) => (why === "lost" || why._tag === "TransferInvalid" ? Effect.fail(why) : Effect.die(why)))
+      Effect.catchAll((why) =>
+        why === "lost" || why._tag === "TransferInvalid" || why._tag === "BooksUnavailable"
+          ? Effect.fail(why)
+          : Effect.die(why)
+      )
     )
   })
 
-  const sweep: Contract["sweep"] = Effect.suspend(() => ended(0))
+  /** Ends one that is due. Lost to another look at the same moment, it is over all the same. */
+  const expire = (row: Row): Effect.Effect<void, BooksUnavailable> =>
+    Effect.catchAll(end(row, "expire"), (why) =>
+      why === "lost" ? Effect.void : why._tag === "BooksUnavailable" ? Effect.fail(why) : Effect.die(why)
+    )
 
-  const ended: (so_far: number) => Effect.Effect<number> = Effect.fnUntraced(function* (so_far) {
+  /** Ends those that are due, each by itself; answers how many there were, and how many of them could not be ended. */
+  const endDue = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
-    const due = yield* select(sql`t.status = 'pending' AND t.expires_at <= ${now}`, 100)
-    if (due.length === 0) return so_far
-    // Lost to another look at the same moment: it is over all the same.
-    yield* Effect.forEach(due, (row) => Effect.ignore(end(row, "expire")), { discard: true })
-    return yield* ended(so_far + due.length)
+    let [due, failed] = [0, 0]
+    let unavailable: BooksUnavailable | undefined
+    let before = "~"
+    for (;;) {
+      const rows = yield* select(sql`t.status = 'pending' AND t.expires_at <= ${now} AND t.id < ${before}`, 100)
+      if (rows.length === 0) return { due, failed }
+      due += rows.length
+      failed += yield* Loop.each(
+        loopName,
+        rows,
+        ({ id }) => id,
+        (row) =>
+          unavailable !== undefined
+            ? Effect.void
+            : Effect.catchAll(expire(row), (error) => Effect.sync(() => (unavailable = error)))
+      )
+      // What fails for one then fails for all.
+      if (unavailable !== undefined) return yield* unavailable
+      before = rows.at(-1)!.id
+    }
   })
 
+  const sweep: Contract["sweep"] = Effect.orDie(Effect.map(endDue, ({ due, failed }) => due - failed))
+
   /** What is due ends when it falls due; a new transfer never falls due before the ones that are waited for. */
-  const keepSweeping = Effect.gen(function* () {
-    yield* sweep
+  const turn = Effect.gen(function* () {
+    const { failed } = yield* endDue
     const [next] = yield* sql<{
       at: number | null
     }>`SELECT min(expires_at) AS at FROM tollgate_transfers WHERE status = 'pending'`
-    if (next?.at == null) return yield* Queue.take(bell)
-    const wait = next.at - (yield* Clock.currentTimeMillis)
-    if (wait > 0) yield* Effect.sleep(wait)
-  }).pipe(
-    Effect.forever,
-    Effect.tapErrorCause((cause) => Effect.logError("the sweep of transfers stumbled", cause)),
-    Effect.retry(Schedule.spaced("10 seconds")),
-    Effect.withTracerEnabled(false)
-  )
-  yield* Effect.forkScoped(keepSweeping)
+    if (next?.at == null) return undefined
+    if (failed > 0) return Duration.minutes(1)
+    return Math.min(next.at - (yield* Clock.currentTimeMillis), Duration.toMillis(pauseMax))
+  })
+  const loop = yield* Loop.fork({ name: loopName, turn })
 
   // ---- sender -------------------------------------------------------------------------------------------------------------
 
@@ -412,7 +448,7 @@ const make = Effect.gen(function* () {
       }
     }
     yield* outbox.wake
-    yield* Queue.offer(bell, undefined)
+    yield* loop.wake
     return { created: true, transfer: shown((yield* byId(id))!) }
   })
 
@@ -420,16 +456,14 @@ const make = Effect.gen(function* () {
     const row = yield* one(sql`t.billing_account_id = ${billing_account_id} AND t.idempotency_key = ${key}`)
     if (row === undefined) return undefined
     if (row.request_hash !== request_hash) return yield* new IdempotencyKeyReused()
-    yield* sweep
-    return { created: false, transfer: shown((yield* byId(row.id))!) }
+    return { created: false, transfer: shown((yield* current(sql`t.id = ${row.id}`))!) }
   })
 
   const sent = (tenant: TenantId, query: TransferQuery) =>
     page(sql`t.billing_account_id = ${Ids.billingAccountOf(tenant)}`, query)
 
   const ofSender = Effect.fnUntraced(function* (caller: CallerFacts, id: TransferId) {
-    yield* sweep
-    const row = yield* byId(id)
+    const row = yield* current(sql`t.id = ${id}`)
     if (row?.billing_account_id !== Ids.billingAccountOf(caller.tenant_id)) return yield* new TransferNotFound()
     yield* mayMove(caller)
     return row
@@ -490,8 +524,7 @@ const make = Effect.gen(function* () {
   })
 
   const find = Effect.fn("Transfers.find")(function* (caller: CallerFacts, id: TransferId) {
-    yield* sweep
-    const row = yield* byId(id)
+    const row = yield* current(sql`t.id = ${id}`)
     if (row === undefined) return yield* new TransferNotFound()
     const isSender =
       row.sender_account_id === caller.account_id || row.billing_account_id === Ids.billingAccountOf(caller.tenant_id)
@@ -504,8 +537,7 @@ const make = Effect.gen(function* () {
       account: AccountId,
       id: TransferId
     ): Effect.fn.Return<Transfer, TransferNotFound | EmailMismatch | TransferNotPending | TransferInvalid> {
-      yield* sweep
-      const row = yield* byId(id)
+      const row = yield* current(sql`t.id = ${id}`)
       if (row === undefined) return yield* new TransferNotFound()
       const email = yield* tenants.verifiedEmail(account)
       if (email !== row.recipient_email) return yield* new EmailMismatch()
@@ -515,7 +547,12 @@ const make = Effect.gen(function* () {
       const home = yield* tenants.accountOfEmail(email)
       const recipient = { account, tenant: home!.home_tenant_id }
       return yield* Effect.matchEffect(end(row, move, recipient), {
-        onFailure: (why) => (why === "lost" ? settleAs(move)(account, id) : Effect.fail(why)),
+        onFailure: (why) =>
+          why === "lost"
+            ? settleAs(move)(account, id)
+            : why._tag === "BooksUnavailable"
+              ? Effect.die(why)
+              : Effect.fail(why),
         onSuccess: () => now(id)
       })
     })
@@ -528,8 +565,7 @@ const make = Effect.gen(function* () {
   // ---- the link -----------------------------------------------------------------------------------------------------------
 
   const preview = Effect.fn("Transfers.preview")(function* (token: string) {
-    yield* sweep
-    const row = yield* byToken(token)
+    const row = yield* current(byToken(token))
     if (row === undefined) return yield* new TransferInviteNotFound()
     const { amount, expires_at, kind, message, reason, status } = shown(row)
     return {
@@ -545,8 +581,7 @@ const make = Effect.gen(function* () {
   })
 
   const attach: Contract["attach"] = Effect.fn("Transfers.attach")(function* (account, token) {
-    yield* sweep
-    const row = yield* byToken(token)
+    const row = yield* current(byToken(token))
     if (row === undefined) return yield* new TransferInviteNotFound()
     if ((yield* tenants.verifiedEmail(account)) !== row.recipient_email) return yield* new EmailMismatch()
     if (row.status !== "pending") return yield* new TransferNotPending()

@@ -3,7 +3,8 @@
  * revoke, send again, wait, several at once. A bystander's notebook says what each of them has after every step and how each
  * transfer stands; at the end all credit is accounted for.
  */
-import { Clock, Effect, Either, Layer, ManagedRuntime } from "effect"
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Effect, Either, Layer, Logger, LogLevel, ManagedRuntime } from "effect"
 import fc from "fast-check"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -424,5 +425,53 @@ describe("people who send each other credit", () => {
       stories,
       length: 40
     })
+  })
+
+  it("do not wait for a transfer that cannot be ended: the others end in time", async () => {
+    const { world } = await begin(inMemory)
+    const ids = await world.run(
+      Effect.gen(function* () {
+        const { submit } = yield* Writer
+        const transfers = yield* Transfers
+        const account = billingAccountOf(world.accounts.ada.home)
+        const credit = {
+          _tag: "Credit",
+          account,
+          amount: 10n * usd,
+          source: "purchase",
+          reference: "r",
+          description: "d"
+        }
+        yield* submit({ postings: [credit as Posting], statements: [] })
+        return yield* Effect.forEach(["first", "second", "third"], (key) =>
+          Effect.map(
+            transfers.create(
+              caller(world, "ada"),
+              `${key}-0123456789abcdef`,
+              { amount: 1, recipient_email: emailOf("bob"), kind: "gift" },
+              "1"
+            ),
+            ({ transfer }) => transfer.id
+          )
+        )
+      })
+    )
+    const statuses = Effect.gen(function* () {
+      const { records } = yield* (yield* Transfers).sent(world.accounts.ada.home, { page: 1, per_page: 10 })
+      return records.map(({ status }) => status)
+    })
+    const spoil = (by: string) =>
+      Effect.flatMap(SqlClient, (sql) =>
+        sql.unsafe(`UPDATE tollgate_transfers SET amount = amount ${by} WHERE id = ?`, [ids[1]])
+      )
+    await world.run(spoil("* 1000"))
+    world.clock.now += 31 * days
+    const quiet = Logger.withMinimumLogLevel(LogLevel.None)
+    expect(await world.run(Effect.flatMap(Transfers, ({ sweep }) => sweep).pipe(quiet))).toBe(2)
+    expect(await world.run(statuses.pipe(quiet))).toEqual(["expired", "pending", "expired"])
+    await world.run(spoil("/ 1000"))
+    expect(await world.run(statuses)).toEqual(["expired", "expired", "expired"])
+    expect(await world.run(verify)).toEqual([])
+    await world.close()
   })
 })
