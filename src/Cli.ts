@@ -112,6 +112,10 @@ const amountOf = (text: string): Effect.Effect<Nano, ConfigProblem> => {
     : Effect.succeed(nano)
 }
 
+const noTenant = (tenant: string) => `--tenant ${tenant}: there is no such tenant ("tollgate tenants" lists them)`
+
+const tooLarge = (amount: string) => `--amount ${amount}: the balance would exceed what the books hold`
+
 const textMax = 200
 
 /** A text for the ledger or for people, on one line. */
@@ -153,8 +157,8 @@ const grant = Command.make(
             refusal._tag === "BooksUnavailable"
               ? refusal.message
               : refusal._tag === "AccountMissing"
-                ? `--tenant ${tenant}: there is no such tenant ("tollgate tenants" lists them)`
-                : `--amount ${amount}: the balance would exceed what the books hold`
+                ? noTenant(tenant)
+                : tooLarge(amount)
           )
         ),
         Effect.provide(Layer.provideMerge(Ledger.layer, database(facts)))
@@ -189,14 +193,9 @@ const purchase = Command.make(
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
       const nano = yield* amountOf(amount)
-      const booked = yield* Effect.flatMap(Purchases, (rooms) => rooms.bookOffline(tenant, nano, reference)).pipe(
-        Effect.mapError((problem) =>
-          refuse(
-            problem === "too large"
-              ? `--amount ${amount}: the balance would exceed what the books hold`
-              : problem.message
-          )
-        ),
+      const invoice = yield* oneLine("--reference", reference)
+      const booked = yield* Effect.flatMap(Purchases, (rooms) => rooms.bookOffline(tenant, nano, invoice)).pipe(
+        Effect.mapError((problem) => refuse(problem === "too large" ? tooLarge(amount) : problem.message)),
         Effect.provide(purchases(facts))
       )
       if (!booked)

@@ -1,5 +1,8 @@
 /** What an operator meets: files and whose they are, a secret that is lost, databases that cannot be used, and the command line. */
+import * as Migrator from "@effect/sql/Migrator"
+import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import Sqlite from "better-sqlite3"
+import { Effect } from "effect"
 import { spawn, spawnSync } from "node:child_process"
 import {
   chmodSync,
@@ -18,6 +21,7 @@ import {
 } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { migrations } from "../../src/sql/Sql.ts"
 import { command, freePort, freshFolder, root, start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
 
@@ -441,6 +445,44 @@ describe("copies", () => {
     expect(readdirSync(DATA_DIR).filter((name) => /restored|part/.test(name))).toEqual([])
   })
 
+  it("lie beside a database whose upgrade was killed, which goes on where it was", async () => {
+    const DATA_DIR = folder()
+    const file = join(DATA_DIR, "tollgate.db")
+    // As the first version left it, with enough in it for the upgrade to take a moment.
+    const old = new Sqlite(file)
+    const names = Object.keys(migrations)
+    await Effect.runPromise(
+      Migrator.make({})({
+        loader: Migrator.fromRecord(Object.fromEntries(Object.entries(migrations).slice(0, 11)) as typeof migrations),
+        table: "tollgate_migrations"
+      }).pipe(Effect.provide(SqliteClient.layer({ filename: file })))
+    )
+    old.exec(`WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 60000)
+      INSERT INTO tollgate_notifications_notices SELECT 'not_' || i, 'acc', 'k', 't', hex(randomblob(200)), '{}', i, NULL FROM n`)
+    old.close()
+    for (let round = 0; round < 3; round++) {
+      const child = spawn(process.execPath, ["dist/main.js", "migrate"], {
+        cwd: root,
+        env: { ...process.env, DATA_DIR },
+        stdio: "ignore"
+      })
+      const ended = new Promise((resolve) => child.once("exit", resolve))
+      // While it copies, or while it changes: whichever it has come to.
+      while (child.exitCode === null && !readdirSync(DATA_DIR).some((name) => name.includes(".before-")))
+        await new Promise((resolve) => setTimeout(resolve, 1))
+      await new Promise((resolve) => setTimeout(resolve, round * 30))
+      child.kill("SIGKILL")
+      await ended
+    }
+    expect((await command(["migrate"], { DATA_DIR })).code).toBe(0)
+    const db = new Sqlite(file, { readonly: true })
+    expect(db.prepare("SELECT count(*) FROM tollgate_migrations").pluck().get()).toBe(names.length)
+    expect(db.prepare("SELECT count(*) FROM tollgate_notifications_notices").pluck().get()).toBe(60_000)
+    expect(db.pragma("integrity_check", { simple: true })).toBe("ok")
+    db.close()
+    expect((await command(["verify"], { DATA_DIR })).code).toBe(0)
+  })
+
   it("replace a database that is damaged", async () => {
     const DATA_DIR = copy()
     const backup = join(folder(), "backup.db")
@@ -608,6 +650,26 @@ describe("the command line", () => {
     db.exec(`UPDATE tollgate_ledger_accounts SET status = 'suspended' WHERE tenant_id = '${ada.tenant_id}'`)
     db.close()
     expect((await grant("--amount", "1")).stdout).toContain("is suspended")
+    expect((await command(["verify"], { DATA_DIR })).code).toBe(0)
+  })
+
+  it("books a purchase once, and says why another is not", async () => {
+    const DATA_DIR = copy()
+    const purchase = (tenant: string, amount: string) =>
+      command(["purchase", "--tenant", tenant, "--amount", amount, "--reference", "INV-7"], { DATA_DIR })
+    expect((await purchase("ten_nobody", "5")).stderr).toContain("no such tenant")
+    expect((await purchase(bob.tenant_id, "1000000000")).stderr).toContain("would exceed what the books hold")
+    expect((await purchase(bob.tenant_id, "5")).stdout).toContain("booked a purchase of 5 credits")
+    expect((await purchase(bob.tenant_id, "5")).stderr).toContain("was booked before")
+    // Locked from outside: neither blamed on the tenant nor on the reference.
+    const db = new Sqlite(join(DATA_DIR, "tollgate.db"))
+    db.exec("BEGIN IMMEDIATE")
+    const locked = await purchase(ada.tenant_id, "5")
+    expect([locked.code, locked.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^tollgate: .*(cannot be written|is locked).*\n$/)
+    ])
+    db.close()
     expect((await command(["verify"], { DATA_DIR })).code).toBe(0)
   })
 
