@@ -2,10 +2,10 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { ClientIdNotFound, ClientIdRequired } from "../auth/Problems.ts"
-import { InvalidRequest, MissingAuthorization, RateLimited } from "../http/Problems.ts"
+import { InvalidRequest, RateLimited } from "../http/Problems.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { ClientToken, ClientTokenRequest, ContactMessage } from "./Contact.ts"
-import { InvalidClientToken } from "./Problems.ts"
+import { ClientTokenOf } from "./Security.ts"
 
 export class ContactApi extends HttpApiGroup.make("contact")
   .add(
@@ -20,8 +20,7 @@ export class ContactApi extends HttpApiGroup.make("contact")
     HttpApiEndpoint.post("contact", "/v1/web/contact")
       .setPayload(ContactMessage)
       .addSuccess(Envelope(Schema.Struct({ received: Schema.Literal(true) })))
-      .addError(MissingAuthorization)
-      .addError(InvalidClientToken)
+      .middleware(ClientTokenOf)
       .annotate(OpenApi.Summary, "Write to the operator; spends the client token")
   )
   .addError(InvalidRequest)

@@ -15,17 +15,19 @@ import { shownName } from "../mail/Letter.ts"
 import { Outbox } from "../mail/Outbox.ts"
 import { ContactEmail } from "./Contact.ts"
 import type { ClientToken, ContactMessage } from "./Contact.ts"
+import type { HeldClientTokenFacts } from "./HeldClientToken.ts"
 import { InvalidClientToken } from "./Problems.ts"
 
 export interface Contract {
   readonly token: (
     service_client_id: string | undefined
   ) => Effect.Effect<ClientToken, ClientIdRequired | ClientIdNotFound>
+  /** The client token of an `Authorization` header. */
+  readonly held: (
+    authorization: string | undefined
+  ) => Effect.Effect<HeldClientTokenFacts, MissingAuthorization | InvalidClientToken>
   /** Stores the message, mails it to the operator, and spends the token. */
-  readonly write: (
-    authorization: string | undefined,
-    message: ContactMessage
-  ) => Effect.Effect<void, MissingAuthorization | InvalidClientToken>
+  readonly write: (token: HeldClientTokenFacts, message: ContactMessage) => Effect.Effect<void, InvalidClientToken>
 }
 
 export const tokenLifetime = Duration.minutes(30)
@@ -66,7 +68,7 @@ const make = Effect.gen(function* () {
     return { token, expires_in: Duration.toSeconds(tokenLifetime) }
   })
 
-  const write: Contract["write"] = Effect.fn("Contacts.write")(function* (authorization, message) {
+  const held: Contract["held"] = Effect.fn("Contacts.held")(function* (authorization) {
     if (authorization === undefined || authorization === "") return yield* new MissingAuthorization()
     const bearer = /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ""
     const hash = secret.hash("client_token", bearer)
@@ -75,7 +77,11 @@ const make = Effect.gen(function* () {
       sql<{ client_id: string }>`SELECT client_id FROM tollgate_auth_client_tokens
         WHERE hash = ${hash} AND used_at IS NULL AND expires_at > ${now}`
     )
-    if (row === undefined) return yield* new InvalidClientToken()
+    return row === undefined ? yield* new InvalidClientToken() : { hash, client_id: row.client_id }
+  })
+
+  const write: Contract["write"] = Effect.fn("Contacts.write")(function* ({ client_id, hash }, message) {
+    const now = yield* Clock.currentTimeMillis
     const id = Ids.at("msg", now)
     const { email, inquiryType: inquiry_type, message: text, name, subscribe } = message
     const letters =
@@ -100,7 +106,7 @@ const make = Effect.gen(function* () {
           statement(
             sql`INSERT INTO tollgate_contact_messages ${sql.insert({
               id,
-              client_id: row.client_id,
+              client_id,
               name,
               email,
               inquiry_type,
@@ -119,7 +125,7 @@ const make = Effect.gen(function* () {
     yield* outbox.wake
   })
 
-  return { token, write } satisfies Contract
+  return { token, held, write } satisfies Contract
 })
 
 /** Under another secret no client token is known any more. */

@@ -174,7 +174,8 @@ describe("a refresh token", () => {
         status: 404,
         body: { error: "Client ID not found" }
       })
-      const unsupported = { status: 400, body: { error: "Unsupported grant_type: password" } }
+      const details = { field: "grant_type", rule: "refresh_token" }
+      const unsupported = { status: 400, body: { error: "Unsupported grant_type: password", details } }
       expect(yield* refresh(refresh_token, { grant_type: "password" })).toEqual(unsupported)
       // Another grant has no refresh token, and its text comes first all the same.
       expect(yield* ask("POST", "/v1/auth/token", { json: { grant_type: "password" } })).toEqual(unsupported)

@@ -87,6 +87,39 @@ describe("authentication", () => {
     }
   })
 
+  it("comes before whatever is wrong with the body", async () => {
+    const bodies: ReadonlyArray<readonly [string, RequestInit]> = [
+      ["unreadable", { body: "{" }],
+      ["of a wrong type", { body: "[1]" }],
+      ["empty", { body: "" }],
+      ["too large", { body: "x".repeat(2 * 1024 * 1024) }],
+      ["in an unknown encoding", { body: "{}", headers: { "content-encoding": "nonsense" } }],
+      ["no JSON by its type", { body: new URLSearchParams({ a: "1" }) }]
+    ]
+    const asked = (await operations()).filter(
+      ({ method, path, security }) =>
+        ["POST", "PUT", "PATCH"].includes(method) && (security !== "none" || path === "/v1/web/contact")
+    )
+    expect(asked.length).toBeGreaterThan(30)
+    for (const { method, path } of asked) {
+      for (const [what, { body, headers }] of bodies) {
+        const response = await fetch(service.url + path, {
+          method,
+          body: body!,
+          headers: { "content-type": "application/json", ...(headers as Record<string, string>) }
+        })
+        const { error } = (await response.json()) as { error: string }
+        expect([method, path, what, response.status, error]).toEqual([
+          method,
+          path,
+          what,
+          401,
+          "missing Authorization header"
+        ])
+      }
+    }
+  })
+
   it("the table of the specification holds", async () => {
     const all = await operations()
     const wants = (method: string, path: string) =>
