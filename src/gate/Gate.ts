@@ -156,7 +156,14 @@ const make = Effect.gen(function* () {
       Effect.andThen(
         Effect.suspend(() => {
           closed = true
-          return Effect.forEach(unsettled.values(), ({ ending }) => abandoned(ending), { discard: true })
+          return Effect.forEach(
+            unsettled.values(),
+            ({ ending, waiting }) => {
+              for (const tell of waiting) tell(Exit.fail(new BooksUnavailable({ maybe_written: true })))
+              return abandoned(ending)
+            },
+            { discard: true }
+          )
         })
       )
     )
@@ -296,7 +303,7 @@ const make = Effect.gen(function* () {
           // Should it be reserved after all, it is given back as soon as that is known.
           if (refusal.maybe_written) {
             const late = new Admitted(id, now, sources[0]!, 0n, books)
-            fibers.run(Effect.ignore(late.settle(failure("books_unavailable"))))
+            fibers.run(Effect.ignore(late.settle(failure(refusedLate))))
           }
           return refusal
         })
@@ -375,6 +382,9 @@ const makeFacts = (): ((claim: Claim) => CallFacts) => {
   }
 }
 
+/** The `error_type` of a call that was refused because its reservation could not be written in time, and then was. */
+export const refusedLate = "books_unavailable"
+
 const none: ReadonlyArray<Statement> = []
 
 const nothing: Receipt = { usage_id: "", collected: 0n, balance: 0n }
@@ -395,7 +405,7 @@ interface Ending {
 interface Unsettled {
   readonly admitted: Admitted
   readonly ending: Ending
-  readonly waiting: Array<(exit: Exit.Exit<Receipt, "lost">) => void>
+  readonly waiting: Array<(exit: Exit.Exit<Receipt, "lost" | BooksUnavailable>) => void>
 }
 
 /** What an admission needs to end. */

@@ -8,9 +8,10 @@
  * what the call can still say (the job that it made), else it is in flight for as long as the call is open, and lost when it is over.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Cause, Clock, Context, Duration, Effect, Exit, Layer, Runtime } from "effect"
+import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, Layer, Runtime } from "effect"
 import { createHash } from "node:crypto"
 import { Transform } from "node:stream"
+import { OnLateSettlement, refusedLate } from "../gate/Gate.ts"
 import type { CallerFacts } from "../http/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import * as Reply from "../http/Reply.ts"
@@ -111,6 +112,10 @@ const make = Effect.gen(function* () {
   const submit = (template: Parameters<typeof statement>[0], rows?: number) =>
     writer.submit({ postings: [], statements: [statement(template, rows)] })
 
+  /** Tied to no call, or to one that was refused before the reservation turned out to be written: no provider was reached. */
+  const untied = sql`call IS NULL OR EXISTS (SELECT 1 FROM tollgate_usage_records u
+    WHERE u.id = 'use_' || substr(call, instr(call, '_') + 1) AND u.error_type = ${refusedLate})`
+
   /** The key of a request. */
   const keyOf = (caller: CallerFacts, key: string) => {
     const mine = sql`tenant_id = ${caller.tenant_id} AND account_id = ${caller.account_id} AND key = ${key}`
@@ -118,7 +123,8 @@ const make = Effect.gen(function* () {
       id: `${caller.tenant_id} ${caller.account_id} ${key}`,
       find: Effect.map(
         Effect.orDie(
-          sql<Row>`SELECT request_hash, run, call, status, headers, body FROM tollgate_idempotency_keys WHERE ${mine}`
+          sql<Row>`SELECT request_hash, run, CASE WHEN ${untied} THEN NULL ELSE call END AS call, status, headers, body
+            FROM tollgate_idempotency_keys WHERE ${mine}`
         ),
         ([row]) => row
       ),
@@ -139,8 +145,8 @@ const make = Effect.gen(function* () {
         Effect.flatMap(Clock.currentTimeMillis, (now) =>
           won(
             submit(
-              sql`UPDATE tollgate_idempotency_keys SET request_hash = ${request_hash}, created_at = ${now}
-                WHERE ${mine} AND status IS NULL AND call IS NULL RETURNING key`,
+              sql`UPDATE tollgate_idempotency_keys SET request_hash = ${request_hash}, created_at = ${now}, call = NULL
+                WHERE ${mine} AND status IS NULL AND (${untied}) RETURNING key`,
               1
             )
           )
@@ -258,14 +264,13 @@ const make = Effect.gen(function* () {
     return (yield* isOpen(row.call!)) ? yield* inFlight : { reply: Effect.succeed<Reply.Reply>(lost), keep: true }
   })
 
+  /** The request of a key in hand, to its end. */
   const attempt = Effect.fnUntraced(function* <E extends ProblemInstance<string>, R>(
     key: Key,
     request_hash: string,
     call: (beside: Beside) => Effect.Effect<Reply.Reply, E, R>,
     resume: ((call: string) => Effect.Effect<Reply.Reply | undefined, E, R>) | undefined
   ) {
-    if (inHand.has(key.id)) return yield* answered(key, request_hash)
-    inHand.add(key.id)
     const found = yield* Effect.tapErrorCause(made(key, request_hash, call, resume), () => letGo(key))
     const exit = yield* Effect.exit(found.reply)
     if (Exit.isSuccess(exit) && found.keep) return yield* kept(key, exit.value)
@@ -285,10 +290,36 @@ const make = Effect.gen(function* () {
     yield* keep(key, { ...reply, body: reply.body as string })
   })
 
+  /**
+   * Answers like the request, but once its settlement is late with `BooksUnavailable`. The request goes on all the same, so that its
+   * answer is kept, and is there for whoever asks again.
+   */
+  const inTime = <E, R>(
+    request: Effect.Effect<Reply.Reply, E, R>
+  ): Effect.Effect<Reply.Reply, E | BooksUnavailable, R> =>
+    Effect.flatMap(Deferred.make<Reply.Reply, E | BooksUnavailable>(), (answer) =>
+      request.pipe(
+        Effect.provideService(OnLateSettlement, () =>
+          Deferred.unsafeDone(answer, new BooksUnavailable({ maybe_written: true }))
+        ),
+        Effect.intoDeferred(answer),
+        Effect.forkDaemon,
+        Effect.zipRight(Deferred.await(answer))
+      )
+    )
+
   const once: Contract["once"] = (caller, key, fingerprint, call, resume) => {
     if (key === undefined || key === "") return call(undefined)
     if (!isKey(key)) return new IdempotencyKeyInvalid(keyDetails)
-    return Effect.uninterruptible(attempt(keyOf(caller, key), fingerprint(), call, resume))
+    const mine = keyOf(caller, key)
+    const request_hash = fingerprint()
+    return Effect.uninterruptible(
+      Effect.suspend(() => {
+        if (inHand.has(mine.id)) return answered(mine, request_hash)
+        inHand.add(mine.id)
+        return inTime(attempt(mine, request_hash, call, resume))
+      })
+    )
   }
 
   const isNew: Contract["isNew"] = (caller, key) =>

@@ -5,13 +5,14 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import Sqlite from "better-sqlite3"
-import { Duration, Effect, Either, Fiber, Layer, Logger } from "effect"
+import { Context, Duration, Effect, Either, Fiber, Layer, Logger } from "effect"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { failure, Gate, OnLateSettlement, SettlementPatience } from "../../src/gate/Gate.ts"
 import type { Admission, Claim, Measured, Metered } from "../../src/gate/Gate.ts"
 import type { CallerFacts } from "../../src/http/Caller.ts"
+import { Idempotency } from "../../src/idempotency/Idempotency.ts"
 import type { AccountId, TenantId } from "../../src/kernel/Ids.ts"
 import { verify } from "../../src/ledger/Invariants.ts"
 import { BooksUnavailable } from "../../src/ledger/Problems.ts"
@@ -279,7 +280,7 @@ describe("an admission while the books cannot be written", () => {
     )
   )
 
-  it.live("that is written after all is ended as a failure", () => {
+  describe("that is written after all", () => {
     /** The real writer, but for reservations: the answer to the first of them never comes, and it is written later. */
     const slow = (file: string) =>
       Layer.map(Writer.layerThread(file), (context) => {
@@ -298,20 +299,47 @@ describe("an admission while the books cannot be written", () => {
         context.unsafeMap.set(Writer.key, { submit })
         return context
       })
-    return world(
-      "10 seconds",
-      () =>
-        Effect.gen(function* () {
-          const refused = yield* Effect.either(call(() => Effect.dieMessage("was called")))
-          expect(refused).toMatchObject(Either.left({ _tag: "BooksUnavailable", maybe_written: true }))
-          while ((yield* books).records.length === 0) yield* Effect.sleep(20)
-          expect(yield* books).toEqual({
-            balance: 100,
-            reserved: 0,
-            records: [{ cost: 0, success: 0, error_type: "books_unavailable" }]
-          })
-        }),
-      slow
+    const released = { cost: 0, success: 0, error_type: "books_unavailable" }
+
+    it.live("is ended as a failure", () =>
+      world(
+        "10 seconds",
+        () =>
+          Effect.gen(function* () {
+            const refused = yield* Effect.either(call(() => Effect.dieMessage("was called")))
+            expect(refused).toMatchObject(Either.left({ _tag: "BooksUnavailable", maybe_written: true }))
+            while ((yield* books).records.length === 0) yield* Effect.sleep(20)
+            expect(yield* books).toEqual({ balance: 100, reserved: 0, records: [released] })
+          }),
+        slow
+      )
+    )
+
+    it.live("gives its Idempotency-Key back", () =>
+      world(
+        "10 seconds",
+        () =>
+          Effect.gen(function* () {
+            const { once } = yield* Effect.map(Layer.build(Idempotency.layer), Context.get(Idempotency))
+            const gate = yield* Gate
+            const answer = { status: 200, headers: {}, body: "answer" }
+            const ask = Effect.either(
+              once(
+                caller,
+                "key-0123456789abcdef",
+                () => "request",
+                (beside) =>
+                  gate.meter({ ...claim, beside }, (admission) => admission.answer(measured(30n), () => answer))
+              )
+            )
+            expect(yield* ask).toMatchObject(Either.left({ _tag: "BooksUnavailable" }))
+            while ((yield* books).records.length === 0) yield* Effect.sleep(20)
+            expect(yield* ask).toMatchObject(Either.right({ status: 200, body: "answer" }))
+            expect(yield* ask).toMatchObject(Either.right({ headers: { "idempotency-replayed": "true" } }))
+            expect(yield* books).toEqual({ ...charged(30), records: [released, ...charged(30).records] })
+          }).pipe(Effect.scoped),
+        slow
+      )
     )
   })
 })
