@@ -157,8 +157,11 @@ export interface StartOptions {
   readonly env?: Record<string, string>
 }
 
+/** How often another port is tried where one that was free has been taken by a test that runs beside this one. */
+const portsMax = 5
+
 /** Starts `serve` and waits until it is ready; fails with what it said if it ends instead. */
-export const start = async (options: StartOptions = {}): Promise<Service> => {
+export const start = async (options: StartOptions = {}, tries = 1): Promise<Service> => {
   const port = options.port ?? (await freePort())
   const folder = options.folder ?? freshFolder()
   const child = spawn(process.execPath, ["dist/main.js", "serve", ...(options.args ?? [])], {
@@ -186,7 +189,11 @@ export const start = async (options: StartOptions = {}): Promise<Service> => {
     if (ready) return service
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  throw new Error(`serve ended with ${child.exitCode}: ${stdout.join("")}${stderr.join("")}`)
+  const said = `${stdout.join("")}${stderr.join("")}`
+  if (options.port === undefined && said.includes("is in use by another process") && tries < portsMax) {
+    return start({ ...options, folder }, tries + 1)
+  }
+  throw new Error(`serve ended with ${child.exitCode}: ${said}`)
 }
 
 /** Runs a command of the command line to its end. */
