@@ -3,6 +3,7 @@ import { HttpApi, OpenApi } from "@effect/platform"
 import { AuthApi, BrowserApi, ConsentApi, OAuthApi } from "./auth/Api.ts"
 import { AutoReloadApi } from "./autoreload/Api.ts"
 import { BillingApi } from "./billing/Api.ts"
+import { described } from "./http/Documented.ts"
 import { InternalError } from "./http/Problems.ts"
 import { ChatApi } from "./chat/Api.ts"
 import { ContactApi } from "./contact/Api.ts"
@@ -24,7 +25,7 @@ import { TranscriptionApi } from "./transcription/Api.ts"
 import { UsageApi } from "./usage/Api.ts"
 import { version } from "./Version.ts"
 
-export class Api extends HttpApi.make("tollgate")
+const routes = HttpApi.make("tollgate")
   .add(AuthApi)
   .add(OAuthApi)
   .add(ConsentApi)
@@ -56,4 +57,10 @@ export class Api extends HttpApi.make("tollgate")
   .addError(InternalError)
   .annotate(OpenApi.Title, "Tollgate")
   .annotate(OpenApi.Version, version)
-  .annotate(OpenApi.Description, "Metered access to AI models. 1 credit is 1 USD.") {}
+  .annotate(
+    OpenApi.Description,
+    "Metered access to AI models. 1 credit is 1 USD. Errors are `{ error, code?, details? }` with the status that fits. In examples " +
+      "`{name}` stands for what an earlier answer gave."
+  )
+
+export class Api extends routes.annotate(OpenApi.Transform, described(routes)) {}

@@ -1,6 +1,7 @@
 /** Signing in, staying signed in, signing out; and the keys by which anyone can verify an access token. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { Example } from "../http/Documented.ts"
 import { InvalidRequest, RateLimited } from "../http/Problems.ts"
 import { SignInToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
@@ -77,6 +78,7 @@ const signIn = <const Name extends string>(name: Name) =>
     .addError(IdentityRejected)
     .addError(IdentityProviderUnavailable)
     .addError(IdentityProviderUnconfigured)
+    .annotate(Example, { body: { id_token: "{id_token}", client_id: "{client_id}" } })
     .annotate(OpenApi.Summary, `Sign in with ${name}; the first time makes an account and its home tenant`)
 
 const refresh = <const Name extends string>(name: Name, path: `/${string}`) =>
@@ -90,6 +92,9 @@ const refresh = <const Name extends string>(name: Name, path: `/${string}`) =>
     .addError(UnsupportedGrantType)
     .addError(InvalidGrant)
     .addError(NotAMember)
+    .annotate(Example, {
+      body: { client_id: "{client_id}", grant_type: "refresh_token", refresh_token: "{refresh_token}" }
+    })
     .annotate(OpenApi.Summary, "A new pair of tokens for a refresh token, which is spent")
 
 export class AuthApi extends HttpApiGroup.make("auth")
@@ -104,6 +109,7 @@ export class AuthApi extends HttpApiGroup.make("auth")
       .addSuccess(Envelope(Schema.Struct({ success: Schema.Literal(true) })))
       .addError(InvalidRequest)
       .addError(RateLimited)
+      .annotate(Example, { body: { token: "{refresh_token}", token_type: "refresh_token" } })
       .annotate(OpenApi.Summary, "End the sign-in that a refresh token belongs to")
   )
   .add(
@@ -158,6 +164,17 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
       .addError(ClientIdNotFound)
       .addError(InvalidScope)
       .addError(RateLimited)
+      .annotate(Example, {
+        body: {
+          client_id: "{oauth_client_id}",
+          redirect_uri: "{redirect_uri}",
+          response_type: "code",
+          scope: "openid calls",
+          state: "af0ifjsldkj",
+          code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+          code_challenge_method: "S256"
+        }
+      })
       .annotate(OpenApi.Summary, "Whether an application's request is in order, for a consent page")
   )
   .add(
@@ -167,6 +184,15 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
       .addError(OAuthError(400))
       .addError(OAuthError(401))
       .addError(RateLimited)
+      .annotate(Example, {
+        body: {
+          grant_type: "authorization_code",
+          code: "{code}",
+          redirect_uri: "{redirect_uri}",
+          client_id: "{oauth_client_id}",
+          code_verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+        }
+      })
       .annotate(OpenApi.Summary, "Tokens for a code or a refresh token; JSON or form")
   )
   .add(
@@ -190,6 +216,17 @@ export class ConsentApi extends HttpApiGroup.make("consent")
       .addError(ClientIdRequired)
       .addError(ClientIdNotFound)
       .addError(InvalidScope)
+      .annotate(Example, {
+        body: {
+          client_id: "{oauth_client_id}",
+          redirect_uri: "{redirect_uri}",
+          response_type: "code",
+          scope: "openid calls",
+          state: "af0ifjsldkj",
+          code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+          code_challenge_method: "S256"
+        }
+      })
       .annotate(OpenApi.Summary, "A code for what the person consents to; good for a minute, once")
   )
   .middleware(SignInToken) {}
@@ -198,7 +235,30 @@ const Page = HttpApiSchema.Text({ contentType: "text/html" })
 
 /** The pages of the same flow, for a person in a browser. */
 export class BrowserApi extends HttpApiGroup.make("browser")
-  .add(HttpApiEndpoint.get("authorize", "/oauth/authorize").addSuccess(Page))
-  .add(HttpApiEndpoint.post("decide", "/oauth/authorize").addSuccess(Page))
-  .add(HttpApiEndpoint.post("signedIn", "/oauth/signed-in").addSuccess(Page))
-  .add(HttpApiEndpoint.get("resume", "/oauth/continue").addSuccess(Page)) {}
+  .add(
+    HttpApiEndpoint.get("authorize", "/oauth/authorize")
+      .addSuccess(Page)
+      .annotate(
+        OpenApi.Summary,
+        "The page on which a person signs in and decides; an application opens it in a browser with the parameters of OAuth 2.0"
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("decide", "/oauth/authorize")
+      .addSuccess(Page)
+      .annotate(OpenApi.Summary, "The form of that page: the decision")
+      .annotate(
+        OpenApi.Summary,
+        "The page on which a person signs in and decides; an application opens it in a browser with the parameters of OAuth 2.0"
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("signedIn", "/oauth/signed-in")
+      .addSuccess(Page)
+      .annotate(OpenApi.Summary, "Where the identity provider sends the browser back to")
+  )
+  .add(
+    HttpApiEndpoint.get("resume", "/oauth/continue")
+      .addSuccess(Page)
+      .annotate(OpenApi.Summary, "The same browser after that, with its cookie")
+  ) {}

@@ -1,6 +1,7 @@
 /** Auto-reload and balance alerts of a tenant. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { Example } from "../http/Documented.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import { TenantBillingToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
@@ -37,6 +38,17 @@ export class AutoReloadApi extends HttpApiGroup.make("autoReload")
       .addError(PaymentMethodNotFound)
       .addError(AutoReloadUnconfigured)
       .addError(ProcessorUnavailable)
+      .annotate(Example, {
+        body: {
+          auto_reload: {
+            enabled: true,
+            threshold_usd: 5,
+            amount_credits: 25,
+            payment_method_id: "{payment_method_id}"
+          },
+          alerts: { enabled: true, warn_threshold_usd: 2, rearm_threshold_usd: 4 }
+        }
+      })
       .annotate(OpenApi.Summary, "Replace all settings (owner or admin); fields that are not known are refused")
   )
   .add(

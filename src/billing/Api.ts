@@ -1,6 +1,7 @@
 /** A tenant's balance, ledger and billing account. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { Example } from "../http/Documented.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import { TenantBillingToken, TenantCallsToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
@@ -44,6 +45,7 @@ export class BillingApi extends HttpApiGroup.make("billing")
       .addError(InsufficientRole)
       .addError(InvalidRequest)
       .middleware(TenantBillingToken)
+      .annotate(Example, { body: { billing_emails: ["billing@example.com"], member_spend_enabled: true } })
       .annotate(OpenApi.Summary, "Who gets billing mail, and whether members may spend (owner or admin)")
   )
   .addError(BillingAccountNotFound) {}

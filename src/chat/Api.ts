@@ -1,6 +1,7 @@
 /** Chat and text completions, and the models that serve them. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { Example, Metered, Streams } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Frame.ts"
 import { BodyRefusal, InvalidRequest } from "../http/Problems.ts"
@@ -85,6 +86,11 @@ export class ChatApi extends HttpApiGroup.make("chat")
       .addSuccess(ChatAnswer)
       .addSuccess(EventStream)
       .annotate(ReadsOwnBody, true)
+      .annotate(Example, {
+        body: { model: "auto", messages: [{ role: "user", content: "Why is the sky blue?" }], max_tokens: 200 }
+      })
+      .annotate(Metered, { charge_known: true })
+      .annotate(Streams, true)
       .annotate(OpenApi.Summary, "Chat completion, streamed or not; fields unknown here pass through to the model")
   )
   .add(
@@ -93,6 +99,9 @@ export class ChatApi extends HttpApiGroup.make("chat")
       .addSuccess(CompletionAnswer)
       .addSuccess(EventStream)
       .annotate(ReadsOwnBody, true)
+      .annotate(Example, { body: { model: "auto", prompt: "The sky is blue because", max_tokens: 200 } })
+      .annotate(Metered, { charge_known: true })
+      .annotate(Streams, true)
       .annotate(OpenApi.Summary, "Text completion (legacy), streamed or not")
   )
   .add(

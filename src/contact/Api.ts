@@ -1,6 +1,7 @@
 /** A website's contact form: a token for a browser that nobody has signed in with, and the one message that it is good for. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { Example } from "../http/Documented.ts"
 import { ClientIdNotFound, ClientIdRequired } from "../auth/Problems.ts"
 import { InvalidRequest, RateLimited } from "../http/Problems.ts"
 import { Envelope } from "../kernel/Envelope.ts"
@@ -14,6 +15,7 @@ export class ContactApi extends HttpApiGroup.make("contact")
       .addSuccess(ClientToken)
       .addError(ClientIdRequired)
       .addError(ClientIdNotFound)
+      .annotate(Example, { body: { service_client_id: "{service_client_id}" } })
       .annotate(OpenApi.Summary, "A token for one contact message, good for 30 minutes")
   )
   .add(
@@ -21,6 +23,9 @@ export class ContactApi extends HttpApiGroup.make("contact")
       .setPayload(ContactMessage)
       .addSuccess(Envelope(Schema.Struct({ received: Schema.Literal(true) })))
       .middleware(ClientTokenOf)
+      .annotate(Example, {
+        body: { name: "Ada", email: "ada@example.com", inquiryType: "general", message: "How do I invite my team?" }
+      })
       .annotate(OpenApi.Summary, "Write to the operator; spends the client token")
   )
   .addError(InvalidRequest)

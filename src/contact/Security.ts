@@ -11,7 +11,10 @@ export class ClientTokenOf extends HttpApiMiddleware.Tag<ClientTokenOf>()("tollg
   failure: Schema.Union(MissingAuthorization, InvalidClientToken, RateLimited),
   security: {
     client_token: HttpApiSecurity.bearer.pipe(
-      HttpApiSecurity.annotate(OpenApi.Description, "A client token: Authorization: Bearer <ct_...>")
+      HttpApiSecurity.annotate(
+        OpenApi.Description,
+        "`Authorization: Bearer …` with a client token (`POST /v1/web/client-token`). Good for one message, for 30 minutes."
+      )
     )
   }
 }) {}

@@ -1,6 +1,7 @@
 /** Typed questions about a state, answered by the deployment's decision model. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { Example, Metered } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Frame.ts"
 import { BodyRefusal, InvalidRequest } from "../http/Problems.ts"
@@ -29,6 +30,13 @@ export class DecisionsApi extends HttpApiGroup.make("decisions")
       .addError(own(429, "The model's own body; Retry-After is passed through"))
       .addError(own(529, "The model's own body: it is overloaded"))
       .annotate(ReadsOwnBody, true)
+      .annotate(Example, {
+        body: {
+          state: { cart_usd: 140, returning: true },
+          questions: { offer_discount: { type: "noul", instructions: "Would a discount be decisive?" } }
+        }
+      })
+      .annotate(Metered, { charge_known: true })
       .annotate(OpenApi.Summary, "Answer typed questions about a state; 0.30 is set aside, input tokens are charged")
   )
   .addError(InvalidRequest)

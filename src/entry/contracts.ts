@@ -35,18 +35,21 @@ export type {
 } from "../auth/Tokens.ts"
 export type { AutoReloads, Contract as AutoReloadsContract } from "../autoreload/AutoReloads.ts"
 export type * from "../autoreload/Problems.ts"
-export type * from "../autoreload/Settings.ts"
-export type * from "../billing/Billing.ts"
+export type { AutoReload, AutoReloadChange, Kept, State } from "../autoreload/Settings.ts"
+export type { Turn, Watched } from "../autoreload/Watched.ts"
+export type { BillingAccount, BillingChange, Credits, LedgerEntry, LedgerPage, Settings } from "../billing/Billing.ts"
 export type { BillingAccounts, Contract as BillingAccountsContract, MemberSpend } from "../billing/BillingAccounts.ts"
 export type * from "../billing/Problems.ts"
 export type { Chat, ChatProblem, Contract as ChatContract } from "../chat/Chat.ts"
-export type * from "../chat/Model.ts"
-export type * from "../chat/Prompt.ts"
-export type * from "../contact/Contact.ts"
+export type { Extra } from "../chat/Extras.ts"
+export type { Catalogue, LimitField, Model, ModelRoute, Models } from "../chat/Model.ts"
+export type * from "../chat/Problems.ts"
+export type { Bound, ChatRequest, CompletionRequest, Prompt } from "../chat/Prompt.ts"
+export type { ClientToken, ClientTokenRequest, ContactEmail, ContactMessage } from "../contact/Contact.ts"
 export type { Contacts, Contract as ContactsContract } from "../contact/Contacts.ts"
-export type { HeldClientTokenFacts } from "../contact/HeldClientToken.ts"
+export type { HeldClientToken, HeldClientTokenFacts } from "../contact/HeldClientToken.ts"
 export type * from "../contact/Problems.ts"
-export type * from "../decisions/Decision.ts"
+export type { ConfiguredDecisionModel, DecisionAnswer, DecisionModel, DecisionRequest } from "../decisions/Decision.ts"
 export type { Contract as DecisionsContract, DecisionProblem, Decisions } from "../decisions/Decisions.ts"
 export type * from "../decisions/Problems.ts"
 export type {
@@ -60,12 +63,12 @@ export type {
   Receipt,
   SettlementPatience
 } from "../gate/Gate.ts"
-export type * from "../gate/Payers.ts"
+export type { Payers } from "../gate/Payers.ts"
 export type * from "../gate/Problems.ts"
-export type * from "../http/Bytes.ts"
-export type * from "../http/Caller.ts"
-export type * from "../http/Inbound.ts"
-export type * from "../http/Incoming.ts"
+export type { Budget, Bytes, BytesSettings, Share } from "../http/Bytes.ts"
+export type { Caller, CallerFacts } from "../http/Caller.ts"
+export type { Inbound } from "../http/Inbound.ts"
+export type { BodyProblem, Source as BodySource } from "../http/Incoming.ts"
 export type * from "../http/Problems.ts"
 export type {
   Contract as RateLimitsContract,
@@ -74,8 +77,8 @@ export type {
   RateLimitsConfig,
   RateLimitSettings
 } from "../http/RateLimits.ts"
-export type * from "../http/Reply.ts"
-export type * from "../http/Scope.ts"
+export type { Reply } from "../http/Reply.ts"
+export type { Demand, Grant, Scope } from "../http/Scope.ts"
 export type {
   Beside,
   Contract as IdempotencyContract,
@@ -83,15 +86,23 @@ export type {
   IdempotencyProblem
 } from "../idempotency/Idempotency.ts"
 export type * from "../idempotency/Problems.ts"
-export type * from "../images/Image.ts"
+export type {
+  ImageAnswer,
+  ImageProvider,
+  ImageProviders,
+  ImageRequest,
+  ImageSize,
+  ImageStatusQuery
+} from "../images/Image.ts"
 export type { Contract as ImagesContract, Images } from "../images/Images.ts"
 export type * from "../images/Problems.ts"
+export type { Decimal } from "../kernel/Decimal.ts"
 export type { AccountId, ApplicationId, BillingAccountId, CallId, Kind as IdKind, TenantId } from "../kernel/Ids.ts"
 export type { Nano, Usd } from "../kernel/Money.ts"
-export type * from "../kernel/Page.ts"
+export type { PageOf, PageQuery, Paginated } from "../kernel/Page.ts"
 export type { Line, UnitPrice, UsdPer } from "../kernel/Price.ts"
-export type * from "../kernel/Problem.ts"
-export type * from "../ledger/Invariants.ts"
+export type { Problem, ProblemBody, ProblemClass, ProblemInstance, ProblemWords } from "../kernel/Problem.ts"
+export type { Finding } from "../ledger/Invariants.ts"
 export type { Contract as LedgerContract, EntryPage, Ledger } from "../ledger/Ledger.ts"
 export type * from "../ledger/Problems.ts"
 export type {
@@ -114,16 +125,29 @@ export type {
   UsageSource,
   Why
 } from "../ledger/Transaction.ts"
-export type { Contract as WriterContract, Submitted, Writer } from "../ledger/Writer.ts"
-export type * from "../mail/Letter.ts"
+export type { BalanceMoved, CommitLimit, Contract as WriterContract, Submitted, Writer } from "../ledger/Writer.ts"
+export type { LetterLimits, SelfLetter, SelfLetterSent } from "../mail/Letter.ts"
 export type { Contract as OutboxContract, Fate, Letter, Outbox } from "../mail/Outbox.ts"
 export type * from "../mail/Problems.ts"
 export type { Contract as SelfMailContract, LetterPrice, SelfMail } from "../mail/SelfMail.ts"
 export type { Contract as JobsContract, FailureType, Job, Jobs, Order } from "../media/Jobs.ts"
-export type * from "../media/Media.ts"
+export type {
+  ImageModel,
+  MediaModel,
+  MediaModelEntry,
+  MediaModels,
+  MediaRequest,
+  MediaResult,
+  MediaStatus,
+  MediaStatusName,
+  MediaSubmitted,
+  Quote,
+  Resolution,
+  VideoModel
+} from "../media/Media.ts"
 export type { Contract as MediasContract, Medias } from "../media/Medias.ts"
 export type * from "../media/Problems.ts"
-export type * from "../media/Watch.ts"
+export type { Pace, Watch } from "../media/Watch.ts"
 export type {
   Kind as NotificationKind,
   Notice,
@@ -133,6 +157,10 @@ export type {
 } from "../notifications/Notification.ts"
 export type { Contract as NotificationsContract, Notifications } from "../notifications/Notifications.ts"
 export type * from "../notifications/Problems.ts"
+export type { Gauges } from "../ops/Gauges.ts"
+export type * from "../ops/Problems.ts"
+export type { Readiness } from "../ops/Readiness.ts"
+export type { Movement } from "../payments/Movement.ts"
 export type {
   Checkout,
   CreditAmount,
@@ -140,36 +168,97 @@ export type {
   Owed,
   PaymentMethod,
   PaymentMethods,
-  Setup
+  Setup,
+  Waiting
 } from "../payments/Payment.ts"
 export type * from "../payments/Problems.ts"
 export type { Contract as PurchasesContract, Purchases } from "../payments/Purchases.ts"
-export type * from "../pooling/Order.ts"
+export type { Standing } from "../pooling/Order.ts"
 export type { Contract as PoolingContract, Pooling } from "../pooling/Pooling.ts"
 export type * from "../pooling/Problems.ts"
-export type * from "../pooling/Source.ts"
-export type * from "../prices/PriceList.ts"
+export type {
+  BillingSource,
+  BillingSources,
+  Capacity,
+  PayerUsage,
+  PayerUsageQuery,
+  Selection
+} from "../pooling/Source.ts"
+export type { PriceList, PriceListFacts } from "../prices/PriceList.ts"
 export type { Contract as PriceVersionsContract, PriceLine, PriceVersions, Quantity } from "../prices/PriceVersions.ts"
-export type * from "../search/Search.ts"
+export type { SearchAnswer, SearchProvider, SearchProviders, SearchQuery, SearchVendorName } from "../search/Search.ts"
 export type { Contract as SearchesContract, Searches } from "../search/Searches.ts"
-export type * from "../speech/Speech.ts"
+export type {
+  SpeechFormat,
+  SpeechModel,
+  SpeechProvider,
+  SpeechProviders,
+  SpeechRequest,
+  ToolSpeechRequest
+} from "../speech/Speech.ts"
 export type { Contract as SpeechesContract, Speeches } from "../speech/Speeches.ts"
-export type * from "../tenants/Account.ts"
-export type * from "../tenants/Application.ts"
-export type { Applications, Contract as ApplicationsContract } from "../tenants/Applications.ts"
+export type {
+  Account,
+  Me,
+  Member,
+  Membership,
+  MembershipStatus,
+  Plan,
+  PlanName,
+  PlanStatus,
+  Role
+} from "../tenants/Account.ts"
+export type {
+  Application,
+  ApplicationChange,
+  ApplicationPage,
+  ApplicationWithKey,
+  NewApplication
+} from "../tenants/Application.ts"
+export type { Applications, Asker, Contract as ApplicationsContract } from "../tenants/Applications.ts"
 export type { Belonging, Contract as BelongingContract, Mark } from "../tenants/Belonging.ts"
-export type * from "../tenants/Directory.ts"
-export type * from "../tenants/Organisation.ts"
+export type { Listed } from "../tenants/Directory.ts"
+export type {
+  Invite,
+  InviteId,
+  Invites,
+  MemberChange,
+  Members,
+  NewInvite,
+  NewOrganisation,
+  Organisation,
+  PlanChange,
+  TenantPlan
+} from "../tenants/Organisation.ts"
 export type { Contract as OrganisationsContract, Organisations } from "../tenants/Organisations.ts"
 export type * from "../tenants/Problems.ts"
 export type { Contract as TenantsContract, Tenants, Welcomed } from "../tenants/Tenants.ts"
 export type * from "../transcription/Problems.ts"
-export type * from "../transcription/Transcription.ts"
+export type {
+  Length,
+  TranscriptionAnswer,
+  TranscriptionFields,
+  TranscriptionModel,
+  TranscriptionProvider,
+  TranscriptionProviders
+} from "../transcription/Transcription.ts"
 export type { Contract as TranscriptionsContract, Transcriptions } from "../transcription/Transcriptions.ts"
 export type * from "../transfers/Problems.ts"
-export type * from "../transfers/Transfer.ts"
+export type {
+  Draft,
+  GiftReason,
+  Move,
+  NewTransfer,
+  Transfer,
+  TransferId,
+  TransferKind,
+  TransferPage,
+  TransferPreview,
+  TransferQuery,
+  TransferStatus
+} from "../transfers/Transfer.ts"
 export type { Contract as TransfersContract, Transfers } from "../transfers/Transfers.ts"
-export type * from "../upstream/Failures.ts"
+export type { UpstreamProblem } from "../upstream/Failures.ts"
 export type {
   Contract as IdentityContract,
   Identity,
@@ -183,6 +272,7 @@ export type { Contract as MailContract, Mail, MailFailed, MailSettings, Message 
 export type {
   ChargeDeclined,
   Contract as PaymentsContract,
+  Moved,
   Paid as ProcessorPayment,
   PaymentMethod as ProcessorPaymentMethod,
   Payments,
@@ -191,9 +281,9 @@ export type {
   ProcessorSilent
 } from "../upstream/Payments.ts"
 export type * from "../upstream/Problems.ts"
-export type * from "../upstream/Provider.ts"
-export type * from "../upstream/Upstreams.ts"
-export type * from "../usage/Explanation.ts"
+export type { Provider, ProviderList, ProviderNames } from "../upstream/Provider.ts"
+export type { Upstream, UpstreamObserver, Upstreams, UpstreamSettings } from "../upstream/Upstreams.ts"
+export type { Explanation } from "../usage/Explanation.ts"
 export type { Contract as ExplanationsContract, Explanations } from "../usage/Explanations.ts"
 export type * from "../usage/Problems.ts"
 export type { Contract as RecordsContract, Records } from "../usage/Records.ts"
@@ -216,7 +306,6 @@ export type {
   UsageRecord
 } from "../usage/Usage.ts"
 export type { NotTaken } from "../upstream/GenerationQueue.ts"
-export type { NotReady } from "../ops/Problems.ts"
 export type { UpgradeFailed } from "../sql/Sql.ts"
 export type { ConfigProblem, EnvironmentFacts } from "../Config.ts"
 export type { Brand } from "../Brand.ts"

@@ -17,9 +17,22 @@ import {
 } from "./Problems.ts"
 import type { Demand } from "./Scope.ts"
 
-const bearer = HttpApiSecurity.bearer.pipe(
-  HttpApiSecurity.annotate(OpenApi.Description, "Authorization: Bearer <credential>")
+const bearer = (format: string, description: string) =>
+  HttpApiSecurity.bearer.pipe(
+    HttpApiSecurity.annotate(OpenApi.Format, format),
+    HttpApiSecurity.annotate(OpenApi.Description, `\`Authorization: Bearer …\` with ${description}`)
+  )
+
+const asToken = bearer(
+  "JWT",
+  "the access token of a person: of their sign-in (`POST /v1/auth/google`), which may do everything, or of an application that they " +
+    "let in (`POST /v1/auth/oauth/token`), which needs the scope that the operation names. Lives for an hour."
 )
+const asKey = bearer(
+  "<prefix>-prod-<64 hex digits>",
+  "an API key of a tenant (`POST /v1/tenants/{tenant_id}/applications`). Lives until it is deleted."
+)
+const asEither = bearer("JWT, or <prefix>-prod-<64 hex digits>", "a user token or an API key, whichever you have.")
 
 const TokenProblem = Schema.Union(MissingAuthorization, InvalidToken, InsufficientScope)
 
@@ -31,7 +44,7 @@ const userToken =
       HttpApiMiddleware.Tag<Self>()(`tollgate/http/UserToken/${demand}`, {
         provides: Caller,
         failure: TokenProblem,
-        security: { user_token: bearer }
+        security: { user_token: asToken }
       }),
       { demand }
     )
@@ -54,7 +67,7 @@ const tenantToken =
       HttpApiMiddleware.Tag<Self>()(`tollgate/http/TenantToken/${demand}`, {
         provides: Caller,
         failure: Schema.Union(TokenProblem, TenantMismatch),
-        security: { user_token: bearer }
+        security: { user_token: asToken }
       }),
       { demand }
     )
@@ -70,7 +83,7 @@ export class TenantUsageToken extends Object.assign(
   HttpApiMiddleware.Tag<TenantUsageToken>()("tollgate/http/TenantUsageToken", {
     provides: Caller,
     failure: Schema.Union(TokenProblem, TenantMismatchUsage),
-    security: { user_token: bearer }
+    security: { user_token: asToken }
   }),
   { demand: "calls" as const }
 ) {}
@@ -80,7 +93,7 @@ export class Either extends Object.assign(
   HttpApiMiddleware.Tag<Either>()("tollgate/http/Either", {
     provides: Caller,
     failure: Schema.Union(MissingAuthorization, InvalidKeyFormat, ForeignKey, InvalidKey, InsufficientScope),
-    security: { user_token_or_api_key: bearer }
+    security: { user_token_or_api_key: asEither }
   }),
   { demand: "calls" as const }
 ) {}
@@ -89,5 +102,5 @@ export class Either extends Object.assign(
 export class ApiKey extends HttpApiMiddleware.Tag<ApiKey>()("tollgate/http/ApiKey", {
   provides: Caller,
   failure: Schema.Union(MissingAuthorization, InvalidKeyFormat, ForeignKey, InvalidKey),
-  security: { api_key: bearer }
+  security: { api_key: asKey }
 }) {}

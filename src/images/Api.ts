@@ -1,5 +1,6 @@
 /** Images: made at once or polled for, and who makes them. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Example, Metered } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Frame.ts"
 import { BodyRefusal, InvalidRequest } from "../http/Problems.ts"
@@ -20,6 +21,8 @@ const generate = <const Name extends string>(name: Name, path: `/${string}`) =>
     .addError(IdempotencyRefusal)
     .addError(UpstreamRefusal)
     .annotate(ReadsOwnBody, true)
+    .annotate(Example, { body: { prompt: "a lighthouse at dusk", num_images: 1, image_size: "square_hd" } })
+    .annotate(Metered, { charge_known: true })
     .annotate(OpenApi.Summary, "Make images; charged once they are there")
 
 const status = <const Name extends string>(name: Name, path: `/${string}`) =>
@@ -28,6 +31,7 @@ const status = <const Name extends string>(name: Name, path: `/${string}`) =>
     .addSuccess(ImageAnswer)
     .addError(InvalidRequest)
     .addError(ImageNotFound)
+    .annotate(Example, { query: { request_id: "{image_request_id}" } })
     .annotate(OpenApi.Summary, "How an image request stands")
 
 export class ImagesApi extends HttpApiGroup.make("images")
@@ -35,6 +39,14 @@ export class ImagesApi extends HttpApiGroup.make("images")
   .add(generate("toolGenerate", "/v1/tools/images/generate"))
   .add(status("status", "/v1/images/status"))
   .add(status("toolStatus", "/v1/tools/images/status"))
-  .add(HttpApiEndpoint.get("providers", "/v1/images/providers").addSuccess(ProviderNames))
-  .add(HttpApiEndpoint.get("toolProviders", "/v1/tools/images/providers").addSuccess(ProviderList))
+  .add(
+    HttpApiEndpoint.get("providers", "/v1/images/providers")
+      .addSuccess(ProviderNames)
+      .annotate(OpenApi.Summary, "Who makes images: names")
+  )
+  .add(
+    HttpApiEndpoint.get("toolProviders", "/v1/tools/images/providers")
+      .addSuccess(ProviderList)
+      .annotate(OpenApi.Summary, "Who makes images, described")
+  )
   .middleware(Either) {}

@@ -59,9 +59,10 @@ export interface ImageRequest extends Schema.Schema.Type<typeof ImageRequest> {}
 
 export const ImageStatusQuery = Schema.Struct({
   request_id: Schema.NonEmptyString.annotations({
+    description: "The id that the request was answered with",
     message: () => ({ message: "required: the id of an image request", override: true })
   }),
-  provider: Schema.optional(Schema.String)
+  provider: Schema.optional(Schema.String.annotations({ description: "Not needed: the id says who makes it" }))
 })
 
 export const ImageAnswer = Schema.Struct({

@@ -5,20 +5,21 @@ import { ParseResult, Schema } from "effect"
 export const perPageMax = 200
 export const perPageDefault = 50
 
-const Positive = Schema.transformOrFail(Schema.String, Schema.Int, {
-  strict: true,
-  decode: (text, _, ast) =>
-    /^0*[1-9]\d{0,14}$/.test(text)
-      ? ParseResult.succeed(Number(text))
-      : ParseResult.fail(new ParseResult.Type(ast, text, "a positive whole number")),
-  encode: (number) => ParseResult.succeed(String(number))
-})
+const positive = (description: string) =>
+  Schema.transformOrFail(Schema.String.annotations({ description }), Schema.Int, {
+    strict: true,
+    decode: (text, _, ast) =>
+      /^0*[1-9]\d{0,14}$/.test(text)
+        ? ParseResult.succeed(Number(text))
+        : ParseResult.fail(new ParseResult.Type(ast, text, "a positive whole number")),
+    encode: (number) => ParseResult.succeed(String(number))
+  })
 
 /** The query of a paginated route. `per_page` above the maximum is the maximum. */
 export const PageQuery = {
-  page: Schema.optionalWith(Positive, { default: () => 1 }),
+  page: Schema.optionalWith(positive("The number of the page, from 1"), { default: () => 1 }),
   per_page: Schema.optionalWith(
-    Schema.transform(Positive, Schema.Int, {
+    Schema.transform(positive(`How many records a page has: ${perPageDefault}, at most ${perPageMax}`), Schema.Int, {
       strict: true,
       decode: (count) => Math.min(count, perPageMax),
       encode: (count) => count

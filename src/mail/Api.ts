@@ -1,5 +1,6 @@
 /** Mail to oneself. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Example, Metered } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Frame.ts"
 import { BodyRefusal, InvalidRequest } from "../http/Problems.ts"
@@ -15,6 +16,8 @@ export class MailApi extends HttpApiGroup.make("mail")
       .setPayload(SelfLetter)
       .addSuccess(Envelope(SelfLetterSent))
       .annotate(ReadsOwnBody, true)
+      .annotate(Example, { body: { subject: "The nightly report", body: "All is well." } })
+      .annotate(Metered, { charge_known: true })
       .annotate(OpenApi.Summary, "Send a letter to the verified address of the key's account")
   )
   .addError(InvalidRequest)

@@ -1,6 +1,7 @@
 /** Video and image generation by quote: submit, poll, fetch, cancel. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { Example, Metered } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Frame.ts"
 import { BodyRefusal, InvalidRequest } from "../http/Problems.ts"
@@ -16,7 +17,9 @@ import {
   MediaUnavailable
 } from "./Problems.ts"
 
-const byId = Schema.Struct({ request_id: Schema.String })
+const byId = Schema.Struct({
+  request_id: Schema.String.annotations({ description: "The id that the submission was answered with" })
+})
 
 export class MediaApi extends HttpApiGroup.make("media")
   .add(
@@ -31,6 +34,8 @@ export class MediaApi extends HttpApiGroup.make("media")
       .addError(GateRefusal)
       .addError(IdempotencyRefusal)
       .annotate(ReadsOwnBody, true)
+      .annotate(Example, { body: { model: "{media_model}", prompt: "waves against a lighthouse" } })
+      .annotate(Metered, { charge_known: false })
       .annotate(OpenApi.Summary, "Submit a generation: the quote is set aside, nothing is charged yet")
   )
   .add(
@@ -39,6 +44,7 @@ export class MediaApi extends HttpApiGroup.make("media")
       .addSuccess(MediaStatus)
       .addError(InvalidRequest)
       .addError(MediaNotFound)
+      .annotate(Example, { query: { request_id: "{media_request_id}" } })
       .annotate(OpenApi.Summary, "How a generation stands; poll until it is settled")
   )
   .add(
@@ -48,6 +54,7 @@ export class MediaApi extends HttpApiGroup.make("media")
       .addError(InvalidRequest)
       .addError(MediaNotFound)
       .addError(MediaNotCompleted)
+      .annotate(Example, { query: { request_id: "{media_request_id}" } })
       .annotate(OpenApi.Summary, "What was made; its address is temporary")
   )
   .add(
@@ -57,6 +64,7 @@ export class MediaApi extends HttpApiGroup.make("media")
       .addError(InvalidRequest)
       .addError(MediaNotFound)
       .addError(MediaAlreadyCompleted)
+      .annotate(Example, { body: { request_id: "{media_request_id}" } })
       .annotate(OpenApi.Summary, "Ask the vendor to stop, best effort")
   )
   .middleware(Either) {}

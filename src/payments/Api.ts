@@ -1,6 +1,7 @@
 /** Buying credit: the processor's pages, stored payment methods, and the processor's word. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { Example } from "../http/Documented.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import { TenantBillingToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
@@ -19,6 +20,7 @@ export class PaymentsApi extends HttpApiGroup.make("payments")
       .addSuccess(Envelope(Checkout))
       .addError(InvalidRequest)
       .addError(InsufficientRole)
+      .annotate(Example, { body: { amount_credits: 25 } })
       .annotate(OpenApi.Summary, "A page on which credits are paid (owner or admin)")
   )
   .add(

@@ -1,5 +1,6 @@
 /** Who pays for my calls, and which source I choose. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Example } from "../http/Documented.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import { BillingToken, CallsToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
@@ -20,6 +21,7 @@ export class PoolingApi extends HttpApiGroup.make("pooling")
       .addError(InvalidBillingSource)
       .addError(InvalidRequest)
       .middleware(BillingToken)
+      .annotate(Example, { body: { mode: "automatic" } })
       .annotate(OpenApi.Summary, "Pin the source that is charged first, or leave the order to the service")
   )
   .add(

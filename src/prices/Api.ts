@@ -1,5 +1,5 @@
 /** What anyone may know about prices. */
-import { HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Envelope } from "../kernel/Envelope.ts"
 import { Usd } from "../kernel/Money.ts"
@@ -10,5 +10,7 @@ export const Prices = Schema.Struct({
 }).annotations({ identifier: "Prices" })
 
 export class PricesApi extends HttpApiGroup.make("prices").add(
-  HttpApiEndpoint.get("list", "/v1/prices").addSuccess(Envelope(Prices))
+  HttpApiEndpoint.get("list", "/v1/prices")
+    .addSuccess(Envelope(Prices))
+    .annotate(OpenApi.Summary, "What a new account is given")
 ) {}

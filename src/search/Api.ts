@@ -1,5 +1,6 @@
 /** Web search, and who can be asked. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Example, Metered } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
 import { NoHead } from "../http/Frame.ts"
 import { InvalidRequest } from "../http/Problems.ts"
@@ -16,11 +17,21 @@ const search = <const Name extends string>(name: Name, path: `/${string}`) =>
     .addError(GateRefusal)
     .addError(UpstreamRefusal)
     .annotate(NoHead, true)
+    .annotate(Example, { query: { query: "why is the sky blue", max_results: 5 } })
+    .annotate(Metered, { charge_known: true })
     .annotate(OpenApi.Summary, "Search the web, at the provider's price of a query")
 
 export class SearchApi extends HttpApiGroup.make("search")
   .add(search("search", "/v1/search"))
   .add(search("toolSearch", "/v1/tools/search"))
-  .add(HttpApiEndpoint.get("providers", "/v1/search/providers").addSuccess(ProviderNames))
-  .add(HttpApiEndpoint.get("toolProviders", "/v1/tools/search/providers").addSuccess(ProviderList))
+  .add(
+    HttpApiEndpoint.get("providers", "/v1/search/providers")
+      .addSuccess(ProviderNames)
+      .annotate(OpenApi.Summary, "Who can be searched with: names")
+  )
+  .add(
+    HttpApiEndpoint.get("toolProviders", "/v1/tools/search/providers")
+      .addSuccess(ProviderList)
+      .annotate(OpenApi.Summary, "Who can be searched with, described")
+  )
   .middleware(Either) {}

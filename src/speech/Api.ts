@@ -1,5 +1,6 @@
 /** Text to speech. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { Example, Metered } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Frame.ts"
 import { BodyRefusal, InvalidRequest } from "../http/Problems.ts"
@@ -16,6 +17,8 @@ export class SpeechApi extends HttpApiGroup.make("speech")
       .setPayload(SpeechRequest)
       .addSuccess(Audio)
       .annotate(ReadsOwnBody, true)
+      .annotate(Example, { body: { input: "The tide is in.", model: "tts-1", voice: "alloy", response_format: "mp3" } })
+      .annotate(Metered, { charge_known: true })
       .annotate(OpenApi.Summary, "Text to speech: audio of the format that is asked for, as it comes")
   )
   .add(
@@ -23,6 +26,8 @@ export class SpeechApi extends HttpApiGroup.make("speech")
       .setPayload(ToolSpeechRequest)
       .addSuccess(Audio)
       .annotate(ReadsOwnBody, true)
+      .annotate(Example, { body: { input: "The tide is in." } })
+      .annotate(Metered, { charge_known: true })
       .annotate(OpenApi.Summary, "Text to speech, where only the text must be given")
   )
   .addError(InvalidRequest)

@@ -1,6 +1,7 @@
 /** Who I am, where I belong, the applications of a tenant, and the people in it. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { Example } from "../http/Documented.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import { OrganizationToken, ProfileToken, TenantKeysToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
@@ -72,6 +73,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       )
       .middleware(TenantKeysToken)
       .addError(InvalidRequest)
+      .annotate(Example, { body: { name: "nightly report", description: "reads usage" } })
       .annotate(OpenApi.Summary, "Make an API key; it is shown in this answer only")
   )
   .add(
@@ -104,6 +106,7 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       .addError(ApplicationNotFound)
       .addError(InsufficientRole)
       .addError(InvalidRequest)
+      .annotate(Example, { body: { name: "weekly report" } })
       .annotate(OpenApi.Summary, "Rename or redescribe an API key of one's own, or any as owner or admin")
   )
   .add(
@@ -130,6 +133,7 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       )
       .addError(TooManyTenants)
       .addError(InvalidRequest)
+      .annotate(Example, { body: { name: "Acme" } })
       .annotate(OpenApi.Summary, "Make a tenant to share; it starts without credit")
   )
   .add(
@@ -151,6 +155,7 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       .addError(HomeTenant)
       .addError(TooManyTenants)
       .addError(InvalidRequest)
+      .annotate(Example, { body: { role: "admin" } })
       .annotate(OpenApi.Summary, "Change a member's role, suspend or reinstate them (owner or admin)")
   )
   .add(
@@ -184,6 +189,7 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       .addError(AlreadyMember)
       .addError(TooManyLetters)
       .addError(InvalidRequest)
+      .annotate(Example, { body: { email: "grace@example.com", role: "member" } })
       .annotate(
         OpenApi.Summary,
         "Invite somebody by mail (owner or admin); replaces an open invitation of that address"
@@ -223,6 +229,7 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       .addError(NotAMember)
       .addError(InsufficientRole)
       .addError(InvalidRequest)
+      .annotate(Example, { body: { plan: "team", seats: 5 } })
       .annotate(OpenApi.Summary, "Choose the plan and its seats (owner or admin)")
   )
   .middleware(OrganizationToken) {}

@@ -1,6 +1,7 @@
 /** Audio transcription. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, Multipart, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { Metered } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Frame.ts"
 import { BodyRefusal, InvalidRequest } from "../http/Problems.ts"
@@ -19,6 +20,7 @@ export class TranscriptionApi extends HttpApiGroup.make("transcription")
       .setPayload(Form)
       .addSuccess(TranscriptionAnswer)
       .annotate(ReadsOwnBody, true)
+      .annotate(Metered, { charge_known: true })
       .annotate(OpenApi.Summary, "Speech to text; the file streams, up to 25 MiB")
   )
   .add(
@@ -26,6 +28,7 @@ export class TranscriptionApi extends HttpApiGroup.make("transcription")
       .setPayload(Form)
       .addSuccess(Envelope(TranscriptionAnswer))
       .annotate(ReadsOwnBody, true)
+      .annotate(Metered, { charge_known: true })
       .annotate(OpenApi.Summary, "Speech to text, its answer in an envelope")
   )
   .addError(InvalidRequest)

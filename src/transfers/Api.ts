@@ -1,6 +1,7 @@
 /** Sending credit, receiving it, and the invitation's link. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { Example } from "../http/Documented.ts"
 import { InvalidRequest, RateLimited } from "../http/Problems.ts"
 import { TenantTransfersToken, TransfersToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
@@ -50,6 +51,16 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
       .addError(TransferInsufficientCredits)
       .addError(TransferInsufficientGiftable)
       .addError(TooManyLetters)
+      .annotate(Example, {
+        headers: { "Idempotency-Key": "gift-to-grace-2026-01" },
+        body: {
+          amount: 2.5,
+          recipient_email: "grace@example.com",
+          kind: "gift",
+          reason: "thanks",
+          message: "For the review"
+        }
+      })
       .annotate(OpenApi.Summary, "Send credits: they leave the balance for escrow until the recipient answers")
   )
   .add(

@@ -79,7 +79,10 @@ export interface Transfer extends Schema.Schema.Type<typeof Transfer> {}
 export const TransferPage = Paginated(Transfer).annotations({ identifier: "TransferPage" })
 export interface TransferPage extends Schema.Schema.Type<typeof TransferPage> {}
 
-export const TransferQuery = Schema.Struct({ status: Schema.optional(TransferStatus), ...PageQuery })
+export const TransferQuery = Schema.Struct({
+  status: Schema.optional(TransferStatus.annotations({ description: "Only transfers in this state" })),
+  ...PageQuery
+})
 export interface TransferQuery extends Schema.Schema.Type<typeof TransferQuery> {}
 
 /** What an invitation's link shows to whoever holds it. */

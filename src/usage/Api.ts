@@ -1,6 +1,7 @@
 /** What was used: one account's sums, a tenant's records, a tenant's sums by day, month or year. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { Example } from "../http/Documented.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import { CallsToken, Either, TenantUsageToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
@@ -21,6 +22,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addError(InvalidEndTime)
       .addError(InvalidRequest)
       .middleware(Either)
+      .annotate(Example, { query: { start_time: "2026-01-01T00:00:00Z" } })
       .annotate(OpenApi.Summary, "What the caller's account used in the credential's tenant")
   )
   .add(
@@ -38,6 +40,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addSuccess(Envelope(RecordPage))
       .addError(InvalidRequest)
       .middleware(TenantUsageToken)
+      .annotate(Example, { query: { per_page: 20, sort: "cost", direction: "desc" } })
       .annotate(OpenApi.Summary, "A record of each call made with the tenant's credentials, whoever paid")
   )
   .add(
@@ -48,6 +51,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addError(InvalidRollup)
       .addError(InvalidRequest)
       .middleware(TenantUsageToken)
+      .annotate(Example, { query: { rollup: "daily", start_date: "2026-01-01" } })
       .annotate(OpenApi.Summary, "The tenant's usage by day, month or year, in UTC; periods without calls are absent")
   )
   .add(
@@ -60,5 +64,6 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addError(NotAMember)
       .addError(TeamPlanRequired)
       .middleware(CallsToken)
+      .annotate(Example, { query: { rollup: "monthly" } })
       .annotate(OpenApi.Summary, "What the team's pool paid, and for whom")
   ) {}

@@ -1,0 +1,151 @@
+/**
+ * What the OpenAPI document says of an endpoint beyond its schemas: an example that works when it is sent, what a metered route takes
+ * and answers, which scope a token needs. Endpoints are annotated in their contracts; `described` writes it down.
+ */
+import { HttpApi } from "@effect/platform"
+import { Context } from "effect"
+
+/**
+ * A request that is answered with success. `{name}` in it stands for what only the caller has: a token, or an id that an earlier
+ * answer gave.
+ */
+export class Example extends Context.Reference<Example>()("tollgate/http/Example", {
+  defaultValue: (): ExampleOf => ({})
+}) {}
+
+export interface ExampleOf {
+  readonly body?: unknown
+  readonly query?: Readonly<Record<string, unknown>>
+  readonly headers?: Readonly<Record<string, unknown>>
+}
+
+/** The route is metered. `charge_known`: the charge stands in a header of the answer, since it is known when that begins. */
+export class Metered extends Context.Reference<Metered>()("tollgate/http/Metered", {
+  defaultValue: (): { readonly charge_known: boolean } | undefined => undefined
+}) {}
+
+/** The answer is an event stream where the request asks for one (`stream: true`). */
+export class Streams extends Context.Reference<Streams>()("tollgate/http/Streams", { defaultValue: () => false }) {}
+
+const idempotencyKey = {
+  name: "Idempotency-Key",
+  in: "header" as const,
+  schema: { type: "string" as const, pattern: "^[A-Za-z0-9_-]{16,128}$" },
+  required: false,
+  description:
+    "Makes a retry safe: the same key with the same request is done once, and answered with its first answer. A key belongs to the " +
+    "caller's account in the tenant."
+}
+
+const charge = {
+  "X-Charge-Usd": {
+    description: "What the call was charged, in USD",
+    schema: { type: "string", example: "0.000042" }
+  }
+}
+
+type Content = Record<string, { schema: JsonSchema; example?: unknown }>
+
+interface JsonSchema {
+  readonly anyOf?: ReadonlyArray<JsonSchema>
+  readonly type?: string
+  readonly $ref?: string
+}
+
+interface Operation {
+  parameters: Array<{ readonly name: string; readonly required?: boolean }>
+  security: Array<Record<string, ReadonlyArray<string>>>
+  readonly responses: Record<string, { headers?: object; content?: Content }>
+  readonly requestBody?: { readonly content: Content }
+}
+
+interface Document {
+  readonly paths: Record<string, Record<string, Operation>>
+}
+
+/** The transformation (`OpenApi.Transform`) of the contract's document. */
+export const described =
+  (api: HttpApi.HttpApi.Any) =>
+  (written: Record<string, unknown>): Record<string, unknown> => {
+    const { paths } = written as unknown as Document
+    HttpApi.reflect(api as never, {
+      onGroup: () => {},
+      onEndpoint: ({ endpoint, mergedAnnotations, middleware }) => {
+        const path = endpoint.path.replace(/:(\w+)\??/g, "{$1}")
+        const operation = paths[path]?.[endpoint.method.toLowerCase()]
+        if (operation === undefined) return
+        refusals(operation)
+        if (Context.get(mergedAnnotations, Streams)) stream(operation)
+        const key = operation.parameters.findIndex(({ name }) => name === "idempotency-key")
+        // A route that has it in its own schema cannot do without.
+        if (key !== -1) operation.parameters[key] = { ...idempotencyKey, required: true }
+        const metered = Context.get(mergedAnnotations, Metered)
+        if (metered !== undefined) {
+          if (endpoint.method === "POST") operation.parameters.push(idempotencyKey)
+          if (metered.charge_known) operation.responses["200"]!.headers = charge
+        }
+        for (const tag of middleware) {
+          if ("demand" in tag) demand(operation, String(tag.demand))
+        }
+        exemplify(operation, Context.get(mergedAnnotations, Example))
+      }
+    })
+    return open(written) as Record<string, unknown>
+  }
+
+/** Without the word that there is nothing else in an object: what is not known is ignored, or passed on to the model. */
+const open = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(open)
+  if (typeof value !== "object" || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key, inner]) => key !== "additionalProperties" || inner !== false)
+      .map(([key, inner]) => [key, open(inner)])
+  )
+}
+
+const decodeError = "#/components/schemas/HttpApiDecodeError"
+const invalidRequest = { $ref: "#/components/schemas/InvalidRequest" }
+
+/** What the platform would say of input that does not fit is said in the words of `InvalidRequest`, as every refusal is. */
+const refusals = ({ parameters, requestBody, responses }: Operation): void => {
+  const body = responses["400"]?.content?.["application/json"]
+  if (body === undefined) return
+  const others = (body.schema.anyOf ?? [body.schema]).filter(({ $ref }) => $ref !== decodeError)
+  const takes = parameters.length > 0 || requestBody !== undefined
+  const all = takes && !others.some(({ $ref }) => $ref === invalidRequest.$ref) ? [invalidRequest, ...others] : others
+  if (all.length === 0) delete responses["400"]
+  else responses["400"] = { ...responses["400"], content: { "application/json": { schema: oneOf(all) } } }
+}
+
+/** A text among the answers is the stream's. */
+const stream = ({ responses }: Operation): void => {
+  const answer = responses["200"]!
+  const whole = (answer.content?.["application/json"]?.schema.anyOf ?? []).filter(({ type }) => type !== "string")
+  answer.content = {
+    "application/json": { schema: oneOf(whole) },
+    "text/event-stream": { schema: { type: "string" } }
+  }
+}
+
+const oneOf = (schemas: ReadonlyArray<JsonSchema>): JsonSchema =>
+  schemas.length === 1 ? schemas[0]! : { anyOf: schemas }
+
+const exemplify = (operation: Operation, { body, headers = {}, query = {} }: ExampleOf): void => {
+  for (const content of Object.values(operation.requestBody?.content ?? {})) {
+    if (body !== undefined) content.example = body
+  }
+  for (const parameter of operation.parameters) {
+    const example = { ...query, ...headers }[parameter.name]
+    if (example !== undefined) Object.assign(parameter, { example })
+  }
+}
+
+/** The scopes that a token of an application must have, as OpenAPI lists them. */
+const demand = (operation: Operation, scope: string): void => {
+  operation.security = operation.security.map((requirement) =>
+    Object.fromEntries(
+      Object.keys(requirement).map((scheme) => [scheme, scope === "profile" || scope === "sign_in" ? [] : [scope]])
+    )
+  )
+}
