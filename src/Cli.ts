@@ -351,7 +351,11 @@ const clientRevoke = Command.make("revoke", { id: Options.text("id") }, ({ id })
     if (!done) return yield* refuse(`--id ${id}: no such client, or it stands in the configuration file`)
     yield* Console.log(`revoked ${id}`)
   })
-).pipe(Command.withDescription("End an application; tokens that it has last until they expire"))
+).pipe(
+  Command.withDescription(
+    "End an application and the sign-ins that came through it; a running service notices within a minute"
+  )
+)
 
 const clientCommands = [clientCreate, clientList, clientRevoke] as const
 

@@ -29,7 +29,7 @@ export interface Contract {
   readonly find: (client_id: string, kinds: ReadonlyArray<ClientKind>) => Effect.Effect<Client | undefined>
   readonly list: Effect.Effect<ReadonlyArray<Client>>
   readonly create: (client: Omit<Client, "client_id">) => Effect.Effect<Client>
-  /** Whether there was one to revoke. */
+  /** Ends the application and every sign-in that came through it. Answers whether there was one to revoke. */
   readonly revoke: (client_id: string) => Effect.Effect<boolean>
 }
 
@@ -93,7 +93,10 @@ const make = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const ended = sql`UPDATE tollgate_auth_clients SET revoked_at = ${now}
       WHERE client_id = ${client_id} AND revoked_at IS NULL RETURNING client_id`
-    return yield* writer.submit({ postings: [], statements: [statement(ended, 1)] }).pipe(
+    // What it was given ends with it: access tokens within a minute, refresh tokens at once.
+    const families = sql`UPDATE tollgate_auth_families SET revoked_at = ${now}
+      WHERE client_id = ${client_id} AND revoked_at IS NULL`
+    return yield* writer.submit({ postings: [], statements: [statement(ended, 1), statement(families)] }).pipe(
       Effect.as(true),
       Effect.catchTag("Conflict", () => Effect.succeed(false)),
       Effect.orDie

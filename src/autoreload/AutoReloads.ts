@@ -18,6 +18,7 @@ import { Ledger } from "../ledger/Ledger.ts"
 import { balanceOf, statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
+import { shownName } from "../mail/Letter.ts"
 import { Outbox } from "../mail/Outbox.ts"
 import { notice } from "../notifications/Notification.ts"
 import type { Kind } from "../notifications/Notification.ts"
@@ -346,12 +347,15 @@ const make = Effect.gen(function* () {
   ) {
     const name = (yield* tenants.nameOf(tenant)) ?? tenant
     const emails = yield* accounts.billingEmails(tenant)
+    const members = (yield* tenants.members(tenant)).filter(({ status }) => status === "active")
+    // The addresses are the tenant's choice and its balance moves as it likes, so its owner answers for the letters.
+    const caused_by = members.find(({ role }) => role === "owner")?.account_id
+    const subject = `${title}: ${shownName(name, "your team")}`
     const letters = yield* Effect.forEach(emails, (to) =>
-      outbox.letter({ key: `${key}/${to}`, to, subject: `${title}: ${name}`, text })
+      outbox.letter({ key: `${key}/${to}`, to, caused_by, subject, text })
     )
-    const members = yield* tenants.members(tenant)
     const notices = members
-      .filter(({ role, status }) => status === "active" && manages(role))
+      .filter(({ role }) => manages(role))
       .map(({ account_id }: { readonly account_id: AccountId }) =>
         notice({ account_id, kind, title, text, data: { tenant_id: tenant } }, now)
       )

@@ -2,6 +2,7 @@
 import Sqlite from "better-sqlite3"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { lettersTo } from "../support/mail.ts"
+import { tokensFor } from "../support/OAuth.ts"
 import { command, start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
 
@@ -260,6 +261,18 @@ describe("the operator's commands", () => {
     const check = () => service.call("/v1/auth/oauth/request", { json: request })
     expect((await check()).body.result.client_name).toBe("Desk")
     expect((await command(["client", "list"], env())).stdout).toContain("https://desk.example/cb")
+    const other = await command(
+      ["client", "create", "--kind", "oauth", "--name", "Local", "--redirect-uri", "http://127.0.0.1/callback"],
+      env()
+    )
+    const local = other.stdout.trim()
+    const person = await service.signIn("desk@example.com")
+    const { access_token: token } = (await tokensFor(service, person, "", { client_id: local })).body
+    expect((await service.call("/v1/me", { token })).status).toBe(200)
+    expect((await command(["client", "revoke", "--id", local], env())).code).toBe(0)
+    await service.control("/clock", { advance_ms: 60_000 })
+    expect((await service.call("/v1/me", { token })).status).toBe(401)
+    expect((await service.call("/v1/me", { token: person.token })).status).toBe(200)
     expect((await command(["client", "revoke", "--id", client_id], env())).code).toBe(0)
     expect((await check()).status).toBe(404)
     const twice = await command(["client", "revoke", "--id", client_id], env())
