@@ -4,6 +4,7 @@ import { Effect, Schema } from "effect"
 import { Api } from "../Api.ts"
 import { Brand } from "../Brand.ts"
 import { Caller } from "../http/Caller.ts"
+import { parse } from "../http/Json.ts"
 import { InvalidRequest } from "../http/Problems.ts"
 import { RateLimits } from "../http/RateLimits.ts"
 import { described, scopes, scopeText } from "../http/Scope.ts"
@@ -66,7 +67,7 @@ export const AuthHttp = HttpApiBuilder.group(
       yield* limits.take("token", request)
       const { grant_type = "refresh_token", refresh_token, tenant_id } = payload
       if (grant_type !== "refresh_token") {
-        return yield* new UnsupportedGrantType({ error: `Unsupported grant_type: ${grant_type}` })
+        return yield* new UnsupportedGrantType({ error: `Unsupported grant_type: ${grant_type.slice(0, 200)}` })
       }
       const client_id = yield* knownClient(payload.client_id)
       if (refresh_token === undefined) {
@@ -166,21 +167,22 @@ const tokenRequest = (request: HttpServerRequest.HttpServerRequest): Effect.Effe
     if (type.trim().toLowerCase() === "application/x-www-form-urlencoded") {
       return Effect.succeed(Object.fromEntries(new URLSearchParams(text)))
     }
-    return Effect.try({
-      try: () => Schema.decodeUnknownSync(TokenFields)(JSON.parse(text)),
-      catch: () => refuse("invalid_request", "the body is neither JSON nor a form of texts")
-    })
+    return Effect.mapError(Effect.flatMap(parse(Buffer.from(text)), readFields), () =>
+      refuse("invalid_request", "the body is neither JSON nor a form of texts")
+    )
   })
 
 const text = Schema.optional(Schema.String)
-const TokenFields = Schema.Struct({
-  grant_type: text,
-  code: text,
-  redirect_uri: text,
-  client_id: text,
-  code_verifier: text,
-  refresh_token: text
-})
+const readFields = Schema.decodeUnknownEither(
+  Schema.Struct({
+    grant_type: text,
+    code: text,
+    redirect_uri: text,
+    client_id: text,
+    code_verifier: text,
+    refresh_token: text
+  })
+)
 
 /** The texts that name the service. */
 const named = <E extends { readonly _tag: string }>(problem: E, service_name: string): E | ClientIdRequired =>

@@ -2,9 +2,11 @@
  * What a chat or completion request asks for: validated where the specification sets limits, otherwise passed on as it came.
  * And the most that it can cost.
  */
-import { Either, ParseResult, Schema } from "effect"
+import { Either, Schema } from "effect"
+import type { ParseResult } from "effect"
+import { refused } from "../http/Body.ts"
 import { parse } from "../http/Json.ts"
-import { InvalidRequest } from "../http/Problems.ts"
+import type { InvalidRequest } from "../http/Problems.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { affordable, charge } from "../kernel/Price.ts"
 import { takesLimit } from "./Model.ts"
@@ -223,7 +225,7 @@ const read = <A extends Pick<ChatRequest, "model" | "stream" | "stream_options">
   const parsed = parse(bytes)
   if (Either.isLeft(parsed)) return Either.left(parsed.left)
   const body = parsed.right
-  const request = fits(body) ? Either.right(body as A) : Either.mapLeft(decode(body), invalid)
+  const request = fits(body) ? Either.right(body as A) : Either.mapLeft(decode(body), refused)
   return Either.map(request, (request) => {
     const size = sizeOf(request)
     // Written out rather than spread, being made for every call.
@@ -239,16 +241,6 @@ const read = <A extends Pick<ChatRequest, "model" | "stream" | "stream_options">
       answer_tokens_max: size.answer_tokens_max,
       body: body as Readonly<Record<string, unknown>>
     }
-  })
-}
-
-const invalid = (error: ParseResult.ParseError): InvalidRequest => {
-  const [issue] = ParseResult.ArrayFormatter.formatErrorSync(error)
-  const field = issue?.path.map(String).join(".") ?? ""
-  const rule = issue?.message ?? "the documented shape"
-  return new InvalidRequest({
-    error: `${field === "" ? "the request body" : field}: ${rule}`,
-    details: { field, rule }
   })
 }
 

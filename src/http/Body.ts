@@ -3,13 +3,18 @@ import { Either, ParseResult, Schema } from "effect"
 import { parse } from "./Json.ts"
 import { InvalidRequest } from "./Problems.ts"
 
+/** A field's name and a rule may hold what the client sent, and are not sent back at any length. */
+const lengthMax = 200
+
+const shortened = (text: string): string => (text.length > lengthMax ? `${text.slice(0, lengthMax)}...` : text)
+
 /** Names the first field that does not fit, and the rule. */
 export const refusal = (
   issues: ReadonlyArray<Pick<ParseResult.ArrayFormatterIssue, "path" | "message">>
 ): InvalidRequest => {
   const [issue] = issues
-  const field = issue?.path.map(String).join(".") ?? ""
-  const rule = issue?.message ?? "the documented shape"
+  const field = shortened(issue?.path.map(String).join(".") ?? "")
+  const rule = shortened(issue?.message ?? "the documented shape")
   return new InvalidRequest({
     error: field === "" ? `the request: ${rule}` : `${field}: ${rule}`,
     details: { field, rule }

@@ -2,7 +2,6 @@
 import { Either } from "effect"
 import { parse as parseLossless } from "lossless-json"
 import { Decimal, mark, unmarked } from "../kernel/Decimal.ts"
-import { shortMax } from "./Bytes.ts"
 import { InvalidRequest } from "./Problems.ts"
 
 // ---- answers ----------------------------------------------------------------------------------------------------------------
@@ -18,6 +17,8 @@ export const written = (bytes: Uint8Array): Uint8Array => {
 /** How many values and names a text may hold, counted by what stands between them; and how deep they may be nested. */
 export const partsMax = 250_000
 export const depthMax = 1_000
+/** A text up to this long is neither. */
+const looked = 2 * depthMax
 
 const refused = (error: string, rule: string) => new InvalidRequest({ error, details: { field: "", rule } })
 /** Of what is no JSON at all. */
@@ -25,7 +26,7 @@ export const notJson = refused("the request body is not JSON", "a JSON document"
 
 /** Reads a JSON body, its numbers as doubles. */
 export const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {
-  const wrong = bytes.length > shortMax ? excessOf(bytes) : undefined
+  const wrong = bytes.length > looked ? excessOf(bytes) : undefined
   if (wrong !== undefined) return Either.left(wrong)
   try {
     return Either.right(JSON.parse(bytes.toString("utf8")))

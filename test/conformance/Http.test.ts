@@ -84,13 +84,33 @@ describe("errors", () => {
   it("are made of no value that is too deep to be read", async () => {
     const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`
     const message = `{"model":"auto","messages":[{"role":"user","content":${deep}}]}`
+    const short = `${"[".repeat(30_000)}${"]".repeat(30_000)}`
+    const tools = `{"model":"auto","messages":[{"role":"user","content":"x"}],"tools":${short}}`
     const decision = `{"state":${deep},"options":["a","b"]}`
     for (const [path, body] of [
       ["/v1/chat/completions", message],
+      ["/v1/chat/completions", tools],
       ["/v1/decisions", decision]
     ] as const) {
       const answer = await service.call(path, { token: key, raw: body })
       expect([path, answer.status, answer.body.code]).toEqual([path, 400, "invalid_request"])
+    }
+  })
+
+  it("repeat of what a client sent only the beginning", async () => {
+    const long = '"'.repeat(300_000)
+    for (const [path, json] of [
+      ["/v1/auth/revoke", { token: [long] }],
+      ["/v1/auth/token", { client_id: "x", grant_type: long }],
+      ["/v1/chat/completions", { model: [long], messages: [] }],
+      [
+        "/v1/chat/completions",
+        { model: "auto", messages: [{ role: "user", content: "x" }], logit_bias: { [long]: [long] } }
+      ]
+    ] as const) {
+      const { body, status } = await service.call(path, { token: key, json })
+      expect([path, status]).toEqual([path, 400])
+      expect(JSON.stringify(body).length).toBeLessThan(2_000)
     }
   })
 

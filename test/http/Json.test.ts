@@ -22,6 +22,12 @@ describe("a long text", () => {
     }
   })
 
+  it("is refused for its depth however short it is", () => {
+    const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`
+    expect(refusal(nested(depthMax + 1)).details).toEqual({ field: "", rule: `nested up to ${depthMax} deep` })
+    expect(Either.isRight(parse(Buffer.from(nested(depthMax))))).toBe(true)
+  })
+
   it("is parsed when it is a long conversation, or pictures in it", () => {
     const content = [
       { type: "text", text: 'say "[{,:}]\\" to \\\\' },
