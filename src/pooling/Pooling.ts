@@ -127,6 +127,8 @@ const make = Effect.gen(function* () {
     const marks = [account, ...belongs.map((membership) => belonging.markOf(membership.tenant_id))]
     const places = yield* placesOf(tenant_id, yield* tenants.memberships(account_id))
     const sources = order(asker, places, yield* selectionOf(account_id))
+    // What changed while it was read is not remembered, least of all with what was read after the change.
+    if (!isCurrent(marks)) return sources
     const there = known.get(account_id)
     if (there !== undefined && there.until > now && isCurrent(there.marks)) there.orders.set(key, sources)
     else {

@@ -1,0 +1,65 @@
+/** What is remembered of who pays: nothing that was read before a change. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Effect, Layer } from "effect"
+import { expect, it } from "vitest"
+import { BillingAccounts } from "../../src/billing/BillingAccounts.ts"
+import { statement } from "../../src/ledger/Transaction.ts"
+import { Ledger } from "../../src/ledger/Ledger.ts"
+import { Writer } from "../../src/ledger/Writer.ts"
+import { Pooling } from "../../src/pooling/Pooling.ts"
+import * as Sql from "../../src/sql/Sql.ts"
+import { Belonging } from "../../src/tenants/Belonging.ts"
+import { Tenants } from "../../src/tenants/Tenants.ts"
+import { Sums } from "../../src/usage/Sums.ts"
+
+/** What happens once, between the reading of what members may spend and its use. */
+let between: Effect.Effect<void> = Effect.void
+
+const paused = Layer.effect(
+  BillingAccounts,
+  Effect.map(BillingAccounts, (billing) => ({
+    ...billing,
+    memberSpend: (...asked: Parameters<typeof billing.memberSpend>) =>
+      Effect.tap(billing.memberSpend(...asked), () => {
+        const now = between
+        between = Effect.void
+        return now
+      })
+  }))
+).pipe(Layer.provide(BillingAccounts.layer))
+
+const layer = Pooling.layer.pipe(
+  Layer.provideMerge(Layer.mergeAll(Sums.layer, paused)),
+  Layer.provideMerge(Layer.mergeAll(Ledger.layer, Tenants.layer)),
+  Layer.provideMerge(Belonging.layer),
+  Layer.provideMerge(Writer.layer),
+  Layer.provideMerge(Sql.layerMemory)
+)
+
+it("an order that was read before members were barred is used for no later call", () =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient
+    const { submit } = yield* Writer
+    const tenants = yield* Tenants
+    const { payers } = yield* Pooling
+    const { account_id, home_tenant_id: tenant_id } = yield* tenants.welcome({
+      provider: "google",
+      subject: "ada",
+      email: "ada@example.com",
+      email_verified: true,
+      name: "Ada"
+    })
+    const asker = { account_id, tenant_id, team_first: false }
+    const write = (text: Parameters<typeof statement>[0]) =>
+      Effect.orDie(submit({ postings: [], statements: [statement(text)] }))
+    yield* write(sql`UPDATE tollgate_tenants_memberships SET role = 'member'`)
+    yield* tenants.setPlan(tenant_id, { plan: "team", status: "active" })
+
+    between = Effect.gen(function* () {
+      yield* tenants.setPlan(tenant_id, { plan: "none", status: "canceled" })
+      // Another credential of the same person, whose order is remembered beside this one.
+      expect((yield* payers({ ...asker, team_first: true })).map(({ barred }) => barred)).toEqual([true])
+    })
+    expect((yield* payers(asker)).map(({ barred }) => barred)).toEqual([undefined])
+    expect((yield* payers(asker)).map(({ barred }) => barred)).toEqual([true])
+  }).pipe(Effect.provide(layer), Effect.runPromise))
