@@ -155,6 +155,8 @@ export interface StartOptions {
   readonly port?: number
   readonly args?: ReadonlyArray<string>
   readonly env?: Record<string, string>
+  /** The largest file that the process may write, in bytes: beyond it a write fails as on a disk that is full. */
+  readonly file_bytes_max?: number
 }
 
 /** How often another port is tried where one that was free has been taken by a test that runs beside this one. */
@@ -164,7 +166,13 @@ const portsMax = 5
 export const start = async (options: StartOptions = {}, tries = 1): Promise<Service> => {
   const port = options.port ?? (await freePort())
   const folder = options.folder ?? freshFolder()
-  const child = spawn(process.execPath, ["dist/main.js", "serve", ...(options.args ?? [])], {
+  const serve = [process.execPath, "dist/main.js", "serve", ...(options.args ?? [])]
+  // The shell makes way for the service: its number is the service's.
+  const [program, ...args] =
+    options.file_bytes_max === undefined
+      ? serve
+      : ["bash", "-c", `ulimit -S -f ${Math.ceil(options.file_bytes_max / 1024)} && exec "$0" "$@"`, ...serve]
+  const child = spawn(program!, args, {
     cwd: root,
     env: {
       ...process.env,
