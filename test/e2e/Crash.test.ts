@@ -32,7 +32,9 @@ describe("a process that is killed", () => {
     /** By Idempotency-Key: the last state that was acknowledged. */
     const transfers = new Map<string, { readonly id: string; readonly status: string }>()
 
-    for (let round = 0; round < rounds; round++) {
+    const moved = () => new Set([...transfers.values()].map(({ status }) => status))
+    // On a busy machine a round may be over before anything was accepted: then there are more of them.
+    for (let round = 0; round < rounds || (!moved().has("accepted") && round < 4 * rounds); round++) {
       const process = { killed: false }
       const caller = async () => {
         while (!process.killed) {
@@ -70,8 +72,8 @@ describe("a process that is killed", () => {
               sends % 2 === 0
                 ? ([ada.token, "DELETE", `${path}/${id}`] as const)
                 : ([bob.token, "POST", `/v1/transfers/${id}/accept`] as const)
-            const moved = await service.call(where, { token, method })
-            if (moved.status === 200) transfers.set(name, { id, status: moved.body.result.status })
+            const answer = await service.call(where, { token, method })
+            if (answer.status === 200) transfers.set(name, { id, status: answer.body.result.status })
           } catch {
             // Cut off by the kill.
           }
@@ -116,7 +118,7 @@ describe("a process that is killed", () => {
       expect(reserved.n).toBe(0)
     }
     expect(acknowledged.size).toBeGreaterThan(0)
-    expect(new Set([...transfers.values()].map(({ status }) => status))).toContain("accepted")
+    expect(moved()).toContain("accepted")
 
     const verified = await command(["verify"], { DATA_DIR: folder })
     expect(verified.stdout + verified.stderr).toContain("every invariant of the books holds")
