@@ -98,7 +98,9 @@ const serveSandbox = (facts: EnvironmentFacts) =>
       yield* Effect.flatMap(greet({ url, data_dir: facts.data_dir, ...info }), Console.log)
       return yield* Effect.never
     }).pipe(
-      Effect.provide(service(facts, file).pipe(Layer.provide(Layer.succeed(CurrentSandbox, info)))),
+      Effect.provide(
+        service(facts, file).pipe(Layer.provide(Layer.succeed(CurrentSandbox, { info, levers: sandbox.levers })))
+      ),
       Effect.withClock(sandbox.clock)
     )
   })

@@ -9,7 +9,7 @@ import { Fault, queued } from "./Faults.ts"
 import type { Faults } from "./Faults.ts"
 import type { LeversContract } from "./Levers.ts"
 import { json, parseMoney, reader, Refusal, serviceNames, wrong } from "./Outside.ts"
-import type { Answer, JobMove, Moved, Route, ServiceName } from "./Outside.ts"
+import type { Answer, JobMove, Lever, Moved, ServiceName } from "./Outside.ts"
 import { latest } from "./SteeredClock.ts"
 import type { SteeredClock } from "./SteeredClock.ts"
 
@@ -69,7 +69,7 @@ const readAdvance = reader(Advance)
 const readCredit = reader(Credit, parseMoney)
 const readTenantChange = reader(TenantChange)
 
-export const routes = ({ calls, clock, faults, levers, moveJob, run }: Parts): ReadonlyArray<Route> => {
+export const routes = ({ calls, clock, faults, levers, moveJob, run }: Parts): ReadonlyArray<Lever> => {
   const connected = (): LeversContract => {
     const there = levers()
     if (there === undefined) throw new Refusal(json(503, { error: "the service is not up yet" }))
@@ -82,26 +82,44 @@ export const routes = ({ calls, clock, faults, levers, moveJob, run }: Parts): R
     {
       method: "POST",
       path: "/control/faults",
+      does:
+        "Makes the next `times` calls to a service of the outside world fail: with a status, body and headers of your own, late " +
+        `(delay_ms, chunk_delay_ms), or cut off (drop: true). Services: ${serviceNames.join(", ")}`,
+      body: { service: "chat", status: 503, body: { error: { message: "overloaded" } }, times: 1 },
       answer: ({ body }) => {
         const fault = readFault(body)
         faults.add(fault)
         return queued(fault)
       }
     },
-    { method: "DELETE", path: "/control/faults", answer: () => forgotten(faults.clear()) },
+    {
+      method: "DELETE",
+      path: "/control/faults",
+      does: "Forgets the faults that have not been met",
+      answer: () => forgotten(faults.clear())
+    },
     {
       method: "GET",
       path: "/control/calls",
+      does: "Lists the calls that services of the outside world received, the newest first: service, path, body, aborted",
+      query: { service: "chat", limit: "10" },
       answer: ({ query }) => ({
         status: 200,
         headers: { "content-type": "application/json" },
         body: calls.list(serviceIn(query), limitIn(query))
       })
     },
-    { method: "DELETE", path: "/control/calls", answer: () => forgotten(calls.clear()) },
+    {
+      method: "DELETE",
+      path: "/control/calls",
+      does: "Forgets those calls",
+      answer: () => forgotten(calls.clear())
+    },
     {
       method: "POST",
       path: "/control/clock",
+      does: "Moves the service's clock forward: tokens and transfers expire, pauses end, sweeps run. It stays moved after a restart",
+      body: { advance_ms: 60_000 },
       answer: async ({ body }) => {
         const { advance_ms } = readAdvance(body)
         if (clock.now() + advance_ms > latest) throw wrong("advance_ms", `to ${toIso(latest)} at the latest`)
@@ -111,6 +129,8 @@ export const routes = ({ calls, clock, faults, levers, moveJob, run }: Parts): R
     {
       method: "POST",
       path: "/control/media",
+      does: "Moves a media job to IN_PROGRESS, COMPLETED or FAILED; without, it completes after about a second",
+      body: { request_id: "{media_request_id}", status: "COMPLETED", duration: 5 },
       answer: async (received) => {
         const move = readMove(received.body)
         const vendor_id = await run(connected().vendorId(move.request_id))
@@ -124,6 +144,8 @@ export const routes = ({ calls, clock, faults, levers, moveJob, run }: Parts): R
     {
       method: "POST",
       path: "/control/credit",
+      does: `Books a credit to a tenant, of any source: ${sources.join(", ")}`,
+      body: { tenant_id: "{tenant_id}", amount: 25, source: "purchase" },
       answer: async ({ body }) => {
         const { amount, source, tenant_id } = readCredit(body)
         if (amount <= 0n || amount > amountMax) {
@@ -136,6 +158,8 @@ export const routes = ({ calls, clock, faults, levers, moveJob, run }: Parts): R
     {
       method: "POST",
       path: "/control/tenants/{tenant_id}",
+      does: `Sets the billing status of a tenant (${statuses.join(", ")}), its plan (none, team) and that plan's status (active, past_due, canceled)`,
+      body: { billing_status: "active", plan: "team", plan_status: "active" },
       answer: async ({ body, params: { tenant_id = "" } }) => {
         const { billing_status, plan, plan_status } = readTenantChange(body)
         const { setBillingStatus, setPlan } = connected()

@@ -139,7 +139,7 @@ const vendor = (
           keep()
           return { status: statusOf(job), was }
         },
-        levers: [{ method: "GET", path: `/files/${service}/{name}`, answer: file }],
+        levers: [{ method: "GET", path: `/files/${service}/{name}`, does: "A file that a job made", answer: file }],
         configuration: configuration(origin)
       }
     })

@@ -9,6 +9,6 @@ export const SandboxHttp = HttpApiBuilder.group(
   "sandbox",
   Effect.fnUntraced(function* (handlers) {
     const sandbox = yield* CurrentSandbox
-    return handlers.handle("info", () => (sandbox === undefined ? new RouteNotFound() : Effect.succeed(sandbox)))
+    return handlers.handle("info", () => (sandbox === undefined ? new RouteNotFound() : Effect.succeed(sandbox.info)))
   })
 )

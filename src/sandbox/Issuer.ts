@@ -129,9 +129,26 @@ export const make: Make = ({ clock, data_dir, origin }) =>
         { method: "GET", path: "/issuer/userinfo", answer: userinfo }
       ],
       levers: [
-        { method: "POST", path: "/issuer/token", answer: token },
-        { method: "GET", path: "/issuer/authorize", answer: authorize },
-        { method: "POST", path: "/issuer/authorize", answer: authorized }
+        {
+          method: "POST",
+          path: "/issuer/token",
+          does: "Signs anybody in: answers the id_token that POST /v1/auth/google takes",
+          body: { email: "ada@example.com", name: "Ada", email_verified: true },
+          answer: token
+        },
+        {
+          method: "GET",
+          path: "/issuer/authorize",
+          does: "The provider's page for a person in a browser, of the sign-in with OpenID Connect",
+          query: {
+            client_id: "{client_id}",
+            redirect_uri: "{redirect_uri}",
+            response_type: "code",
+            scope: "openid email"
+          },
+          answer: authorize
+        },
+        { method: "POST", path: "/issuer/authorize", does: "The form of that page", answer: authorized }
       ],
       configuration: { identity: { google: provider, microsoft: provider } }
     }

@@ -59,10 +59,16 @@ export const make: Make = ({ calls, faults }) =>
       service: "mail",
       routes: [],
       levers: [
-        { method: "GET", path: "/control/mail", answer: () => json(200, caught) },
+        {
+          method: "GET",
+          path: "/control/mail",
+          does: "Lists the mail that was sent, the oldest first: to, subject, text",
+          answer: () => json(200, caught)
+        },
         {
           method: "DELETE",
           path: "/control/mail",
+          does: "Forgets that mail",
           answer: () => {
             const count = caught.length
             caught = []

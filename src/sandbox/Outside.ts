@@ -61,6 +61,14 @@ export interface Route {
   readonly answer: (received: Received) => Answer | Promise<Answer>
 }
 
+/** A route that a test calls to steer the sandbox, with what the list of levers says of it. */
+export interface Lever extends Route {
+  readonly does: string
+  /** A query and a body that it takes; `{name}` stands for what the caller knows. */
+  readonly query?: Readonly<Record<string, string>>
+  readonly body?: unknown
+}
+
 /** What a test may make of a generation job. */
 export interface JobMove {
   readonly status?: "IN_PROGRESS" | "COMPLETED" | "FAILED" | undefined
@@ -80,7 +88,7 @@ export interface Outside {
   /** What the deployment calls: listed in `calls`, and met by faults. */
   readonly routes: ReadonlyArray<Route>
   /** What only a test calls, to steer it: neither listed nor faulted. */
-  readonly levers?: ReadonlyArray<Route>
+  readonly levers?: ReadonlyArray<Lever>
   /** Of a service that has jobs: moves one; `undefined` where it has no such job. */
   readonly move?: (vendor_id: string, move: JobMove) => Moved | undefined
   /** Of a service that calls back: where the deployment can be reached. */

@@ -6,7 +6,7 @@ import { Effect, Schema } from "effect"
 import { createHmac, randomBytes } from "node:crypto"
 import * as Kept from "./Kept.ts"
 import { json, reader, Refusal } from "./Outside.ts"
-import type { Answer, Make, Received, Route } from "./Outside.ts"
+import type { Answer, Lever, Make, Received, Route } from "./Outside.ts"
 
 export const webhookSecret = "whsec_sandbox"
 const name = "sandbox-payments.json"
@@ -381,11 +381,17 @@ export const make: Make = ({ clock, data_dir, origin }) =>
       }
     ]
 
-    const levers: ReadonlyArray<Route> = [
-      { method: "GET", path: "/payments-page/{id}", answer: open },
+    const levers: ReadonlyArray<Lever> = [
+      {
+        method: "GET",
+        path: "/payments-page/{id}",
+        does: "The page of a checkout_url or setup_url: opening it pays with pm_card_visa and stores that card",
+        answer: open
+      },
       {
         method: "GET",
         path: "/control/webhooks",
+        does: "Lists the payment events, the newest first",
         answer: () =>
           json(
             200,
@@ -395,6 +401,8 @@ export const make: Make = ({ clock, data_dir, origin }) =>
       {
         method: "POST",
         path: "/control/webhooks",
+        does: "Holds payment events back, or delivers new ones again as they happen",
+        body: { hold: false },
         answer: ({ body }) => {
           world.held = readHold(body).hold
           keep()
@@ -404,6 +412,8 @@ export const make: Make = ({ clock, data_dir, origin }) =>
       {
         method: "POST",
         path: "/control/webhooks/{event_id}",
+        does: "Delivers a payment event again; as_new: under an id of its own",
+        body: { as_new: false },
         answer: async ({ body, params }) => {
           const event = world.events.find(({ id }) => id === params["event_id"])
           if (event === undefined) throw new Refusal(json(404, { error: "event_id: there is no such event" }))
@@ -419,6 +429,8 @@ export const make: Make = ({ clock, data_dir, origin }) =>
       {
         method: "POST",
         path: "/control/payments/{payment_id}/{what}",
+        does: "Brings about what happens to a payment later (refund, refund_fail, inquire, dispute, win, lose, settle, fail), and delivers its events",
+        body: { amount: 1 },
         answer: async ({ body, params }) => {
           const { amount, refund_id } = body.length > 0 ? readLater(body) : {}
           const later = { amount: amount === undefined ? undefined : Math.round(amount * 100), refund_id }

@@ -13,8 +13,9 @@ import * as Generation from "./Generation.ts"
 import * as Issuer from "./Issuer.ts"
 import type { LeversContract } from "./Levers.ts"
 import * as Mail from "./Mail.ts"
+import { json } from "./Outside.ts"
 import type { Make, SandboxFailed, ServiceName } from "./Outside.ts"
-import type { SandboxInfo } from "./SandboxInfo.ts"
+import type { LeverNote, SandboxInfo } from "./SandboxInfo.ts"
 import * as Payments from "./Payments.ts"
 import * as Search from "./Search.ts"
 import * as Speech from "./Speech.ts"
@@ -68,6 +69,8 @@ export interface Settings {
 
 export interface Sandbox extends SandboxInfo {
   readonly url: string
+  /** What can be done to it; `GET {control}` lists the same. */
+  readonly levers: ReadonlyArray<LeverNote>
   /** The time that the service and the issuer go by. */
   readonly clock: Clock.Clock
   /** The same clock, to be moved. */
@@ -91,13 +94,10 @@ export const make = ({
     const { origin, plug } = yield* Switchboard.make({ port, calls, faults })
 
     const services = yield* Effect.forEach(world, (make) => make({ origin, data_dir, clock, calls, faults }))
-    for (const { levers = [], routes, service } of services) {
-      plug(routes, service)
-      plug(levers)
-    }
+    for (const { routes, service } of services) plug(routes, service)
     let connected: LeversContract | undefined
-    plug(
-      Control.routes({
+    const levers = [
+      ...Control.routes({
         calls,
         faults,
         clock,
@@ -105,8 +105,18 @@ export const make = ({
           services.map((service) => service.move?.(vendor_id, move)).find((moved) => moved !== undefined),
         levers: () => connected,
         run: (effect) => runPromise(Effect.withClock(effect, clock.clock))
-      })
-    )
+      }),
+      ...services.flatMap((service) => service.levers ?? [])
+    ]
+    plug(levers)
+    const notes = levers.map(({ body, does, method, path, query }) => ({
+      method,
+      url: `${origin}${path}`,
+      does,
+      ...(query !== undefined && { query }),
+      ...(body !== undefined && { body })
+    }))
+    plug([{ method: "GET", path: "/control", answer: () => json(200, { levers: notes }) }])
 
     return {
       url: origin,
@@ -115,6 +125,7 @@ export const make = ({
       client_id,
       service_client_id,
       oauth_client,
+      levers: notes,
       clock: clock.clock,
       steered: clock,
       connect: (levers, url) => {

@@ -12,6 +12,22 @@ export const SandboxInfo = Schema.Struct({
 }).annotations({ identifier: "SandboxInfo" })
 export interface SandboxInfo extends Schema.Schema.Type<typeof SandboxInfo> {}
 
+/** A lever, for whoever looks for it: what `GET {control}` lists. */
+export interface LeverNote {
+  readonly method: string
+  readonly url: string
+  readonly does: string
+  /** A query and a body that it takes; `{name}` stands for what the caller knows. */
+  readonly query?: Readonly<Record<string, string>>
+  readonly body?: unknown
+}
+
+/** Where the sandbox is, and what can be done to it. */
+export interface Steered {
+  readonly info: SandboxInfo
+  readonly levers: ReadonlyArray<LeverNote>
+}
+
 export class CurrentSandbox extends Context.Reference<CurrentSandbox>()("tollgate/sandbox/CurrentSandbox", {
-  defaultValue: (): SandboxInfo | undefined => undefined
+  defaultValue: (): Steered | undefined => undefined
 }) {}

@@ -38,6 +38,10 @@ export const make = ({ calls, faults, port }: Options): Effect.Effect<Switchboar
     const plugs = directory()
 
     const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+      if (isPageHere(request.headers.origin)) {
+        response.setHeader("access-control-allow-origin", request.headers.origin!)
+        if (request.method === "OPTIONS") return deliver(response, preflight, {}, () => {})
+      }
       const found = plugs.find(request.method ?? "", request.url ?? "/")
       const body = await read(request)
       if (body === undefined) {
@@ -97,6 +101,19 @@ const fail = (response: ServerResponse, error: unknown): void => {
   })
   for (const name of response.getHeaderNames()) response.removeHeader(name)
   response.writeHead(status, headers).end(body)
+}
+
+/** A page of this machine, such as `/docs` of the service, may steer the sandbox; no other page may read what it answers. */
+const isPageHere = (origin: string | undefined): boolean =>
+  origin !== undefined && /^https?:\/\/(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])(?::\d+)?$/.test(origin)
+
+const preflight: Answer = {
+  status: 204,
+  headers: {
+    "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE",
+    "access-control-allow-headers": "content-type"
+  },
+  body: ""
 }
 
 const tooLarge = json(413, { error: `body: at most ${bodyBytesMax} bytes` })

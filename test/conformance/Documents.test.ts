@@ -24,6 +24,11 @@ interface Document {
   readonly paths: Record<string, Record<string, Operation>>
 }
 
+/** The sandbox's levers stand in the document at an address of their own. */
+interface AtAddress {
+  readonly servers?: ReadonlyArray<{ readonly url: string }>
+}
+
 let service: Service
 let document: Document
 let operations: ReadonlyArray<readonly [name: string, Operation]>
@@ -32,7 +37,9 @@ beforeAll(async () => {
   service = await start()
   document = (await service.call("/openapi.json")).body
   operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => [`${method.toUpperCase()} ${path}`, operation] as const)
+    Object.entries(methods)
+      .filter(([method]) => method !== "servers")
+      .map(([method, operation]) => [`${method.toUpperCase()} ${path}`, operation] as const)
   )
 })
 afterAll(() => service.discard())
@@ -97,6 +104,59 @@ const audio = (): Blob => {
   return new Blob([wave])
 }
 
+describe("the levers of the sandbox", () => {
+  it("are listed where GET /v1/sandbox points, and stand in the document with the same address", async () => {
+    const { control } = await service.sandbox()
+    const { levers } = (await service.call(control)).body as {
+      levers: ReadonlyArray<{ method: string; url: string; does: string; query?: object; body?: unknown }>
+    }
+    const origin = new URL(control).origin
+    const listed = levers.map(({ method, url }) => `${method} ${url.slice(origin.length)}`)
+    for (const due of [
+      "POST /control/faults",
+      "DELETE /control/faults",
+      "POST /control/clock",
+      "POST /control/media",
+      "GET /control/mail",
+      "DELETE /control/mail",
+      "GET /control/calls",
+      "DELETE /control/calls",
+      "POST /control/credit",
+      "POST /control/tenants/{tenant_id}",
+      "GET /control/webhooks",
+      "POST /control/webhooks/{event_id}",
+      "POST /issuer/token"
+    ]) {
+      expect(listed).toContain(due)
+    }
+    expect(
+      levers.filter(({ body, does, method }) => does.length < 12 && (method !== "POST" || body !== undefined))
+    ).toEqual([])
+    const documented = Object.entries(document.paths)
+      .filter(([, item]) => (item as AtAddress).servers?.[0]?.url === origin)
+      .flatMap(([path, item]) =>
+        Object.keys(item)
+          .filter((method) => method !== "servers")
+          .map((method) => `${method.toUpperCase()} ${path}`)
+      )
+    expect(documented.toSorted()).toEqual(listed.toSorted())
+    expect((await service.call("/docs")).body).toContain("/control/faults")
+    // A page of this machine may use them, as /docs does; no other may.
+    for (const [origin, allowed] of [
+      [service.url, service.url],
+      ["https://example.com", null]
+    ] as const) {
+      const headers = {
+        origin,
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "content-type"
+      }
+      const asked = await service.call(`${control}/clock`, { method: "OPTIONS", headers })
+      expect([origin, asked.headers.get("access-control-allow-origin")]).toEqual([origin, allowed])
+    }
+  })
+})
+
 describe("the examples", () => {
   /** What stands for `{name}` in paths and examples. */
   const known: Record<string, string> = {}
@@ -128,13 +188,14 @@ describe("the examples", () => {
       else if (place === "query") query.set(parameter, String(filled(example)))
       else sent[parameter] = String(filled(example))
     }
-    const address = `${path.replace(/\{(\w+)\}/g, (whole) => encodeURIComponent(String(filled(whole))))}?${query}`
+    const { servers = [{ url: service.url }] } = document.paths[path] as AtAddress
+    const address = `${servers[0]!.url}${path.replace(/\{(\w+)\}/g, (whole) => encodeURIComponent(String(filled(whole))))}?${query}`
     const token = bearer === undefined ? {} : { token: bearer }
     const content = requestBody?.content ?? {}
     if ("multipart/form-data" in content) {
       const form = new FormData()
       form.set("file", audio(), "speech.wav")
-      const response = await fetch(`${service.url}${address}`, {
+      const response = await fetch(address, {
         method,
         body: form,
         headers: { ...sent, authorization: `Bearer ${bearer}` }
@@ -147,13 +208,18 @@ describe("the examples", () => {
     return service.call(address, { method, ...token, headers: sent, json: filled(example) })
   }
 
-  /** Not to be called by an example: a browser's pages, and the processor's own events. */
+  /** Not to be called by an example: a browser's pages, files, and the processor's own events. */
   const others = new Set([
     "GET /oauth/authorize",
     "POST /oauth/authorize",
     "POST /oauth/signed-in",
     "GET /oauth/continue",
-    "POST /v1/webhooks/stripe"
+    "POST /v1/webhooks/stripe",
+    "GET /issuer/authorize",
+    "POST /issuer/authorize",
+    "GET /payments-page/{id}",
+    "GET /files/images/{name}",
+    "GET /files/media/{name}"
   ])
 
   it("work when they are sent, with the charge in the header where the document says so", async () => {
@@ -291,6 +357,21 @@ describe("the examples", () => {
     before["POST /v1/notifications/{id}/read"] = async () => {
       const page = await ok("/v1/notifications", { token: ada.token })
       known.id = page.records[0].id
+    }
+    before["POST /control/media"] = async () =>
+      void (known.media_request_id = await job("/v1/tools/media/generate", {
+        model: "sandbox-video",
+        prompt: "a wood"
+      }))
+    const events = async () =>
+      (await service.control("/webhooks")) as ReadonlyArray<{
+        id: string
+        event: { data: { object: { payment_intent?: string } } }
+      }>
+    before["POST /control/webhooks/{event_id}"] = async () => void (known.event_id = (await events())[0]!.id)
+    before["POST /control/payments/{payment_id}/{what}"] = async () => {
+      known.payment_id = (await events()).map(({ event }) => event.data.object.payment_intent).find((id) => id != null)!
+      known.what = "refund"
     }
     before["GET /v1/models/{id}"] = async () => void (known.id = "sandbox-small")
     before["DELETE /v1/tenants/{tenant_id}/applications/{application_id}"] = async () => {

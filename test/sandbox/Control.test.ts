@@ -110,7 +110,7 @@ describe("the levers of the service", () => {
 
 describe("the port", () => {
   it("answers every strange request in JSON", async () => {
-    for (const path of ["/", "/nowhere", "/control", "/control/tenants/%ff", "//", "/chat-a/v1/chat/completions/"]) {
+    for (const path of ["/", "/nowhere", "/controls", "/control/tenants/%ff", "//", "/chat-a/v1/chat/completions/"]) {
       const answer = await scene.call(path, {})
       expect([path, answer.status]).toEqual([path, 404])
       expect(answer.body.error).toBeTypeOf("string")
