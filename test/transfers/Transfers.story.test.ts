@@ -458,7 +458,8 @@ describe("people who send each other credit", () => {
     )
     const statuses = Effect.gen(function* () {
       const { records } = yield* (yield* Transfers).sent(world.accounts.ada.home, { page: 1, per_page: 10 })
-      return records.map(({ status }) => status)
+      // Ids of one millisecond are in no order.
+      return ids.map((id) => records.find((record) => record.id === id)?.status)
     })
     const spoil = (by: string) =>
       Effect.flatMap(SqlClient, (sql) =>
