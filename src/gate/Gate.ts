@@ -150,22 +150,19 @@ const make = Effect.gen(function* () {
   const unsettled = new Map<string, Unsettled>()
   let closed = false
   yield* Effect.addFinalizer(() =>
-    fibers.quiet.pipe(
-      Effect.timeout(drainLimit),
-      Effect.ignore,
-      Effect.andThen(
-        Effect.suspend(() => {
-          closed = true
-          return Effect.forEach(
-            unsettled.values(),
-            ({ ending, waiting }) => {
-              for (const tell of waiting) tell(Exit.fail(new BooksUnavailable({ maybe_written: true })))
-              return abandoned(ending)
-            },
-            { discard: true }
-          )
-        })
-      )
+    Effect.andThen(
+      fibers.quiet(drainLimit),
+      Effect.suspend(() => {
+        closed = true
+        return Effect.forEach(
+          unsettled.values(),
+          ({ ending, waiting }) => {
+            for (const tell of waiting) tell(Exit.fail(new BooksUnavailable({ maybe_written: true })))
+            return abandoned(ending)
+          },
+          { discard: true }
+        )
+      })
     )
   )
 

@@ -61,9 +61,7 @@ export const lane = (routes: ExpressRoutes, observe: Observe): Effect.Effect<Lan
 /** How long a shutdown waits for calls whose client has left while their upstream is still read. */
 const drainLimit = Duration.seconds(15)
 
-const drained = Effect.tap(FiberPool.make, (fibers) =>
-  Effect.addFinalizer(() => fibers.quiet.pipe(Effect.timeout(drainLimit), Effect.ignore))
-)
+const drained = Effect.tap(FiberPool.make, (fibers) => Effect.addFinalizer(() => fibers.quiet(drainLimit)))
 
 /** The problem to answer with: one that a service died of counts as well, as in the frame. */
 export const problemOf = (cause: Cause.Cause<unknown>): Effect.Effect<ProblemInstance<string>> => {

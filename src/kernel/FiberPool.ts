@@ -3,13 +3,13 @@
  * busy set leaves behind hold on to whole calls until the next full collection. What runs once for every call runs here.
  */
 import { Effect, Runtime } from "effect"
-import type { Scope } from "effect"
+import type { Duration, Scope } from "effect"
 
 export interface FiberPool {
   /** Runs it now, on a fiber that waits, or on a new one. What it fails with is its own affair: it must not fail. */
   readonly run: (effect: Effect.Effect<void>) => void
-  /** Waits until nothing runs. */
-  readonly quiet: Effect.Effect<void>
+  /** Waits until nothing runs, or for so long; also where nothing else could interrupt the wait, as at the end of a scope. */
+  readonly quiet: (limit: Duration.DurationInput) => Effect.Effect<void>
 }
 
 /** How many fibers without work are kept for what comes next. */
@@ -50,13 +50,16 @@ export const make: Effect.Effect<FiberPool, never, Scope.Scope> = Effect.gen(fun
       if (resume === undefined) fork(work(job))
       else resume(Effect.succeed(job))
     },
-    quiet: Effect.async<void>((resume) => {
-      if (running === 0) return resume(Effect.void)
-      const tell = () => resume(Effect.void)
-      onQuiet.push(tell)
-      return Effect.sync(() => {
-        onQuiet = onQuiet.filter((one) => one !== tell)
-      })
-    })
+    quiet: (limit) =>
+      Effect.interruptible(
+        Effect.async<void>((resume) => {
+          if (running === 0) return resume(Effect.void)
+          const tell = () => resume(Effect.void)
+          onQuiet.push(tell)
+          return Effect.sync(() => {
+            onQuiet = onQuiet.filter((one) => one !== tell)
+          })
+        })
+      ).pipe(Effect.timeout(limit), Effect.ignore)
   }
 })
