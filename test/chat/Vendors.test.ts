@@ -629,7 +629,7 @@ describe("a client that has left", () => {
     }
     await eventually(() => (aborted === 2 ? true : undefined))
     expect(spare.received).toEqual([])
-  }, 30_000)
+  })
 })
 
 describe("the models", () => {

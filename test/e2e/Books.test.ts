@@ -304,5 +304,5 @@ describe.concurrent("a disk that is full", () => {
     })
     await whole(scene, [5, 7, 11, 12, 31], job)
     await service.discard()
-  }, 100_000)
+  })
 })

@@ -124,5 +124,5 @@ describe("a process that is killed", () => {
     expect(verified.stdout + verified.stderr).toContain("every invariant of the books holds")
     expect(verified.code).toBe(0)
     await service.end()
-  }, 120_000)
+  })
 })

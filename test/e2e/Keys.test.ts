@@ -207,7 +207,7 @@ it("books that cannot be written for a while leave no key in flight, and no call
   expect(charged.length).toBeGreaterThanOrEqual(2)
   await service.control("/media", { request_id: body.request_id, status: "COMPLETED" })
   await until(async () => (await status(body.request_id)).settled)
-}, 60_000)
+})
 
 it("killed at any moment, each key has one job at most, and no more than one charge", async () => {
   const names: Array<string> = []
@@ -242,4 +242,4 @@ it("killed at any moment, each key has one job at most, and no more than one cha
   await service.end()
   const verified = await command(["verify"], { DATA_DIR: service.folder })
   expect(verified.stdout + verified.stderr).toContain("every invariant of the books holds")
-}, 60_000)
+})

@@ -69,7 +69,7 @@ beforeAll(async () => {
   await service.call(`/v1/tenants/${team}/invites`, { token: ada.token, json: { email: bob.email, role: "member" } })
   while (!service.stdout.join("").includes("/v1/usage")) await new Promise((resolve) => setTimeout(resolve, 20))
   await service.end()
-}, 60_000)
+})
 
 /** A copy of it. */
 const copy = (): string => {
@@ -723,7 +723,7 @@ describe("the command line", () => {
     db.exec("ROLLBACK")
     db.close()
     expect((await command(["verify"], { DATA_DIR })).code).toBe(0)
-  }, 30_000)
+  })
 
   it("asks the service whether it is well", async () => {
     const service = await begin({ folder: copy() })

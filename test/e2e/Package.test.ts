@@ -114,14 +114,14 @@ beforeAll(async () => {
   for (const name of hosts) copyFileSync(join(root, "test", "hosts", name), join(folder, name))
   writeFileSync(join(folder, "names.ts"), await names())
   mkdirSync(join(folder, "data"))
-}, 120_000)
+})
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe("the package", () => {
   it("type-checks in its hosts under strict, and names every type that they hand on", async () => {
     expect(await run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", "."], folder)).toBe("")
-  }, 120_000)
+  })
 
   it("keeps a host's books without any HTTP, beside the host's own tables", async () => {
     expect(JSON.parse(await run(process.execPath, ["ledger.js"], folder))).toEqual({
@@ -130,7 +130,7 @@ describe("the package", () => {
       findings: [],
       foreign: []
     })
-  }, 60_000)
+  })
 
   it("mounts beneath a host's own routes, and is spoken to by the typed client", async () => {
     expect(JSON.parse((await run(process.execPath, ["mounted.js"], folder)).trim().split("\n").at(-1)!)).toEqual({
@@ -139,7 +139,7 @@ describe("the package", () => {
       refused: "ClientIdNotFound",
       chat: "hello there"
     })
-  }, 60_000)
+  })
 
   it("keeps to itself beneath a host's HttpApi, and the host to itself", async () => {
     const ours = { status: 404, cors: "*", body: { error: "no such route", code: "not_found" } }
@@ -169,7 +169,7 @@ describe("the package", () => {
         credits: "5000000000"
       }
     })
-  }, 60_000)
+  })
 
   it("says with which versions it is installed", () => {
     const readme = readFileSync(join(root, "README.md"), "utf8")
@@ -186,5 +186,5 @@ describe("the package", () => {
       const what = name === "tollgate/contracts" ? "types\n" : "values\n"
       expect([name, await run(process.execPath, ["--input-type=module", "-e", script], folder)]).toEqual([name, what])
     }
-  }, 120_000)
+  })
 })

@@ -298,5 +298,5 @@ describe("people who have videos made", () => {
       stories: 20,
       length: 25
     })
-  }, 120_000)
+  })
 })

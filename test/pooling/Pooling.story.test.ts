@@ -366,7 +366,7 @@ const end = async (notebook: Notebook, world: World): Promise<void> => {
 }
 
 describe("who pays", () => {
-  it("is who the notebook says, whatever happened before", { timeout: 120_000 }, () =>
+  it("is who the notebook says, whatever happened before", () =>
     tell({
       steps: [
         joins,
@@ -387,8 +387,7 @@ describe("who pays", () => {
       close: ({ run }) => run.dispose(),
       stories: 60,
       length: 40
-    })
-  )
+    }))
 
   it("is never more than the pool has, however many members call at once", async () => {
     const { world } = await begin()

@@ -124,7 +124,7 @@ describe("a form's bytes", () => {
       const { body, status } = await service.call("/v1/tools/media/generate", { token: who.token, json })
       expect([status, body.code]).toEqual([413, "payload_too_large"])
     }
-  }, 60_000)
+  })
 
   it("that stall share one budget: beyond it an upload is told to come again, while others go on", async () => {
     const length = 25 * 1024 * 1024
@@ -153,5 +153,5 @@ describe("a form's bytes", () => {
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
     expect.unreachable()
-  }, 60_000)
+  })
 })
