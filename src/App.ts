@@ -27,11 +27,13 @@ import { ContactHttp } from "./contact/Http.ts"
 import { Decisions } from "./decisions/Decisions.ts"
 import { DecisionsHttp } from "./decisions/Http.ts"
 import { Gate } from "./gate/Gate.ts"
+import type { CallerFacts } from "./http/Caller.ts"
 import { Express } from "./http/Express.ts"
 import { Face } from "./http/Face.ts"
 import { Frame } from "./http/Frame.ts"
 import { RateLimits } from "./http/RateLimits.ts"
 import type { Inbound } from "./http/Inbound.ts"
+import type { Reply } from "./http/Reply.ts"
 import { Idempotency } from "./idempotency/Idempotency.ts"
 import { Ledger } from "./ledger/Ledger.ts"
 import { Outbox } from "./mail/Outbox.ts"
@@ -165,13 +167,18 @@ export const express = Layer.effect(
     const chat = yield* Chat
     const decisions = yield* Decisions
     const searches = yield* Searches
-    const either = (inbound: Inbound) => credentials.either(inbound.header("authorization"))
+    const authenticated =
+      <E>(handler: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply, E>) =>
+      (inbound: Inbound) =>
+        Effect.flatMap(credentials.either(inbound.header("authorization")), (caller) => {
+          inbound.heldBy(caller.account_id)
+          return handler(caller, inbound)
+        })
     return {
-      "POST /v1/chat/completions": (inbound) => Effect.flatMap(either(inbound), (caller) => chat.chat(caller, inbound)),
-      "POST /v1/completions": (inbound) =>
-        Effect.flatMap(either(inbound), (caller) => chat.completion(caller, inbound)),
-      "POST /v1/decisions": (inbound) => Effect.flatMap(either(inbound), (caller) => decisions.decide(caller, inbound)),
-      "GET /v1/search": (inbound) => Effect.flatMap(either(inbound), (caller) => searches.search(caller, inbound))
+      "POST /v1/chat/completions": authenticated(chat.chat),
+      "POST /v1/completions": authenticated(chat.completion),
+      "POST /v1/decisions": authenticated(decisions.decide),
+      "GET /v1/search": authenticated(searches.search)
     }
   })
 )

@@ -345,7 +345,7 @@ export const ConfigFile = Schema.Struct({
   /** Bodies of requests: how many bytes of them the process holds at once, and in how many seconds one must bring 64 KiB. */
   bodies: Schema.optionalWith(
     Schema.Struct({
-      bytes_total: Schema.optional(Schema.Int.pipe(Schema.greaterThanOrEqualTo(64 * 1024 * 1024))),
+      bytes_total: Schema.optional(Schema.Int.pipe(Schema.greaterThanOrEqualTo(128 * 1024 * 1024))),
       window_seconds: Schema.optional(Count)
     }),
     { default: () => ({}) }

@@ -5,7 +5,10 @@
 import { Context, Layer } from "effect"
 
 export interface BytesSettings {
-  /** The budget. Of it an eighth is kept for short bodies, so that calls go on while long ones wait. */
+  /**
+   * The budget. Of it an eighth is kept for short bodies, so that calls go on while long ones wait; and of the rest no account takes
+   * more than it leaves to the others.
+   */
   readonly bytes_total: number
   /** Every so many milliseconds a body must bring `bytesAWindow`, or its end. */
   readonly window_ms: number
@@ -26,31 +29,56 @@ export interface Share {
 }
 
 export interface Budget {
-  readonly share: () => Share
+  /** The share of a body that this account sends; undefined: of whom nobody knows. */
+  readonly share: (holder: string | undefined) => Share
   readonly window_ms: number
 }
 
 const preset: BytesSettings = { bytes_total: 256 * 1024 * 1024, window_ms: 15_000 }
 
-const make = ({ bytes_total, window_ms }: BytesSettings): Budget => {
+/** Exported for tests. */
+export const make = ({ bytes_total, window_ms }: BytesSettings): Budget => {
   const forLong = bytes_total - bytes_total / 8
   let taken = 0
+  /** What each holder has of long bodies. */
+  const holders = new Map<string, number>()
 
   class Held implements Share {
+    private readonly holder: string
     private held = 0
+    private isLong = false
+    constructor(holder: string) {
+      this.holder = holder
+    }
+
     take(count: number): boolean {
-      if (taken + count > (this.held + count > shortMax ? forLong : bytes_total)) return false
+      if (this.held + count > shortMax) {
+        const mine = (holders.get(this.holder) ?? 0) + count + (this.isLong ? 0 : this.held)
+        // Nobody takes more than they leave to the others.
+        if (mine > forLong - taken) return false
+        holders.set(this.holder, mine)
+        this.isLong = true
+      } else if (taken + count > bytes_total) {
+        return false
+      }
       taken += count
       this.held += count
       return true
     }
+
     release(): void {
       taken -= this.held
+      if (this.isLong) {
+        const left = holders.get(this.holder)! - this.held
+        if (left === 0) holders.delete(this.holder)
+        else holders.set(this.holder, left)
+      }
       this.held = 0
+      this.isLong = false
     }
   }
 
-  return { share: () => new Held(), window_ms }
+  return { share: (holder = "") => new Held(holder), window_ms }
 }
 
 /** Without a layer of its own, an application shares the budget of the process. */

@@ -26,6 +26,8 @@ export interface Inbound {
    * (`bodyProblemOf`). Who wants no more of it destroys it: what still comes is thrown away.
    */
   readonly stream: (limit: number) => Effect.Effect<Readable>
+  /** Says whose body it is, before it is read: an account's share of the budget is bounded. */
+  readonly heldBy: (account: string) => void
   /** Whether a body is declared that is long, or one whose length nobody knows. */
   readonly isLong: () => boolean
   /** Calls back once, if the client leaves, or has left, before its answer is complete. */
@@ -42,10 +44,11 @@ export const ofNode = (
     const value = request.headers[name]
     return typeof value === "string" ? value : value?.[0]
   }
+  let holder: string | undefined
   const source = (): Body.Source => ({
     header,
     incoming: request,
-    share: shareOf(bytes, request, response),
+    share: shareOf(bytes, request, response, holder),
     window_ms: bytes.window_ms,
     proceed: () => Body.proceed(request),
     discard: () => Body.discard(request, bytes)
@@ -56,6 +59,9 @@ export const ofNode = (
     query: () => queryOf(request.url),
     read: (limit) => Effect.async((resume) => Body.whole(source(), limit, resume)),
     stream: (limit) => Effect.sync(() => Body.streamed(source(), limit)),
+    heldBy: (account) => {
+      holder = account
+    },
     isLong: () => isLong(header),
     onGone: (listener) => {
       const closed = () => {
@@ -86,6 +92,7 @@ export const ofRequest = (request: HttpServerRequest.HttpServerRequest): Effect.
         discard: () => incoming.destroy()
       }
     }
+    let holder: string | undefined
     // Nothing tells when such a request is answered, so its body is counted as long as it comes.
     return {
       request_id: undefined,
@@ -93,7 +100,7 @@ export const ofRequest = (request: HttpServerRequest.HttpServerRequest): Effect.
       query: () => queryOf(request.url),
       read: (limit) =>
         Effect.suspend(() => {
-          const share = bytes.share()
+          const share = bytes.share(holder)
           return Effect.ensuring(
             Effect.async<Buffer, BodyProblem>((resume) => Body.whole(source(share), limit, resume)),
             Effect.sync(() => share.release())
@@ -101,9 +108,12 @@ export const ofRequest = (request: HttpServerRequest.HttpServerRequest): Effect.
         }),
       stream: (limit) =>
         Effect.sync(() => {
-          const share = bytes.share()
+          const share = bytes.share(holder)
           return Body.streamed(source(share), limit).once("close", () => share.release())
         }),
+      heldBy: (account) => {
+        holder = account
+      },
       isLong: () => isLong(header),
       onGone: (listener) =>
         web.signal?.aborted ? listener() : web.signal?.addEventListener("abort", listener, { once: true })
@@ -130,9 +140,13 @@ const isLong = (header: Inbound["header"]): boolean => {
   return length === undefined ? header("transfer-encoding") !== undefined : Number(length) > shortMax
 }
 
+const nothing: Share = { take: () => false, release: () => {} }
+
 /** What a body holds is given back when its answer is over, or its connection. */
-const shareOf = (bytes: Budget, request: IncomingMessage, response: ServerResponse): Share => {
-  const share = bytes.share()
+const shareOf = (bytes: Budget, request: IncomingMessage, response: ServerResponse, holder?: string): Share => {
+  // Nothing will tell its end any more, and nobody waits for it.
+  if (response.closed || response.destroyed) return nothing
+  const share = bytes.share(holder)
   const release = () => share.release()
   response.once("close", release)
   // An answer that waits behind another one of its connection is not told when the connection ends.

@@ -13,6 +13,7 @@ export const raw =
   }: {
     readonly request: HttpServerRequest.HttpServerRequest
   }): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | Caller> =>
-    Effect.flatMap(Effect.all([Caller, Inbound.ofRequest(request)]), ([caller, inbound]) =>
-      Effect.map(handler(caller, inbound), Reply.toResponse)
-    )
+    Effect.flatMap(Effect.all([Caller, Inbound.ofRequest(request)]), ([caller, inbound]) => {
+      inbound.heldBy(caller.account_id)
+      return Effect.map(handler(caller, inbound), Reply.toResponse)
+    })

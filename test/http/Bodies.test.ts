@@ -1,6 +1,8 @@
 /** Bodies of requests: how they may come, how much of them there may be, and that every refusal is read by its client. */
+import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib"
+import { make } from "../../src/http/Bytes.ts"
 import { head, limit, line, routes, serve } from "./Edge.ts"
 import type { Edge } from "./Edge.ts"
 
@@ -168,13 +170,13 @@ describe("bodies that stall", () => {
 
 describe("more bodies than there is room for", () => {
   it.each(routes)("at %s are refused with 503, while short ones go on", async (path) => {
-    const small = await serve({ bytes_total: 4 * limit })
+    const small = await serve({ bytes_total: 8 * limit })
     const connections = await Promise.all(Array.from({ length: 8 }, () => line(small.port)))
     for (const connection of connections) {
       connection.write(head(path, `Content-Length: ${limit}`))
       connection.write(Buffer.alloc(limit - 10, "x"))
     }
-    // Three fit into seven eighths of four; the others are told.
+    // All are nobody's, who takes no more than he leaves: three fit, and the others are told.
     const told = () => connections.filter(({ text }) => / 503 [^]*retry-after: 5\r\n[^]*"code":"busy"/i.test(text()))
     while (told().length < 5) await later()
 
@@ -190,6 +192,42 @@ describe("more bodies than there is room for", () => {
     expect(await Promise.all([again(), again(), again()])).toEqual([200, 200, 200])
     for (let i = 0; i < 10; i++) expect(await again()).toBe(200)
     await small.stop()
+  })
+})
+
+describe("the budget", () => {
+  const mega = 1024 * 1024
+  const budget = () => make({ bytes_total: 256 * mega, window_ms: 1 })
+
+  it("leaves room to others, whatever one account takes", () => {
+    const { share } = budget()
+    const greedy = Array.from({ length: 300 }, () => share("greedy"))
+    const took = greedy.filter((one) => one.take(mega)).length
+    expect(took).toBe(112)
+    expect(share("other").take(33 * mega)).toBe(true)
+    expect(share(undefined).take(mega)).toBe(true)
+    // Short ones have an eighth for themselves.
+    const short = Array.from({ length: 10_000 }, () => share("greedy")).filter((one) => one.take(60_000)).length
+    expect(short * 60_000).toBeGreaterThan(32 * mega)
+    for (const one of greedy) one.release()
+    expect(share("another").take(10 * mega)).toBe(true)
+  })
+
+  it("has everything back when all is released, in whatever pieces it was taken", () => {
+    const action = fc.record({ holder: fc.integer({ min: 0, max: 3 }), count: fc.integer({ min: 1, max: 9 * mega }) })
+    fc.assert(
+      fc.property(fc.array(action, { maxLength: 60 }), fc.array(fc.nat(59)), (actions, released) => {
+        const { share } = budget()
+        const shares = actions.map(({ holder }) => share(String(holder)))
+        actions.forEach(({ count }, i) => {
+          for (let left = count; left > 0 && shares[i]!.take(Math.min(left, 50_000)); left -= 50_000);
+        })
+        for (const i of released) shares[i]?.release()
+        for (const one of shares) one.release()
+        expect(share("0").take(112 * mega)).toBe(true)
+        expect(share("1").take(56 * mega)).toBe(true)
+      })
+    )
   })
 })
 
