@@ -8,6 +8,7 @@ import * as Body from "./Incoming.ts"
 import type { BodyProblem } from "./Incoming.ts"
 import { Bytes, shortMax } from "./Bytes.ts"
 import type { Budget, Share } from "./Bytes.ts"
+import { isOver, whenOver } from "./Gone.ts"
 import { PayloadTooLarge } from "./Problems.ts"
 
 export interface Inbound {
@@ -48,7 +49,7 @@ export const ofNode = (
   const source = (): Body.Source => ({
     header,
     incoming: request,
-    share: shareOf(bytes, request, response, holder),
+    share: shareOf(bytes, response, holder),
     window_ms: bytes.window_ms,
     proceed: () => Body.proceed(request),
     discard: () => Body.discard(request, bytes)
@@ -67,8 +68,8 @@ export const ofNode = (
       const closed = () => {
         if (!response.writableFinished) listener()
       }
-      if (response.closed || response.destroyed) closed()
-      else response.once("close", closed)
+      if (isOver(response)) closed()
+      else whenOver(response, closed)
     }
   }
 }
@@ -143,14 +144,11 @@ const isLong = (header: Inbound["header"]): boolean => {
 const nothing: Share = { take: () => false, release: () => {} }
 
 /** What a body holds is given back when its answer is over, or its connection. */
-const shareOf = (bytes: Budget, request: IncomingMessage, response: ServerResponse, holder?: string): Share => {
+const shareOf = (bytes: Budget, response: ServerResponse, holder?: string): Share => {
   // Nothing will tell its end any more, and nobody waits for it.
-  if (response.closed || response.destroyed) return nothing
+  if (isOver(response)) return nothing
   const share = bytes.share(holder)
-  const release = () => share.release()
-  response.once("close", release)
-  // An answer that waits behind another one of its connection is not told when the connection ends.
-  if (response.socket === null) request.socket.once("close", release)
+  whenOver(response, () => share.release())
   return share
 }
 
@@ -173,7 +171,7 @@ export const afterShortBody = (
   const source: Body.Source = {
     header: inbound.header,
     incoming: request,
-    share: shareOf(bytes, request, response),
+    share: shareOf(bytes, response),
     window_ms: bytes.window_ms,
     proceed: () => {},
     discard: () => Body.discard(request, bytes)

@@ -5,6 +5,7 @@ import type { Readable } from "node:stream"
 import { write } from "../kernel/Decimal.ts"
 import type { ProblemInstance } from "../kernel/Problem.ts"
 import { crossOrigin } from "./CrossOrigin.ts"
+import { isOver, whenOver } from "./Gone.ts"
 import { reasonOf } from "./Reason.ts"
 
 export interface Reply {
@@ -43,7 +44,7 @@ const common: ReadonlyArray<string> = Object.entries(crossOrigin).flat()
 
 /** Sends it over node's own response, with the headers that every response has. */
 export const send = (response: ServerResponse, { body, headers, status }: Reply, request_id: string): void => {
-  if (response.destroyed || response.headersSent) {
+  if (isOver(response) || response.headersSent) {
     if (isStream(body)) body.destroy()
     return
   }
@@ -59,7 +60,7 @@ export const send = (response: ServerResponse, { body, headers, status }: Reply,
     return
   }
   response.writeHead(status, head)
-  response.once("close", () => body.destroy())
+  whenOver(response, () => body.destroy())
   body.once("error", () => response.destroy())
   body.pipe(response)
 }

@@ -1,5 +1,6 @@
 /** Upstreams that misbehave, as a client of ours sees it: what they are taken at their word for, and what never gets through. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { connect } from "node:net"
 import { start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
 
@@ -22,6 +23,8 @@ const chat = (key: string, body: object = {}) =>
   })
 
 const fault = (more: object) => service.control("/faults", { service: "chat", times: 1, ...more })
+
+const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 
 const event = (body: object) => `data: ${JSON.stringify(body)}\n\n`
 const piece = (content: string, finish_reason: string | null = null) =>
@@ -138,6 +141,32 @@ describe("a stream", () => {
     await streamOf(piece("a"), event({ choices: [], usage }), error.trimEnd())
     expect((await chat(key, { stream: true })).body).toBe(shown("a") + broken)
     expect((await service.usage(who))[0]).toMatchObject({ ...failure, cost: 0.00000165 })
+  })
+})
+
+describe("streams that are asked for one behind the other on a connection", () => {
+  it("are settled when the connection ends, the one that waits for its turn too", async () => {
+    const { key, who } = await person()
+    const request = (content: string) => {
+      const body = JSON.stringify({ model: "sandbox-small", stream: true, messages: [{ role: "user", content }] })
+      return `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+    }
+    await service.control("/calls", undefined, "DELETE")
+    await fault({ chunk_delay_ms: 100 })
+    const socket = connect(service.port, "127.0.0.1")
+    // The second is longer than what is kept for a client that does not read.
+    socket.write(request("slow ".repeat(10)) + request("long ".repeat(8_000)))
+    while ((await service.control("/calls?service=chat")).length < 2) await pause(20)
+    // So that the answers have begun.
+    await pause(300)
+    socket.destroy()
+    for (let i = 0; i < 100 && (await service.usage(who)).length < 2; i++) await pause(50)
+    expect((await service.usage(who)).map(({ prompt_tokens, success }) => [prompt_tokens, success])).toEqual(
+      expect.arrayContaining([
+        [10, true],
+        [8_000, true]
+      ])
+    )
   })
 })
 
