@@ -57,7 +57,20 @@ const pieceBytesMax = 12
  * inside a string are not taken for names: their quotes are escaped.
  */
 const generated =
-  /"(content|text|refusal|arguments|input|name|transcript|reasoning|reasoning_content|thinking)"\s*:\s*"((?:[^"\\]|\\[^])*)"/g
+  /"(content|text|refusal|arguments|input|name|transcript|reasoning|reasoning_content|thinking)"\s*:\s*"/g
+
+/**
+ * Where the string ends that begins at `from`: at its closing quote, or with the text. It is looked for by hand, since an expression
+ * that repeats a choice for each byte runs out of stack where an answer is megabytes long.
+ */
+const endOfString = (json: string, from: number): number => {
+  for (let quote = json.indexOf('"', from); quote !== -1; quote = json.indexOf('"', quote + 1)) {
+    let escapes = 0
+    while (json[quote - 1 - escapes] === "\\") escapes++
+    if (escapes % 2 === 0) return quote
+  }
+  return json.length
+}
 
 /**
  * Tokens in an answer, or in an event of one, by its JSON as Latin-1, a character for each byte. It is a rough count, and made for
@@ -70,7 +83,10 @@ export const tokensIn = (json: string): number => {
   let thinking = 0
   generated.lastIndex = 0
   for (let found = generated.exec(json); found !== null; found = generated.exec(json)) {
-    const bytes = found[2]!.length
+    const from = generated.lastIndex
+    const end = endOfString(json, from)
+    generated.lastIndex = end + 1
+    const bytes = end - from
     const count = bytes === 0 ? 0 : bytes <= pieceBytesMax ? 1 : Math.round(bytes / bytesAToken)
     switch (found[1]) {
       case "reasoning":

@@ -11,7 +11,7 @@ import {
   readChat,
   readCompletion
 } from "../../src/chat/Prompt.ts"
-import { costOf, tokensOf } from "../../src/chat/Tokens.ts"
+import { costOf, tokensIn, tokensOf } from "../../src/chat/Tokens.ts"
 import type { UnitPrice } from "../../src/kernel/Price.ts"
 
 const rarely = fc.oneof(fc.constantFrom(null, "", "text", "assistant", 0, true), fc.constant([]), fc.constant({}))
@@ -128,5 +128,22 @@ describe("a charge", () => {
       ),
       { numRuns: 5_000 }
     )
+  })
+})
+
+describe("what is counted of an answer", () => {
+  const tokens = (content: string) => tokensIn(JSON.stringify([{ message: { role: "assistant", content } }]))
+
+  it("is what its strings hold, to their last quote", () => {
+    expect(tokens('a "quoted" word')).toBe(Math.round('a \\"quoted\\" word'.length / 4))
+    expect(tokens("ends with a backslash\\")).toBe(Math.round("ends with a backslash\\\\".length / 4))
+    expect(tokens('"content":"')).toBe(Math.round('\\"content\\":\\"'.length / 4))
+    expect(tokens("")).toBe(0)
+  })
+
+  it("may be as long as a whole answer", () => {
+    const long = 48 * 1024 * 1024
+    expect(tokens("a".repeat(long))).toBe(long / 4)
+    expect(tokens('"'.repeat(long / 4))).toBe(long / 2 / 4)
   })
 })
