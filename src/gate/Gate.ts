@@ -233,6 +233,8 @@ const make = Effect.gen(function* () {
     Effect.suspend(() => {
       let one = unsettled.get(ending.call)
       if (one === undefined) {
+        // A provider that answers after the gate's end: nobody would go on trying.
+        if (closed) return Effect.zipRight(abandoned(ending), new BooksUnavailable())
         if (unsettled.size === 0)
           fibers.run(Effect.logError("a settlement could not be written: it is tried again until it is"))
         unsettled.set(ending.call, (one = { admitted, ending, waiting: [] }))

@@ -5,11 +5,11 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import Sqlite from "better-sqlite3"
-import { Context, Duration, Effect, Either, Fiber, Layer, Logger } from "effect"
+import { Context, Duration, Effect, Either, Exit, Fiber, HashMap, Layer, Logger, Option, Scope, TestClock } from "effect"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { failure, Gate, OnLateSettlement, SettlementPatience } from "../../src/gate/Gate.ts"
+import { drainLimit, failure, Gate, OnLateSettlement, SettlementPatience } from "../../src/gate/Gate.ts"
 import type { Admission, Claim, Measured, Metered } from "../../src/gate/Gate.ts"
 import type { CallerFacts } from "../../src/http/Caller.ts"
 import { Idempotency } from "../../src/idempotency/Idempotency.ts"
@@ -341,5 +341,49 @@ describe("an admission while the books cannot be written", () => {
         slow
       )
     )
+  })
+})
+
+describe("the end of the gate", () => {
+  it.effect("does not wait for ever for books that cannot be written, and tells what is not in them", () => {
+    const told: Array<unknown> = []
+    const listener = Logger.make(({ annotations, logLevel }) => {
+      if (logLevel._tag === "Fatal") told.push(HashMap.get(annotations, "cost_usd").pipe(Option.getOrNull))
+    })
+    const closed: Writer["Type"] = {
+      watch: () => Effect.void,
+      submit: ({ postings: [posting] }) =>
+        posting?._tag === "Reserve"
+          ? Effect.succeed([{ _tag: "Reserved", source: posting.sources[0]!, amount: posting.most }])
+          : new BooksUnavailable()
+    }
+    const layer = Gate.layer.pipe(
+      Layer.provide(Layer.succeed(Writer, closed)),
+      Layer.provide(Sql.layerMemory),
+      Layer.provide(Layer.succeed(SettlementPatience, Duration.zero)),
+      Layer.provide(Logger.replace(Logger.defaultLogger, listener))
+    )
+    return Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { meter } = Context.get(yield* Layer.buildWithScope(layer, scope), Gate)
+      let later: Admission | undefined
+      yield* Effect.forkDaemon(
+        meter(claim, (admission) => {
+          later = admission
+          return Effect.never
+        })
+      )
+      const answer = yield* Effect.either(
+        meter(claim, (admission) => admission.answer(measured(30n), () => "answer"))
+      )
+      expect(answer).toMatchObject(Either.left({ _tag: "BooksUnavailable" }))
+      const ending = yield* Effect.fork(Scope.close(scope, Exit.void))
+      yield* TestClock.adjust(drainLimit)
+      expect(yield* Fiber.poll(ending)).toMatchObject({ _tag: "Some" })
+      expect(told).toEqual(["0.00000003"])
+      // Its provider answered when nobody was there any more to write it.
+      expect(yield* Effect.either(later!.settle(measured(40n)))).toMatchObject(Either.left({ _tag: "BooksUnavailable" }))
+      expect(told).toEqual(["0.00000003", "0.00000004"])
+    }).pipe(Effect.provide(Logger.replace(Logger.defaultLogger, listener)))
   })
 })
