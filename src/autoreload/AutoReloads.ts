@@ -241,6 +241,10 @@ const make = Effect.gen(function* () {
   /** Puts an attempt on disk, if there is none and none was lately. It is in `open` from then on, and to be asked by the caller. */
   const begin = Effect.fnUntraced(function* (tenant: TenantId, kept: Kept, balance: Nano, now: number) {
     const id = Ids.at("pay", now)
+    const { amount_credits, payment_method_id } = kept
+    const attempt = { id, tenant_id: tenant, created_at: now, amount_credits, payment_method_id: payment_method_id! }
+    const entry: Open = { attempt, asked: false, tries: 0, at: undefined }
+    open.set(id, entry)
     const begun = yield* submit(
       statement(
         sql`UPDATE tollgate_autoreload_settings SET attempt = ${id}, in_flight_started_at = ${now}, last_attempt_at = ${now},
@@ -250,10 +254,21 @@ const make = Effect.gen(function* () {
         1
       ),
       statement(sql`INSERT INTO tollgate_autoreload_attempts (id, tenant_id, amount_credits, payment_method_id, status, created_at)
-        VALUES (${id}, ${tenant}, ${kept.amount_credits}, ${kept.payment_method_id}, 'in_flight', ${now})`)
+        VALUES (${id}, ${tenant}, ${amount_credits}, ${payment_method_id}, 'in_flight', ${now})`)
     ).pipe(
       Effect.as(true),
       Effect.catchTag("Conflict", () => Effect.succeed(false)),
+      Effect.tapErrorTag("BooksUnavailable", ({ maybe_written }) => {
+        if (!maybe_written) return Effect.void
+        // Should it be on disk, a look finds it.
+        lookAt = now
+        return loop.wake
+      }),
+      Effect.onExit((exit) =>
+        Effect.sync(() => {
+          if (exit._tag === "Failure" || !exit.value) open.delete(id)
+        })
+      ),
       Effect.orDie
     )
     if (!begun) return undefined
@@ -262,10 +277,6 @@ const make = Effect.gen(function* () {
       one.due = false
       due.delete(one)
     }
-    const { amount_credits, payment_method_id } = kept
-    const attempt = { id, tenant_id: tenant, created_at: now, amount_credits, payment_method_id: payment_method_id! }
-    const entry: Open = { attempt, asked: false, tries: 0, at: undefined }
-    open.set(id, entry)
     return entry
   })
 
@@ -409,7 +420,20 @@ const make = Effect.gen(function* () {
     return true
   }
 
-  /** Shows what nobody told of as one movement, and notes on disk what was seen. */
+  /** Takes over the attempts on disk that nobody pursues: an earlier run began them, or no answer came to their beginning. */
+  const takeOver = Effect.gen(function* () {
+    const pursued = new Set(open.keys())
+    const attempts = yield* Effect.orDie(
+      sql<Attempt>`SELECT id, tenant_id, amount_credits, payment_method_id, created_at FROM tollgate_autoreload_attempts
+        WHERE status = 'in_flight'`
+    )
+    for (const attempt of attempts) {
+      if (!pursued.has(attempt.id) && !open.has(attempt.id))
+        open.set(attempt.id, { attempt, asked: true, tries: 0, at: 0 })
+    }
+  })
+
+  /** Shows what nobody told of as one movement, notes on disk what was seen, and takes over attempts. */
   const look = Effect.gen(function* () {
     const all = [...watching].map(([account, one]) => ({ account, one, shown: one.shown }))
     const found = yield* balancesOf(all.map(({ account }) => account))
@@ -429,6 +453,8 @@ const make = Effect.gen(function* () {
           WHERE tenant_id = j.key AND looked IS NOT CAST(j.value AS INTEGER)`)
       )
     )
+    // What was handed in before that is on disk by now, or never will be.
+    yield* takeOver
   })
 
   /** Tells the turns of a balance in their order; one that fails stays the first. */
@@ -498,8 +524,9 @@ const make = Effect.gen(function* () {
   const turn: Effect.Effect<number> = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     if (now >= lookAt) {
-      yield* look
+      // What calls for another look meanwhile is not forgotten.
       lookAt = now + lookEvery
+      yield* Effect.tapErrorCause(look, () => Effect.sync(() => (lookAt = now)))
     }
     const ready = [...due].flatMap(([one, at]) => (at <= now ? [one] : []))
     const tenantOf = ({ tenant }: Watched) => tenant
@@ -524,12 +551,7 @@ const make = Effect.gen(function* () {
   )) {
     watch(tenant_id, yield* keptOf(tenant_id), yield* balanceNow(tenant_id))
   }
-  for (const attempt of yield* Effect.orDie(
-    sql<Attempt>`SELECT id, tenant_id, amount_credits, payment_method_id, created_at FROM tollgate_autoreload_attempts
-      WHERE status = 'in_flight'`
-  )) {
-    open.set(attempt.id, { attempt, asked: true, tries: 0, at: 0 })
-  }
+  yield* takeOver
   const loop: Loop.Loop = yield* Loop.fork({ name: loopName, turn })
   yield* writer.watch((account, before, after) => {
     if (moved(account, before, after)) loop.ring()

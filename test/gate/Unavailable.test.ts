@@ -5,7 +5,20 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import Sqlite from "better-sqlite3"
-import { Context, Duration, Effect, Either, Exit, Fiber, HashMap, Layer, Logger, Option, Scope, TestClock } from "effect"
+import {
+  Context,
+  Duration,
+  Effect,
+  Either,
+  Exit,
+  Fiber,
+  HashMap,
+  Layer,
+  Logger,
+  Option,
+  Scope,
+  TestClock
+} from "effect"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -373,16 +386,16 @@ describe("the end of the gate", () => {
           return Effect.never
         })
       )
-      const answer = yield* Effect.either(
-        meter(claim, (admission) => admission.answer(measured(30n), () => "answer"))
-      )
+      const answer = yield* Effect.either(meter(claim, (admission) => admission.answer(measured(30n), () => "answer")))
       expect(answer).toMatchObject(Either.left({ _tag: "BooksUnavailable" }))
       const ending = yield* Effect.fork(Scope.close(scope, Exit.void))
       yield* TestClock.adjust(drainLimit)
       expect(yield* Fiber.poll(ending)).toMatchObject({ _tag: "Some" })
       expect(told).toEqual(["0.00000003"])
       // Its provider answered when nobody was there any more to write it.
-      expect(yield* Effect.either(later!.settle(measured(40n)))).toMatchObject(Either.left({ _tag: "BooksUnavailable" }))
+      expect(yield* Effect.either(later!.settle(measured(40n)))).toMatchObject(
+        Either.left({ _tag: "BooksUnavailable" })
+      )
       expect(told).toEqual(["0.00000003", "0.00000004"])
     }).pipe(Effect.provide(Logger.replace(Logger.defaultLogger, listener)))
   })
