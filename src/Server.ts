@@ -49,7 +49,8 @@ export const layer = (options: { readonly host: string; readonly port: number })
           createServer(
             {
               keepAliveTimeout: 65_000,
-              headersTimeout: 60_000,
+              headersTimeout: 20_000,
+              connectionsCheckingInterval: 5_000,
               // How slowly a body may come is watched where it is read.
               requestTimeout: 0,
               requireHostHeader: false
