@@ -186,6 +186,7 @@ export type {
 } from "../pooling/Source.ts"
 export type { PriceList, PriceListFacts } from "../prices/PriceList.ts"
 export type { Contract as PriceVersionsContract, PriceLine, PriceVersions, Quantity } from "../prices/PriceVersions.ts"
+export type { CurrentSandbox, LeverNote, SandboxInfo, Steered } from "../sandbox/SandboxInfo.ts"
 export type { SearchAnswer, SearchProvider, SearchProviders, SearchQuery, SearchVendorName } from "../search/Search.ts"
 export type { Contract as SearchesContract, Searches } from "../search/Searches.ts"
 export type {

@@ -173,10 +173,10 @@ describe("a key that is old", () => {
 
 it("books that cannot be written for a while leave no key in flight, and no call is made twice", async () => {
   const unavailable = ({ body, status: code }: Answer) => expect([code, body.code]).toEqual([503, "books_unavailable"])
-  await service.control("/faults", { service: "media", delay_ms: 1_000, times: 1 })
+  await service.control("/faults", { service: "media", delay_ms: 4_000, times: 1 })
   const [job, called] = [video("locked-video-012345"), () => chat("locked-chat-0123456")]
   await until(() => given("media", "locked-video-012345") === 1)
-  await service.control("/faults", { service: "chat", delay_ms: 1_000, times: 1 })
+  await service.control("/faults", { service: "chat", delay_ms: 4_000, times: 1 })
   const before = await heard("chat")
   const answer = called()
   await until(async () => (await heard("chat")) === before + 1)
