@@ -110,7 +110,11 @@ export interface Contract {
   readonly look: (caller: CallerFacts) => Effect.Effect<void, InsufficientCredits>
   /** The admission of a held call that is still open; `undefined` when it has ended. */
   readonly resume: (call: string) => Effect.Effect<Admission | undefined>
-  /** Releases what an earlier run of the process left reserved; answers how many calls those were. */
+  /**
+   * Releases what an earlier run of the process left reserved; answers how many calls those were. To be run once at the start, before
+   * the first call: until then that credit cannot be spent. It takes every other run for ended, so no other process may have calls in
+   * flight on the same database. (`tollgate/http` and `serve` run it by themselves.)
+   */
   readonly recover: Effect.Effect<number>
   /** How many calls have ended whose end could not be written yet. */
   readonly unsettled: Effect.Effect<number>
