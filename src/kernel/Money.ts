@@ -42,9 +42,12 @@ export const toDecimal = (amount: Nano): string => {
   return `${amount < 0n ? "-" : ""}${magnitude / usd}${fraction === "" ? "" : `.${fraction}`}`
 }
 
+/** 2^23 USD: from there on two doubles are further apart than a nano-USD. */
+const doubleMax: Nano = 8_388_608n * usd
+
 /** The amount as a JSON number of USD, all its digits: a double where one has them, as up to 8 million USD, else a `Decimal`. */
 export const toJson = (amount: Nano): number | Decimal => {
-  if (amount > -9_007_199_254_740_991n && amount < 9_007_199_254_740_991n) return Number(amount) / 1e9
+  if (amount > -doubleMax && amount < doubleMax) return Number(amount) / 1e9
   const literal = toDecimal(amount)
   return String(Number(literal)) === literal ? Number(literal) : new Decimal(literal)
 }

@@ -113,7 +113,15 @@ describe("an amount", () => {
       expect(Schema.decodeUnknownSync(wire)(read)).toEqual({ amount })
     }
     fc.assert(fc.property(fc.bigInt(-amountMax, amountMax), round), { numRuns: 2_000 })
-    for (const amount of [999_999_998_999_999_812n, amountMax, amountMax - 1n, -amountMax + 1n]) round(amount)
+    for (const amount of [
+      -8_417_337_377_956_404n,
+      8_388_607_999_999_999n,
+      999_999_998_999_999_812n,
+      amountMax,
+      amountMax - 1n,
+      -amountMax + 1n
+    ])
+      round(amount)
     expect(write({ balance: toJson(999_999_998_999_999_812n) })).toBe('{"balance":999999998.999999812}')
     // A number that was not sent to be money is what a double makes of it.
     expect(Either.getOrThrow(parseExact(Buffer.from("[0.1, 123456789012345, 1e300]")))).toEqual([
