@@ -27,7 +27,7 @@ import { ContactHttp } from "./contact/Http.ts"
 import { Decisions } from "./decisions/Decisions.ts"
 import { DecisionsHttp } from "./decisions/Http.ts"
 import { Gate } from "./gate/Gate.ts"
-import type { CallerFacts } from "./http/Caller.ts"
+import type { Caller } from "./kernel/Caller.ts"
 import { Express } from "./http/Express.ts"
 import { Face } from "./http/Face.ts"
 import { Frame } from "./http/Frame.ts"
@@ -168,7 +168,7 @@ export const express = Layer.effect(
     const decisions = yield* Decisions
     const searches = yield* Searches
     const authenticated =
-      <E>(handler: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply, E>) =>
+      <E>(handler: (caller: Caller, inbound: Inbound) => Effect.Effect<Reply, E>) =>
       (inbound: Inbound) =>
         Effect.flatMap(credentials.either(inbound.header("authorization")), (caller) => {
           inbound.heldBy(caller.account_id)

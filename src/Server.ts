@@ -13,7 +13,8 @@ import { Express, lane } from "./http/Express.ts"
 import { Face } from "./http/Face.ts"
 import { Observer } from "./http/Frame.ts"
 import { awaitsContinue } from "./http/Incoming.ts"
-import { HeadTooLong, HeadTooSlow, InvalidRequest, MethodNotAllowed, PayloadTooLarge } from "./http/Problems.ts"
+import { HeadTooLong, HeadTooSlow, MethodNotAllowed, PayloadTooLarge } from "./http/Problems.ts"
+import { InvalidRequest } from "./kernel/InvalidRequest.ts"
 import { phraseOf } from "./http/Reason.ts"
 import * as RequestId from "./http/RequestId.ts"
 import { write } from "./kernel/Decimal.ts"
@@ -138,7 +139,7 @@ const isAnswering = (socket: Socket): boolean =>
   (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage?.headersSent === true
 
 const notHttp = () =>
-  new InvalidRequest({ error: "this is not an HTTP request", details: { field: "", rule: "a request of HTTP/1.1" } })
+  new InvalidRequest({ message: "this is not an HTTP request", field: "", rule: "a request of HTTP/1.1" })
 
 const refusals: Readonly<Record<string, () => ProblemInstance<string>>> = {
   HPE_HEADER_OVERFLOW: () => new HeadTooLong(),

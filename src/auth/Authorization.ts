@@ -5,8 +5,8 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
-import type { CallerFacts } from "../http/Caller.ts"
-import { InvalidRequest } from "../http/Problems.ts"
+import type { Caller } from "../kernel/Caller.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { fromRow, grantOf, includes, scopes, toRow } from "../http/Scope.ts"
 import type { Grant } from "../http/Scope.ts"
 import type { AccountId, TenantId } from "../kernel/Ids.ts"
@@ -84,7 +84,7 @@ export interface Contract {
     request: AuthorizationRequest
   ) => Effect.Effect<Asked, ClientIdRequired | ClientIdNotFound | InvalidRequest | InvalidScope>
   /** A code for what the person has consented to; good for a minute, once. */
-  readonly consent: (person: Pick<CallerFacts, "account_id" | "tenant_id">, asked: Asked) => Effect.Effect<string>
+  readonly consent: (person: Pick<Caller, "account_id" | "tenant_id">, asked: Asked) => Effect.Effect<string>
   /** Tokens for a code, or for a refresh token. */
   readonly exchange: (request: TokenRequest) => Effect.Effect<Exchanged, OAuthRefusal>
 }
@@ -123,8 +123,7 @@ const make = Effect.gen(function* () {
   const check: Contract["check"] = Effect.fn("Authorization.check")(function* (request) {
     const { client_id, code_challenge, code_challenge_method, nonce, redirect_uri, response_type, state } = request
     const { scope = "" } = request
-    const wrong = (field: string, rule: string) =>
-      new InvalidRequest({ error: `${field}: ${rule}`, details: { field, rule } })
+    const wrong = (field: string, rule: string) => InvalidRequest.of(field, rule)
     if (client_id === undefined || client_id === "") return yield* new ClientIdRequired()
     const client = yield* clients.find(client_id, ["oauth"])
     if (client === undefined) return yield* new ClientIdNotFound()
@@ -140,8 +139,11 @@ const make = Effect.gen(function* () {
     const granted = grantOf(scope, client.trusted === true)
     if ("unknown" in granted) {
       const unknown = granted.unknown.slice(0, 100)
-      const details = { field: "scope", rule: `one or more of ${scopes.join(", ")}` }
-      return yield* new InvalidScope({ error: `scope: ${unknown} is not known here`, details })
+      return yield* new InvalidScope({
+        message: `scope: ${unknown} is not known here`,
+        field: "scope",
+        rule: `one or more of ${scopes.join(", ")}`
+      })
     }
     return { client, redirect_uri, scope, grant: granted.grant, state, nonce, challenge: code_challenge }
   })

@@ -1,7 +1,7 @@
 /** From an `Authorization` header to who calls, by the texts and the precedence of the specification. */
 import { Context, Duration, Effect, Layer } from "effect"
 import { Brand } from "../Brand.ts"
-import type { CallerFacts } from "../http/Caller.ts"
+import type { Caller } from "../kernel/Caller.ts"
 import {
   ForeignKey,
   InsufficientScope,
@@ -26,14 +26,14 @@ export interface Contract {
   readonly userToken: (
     authorization: string | undefined,
     demand: Demand
-  ) => Effect.Effect<CallerFacts, MissingAuthorization | InvalidToken | InsufficientScope>
+  ) => Effect.Effect<Caller, MissingAuthorization | InvalidToken | InsufficientScope>
   /**
    * Routes for both, all of which are calls: read as a user token first, then as a key; so an expired user token is a key of no
    * format.
    */
-  readonly either: (authorization: string | undefined) => Effect.Effect<CallerFacts, KeyProblem | InsufficientScope>
+  readonly either: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem | InsufficientScope>
   /** Routes for keys only. */
-  readonly apiKey: (authorization: string | undefined) => Effect.Effect<CallerFacts, KeyProblem>
+  readonly apiKey: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem>
 }
 
 export class Credentials extends Context.Tag("tollgate/auth/Credentials")<Credentials, Contract>() {
@@ -44,7 +44,7 @@ const cachedMax = 50_000
 
 /** Who calls by a token, and what the token allows. */
 interface Holder {
-  readonly caller: CallerFacts
+  readonly caller: Caller
   readonly grant: Grant
 }
 
@@ -68,7 +68,7 @@ const make = Effect.gen(function* () {
     // The token is good for an hour; whether its sign-in was ended, and the person still belongs there, is asked more often.
     if (!(yield* sessions.isLive(family))) return yield* new InvalidToken()
     if (!(yield* tenants.isActiveMember(account_id, tenant_id))) return yield* new InvalidToken()
-    const caller: CallerFacts = { account_id, tenant_id, application_id: null, credential: "user_token", team_first }
+    const caller: Caller = { account_id, tenant_id, application_id: null, credential: "user_token", team_first }
     if (verified.size >= cachedMax) verified.delete(verified.keys().next().value!)
     const until = Math.min(expires_at, now + Duration.toMillis(cacheLifetime))
     const remembered: Remembered = { caller, grant, until, mark }
@@ -85,15 +85,15 @@ const make = Effect.gen(function* () {
         : verify(bearer, now)
     })
 
-  const allowed = ({ caller, grant }: Holder, demand: Demand): Effect.Effect<CallerFacts, InsufficientScope> => {
+  const allowed = ({ caller, grant }: Holder, demand: Demand): Effect.Effect<Caller, InsufficientScope> => {
     if (demand !== "sign_in") return includes(grant, demand) ? Effect.succeed(caller) : lacking(demand)
     return caller.team_first ? notSignedIn : Effect.succeed(caller)
   }
 
-  const byKey = (bearer: string): Effect.Effect<CallerFacts, InvalidKeyFormat | ForeignKey | InvalidKey> => {
+  const byKey = (bearer: string): Effect.Effect<Caller, InvalidKeyFormat | ForeignKey | InvalidKey> => {
     const segments = bearer.split("-")
     if (segments.length !== 3 || bearer.includes(".") || segments.includes("")) return new InvalidKeyFormat()
-    if (segments[0] !== key_prefix) return new ForeignKey({ error: `API key is not a ${service_name} key` })
+    if (segments[0] !== key_prefix) return new ForeignKey({ message: `API key is not a ${service_name} key` })
     return Effect.flatMap(applications.callerOf(bearer), (caller) =>
       caller === undefined ? new InvalidKey() : Effect.succeed(caller)
     )
@@ -124,15 +124,14 @@ const make = Effect.gen(function* () {
 
 const lacking = (scope: Demand): InsufficientScope =>
   new InsufficientScope({
-    error: `the application that holds this token has not been allowed this: it needs the scope ${scope}`,
-    headers: { "www-authenticate": `Bearer error="insufficient_scope", scope="${scope}"` }
+    message: `the application that holds this token has not been allowed this: it needs the scope ${scope}`,
+    scope
   })
 
 const notSignedIn = Effect.suspend(
   () =>
     new InsufficientScope({
-      error: "only the person's own sign-in may do this, no application",
-      headers: { "www-authenticate": `Bearer error="insufficient_scope"` }
+      message: "only the person's own sign-in may do this, no application"
     })
 )
 

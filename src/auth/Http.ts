@@ -3,9 +3,9 @@ import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Schema } from "effect"
 import { Api } from "../Api.ts"
 import { Brand } from "../Brand.ts"
-import { Caller } from "../http/Caller.ts"
+import { CurrentCaller } from "../http/Caller.ts"
 import { parse } from "../http/Json.ts"
-import { InvalidRequest } from "../http/Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { RateLimits } from "../http/RateLimits.ts"
 import { described, scopes, scopeText } from "../http/Scope.ts"
 import { envelope } from "../kernel/Envelope.ts"
@@ -39,7 +39,7 @@ export const AuthHttp = HttpApiBuilder.group(
 
     const knownClient = Effect.fnUntraced(function* (client_id: string | undefined) {
       if (client_id === undefined || client_id === "") {
-        return yield* new ClientIdRequired({ error: `${service_name} client ID is required` })
+        return yield* new ClientIdRequired({ message: `${service_name} client ID is required` })
       }
       if ((yield* clients.find(client_id, ["app", "oauth"])) === undefined) return yield* new ClientIdNotFound()
       return client_id
@@ -67,12 +67,11 @@ export const AuthHttp = HttpApiBuilder.group(
       yield* limits.take("token", request)
       const { grant_type = "refresh_token", refresh_token, tenant_id } = payload
       if (grant_type !== "refresh_token") {
-        return yield* new UnsupportedGrantType({ error: `Unsupported grant_type: ${grant_type.slice(0, 200)}` })
+        return yield* new UnsupportedGrantType({ message: `Unsupported grant_type: ${grant_type.slice(0, 200)}` })
       }
       const client_id = yield* knownClient(payload.client_id)
       if (refresh_token === undefined) {
-        const details = { field: "refresh_token", rule: "required" }
-        return yield* new InvalidRequest({ error: "refresh_token: required", details })
+        return yield* InvalidRequest.of("refresh_token", "required")
       }
       return envelope(yield* sessions.refresh({ refresh_token, client_id, tenant_id }))
     })
@@ -187,7 +186,7 @@ const readFields = Schema.decodeUnknownEither(
 /** The texts that name the service. */
 const named = <E extends { readonly _tag: string }>(problem: E, service_name: string): E | ClientIdRequired =>
   problem._tag === "ClientIdRequired"
-    ? new ClientIdRequired({ error: `${service_name} client ID is required` })
+    ? new ClientIdRequired({ message: `${service_name} client ID is required` })
     : problem
 
 export const ConsentHttp = HttpApiBuilder.group(
@@ -198,7 +197,7 @@ export const ConsentHttp = HttpApiBuilder.group(
     const { service_name } = yield* Brand
     return handlers.handle("code", ({ payload }) =>
       Effect.gen(function* () {
-        const person = yield* Caller
+        const person = yield* CurrentCaller
         const asked = yield* Effect.mapError(authorization.check(payload), (problem) => named(problem, service_name))
         const code = yield* authorization.consent(person, asked)
         return envelope({ code, state: asked.state ?? null, redirect_uri: asked.redirect_uri })

@@ -1,10 +1,15 @@
+import { Schema } from "effect"
+import { BrokenRule } from "../kernel/InvalidRequest.ts"
 import { Problem } from "../kernel/Problem.ts"
 
 /** Its text names the service: `Tollgate client ID is required`. */
 export class ClientIdRequired extends Problem<ClientIdRequired>()("ClientIdRequired", {
   status: 400,
   error: "client ID is required",
-  details: { field: "client_id", rule: "required" }
+  fields: {
+    field: Schema.propertySignature(Schema.String).pipe(Schema.withConstructorDefault(() => "client_id")),
+    rule: Schema.propertySignature(Schema.String).pipe(Schema.withConstructorDefault(() => "required"))
+  }
 }) {}
 
 export class ClientIdNotFound extends Problem<ClientIdNotFound>()("ClientIdNotFound", {
@@ -24,7 +29,7 @@ export class InvalidScope extends Problem<InvalidScope>()("InvalidScope", {
   status: 400,
   error: "scope: not known here",
   code: "invalid_scope",
-  details: { field: "scope", rule: "scopes of this service" }
+  fields: BrokenRule
 }) {}
 
 /** A refresh token that is unknown, expired, revoked or used before. */

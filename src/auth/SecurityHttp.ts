@@ -2,7 +2,7 @@
 import { HttpRouter, HttpServerRequest } from "@effect/platform"
 import type { Context, Redacted } from "effect"
 import { Effect, Layer } from "effect"
-import type { CallerFacts } from "../http/Caller.ts"
+import type { Caller } from "../kernel/Caller.ts"
 import type { InsufficientScope, InvalidToken, MissingAuthorization } from "../http/Problems.ts"
 import { TenantMismatch, TenantMismatchUsage } from "../http/Problems.ts"
 import type { Demand } from "../http/Scope.ts"
@@ -21,9 +21,9 @@ interface Way<Self, E> extends Context.Tag<
 > {
   readonly demand: Demand
 }
-type Ask<E> = Effect.Effect<CallerFacts, E, HttpRouter.HttpRouter.Provided>
+type Ask<E> = Effect.Effect<Caller, E, HttpRouter.HttpRouter.Provided>
 
-const answered = <Self, E>(way: Way<Self, E>, then: (caller: CallerFacts) => Ask<E>) =>
+const answered = <Self, E>(way: Way<Self, E>, then: (caller: Caller) => Ask<E>) =>
   Layer.effect(
     way,
     Effect.map(Credentials, ({ userToken }) => ({
@@ -35,11 +35,11 @@ const answered = <Self, E>(way: Way<Self, E>, then: (caller: CallerFacts) => Ask
     }))
   )
 
-const anywhere = (caller: CallerFacts) => Effect.succeed(caller)
+const anywhere = (caller: Caller) => Effect.succeed(caller)
 
 const ofPath =
   <E>(mismatch: () => E) =>
-  (caller: CallerFacts): Ask<E> =>
+  (caller: Caller): Ask<E> =>
     Effect.flatMap(HttpRouter.RouteContext, ({ params }) =>
       params["tenant_id"] === caller.tenant_id ? Effect.succeed(caller) : Effect.fail(mismatch())
     )

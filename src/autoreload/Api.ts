@@ -2,7 +2,7 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../http/Documented.ts"
-import { InvalidRequest } from "../http/Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { TenantBillingToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { TenantId } from "../kernel/Ids.ts"

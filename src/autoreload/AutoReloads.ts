@@ -7,8 +7,8 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Either, Layer, Option } from "effect"
 import { BillingAccounts } from "../billing/BillingAccounts.ts"
-import type { CallerFacts } from "../http/Caller.ts"
-import type { InvalidRequest } from "../http/Problems.ts"
+import type { Caller } from "../kernel/Caller.ts"
+import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import * as Ids from "../kernel/Ids.ts"
 import type { AccountId, BillingAccountId, TenantId } from "../kernel/Ids.ts"
 import * as Loop from "../kernel/Loop.ts"
@@ -45,7 +45,7 @@ export interface Contract {
   readonly find: (tenant: TenantId) => Effect.Effect<AutoReload>
   /** Replaces all settings. */
   readonly change: (
-    caller: CallerFacts,
+    caller: Caller,
     change: AutoReloadChange
   ) => Effect.Effect<
     AutoReload,
@@ -58,7 +58,7 @@ export interface Contract {
   >
   /** Charges now, whatever the balance. */
   readonly charge: (
-    caller: CallerFacts
+    caller: Caller
   ) => Effect.Effect<
     AutoReload,
     InsufficientRole | AutoReloadUnconfigured | AutoReloadDisabled | AutoReloadBusy | PaymentDeclined
@@ -183,7 +183,7 @@ const make = Effect.gen(function* () {
     return shown(yield* keptOf(tenant), yield* Clock.currentTimeMillis)
   })
 
-  const mayManage = Effect.fnUntraced(function* ({ account_id, tenant_id }: CallerFacts) {
+  const mayManage = Effect.fnUntraced(function* ({ account_id, tenant_id }: Caller) {
     const role = yield* tenants.roleOf(account_id, tenant_id)
     if (role === undefined || !manages(role)) return yield* new InsufficientRole()
   })
@@ -406,7 +406,7 @@ const make = Effect.gen(function* () {
     const begun = yield* begin(tenant, kept, yield* balanceNow(tenant), now)
     if (begun === undefined) return yield* new AutoReloadBusy()
     const outcome = yield* pursue(begun)
-    if (outcome !== "unknown" && outcome !== "paid") return yield* new PaymentDeclined({ error: outcome.declined })
+    if (outcome !== "unknown" && outcome !== "paid") return yield* new PaymentDeclined({ message: outcome.declined })
     return yield* find(tenant)
   }, Effect.uninterruptible)
 

@@ -1,6 +1,6 @@
 /** The settings of auto-reload and alerts, what may be set, and the state that follows from what happened. */
 import { Either, Schema } from "effect"
-import { InvalidRequest } from "../http/Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { Moment } from "../kernel/Moment.ts"
 import { amountMax, Usd, usd } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
@@ -74,8 +74,7 @@ export interface AutoReloadChange extends Schema.Schema.Type<typeof AutoReloadCh
 export const fits = (change: AutoReloadChange): Either.Either<AutoReloadChange, InvalidRequest> => {
   const { enabled, rearm_threshold_usd: rearm, warn_threshold_usd: warn } = change.alerts
   if (!enabled) return Either.right(change)
-  const wrong = (field: string, rule: string) =>
-    Either.left(new InvalidRequest({ error: `${field}: ${rule}`, details: { field, rule } }))
+  const wrong = (field: string, rule: string) => Either.left(InvalidRequest.of(field, rule))
   if (warn === null) return wrong("alerts.warn_threshold_usd", "required while alerts are enabled")
   if (rearm !== null && rearm < warn) {
     return wrong("alerts.rearm_threshold_usd", "not below warn_threshold_usd")

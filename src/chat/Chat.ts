@@ -4,10 +4,10 @@ import type { Either } from "effect"
 import { failure, Gate } from "../gate/Gate.ts"
 import type { Admission, Measured, Metered } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
-import type { CallerFacts } from "../http/Caller.ts"
+import type { Caller } from "../kernel/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import type { BodyProblem } from "../http/Incoming.ts"
-import { InvalidRequest } from "../http/Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import * as Reply from "../http/Reply.ts"
 import { affordable } from "../idempotency/BeforeBody.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
@@ -34,9 +34,9 @@ export type ChatProblem = BodyProblem | InsufficientCredits | IdempotencyProblem
 
 export interface Contract {
   /** `POST /v1/chat/completions`. */
-  readonly chat: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply.Reply, ChatProblem>
+  readonly chat: (caller: Caller, inbound: Inbound) => Effect.Effect<Reply.Reply, ChatProblem>
   /** `POST /v1/completions`. */
-  readonly completion: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply.Reply, ChatProblem>
+  readonly completion: (caller: Caller, inbound: Inbound) => Effect.Effect<Reply.Reply, ChatProblem>
 }
 
 /** The longest request body: pictures travel in it. */
@@ -78,7 +78,7 @@ const make = Effect.gen(function* () {
   const paid = affordable(gate, idempotency, least)
 
   const serve = (endpoint: Endpoint) =>
-    Effect.fnUntraced(function* (caller: CallerFacts, inbound: Inbound, beside: Beside | undefined) {
+    Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
       const bytes = yield* inbound.read(requestBytesMax)
       const prompt = yield* endpoint.read(bytes)
       const found = findModel(catalogue, prompt.model)
@@ -146,7 +146,7 @@ const make = Effect.gen(function* () {
 
   const once = (endpoint: Endpoint) => {
     const call = serve(endpoint)
-    return (caller: CallerFacts, inbound: Inbound) =>
+    return (caller: Caller, inbound: Inbound) =>
       paid(
         caller,
         inbound,
@@ -241,9 +241,9 @@ const complete: Answer = Effect.fnUntraced(function* (attempt) {
   const { choices, usage } = parsed
   if (isBeyond(usage, attempt.most)) yield* beyond(attempt, usage)
   const tokens = tokensOf(usage, seenOf(attempt, tokensIn(latin1(choices))), attempt.most)
-  return yield* admission.answer(measured(attempt, tokens), ({ collected }) => ({
+  return yield* admission.answer(measured(attempt, tokens), ({ charged }) => ({
     status: 200,
-    headers: { "content-type": "application/json", "x-charge-usd": toDecimal(collected) },
+    headers: { "content-type": "application/json", "x-charge-usd": toDecimal(charged) },
     body: answer.body
   }))
 })
@@ -333,6 +333,7 @@ const refusalBytesMax = 1024 * 1024
 
 const unknownModel = (name: string) =>
   new InvalidRequest({
-    error: `model: there is no model ${JSON.stringify(name.slice(0, 100))}; GET /v1/models lists them`,
-    details: { field: "model", rule: "a model of GET /v1/models" }
+    message: `model: there is no model ${JSON.stringify(name.slice(0, 100))}; GET /v1/models lists them`,
+    field: "model",
+    rule: "a model of GET /v1/models"
   })

@@ -3,7 +3,7 @@
  * configuration names it, with a price; every field that does not stand here passes.
  */
 import { Either } from "effect"
-import { InvalidRequest } from "../http/Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
 import type { Model } from "./Model.ts"
 
@@ -106,7 +106,7 @@ const none: ReadonlyArray<Extra> = []
 
 const refused = (field: string, { never, why }: Rule): InvalidRequest => {
   const rule = never === true ? why : `this model does not serve what it asks for: ${why}`
-  return new InvalidRequest({ error: `${field}: ${rule}`, details: { field, rule } })
+  return InvalidRequest.of(field, rule)
 }
 
 const million = 1_000_000n

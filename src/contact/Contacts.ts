@@ -48,8 +48,8 @@ const make = Effect.gen(function* () {
   const token: Contract["token"] = Effect.fn("Contacts.token")(function* (service_client_id) {
     if (service_client_id === undefined || service_client_id === "") {
       return yield* new ClientIdRequired({
-        error: `${service_name} client ID is required`,
-        details: { field: "service_client_id", rule: "required" }
+        message: `${service_name} client ID is required`,
+        field: "service_client_id"
       })
     }
     if ((yield* clients.find(service_client_id, ["web"])) === undefined) return yield* new ClientIdNotFound()

@@ -1,7 +1,7 @@
 /** A decision: typed questions about a state, what may be asked, and what it costs. */
 import { Context, Either, Schema } from "effect"
 import { notJson, parse } from "../http/Json.ts"
-import { InvalidRequest } from "../http/Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { usd } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
@@ -74,9 +74,6 @@ export const read = (
   return Either.right(JSON.stringify({ ...body, model }))
 }
 
-const unreadable = Either.left(
-  new DecisionBodyUnreadable({ details: { field: "", rule: "a JSON document, which is an object" } })
-)
+const unreadable = Either.left(new DecisionBodyUnreadable({ field: "", rule: "a JSON document, which is an object" }))
 
-const wrong = (field: string, rule: string) =>
-  Either.left(new InvalidRequest({ error: `${field}: ${rule}`, details: { field, rule } }))
+const wrong = (field: string, rule: string) => Either.left(InvalidRequest.of(field, rule))

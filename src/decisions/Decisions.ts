@@ -3,7 +3,7 @@ import { Context, Effect, Layer } from "effect"
 import { Gate } from "../gate/Gate.ts"
 import type { Admission, Measured } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
-import type { CallerFacts } from "../http/Caller.ts"
+import type { Caller } from "../kernel/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import type { BodyProblem } from "../http/Incoming.ts"
 import type { PayloadTooLarge } from "../http/Problems.ts"
@@ -40,7 +40,7 @@ export type DecisionProblem =
 
 export interface Contract {
   /** `POST /v1/decisions`. */
-  readonly decide: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply, DecisionProblem>
+  readonly decide: (caller: Caller, inbound: Inbound) => Effect.Effect<Reply, DecisionProblem>
 }
 
 /** How long the model may take, from the first byte to the last. */
@@ -61,7 +61,7 @@ const make = Effect.gen(function* () {
   const upstream = upstreams.get(model.upstream)!
   const price = yield* versions.of([{ quantity: "prompt_tokens", unit: "token", price: model.input_price }])
 
-  const admitted = (caller: CallerFacts, body: string, beside: Beside | undefined) =>
+  const admitted = (caller: Caller, body: string, beside: Beside | undefined) =>
     gate.meter(
       {
         caller,
@@ -97,12 +97,12 @@ const make = Effect.gen(function* () {
     const parsed = status >= 200 && status < 300 ? parse(answer.body) : undefined
     if (parsed === undefined) {
       yield* failed(upstream.name, `status ${status}`)
-      return yield* new DecisionUpstreamFailed({ error: `The decision model upstream failed with status ${status}` })
+      return yield* new DecisionUpstreamFailed({ message: `The decision model upstream failed with status ${status}` })
     }
     const measured = measuredOf(model, parsed.usage, Buffer.byteLength(body))
-    return yield* admission.answer(measured, ({ collected }) => ({
+    return yield* admission.answer(measured, ({ charged }) => ({
       status,
-      headers: { "content-type": "application/json", ...retryAfter(headers), "x-charge-usd": toDecimal(collected) },
+      headers: { "content-type": "application/json", ...retryAfter(headers), "x-charge-usd": toDecimal(charged) },
       body: write({
         ...parsed,
         id: typeof parsed.id === "string" ? parsed.id : usageOf(admission.call),
@@ -112,7 +112,7 @@ const make = Effect.gen(function* () {
           ...(isObject(parsed.usage) ? parsed.usage : {}),
           input_tokens: measured.prompt_tokens,
           output_tokens: measured.completion_tokens,
-          cost: toJson(collected)
+          cost: toJson(charged)
         }
       })
     }))
@@ -137,7 +137,7 @@ const bodyOf = (inbound: Inbound) =>
   Effect.catchTag(
     inbound.read(bodyBytesMax),
     "InvalidRequest",
-    ({ body: { details } }) => new DecisionBodyUnreadable(details === undefined ? {} : { details })
+    ({ field, rule }) => new DecisionBodyUnreadable({ field, rule })
   )
 
 const failed = (upstream: string, reason: string) =>

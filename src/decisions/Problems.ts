@@ -1,9 +1,11 @@
 /** What the decisions route refuses by itself. The model's own refusals are passed through as they come. */
+import { BrokenRule } from "../kernel/InvalidRequest.ts"
 import { Problem } from "../kernel/Problem.ts"
 
 export class DecisionBodyUnreadable extends Problem<DecisionBodyUnreadable>()("DecisionBodyUnreadable", {
   status: 400,
-  error: "Could not read the request body"
+  error: "Could not read the request body",
+  fields: BrokenRule
 }) {}
 
 export class DecisionBodyTooLarge extends Problem<DecisionBodyTooLarge>()("DecisionBodyTooLarge", {

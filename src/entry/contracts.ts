@@ -66,7 +66,9 @@ export type {
 export type { Payers } from "../gate/Payers.ts"
 export type * from "../gate/Problems.ts"
 export type { Budget, Bytes, BytesSettings, Share } from "../http/Bytes.ts"
-export type { Caller, CallerFacts } from "../http/Caller.ts"
+export type { CurrentCaller } from "../http/Caller.ts"
+export type { Caller } from "../kernel/Caller.ts"
+export type { BrokenRule, InvalidRequest } from "../kernel/InvalidRequest.ts"
 export type { Inbound } from "../http/Inbound.ts"
 export type { BodyProblem, Source as BodySource } from "../http/Incoming.ts"
 export type * from "../http/Problems.ts"
@@ -101,7 +103,15 @@ export type { AccountId, ApplicationId, BillingAccountId, CallId, Kind as IdKind
 export type { Nano, Usd } from "../kernel/Money.ts"
 export type { PageOf, PageQuery, Paginated } from "../kernel/Page.ts"
 export type { Line, UnitPrice, UsdPer } from "../kernel/Price.ts"
-export type { Problem, ProblemBody, ProblemClass, ProblemInstance, ProblemWords } from "../kernel/Problem.ts"
+export type {
+  Declared,
+  Problem,
+  ProblemArguments,
+  ProblemBody,
+  ProblemClass,
+  ProblemInstance,
+  ProblemWords
+} from "../kernel/Problem.ts"
 export type { Finding } from "../ledger/Invariants.ts"
 export type { Contract as LedgerContract, EntryPage, Ledger } from "../ledger/Ledger.ts"
 export type * from "../ledger/Problems.ts"

@@ -31,7 +31,7 @@ export { Brand } from "../Brand.ts"
 export { PriceList } from "../prices/PriceList.ts"
 export { IdentityProviders } from "../upstream/Identity.ts"
 export type { VerifiedIdentity } from "../upstream/Identity.ts"
-export type { CallerFacts } from "../http/Caller.ts"
+export type { Caller } from "../kernel/Caller.ts"
 export * from "../auth/Problems.ts"
 export * from "../tenants/Problems.ts"
 

@@ -5,10 +5,10 @@
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Context, Duration, Effect, Exit, Layer, Option } from "effect"
-import type { CallerFacts } from "../http/Caller.ts"
+import type { Caller } from "../kernel/Caller.ts"
 import * as FiberPool from "../kernel/FiberPool.ts"
 import * as Ids from "../kernel/Ids.ts"
-import { fromRow, toDecimal, toJson } from "../kernel/Money.ts"
+import { fromRow, toDecimal } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { isProblem } from "../kernel/Problem.ts"
 import { withDimensions } from "../ledger/Batch.ts"
@@ -20,7 +20,7 @@ import { InsufficientCredits } from "./Problems.ts"
 
 /** What a call wants to be admitted for. */
 export interface Claim {
-  readonly caller: CallerFacts
+  readonly caller: Caller
   readonly usage_type: "inference" | "tool"
   /** The route's name in usage records: `chat/completions`. */
   readonly endpoint: string
@@ -50,9 +50,11 @@ export type Measured = Omit<CallOutcome, "latency_ms">
 export interface Receipt {
   readonly usage_id: string
   /** What was charged. */
-  readonly collected: Nano
+  readonly charged: Nano
   /** The payer's balance after it. */
   readonly balance: Nano
+  /** Who paid. */
+  readonly payer: Source
 }
 
 /**
@@ -107,7 +109,7 @@ export interface Contract {
    * Refuses a caller none of whose sources has credit left, for routes where every call costs something: asked before a long body is
    * read. It sets nothing aside, so `meter` may refuse still.
    */
-  readonly look: (caller: CallerFacts) => Effect.Effect<void, InsufficientCredits>
+  readonly look: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
   /** The admission of a held call that is still open; `undefined` when it has ended. */
   readonly resume: (call: string) => Effect.Effect<Admission | undefined>
   /**
@@ -172,12 +174,13 @@ const make = Effect.gen(function* () {
 
   const endingOf: Books["endingOf"] = (call, payer, at, measured, beside) => ({
     call,
+    payer,
     since: performance.now(),
     beside,
     posting: {
       _tag: "Settle",
       call,
-      payer,
+      payer: payer?.billing_account_id,
       outcome: {
         cost: measured.cost,
         prompt_tokens: measured.prompt_tokens,
@@ -194,19 +197,20 @@ const make = Effect.gen(function* () {
 
   const holdingOf: Books["holdingOf"] = (call, beside) => ({
     call,
+    payer: undefined,
     since: performance.now(),
     beside,
     posting: undefined
   })
 
-  const write: Books["write"] = ({ beside, call, posting }) =>
+  const write: Books["write"] = ({ beside, call, payer = nobody, posting }) =>
     Effect.matchEffect(writer.submit({ postings: posting === undefined ? [] : [posting], statements: beside }), {
       onSuccess: ([result]) =>
         result?._tag === "Settled"
-          ? Effect.succeed({ usage_id: result.usage_id, collected: result.collected, balance: result.balance })
+          ? Effect.succeed({ usage_id: result.usage_id, charged: result.collected, balance: result.balance, payer })
           : posting === undefined
             ? Effect.succeed(nothing)
-            : recorded(call),
+            : recorded(call, payer),
       onFailure: (refusal): Effect.Effect<never, "lost" | BooksUnavailable> => {
         if (refusal._tag === "BooksUnavailable") return refusal
         if (refusal._tag === "Conflict" && beside.length > 0) return Effect.fail("lost")
@@ -216,7 +220,7 @@ const make = Effect.gen(function* () {
     })
 
   /** The receipt of a call that is settled already, by another or by a try of which no answer came. */
-  const recorded = (call: string): Effect.Effect<Receipt, BooksUnavailable> => {
+  const recorded = (call: string, payer: Source): Effect.Effect<Receipt, BooksUnavailable> => {
     const usage_id = Ids.usageOf(call)
     return sql<{ cost: string; balance: string }>`
       SELECT CAST(u.cost AS TEXT) AS cost, CAST(a.giftable + a.granted AS TEXT) AS balance
@@ -225,8 +229,9 @@ const make = Effect.gen(function* () {
       WHERE u.id = ${usage_id}`.pipe(
       Effect.map(([row]) => ({
         usage_id,
-        collected: fromRow(row?.cost ?? "0"),
-        balance: fromRow(row?.balance ?? "0")
+        charged: fromRow(row?.cost ?? "0"),
+        balance: fromRow(row?.balance ?? "0"),
+        payer
       })),
       Effect.mapError(() => new BooksUnavailable({ maybe_written: true }))
     )
@@ -351,14 +356,19 @@ const make = Effect.gen(function* () {
     return left.length
   })
 
-  const look = Effect.fnUntraced(function* (caller: CallerFacts) {
+  const look = Effect.fnUntraced(function* (caller: Caller) {
     const sources = yield* payers(caller)
     const open = sources.filter(({ barred }) => barred !== true).map(({ billing_account_id }) => billing_account_id)
     const [found] = yield* Effect.orDie(sql`SELECT 1 FROM tollgate_ledger_accounts
       WHERE id IN (SELECT value FROM json_each(${JSON.stringify(open)}))
         AND status = 'active' AND giftable + granted > reserved LIMIT 1`)
     if (found === undefined)
-      return yield* new InsufficientCredits({ details: { available_usd: 0, ...barredOf(sources) } })
+      return yield* new InsufficientCredits({
+        available: 0n,
+        required: 0n,
+        payer: sources[0]!.billing_account_id,
+        reason: isBarred(sources) ? "members_may_not_spend" : "balance"
+      })
   })
 
   return { meter, look, resume, recover, unsettled: Effect.sync(() => unsettled.size) } satisfies Contract
@@ -369,7 +379,7 @@ const kindsMax = 1_000
 
 /** What a call of this claim is known by: the same object for the same facts, which crosses to the writer once (`ledger/Codec`). */
 const makeFacts = (): ((claim: Claim) => CallFacts) => {
-  const known = new WeakMap<CallerFacts, Map<string, CallFacts>>()
+  const known = new WeakMap<Caller, Map<string, CallFacts>>()
   return ({ caller, endpoint, model, price, provider, usage_type }) => {
     let kinds = known.get(caller)
     if (kinds === undefined) known.set(caller, (kinds = new Map()))
@@ -390,7 +400,9 @@ export const refusedLate = "books_unavailable"
 
 const none: ReadonlyArray<Statement> = []
 
-const nothing: Receipt = { usage_id: "", collected: 0n, balance: 0n }
+/** Of a call that is ended without anybody who waits for its receipt. */
+const nobody: Source = { billing_account_id: "", tenant_id: "", kind: "own", why: "own" }
+const nothing: Receipt = { usage_id: "", charged: 0n, balance: 0n, payer: nobody }
 
 /** The run of calls that belong to no run of the process. */
 const heldRun = "held"
@@ -398,6 +410,7 @@ const heldRun = "held"
 /** The end of a call, as it is to stand in the books; without a posting, what is to stand beside one that stays open. */
 interface Ending {
   readonly call: string
+  readonly payer: Source | undefined
   readonly posting: Extract<Posting, { readonly _tag: "Settle" }> | undefined
   readonly beside: ReadonlyArray<Statement>
   /** When it was first to be written, by the time of the process. */
@@ -416,7 +429,7 @@ interface Books {
   /** The end of a call that began at `at`, as it is measured now. `payer` may be unknown where it costs nothing. */
   readonly endingOf: (
     call: string,
-    payer: string | undefined,
+    payer: Source | undefined,
     at: number,
     measured: Measured,
     beside: ReadonlyArray<Statement>
@@ -467,7 +480,7 @@ class Admitted implements Omit<Admission, typeof admitted> {
   ): Effect.Effect<Receipt, "lost" | BooksUnavailable> {
     if (this.receipt !== undefined) return Effect.succeed(this.receipt)
     if (this.ending !== undefined) return this.books.writeLater(this, this.ending)
-    this.ending = this.books.endingOf(this.call, this.payer.billing_account_id, this.at, measured, beside)
+    this.ending = this.books.endingOf(this.call, this.payer, this.at, measured, beside)
     return this.write(this.ending)
   }
 
@@ -530,20 +543,20 @@ class Admitted implements Omit<Admission, typeof admitted> {
   }
 }
 
-const refused = (refusal: Refusal, least: Nano, sources: ReadonlyArray<Source>): InsufficientCredits =>
-  refusal._tag === "InsufficientCredits"
+const refused = (refusal: Refusal, required: Nano, sources: ReadonlyArray<Source>): InsufficientCredits => {
+  const payer = sources[0]!.billing_account_id
+  // An own account that is missing or inactive refuses outright.
+  return refusal._tag === "InsufficientCredits"
     ? new InsufficientCredits({
-        details: {
-          available_usd: toJson(refusal.available),
-          required_usd: toJson(least),
-          ...barredOf(sources)
-        }
+        available: refusal.available,
+        required,
+        payer,
+        reason: isBarred(sources) ? "members_may_not_spend" : "balance"
       })
-    : // An own account that is missing or inactive refuses outright; there is nothing that a smaller call could do.
-      new InsufficientCredits({ details: { reason: "the billing account is not active" } })
+    : new InsufficientCredits({ available: 0n, required, payer, reason: "account_not_active" })
+}
 
-const barredOf = (sources: ReadonlyArray<Source>) =>
-  sources.some(({ barred }) => barred === true) ? { reason: "this tenant does not let its members spend" } : {}
+const isBarred = (sources: ReadonlyArray<Source>): boolean => sources.some(({ barred }) => barred === true)
 
 /** A call that came to nothing: it costs nothing. */
 export const failure = (error_type: string): Measured => ({

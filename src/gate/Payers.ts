@@ -3,7 +3,7 @@
  * `pooling/` puts teams before or behind it.
  */
 import { Context, Effect } from "effect"
-import type { CallerFacts } from "../http/Caller.ts"
+import type { Caller } from "../kernel/Caller.ts"
 import { billingAccountOf } from "../kernel/Ids.ts"
 import type { TenantId } from "../kernel/Ids.ts"
 import type { Source } from "../ledger/Transaction.ts"
@@ -21,8 +21,8 @@ export const ownOf = (tenant_id: TenantId): Source => ({
  * it by that.
  */
 export class Payers extends Context.Reference<Payers>()("tollgate/gate/Payers", {
-  defaultValue: (): ((caller: CallerFacts) => Effect.Effect<ReadonlyArray<Source>>) => {
-    const known = new WeakMap<CallerFacts, Effect.Effect<ReadonlyArray<Source>>>()
+  defaultValue: (): ((caller: Caller) => Effect.Effect<ReadonlyArray<Source>>) => {
+    const known = new WeakMap<Caller, Effect.Effect<ReadonlyArray<Source>>>()
     return (caller) => {
       let own = known.get(caller)
       if (own === undefined) known.set(caller, (own = Effect.succeed([ownOf(caller.tenant_id)])))

@@ -1,7 +1,7 @@
 /** Bodies and queries of raw routes by their schema, refused in the same words as everywhere else. */
 import { Either, ParseResult, Schema } from "effect"
 import { parse } from "./Json.ts"
-import { InvalidRequest } from "./Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 
 /** A field's name and a rule may hold what the client sent, and are not sent back at any length. */
 const lengthMax = 200
@@ -16,8 +16,9 @@ export const refusal = (
   const field = shortened(issue?.path.map(String).join(".") ?? "")
   const rule = shortened(issue?.message ?? "the documented shape")
   return new InvalidRequest({
-    error: field === "" ? `the request: ${rule}` : `${field}: ${rule}`,
-    details: { field, rule }
+    message: field === "" ? `the request: ${rule}` : `${field}: ${rule}`,
+    field,
+    rule
   })
 }
 

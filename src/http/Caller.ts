@@ -1,16 +1,5 @@
-/** Who calls: what a credential stands for. */
+/** The caller of the current request, as its credential says; provided by the middleware of `Security`. */
 import { Context } from "effect"
-import type { AccountId, ApplicationId, TenantId } from "../kernel/Ids.ts"
+import type { Caller } from "../kernel/Caller.ts"
 
-export interface CallerFacts {
-  readonly account_id: AccountId
-  /** The tenant of the credential: an API key's, or the one that a user token was made for. */
-  readonly tenant_id: TenantId
-  /** The application whose API key this is; null for a user token. */
-  readonly application_id: ApplicationId | null
-  readonly credential: "user_token" | "api_key"
-  /** Minted by the OAuth code exchange: the team pool is charged first. */
-  readonly team_first: boolean
-}
-
-export class Caller extends Context.Tag("tollgate/http/Caller")<Caller, CallerFacts>() {}
+export class CurrentCaller extends Context.Tag("tollgate/http/CurrentCaller")<CurrentCaller, Caller>() {}

@@ -1,7 +1,8 @@
 /** What a request is answered when handling it broke in a way that no route foresaw. */
 import { Cause, Effect } from "effect"
 import type { ProblemInstance } from "../kernel/Problem.ts"
-import { InternalError, InvalidRequest, Unavailable } from "./Problems.ts"
+import { InternalError, Unavailable } from "./Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 
 /**
  * A fault of ours: logged whole, shown as nothing but that. Only a value that is nested too deeply to be walked is the sender's:
@@ -14,8 +15,9 @@ export const faultOf = (cause: Cause.Cause<unknown>): Effect.Effect<ProblemInsta
   return error instanceof RangeError && error.message.includes("call stack")
     ? Effect.succeed(
         new InvalidRequest({
-          error: "the request is nested too deeply",
-          details: { field: "", rule: "nested less deeply" }
+          message: "the request is nested too deeply",
+          field: "",
+          rule: "nested less deeply"
         })
       )
     : Effect.as(Effect.logError("a request failed unexpectedly", cause), new InternalError())

@@ -18,7 +18,8 @@ import { faultOf } from "./Fault.ts"
 import { whenAnswerable } from "./Incoming.ts"
 import * as Inbound from "./Inbound.ts"
 import { parseExact, written } from "./Json.ts"
-import { InvalidRequest, MethodNotAllowed, RouteNotFound } from "./Problems.ts"
+import { MethodNotAllowed, RouteNotFound } from "./Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { reasonOf } from "./Reason.ts"
 import * as Reply from "./Reply.ts"
 import * as RequestId from "./RequestId.ts"
@@ -211,8 +212,9 @@ const withBody = (
           case "multipart":
             return Effect.die(
               new InvalidRequest({
-                error: "the request body is a form where JSON is expected",
-                details: { field: "", rule: "a JSON document" }
+                message: "the request body is a form where JSON is expected",
+                field: "",
+                rule: "a JSON document"
               })
             )
           default:

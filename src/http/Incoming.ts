@@ -10,7 +10,8 @@ import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw }
 import { isProblem } from "../kernel/Problem.ts"
 import { bytesAWindow } from "./Bytes.ts"
 import type { Budget, Share } from "./Bytes.ts"
-import { BodyTooSlow, Busy, InvalidRequest, PayloadTooLarge, UnsupportedEncoding } from "./Problems.ts"
+import { BodyTooSlow, Busy, PayloadTooLarge, UnsupportedEncoding } from "./Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 
 /** Why a body was not read to its end. */
 export type BodyProblem = InvalidRequest | PayloadTooLarge | UnsupportedEncoding | BodyTooSlow | Busy
@@ -32,7 +33,7 @@ export const bodyProblemOf = (error: unknown): BodyProblem =>
   isProblem(error) ? (error as unknown as BodyProblem) : unreadable("a whole body")
 
 const unreadable = (rule: string) =>
-  new InvalidRequest({ error: "the request body could not be read", details: { field: "", rule } })
+  new InvalidRequest({ message: "the request body could not be read", field: "", rule })
 
 const encodings = new Set(["gzip", "x-gzip", "br", "deflate"])
 

@@ -2,7 +2,7 @@
 import { Either } from "effect"
 import { parse as parseLossless } from "lossless-json"
 import { Decimal, mark, unmarked } from "../kernel/Decimal.ts"
-import { InvalidRequest } from "./Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 
 // ---- answers ----------------------------------------------------------------------------------------------------------------
 
@@ -20,7 +20,7 @@ export const depthMax = 1_000
 /** A text up to this long is neither. */
 const looked = 2 * depthMax
 
-const refused = (error: string, rule: string) => new InvalidRequest({ error, details: { field: "", rule } })
+const refused = (message: string, rule: string) => new InvalidRequest({ message, field: "", rule })
 /** Of what is no JSON at all. */
 export const notJson = refused("the request body is not JSON", "a JSON document")
 

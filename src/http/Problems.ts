@@ -1,24 +1,6 @@
 /** The refusals that any route may answer, whatever its domain. Those of a domain stand in its own `Problems.ts`. */
 import { Schema } from "effect"
 import { Problem } from "../kernel/Problem.ts"
-import type { ProblemWords } from "../kernel/Problem.ts"
-
-/** Which field breaks which rule; an empty field means the request itself. */
-interface Broken {
-  readonly field: string
-  readonly rule: string
-}
-
-export class InvalidRequest extends Problem<InvalidRequest>()("InvalidRequest", {
-  status: 400,
-  error: "the request is not valid",
-  code: "invalid_request"
-}) {
-  // oxlint-disable-next-line no-useless-constructor -- by its type no refusal goes without details
-  constructor(words: ProblemWords & { readonly details: Broken & ProblemWords["details"] }) {
-    super(words)
-  }
-}
 
 export class RouteNotFound extends Problem<RouteNotFound>()("RouteNotFound", {
   status: 404,
@@ -122,7 +104,13 @@ export class ForeignKey extends Problem<ForeignKey>()("ForeignKey", {
 export class InsufficientScope extends Problem<InsufficientScope>()("InsufficientScope", {
   status: 403,
   error: "the application that holds this token may not do this",
-  code: "insufficient_scope"
+  code: "insufficient_scope",
+  /** The scope that is missing; `undefined` where no application may do it. */
+  fields: { scope: Schema.optional(Schema.String) },
+  details: {},
+  headers: ({ scope }) => ({
+    "www-authenticate": `Bearer error="insufficient_scope"${scope === undefined ? "" : `, scope="${scope}"`}`
+  })
 }) {}
 
 // ---- the path's tenant ---------------------------------------------------------------------------------------------------

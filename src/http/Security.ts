@@ -1,10 +1,10 @@
 /**
- * The ways a route may ask for a credential. Each provides the `Caller`; `auth/` says how. A way that takes user tokens names the
+ * The ways a route may ask for a credential. Each provides the `CurrentCaller`; `auth/` says how. A way that takes user tokens names the
  * scope that the token of an application must have, so there is no such route without one.
  */
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { Caller } from "./Caller.ts"
+import { CurrentCaller } from "./Caller.ts"
 import {
   ForeignKey,
   InsufficientScope,
@@ -42,7 +42,7 @@ const userToken =
   <const D extends Demand>(demand: D) =>
     Object.assign(
       HttpApiMiddleware.Tag<Self>()(`tollgate/http/UserToken/${demand}`, {
-        provides: Caller,
+        provides: CurrentCaller,
         failure: TokenProblem,
         security: { user_token: asToken }
       }),
@@ -65,7 +65,7 @@ const tenantToken =
   <const D extends Demand>(demand: D) =>
     Object.assign(
       HttpApiMiddleware.Tag<Self>()(`tollgate/http/TenantToken/${demand}`, {
-        provides: Caller,
+        provides: CurrentCaller,
         failure: Schema.Union(TokenProblem, TenantMismatch),
         security: { user_token: asToken }
       }),
@@ -81,7 +81,7 @@ export class TenantTransfersToken extends tenantToken<TenantTransfersToken>()("t
 /** The same for `usage` and `usage/rollup`, in their own words. */
 export class TenantUsageToken extends Object.assign(
   HttpApiMiddleware.Tag<TenantUsageToken>()("tollgate/http/TenantUsageToken", {
-    provides: Caller,
+    provides: CurrentCaller,
     failure: Schema.Union(TokenProblem, TenantMismatchUsage),
     security: { user_token: asToken }
   }),
@@ -91,7 +91,7 @@ export class TenantUsageToken extends Object.assign(
 /** K/U: read as a user token first, then as an API key. */
 export class Either extends Object.assign(
   HttpApiMiddleware.Tag<Either>()("tollgate/http/Either", {
-    provides: Caller,
+    provides: CurrentCaller,
     failure: Schema.Union(MissingAuthorization, InvalidKeyFormat, ForeignKey, InvalidKey, InsufficientScope),
     security: { user_token_or_api_key: asEither }
   }),
@@ -100,7 +100,7 @@ export class Either extends Object.assign(
 
 /** K: read as an API key only. */
 export class ApiKey extends HttpApiMiddleware.Tag<ApiKey>()("tollgate/http/ApiKey", {
-  provides: Caller,
+  provides: CurrentCaller,
   failure: Schema.Union(MissingAuthorization, InvalidKeyFormat, ForeignKey, InvalidKey),
   security: { api_key: asKey }
 }) {}

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type * as Gate from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
-import type { CallerFacts } from "../http/Caller.ts"
+import type { Caller } from "../kernel/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import type { Nano } from "../kernel/Money.ts"
 import type * as Idempotency from "./Idempotency.ts"
@@ -18,7 +18,7 @@ export const affordable = (
 ) => {
   const anyFree = costs.length === 0 || costs.some((cost) => cost <= 0n)
   return <A, E, R>(
-    caller: CallerFacts,
+    caller: Caller,
     inbound: Inbound,
     served: Effect.Effect<A, E, R>
   ): Effect.Effect<A, E | InsufficientCredits, R> =>

@@ -12,7 +12,7 @@ import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, Layer, Runtime
 import { createHash } from "node:crypto"
 import { Transform } from "node:stream"
 import { OnLateSettlement, refusedLate } from "../gate/Gate.ts"
-import type { CallerFacts } from "../http/Caller.ts"
+import type { Caller } from "../kernel/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import * as Reply from "../http/Reply.ts"
 import { problemOf } from "../http/Express.ts"
@@ -24,13 +24,7 @@ import { BooksUnavailable } from "../ledger/Problems.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import { untilWritten, Writer } from "../ledger/Writer.ts"
-import {
-  IdempotencyAnswerLost,
-  IdempotencyInFlight,
-  IdempotencyKeyInvalid,
-  IdempotencyKeyReused,
-  keyDetails
-} from "./Problems.ts"
+import { IdempotencyAnswerLost, IdempotencyInFlight, IdempotencyKeyInvalid, IdempotencyKeyReused } from "./Problems.ts"
 
 export type IdempotencyProblem = IdempotencyKeyInvalid | IdempotencyKeyReused | IdempotencyInFlight | BooksUnavailable
 
@@ -43,7 +37,7 @@ export interface Contract {
    * key. Without a key the call just runs. `resume` answers for a call that was made and whose answer was not kept, where it can.
    */
   readonly once: <E extends ProblemInstance<string>, R>(
-    caller: CallerFacts,
+    caller: Caller,
     key: string | undefined,
     fingerprint: () => string,
     call: (beside: Beside | undefined) => Effect.Effect<Reply.Reply, E, R>,
@@ -51,7 +45,7 @@ export interface Contract {
   ) => Effect.Effect<Reply.Reply, E | IdempotencyProblem, R>
   /** The same for a request with a body of up to `limit` bytes, which is read ahead where there is a key. */
   readonly onceOf: <E extends ProblemInstance<string>, R>(
-    caller: CallerFacts,
+    caller: Caller,
     inbound: Inbound,
     route: string,
     limit: number,
@@ -59,7 +53,7 @@ export interface Contract {
     resume?: (inbound: Inbound, call: string) => Effect.Effect<Reply.Reply | undefined, E, R>
   ) => Effect.Effect<Reply.Reply, E | IdempotencyProblem | Effect.Effect.Error<ReturnType<Inbound["read"]>>, R>
   /** Whether no request with this key was made; without a key none was. */
-  readonly isNew: (caller: CallerFacts, key: string | undefined) => Effect.Effect<boolean>
+  readonly isNew: (caller: Caller, key: string | undefined) => Effect.Effect<boolean>
   /** Takes over the keys that earlier runs of the process left; to be run once their calls and jobs have been recovered. */
   readonly recover: Effect.Effect<void>
 }
@@ -117,7 +111,7 @@ const make = Effect.gen(function* () {
     WHERE u.id = 'use_' || substr(call, instr(call, '_') + 1) AND u.error_type = ${refusedLate})`
 
   /** The key of a request. */
-  const keyOf = (caller: CallerFacts, key: string) => {
+  const keyOf = (caller: Caller, key: string) => {
     const mine = sql`tenant_id = ${caller.tenant_id} AND account_id = ${caller.account_id} AND key = ${key}`
     return {
       id: `${caller.tenant_id} ${caller.account_id} ${key}`,
@@ -310,7 +304,7 @@ const make = Effect.gen(function* () {
 
   const once: Contract["once"] = (caller, key, fingerprint, call, resume) => {
     if (key === undefined || key === "") return call(undefined)
-    if (!isKey(key)) return new IdempotencyKeyInvalid(keyDetails)
+    if (!isKey(key)) return new IdempotencyKeyInvalid()
     const mine = keyOf(caller, key)
     const request_hash = fingerprint()
     return Effect.uninterruptible(

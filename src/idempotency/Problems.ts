@@ -5,18 +5,20 @@ import { Problem } from "../kernel/Problem.ts"
 /** What a key must be. */
 const rule = "16 to 128 characters of A-Z a-z 0-9 _ -"
 /** Says what is wrong with the header, as every 400 does. */
-export const keyDetails = { details: { field: "Idempotency-Key", rule } } as const
+const details = { field: "Idempotency-Key", rule } as const
 
 export class IdempotencyKeyRequired extends Problem<IdempotencyKeyRequired>()("IdempotencyKeyRequired", {
   status: 400,
   error: "the header Idempotency-Key is required",
-  code: "idempotency_key_required"
+  code: "idempotency_key_required",
+  details
 }) {}
 
 export class IdempotencyKeyInvalid extends Problem<IdempotencyKeyInvalid>()("IdempotencyKeyInvalid", {
   status: 400,
   error: `the header Idempotency-Key takes ${rule}`,
-  code: "idempotency_key_invalid"
+  code: "idempotency_key_invalid",
+  details
 }) {}
 
 export class IdempotencyKeyReused extends Problem<IdempotencyKeyReused>()("IdempotencyKeyReused", {

@@ -1,7 +1,7 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
-import { Caller } from "../http/Caller.ts"
+import { CurrentCaller } from "../http/Caller.ts"
 import { raw } from "../http/Raw.ts"
 import { listOf, namesOf } from "../upstream/Provider.ts"
 import { ImageProviders } from "./Image.ts"
@@ -13,7 +13,7 @@ export const ImagesHttp = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const images = yield* Images
     const providers = yield* ImageProviders
-    const status = (request_id: string) => Effect.flatMap(Caller, (caller) => images.status(caller, request_id))
+    const status = (request_id: string) => Effect.flatMap(CurrentCaller, (caller) => images.status(caller, request_id))
     return handlers
       .handleRaw("generate", raw(images.generate))
       .handleRaw("toolGenerate", raw(images.generate))

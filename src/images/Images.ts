@@ -2,10 +2,10 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import type { InsufficientCredits } from "../gate/Problems.ts"
 import { json } from "../http/Body.ts"
-import type { CallerFacts } from "../http/Caller.ts"
+import type { Caller } from "../kernel/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import type { BodyProblem } from "../http/Incoming.ts"
-import { InvalidRequest } from "../http/Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import * as Reply from "../http/Reply.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
@@ -14,6 +14,7 @@ import { Jobs } from "../media/Jobs.ts"
 import type { Job } from "../media/Jobs.ts"
 import { isObject } from "../upstream/Failures.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
+import { retryAfter } from "../upstream/GenerationQueue.ts"
 import type { NotTaken } from "../upstream/GenerationQueue.ts"
 import { UpstreamBusy, UpstreamFailed, UpstreamRejected } from "../upstream/Problems.ts"
 import { pick } from "../upstream/Provider.ts"
@@ -25,8 +26,8 @@ type ImageProblem = BodyProblem | InsufficientCredits | IdempotencyProblem | Ups
 
 export interface Contract {
   /** `POST /v1/images/generate`. */
-  readonly generate: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply.Reply, ImageProblem>
-  readonly status: (caller: CallerFacts, request_id: string) => Effect.Effect<ImageAnswer, ImageNotFound>
+  readonly generate: (caller: Caller, inbound: Inbound) => Effect.Effect<Reply.Reply, ImageProblem>
+  readonly status: (caller: Caller, request_id: string) => Effect.Effect<ImageAnswer, ImageNotFound>
 }
 
 /** The longest body: a source image may be in it. */
@@ -46,7 +47,7 @@ const make = Effect.gen(function* () {
   const providers = yield* ImageProviders
   const idempotency = yield* Idempotency
 
-  const call = Effect.fnUntraced(function* (caller: CallerFacts, inbound: Inbound, beside: Beside | undefined) {
+  const call = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
     const asked = yield* read(yield* inbound.read(bodyBytesMax))
     const provider = yield* pick(providers, asked.provider)
     const endpoint = yield* endpointOf(provider, asked)
@@ -71,19 +72,19 @@ const make = Effect.gen(function* () {
   })
 
   /** The answer of a call whose first one was not kept: its job is the same. */
-  const resume = Effect.fnUntraced(function* (caller: CallerFacts, inbound: Inbound, made: string) {
+  const resume = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, made: string) {
     const asked = yield* read(yield* inbound.read(bodyBytesMax))
     const job = yield* jobs.ofCall(caller.account_id, "images", made)
     return job === undefined ? undefined : yield* answered(caller, asked, job)
   })
 
-  const answered = Effect.fnUntraced(function* (caller: CallerFacts, asked: ImageRequest, job: Job) {
+  const answered = Effect.fnUntraced(function* (caller: Caller, asked: ImageRequest, job: Job) {
     const begun = yield* Clock.currentTimeMillis
     const shown = asked.sync_mode ? yield* waited(caller, job, begun) : job
     return Reply.json(200, answerOf(shown), shown.settled ? { "x-charge-usd": toDecimal(shown.cost) } : {})
   })
 
-  const waited = (caller: CallerFacts, job: Job, begun: number): Effect.Effect<Job> =>
+  const waited = (caller: Caller, job: Job, begun: number): Effect.Effect<Job> =>
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       if (job.settled || now - begun > patience) return job
@@ -115,8 +116,7 @@ const endpointOf = (
   { endpoint, image_to_image_endpoint, images_max }: ImageProvider,
   { num_images, source_url }: ImageRequest
 ): Effect.Effect<string, InvalidRequest> => {
-  const refuse = (field: string, rule: string) =>
-    new InvalidRequest({ error: `${field}: ${rule}`, details: { field, rule } })
+  const refuse = (field: string, rule: string) => InvalidRequest.of(field, rule)
   if (num_images > images_max) return refuse("num_images", `a whole number from 1 to ${images_max}`)
   if (source_url === undefined) return Effect.succeed(endpoint)
   return image_to_image_endpoint === undefined
@@ -134,9 +134,9 @@ const inputOf = ({ source_url, strength, ...asked }: ImageRequest) => ({
   ...(source_url !== undefined && { image_url: source_url, ...(strength !== undefined && { strength }) })
 })
 
-const refusedBy = ({ how, retry_after, words }: NotTaken): UpstreamProblem => {
-  if (how === "rejected") return new UpstreamRejected(words)
-  return how === "busy" ? new UpstreamBusy(retry_after === undefined ? {} : { retry_after }) : new UpstreamFailed()
+const refusedBy = (no: NotTaken): UpstreamProblem => {
+  if (no.how === "rejected") return new UpstreamRejected(no.words)
+  return no.how === "busy" ? new UpstreamBusy(retryAfter(no)) : new UpstreamFailed()
 }
 
 const answerOf = ({ error, id, output, provider, settled }: Job): ImageAnswer => {

@@ -1,16 +1,20 @@
 /**
- * How a refusal is declared: once, as a class that is at the same time a tagged error to yield, and the schema of what the
- * caller sees, `{ error, code?, details? }` with its HTTP status.
+ * How a refusal is declared: once, as a `Schema.TaggedError` whose fields hold its data, together with how HTTP shows it. As a schema
+ * its encoded side is the body `{ error, code?, details? }`, annotated with the status, so a contract names the class itself.
  *
  *     export class TransferNotPending extends Problem<TransferNotPending>()("TransferNotPending", {
  *       status: 409, error: "the transfer is no longer pending", code: "transfer_not_pending"
  *     }) {}
  *
- *     yield* new TransferNotPending()
- *     yield* new InvalidRequest({ details: { field: "amount", rule: "at least 0.01" } })
+ *     export class SeatsTaken extends Problem<SeatsTaken>()("SeatsTaken", {
+ *       status: 409, error: "all seats are taken", code: "seats_taken", fields: { seats: Schema.Int }
+ *     }) {}
+ *
+ *     yield* new SeatsTaken({ seats: 25 })                          // { error, code, details: { seats: 25 } }
+ *     Effect.catchTag("SeatsTaken", ({ seats }) => …)
  */
 import { HttpApiSchema } from "@effect/platform"
-import { Data, Schema } from "effect"
+import { Schema } from "effect"
 import type { Cause } from "effect"
 
 /** The body of every refusal. */
@@ -20,38 +24,54 @@ export interface ProblemBody {
   readonly details?: { readonly [key: string]: unknown }
 }
 
-/** What an instance may say beyond its class. `error` replaces the class's wording. */
+/** What an instance may say beyond its fields. */
 export interface ProblemWords {
-  readonly error?: string
-  readonly details?: { readonly [key: string]: unknown }
+  /** Replaces the class's text. */
+  readonly message?: string
   /** Seconds after which trying again makes sense; sent as `Retry-After`. */
   readonly retry_after?: number
-  /** Sent with it, by their names in lower case. */
-  readonly headers?: { readonly [name: string]: string }
 }
 
 export interface ProblemInstance<Tag extends string> extends Cause.YieldableError {
   readonly _tag: Tag
+  /** The HTTP status. */
   readonly status: number
+  /** The code of the body; `undefined` where the specification gives none. */
+  readonly code: string | undefined
   readonly body: ProblemBody
   readonly retry_after: number | undefined
+  /** Headers that go with it, by their names in lower case. */
   readonly headers: { readonly [name: string]: string }
 }
 
-export interface ProblemClass<Self, Tag extends string> extends Schema.Schema<Self, ProblemBody> {
-  new (words?: ProblemWords): ProblemInstance<Tag>
-  readonly declared: Declared
+/** The arguments of a constructor: none where no field is required. */
+export type ProblemArguments<Fields extends Schema.Struct.Fields> =
+  {} extends Schema.Struct.Constructor<Fields>
+    ? [words?: ProblemWords & Schema.Struct.Constructor<Fields>]
+    : [words: ProblemWords & Schema.Struct.Constructor<Fields>]
+
+export interface ProblemClass<Self, Tag extends string, Fields extends Schema.Struct.Fields> extends Schema.Schema<
+  Self,
+  ProblemBody
+> {
+  new (...words: ProblemArguments<Fields>): ProblemInstance<Tag> & Schema.Struct.Type<Fields>
+  readonly fields: Fields
+  readonly declared: Declared<Fields>
 }
 
-/** What all instances say, unless they say otherwise. */
-interface Declared {
+/** What all instances have in common. */
+export interface Declared<Fields extends Schema.Struct.Fields> {
   readonly status: number
   readonly error: string
   readonly code?: string
-  readonly details?: ProblemBody["details"]
+  /** The data of an instance. It is shown as `details`, encoded, unless `details` says otherwise. */
+  readonly fields?: Fields
+  /**
+   * How the fields become `details`: a schema between the two, or the same object for all instances. An empty object is not shown.
+   */
+  readonly details?: { readonly [key: string]: unknown } | Schema.Schema.AnyNoContext
+  readonly headers?: (fields: Schema.Struct.Type<Fields>) => ProblemInstance<string>["headers"]
 }
-
-const none: { readonly [name: string]: string } = {}
 
 const marker = Symbol.for("tollgate/Problem")
 
@@ -59,54 +79,115 @@ const marker = Symbol.for("tollgate/Problem")
 export const isProblem = (value: unknown): value is ProblemInstance<string> =>
   typeof value === "object" && value !== null && marker in value
 
+const none: ProblemInstance<string>["headers"] = {}
+
+/** The two directions between an instance's fields and the `details` of its body. */
+const detailsOf = <Fields extends Schema.Struct.Fields>({ details, fields }: Declared<Fields>) => {
+  if (details !== undefined && !Schema.isSchema(details)) {
+    const shown = Object.keys(details).length === 0 ? undefined : (details as Readonly<Record<string, unknown>>)
+    return { encode: () => shown, decode: () => ({}) }
+  }
+  if (fields === undefined) return { encode: () => undefined, decode: () => ({}) }
+  const schema = (details ?? Schema.Struct(fields)) as unknown as Schema.Schema<
+    object,
+    Readonly<Record<string, unknown>>
+  >
+  const encode = Schema.encodeSync(schema)
+  const decode = Schema.decodeUnknownOption(schema)
+  const own = Object.keys(fields)
+  return {
+    encode: (instance: object) => {
+      const encoded = encode(
+        Object.fromEntries(
+          Object.entries(instance).filter(([name, value]) => own.includes(name) && value !== undefined)
+        )
+      )
+      return Object.keys(encoded).length === 0 ? undefined : encoded
+    },
+    decode: (shown: unknown) => {
+      const decoded = decode(shown ?? {})
+      return decoded._tag === "Some" ? decoded.value : {}
+    }
+  }
+}
+
 export const Problem =
   <Self>() =>
-  <const Tag extends string>(tag: Tag, declared: Declared): ProblemClass<Self, Tag> => {
-    class Base extends Data.Error<{ readonly message: string }> {
-      readonly _tag = tag
-      readonly status = declared.status
-      readonly body: ProblemBody
-      readonly retry_after: number | undefined
-      readonly headers: { readonly [name: string]: string }
-      readonly [marker] = tag
-
+  <const Tag extends string, Fields extends Schema.Struct.Fields = {}>(
+    tag: Tag,
+    declared: Declared<Fields>
+  ): ProblemClass<Self, Tag, Fields> => {
+    const { code, error, headers, status } = declared
+    const details = detailsOf(declared)
+    const data = {
+      ...declared.fields,
+      message: Schema.propertySignature(Schema.String).pipe(Schema.withConstructorDefault(() => error)),
+      retry_after: Schema.optional(Schema.Number)
+    }
+    interface Instance extends ProblemInstance<Tag> {
+      readonly message: string
+    }
+    // What it is made of is held by the types; a refusal that could fail to be made would be a defect instead.
+    class Base extends Schema.TaggedError<Instance>(`tollgate/${tag}`)(tag, data) {
       constructor(words: ProblemWords = {}) {
-        const error = words.error ?? declared.error
-        const details = words.details ?? declared.details
-        super({ message: error })
-        this.name = tag
-        this.retry_after = words.retry_after
-        this.headers = words.headers ?? none
-        this.body = {
-          error,
-          ...(declared.code !== undefined && { code: declared.code }),
-          ...(details !== undefined && { details })
+        super((words.message === undefined ? { ...words, message: error } : words) as never, true)
+      }
+      readonly [marker] = tag
+      get status() {
+        return status
+      }
+      get code() {
+        return code
+      }
+      get body(): ProblemBody {
+        const shown = details.encode(this)
+        return {
+          error: this.message,
+          ...(code !== undefined && { code }),
+          ...(shown !== undefined && { details: shown })
         }
+      }
+      get headers() {
+        return headers === undefined ? none : headers(this as unknown as Schema.Struct.Type<Fields>)
       }
     }
 
-    let schema: Schema.Schema<Base, ProblemBody> | undefined
-    const asSchema = () => {
-      if (schema !== undefined) return schema
-      const encoded = Schema.Struct({
-        error: Schema.String,
-        ...(declared.code !== undefined && { code: Schema.Literal(declared.code) }),
-        details: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
-      }).annotations({ identifier: `${tag}Body`, description: declared.error }) as unknown as Schema.Schema<ProblemBody>
-      const instance = Schema.declare((value): value is Base => value instanceof Base, { identifier: tag, title: tag })
-      schema = Schema.transform(encoded, instance, {
-        strict: true,
-        decode: ({ details, error }) => new Base({ error, ...(details !== undefined && { details }) }),
-        encode: ({ body }) => body
-      }).annotations(HttpApiSchema.annotations({ status: declared.status, identifier: tag }))
+    const encoded = Schema.Struct({
+      error: Schema.String,
+      ...(code !== undefined && { code: Schema.Literal(code) }),
+      details: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
+    }).annotations({ identifier: `${tag}Body`, description: error }) as unknown as Schema.Schema<ProblemBody>
+
+    /** By class, since the schema of a class that extends this one is for its own instances. */
+    const schemas = new WeakMap<object, Schema.Schema<Instance, ProblemBody>>()
+    const schemaOf = (self: typeof Base): Schema.Schema<Instance, ProblemBody> => {
+      let schema = schemas.get(self)
+      if (schema === undefined) {
+        const instance = Schema.declare((value): value is Instance => value instanceof self, {
+          identifier: tag,
+          title: tag
+        })
+        schema = Schema.transform(encoded, instance, {
+          strict: true,
+          decode: (body) => new self({ ...details.decode(body.details), message: body.error }) as unknown as Instance,
+          encode: ({ body }) => body
+        }).annotations(HttpApiSchema.annotations({ status, identifier: tag }))
+        schemas.set(self, schema)
+      }
       return schema
     }
-    Object.defineProperty(Base, "ast", { get: () => asSchema().ast })
-    Object.assign(Base, {
-      declared,
-      [Schema.TypeId]: (Schema.Void as unknown as Record<symbol, unknown>)[Schema.TypeId],
-      pipe: Schema.Void.pipe,
-      annotations: (annotations: Schema.Annotations.GenericSchema<Base>) => asSchema().annotations(annotations)
+    Object.defineProperties(Base, {
+      ast: {
+        get(this: typeof Base) {
+          return schemaOf(this).ast
+        }
+      },
+      annotations: {
+        value(this: typeof Base, annotations: Schema.Annotations.GenericSchema<Instance>) {
+          return schemaOf(this).annotations(annotations)
+        }
+      },
+      declared: { value: declared }
     })
-    return Base as unknown as ProblemClass<Self, Tag>
+    return Base as unknown as ProblemClass<Self, Tag, Fields>
   }

@@ -7,7 +7,7 @@ import { Gate } from "../gate/Gate.ts"
 import type { Measured } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
 import { json } from "../http/Body.ts"
-import type { CallerFacts } from "../http/Caller.ts"
+import type { Caller } from "../kernel/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import type { BodyProblem } from "../http/Incoming.ts"
 import * as Reply from "../http/Reply.ts"
@@ -39,7 +39,7 @@ type SelfMailProblem =
 
 export interface Contract {
   /** `POST /v1/email/self/send`. */
-  readonly send: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply.Reply, SelfMailProblem>
+  readonly send: (caller: Caller, inbound: Inbound) => Effect.Effect<Reply.Reply, SelfMailProblem>
 }
 
 const bodyBytesMax = 1024 * 1024
@@ -69,7 +69,7 @@ const make = Effect.gen(function* () {
   const idempotency = yield* Idempotency
   const versions = yield* PriceVersions
 
-  const call = Effect.fnUntraced(function* (caller: CallerFacts, inbound: Inbound, beside: Beside | undefined) {
+  const call = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
     const { body, subject } = yield* read(yield* inbound.read(bodyBytesMax))
     if (mail === undefined) return yield* new MailUnavailable()
     const to = yield* tenants.verifiedEmail(caller.account_id)
@@ -91,8 +91,8 @@ const make = Effect.gen(function* () {
         const key = `self/${admission.call}`
         if ((yield* outbox.post(mail, { key, to, subject, text: body })) === "failed") return yield* new LetterRefused()
         const result = { message: `sent to ${to}`, message_id: messageId(key, mail.domain) }
-        return yield* admission.answer({ ...sent, cost }, ({ collected }) =>
-          Reply.json(200, envelope(result), { "x-charge-usd": toDecimal(collected) })
+        return yield* admission.answer({ ...sent, cost }, ({ charged }) =>
+          Reply.json(200, envelope(result), { "x-charge-usd": toDecimal(charged) })
         )
       })
     )

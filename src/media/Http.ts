@@ -1,7 +1,7 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
-import { Caller } from "../http/Caller.ts"
+import { CurrentCaller } from "../http/Caller.ts"
 import { raw } from "../http/Raw.ts"
 import { MediaModels } from "./Media.ts"
 import { listed, Medias } from "./Medias.ts"
@@ -14,12 +14,14 @@ export const MediaHttp = HttpApiBuilder.group(
     return handlers
       .handleRaw("submit", raw(medias.submit))
       .handle("status", ({ urlParams }) =>
-        Effect.flatMap(Caller, (caller) => medias.status(caller, urlParams.request_id))
+        Effect.flatMap(CurrentCaller, (caller) => medias.status(caller, urlParams.request_id))
       )
       .handle("result", ({ urlParams }) =>
-        Effect.flatMap(Caller, (caller) => medias.result(caller, urlParams.request_id))
+        Effect.flatMap(CurrentCaller, (caller) => medias.result(caller, urlParams.request_id))
       )
-      .handle("cancel", ({ payload }) => Effect.flatMap(Caller, (caller) => medias.cancel(caller, payload.request_id)))
+      .handle("cancel", ({ payload }) =>
+        Effect.flatMap(CurrentCaller, (caller) => medias.cancel(caller, payload.request_id))
+      )
   })
 )
 

@@ -8,7 +8,7 @@ import { Clock, Context, Deferred, Duration, Effect, FiberId, Layer } from "effe
 import { failure, Gate } from "../gate/Gate.ts"
 import type { Admission, Measured } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
-import type { CallerFacts } from "../http/Caller.ts"
+import type { Caller } from "../kernel/Caller.ts"
 import type { Beside } from "../idempotency/Idempotency.ts"
 import * as Ids from "../kernel/Ids.ts"
 import * as Loop from "../kernel/Loop.ts"
@@ -69,7 +69,7 @@ export interface Job {
 export interface Contract {
   /** Reserves the quote and hands the job to the vendor; `refuse` makes a problem of the vendor's no. */
   readonly submit: <E extends ProblemInstance<string>>(
-    caller: CallerFacts,
+    caller: Caller,
     order: Order,
     beside: Beside | undefined,
     refuse: (no: Vendor.NotTaken) => E

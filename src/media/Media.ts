@@ -80,7 +80,7 @@ export const imageSizes = [
 ] as const
 
 const rejected = (field: string, rule: string) =>
-  Either.left(new MediaRejected({ error: `${field}: ${rule}`, details: { field, rule } }))
+  Either.left(new MediaRejected({ message: `${field}: ${rule}`, field, rule }))
 
 /** What the request would cost, and what the vendor would be asked; rejected where it cannot be priced or accepted. */
 export const quoteOf = (models: ReadonlyArray<MediaModel>, body: unknown): Either.Either<Quote, MediaRejected> => {

@@ -1,7 +1,7 @@
 /** The generic media route: quotes, submits, and shows what became of it. */
 import { Context, Effect, Layer } from "effect"
 import type { InsufficientCredits } from "../gate/Problems.ts"
-import type { CallerFacts } from "../http/Caller.ts"
+import type { Caller } from "../kernel/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import type { BodyProblem } from "../http/Incoming.ts"
 import { parse } from "../http/Json.ts"
@@ -10,6 +10,7 @@ import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
 import { toJson } from "../kernel/Money.ts"
 import * as Price from "../kernel/Price.ts"
+import { retryAfter } from "../upstream/GenerationQueue.ts"
 import type { NotTaken } from "../upstream/GenerationQueue.ts"
 import { Jobs } from "./Jobs.ts"
 import type { Job } from "./Jobs.ts"
@@ -33,14 +34,11 @@ type SubmitProblem =
   | IdempotencyProblem
 
 export interface Contract {
-  readonly submit: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply.Reply, SubmitProblem>
-  readonly status: (caller: CallerFacts, request_id: string) => Effect.Effect<MediaStatus, MediaNotFound>
-  readonly result: (
-    caller: CallerFacts,
-    request_id: string
-  ) => Effect.Effect<MediaResult, MediaNotFound | MediaNotCompleted>
+  readonly submit: (caller: Caller, inbound: Inbound) => Effect.Effect<Reply.Reply, SubmitProblem>
+  readonly status: (caller: Caller, request_id: string) => Effect.Effect<MediaStatus, MediaNotFound>
+  readonly result: (caller: Caller, request_id: string) => Effect.Effect<MediaResult, MediaNotFound | MediaNotCompleted>
   readonly cancel: (
-    caller: CallerFacts,
+    caller: Caller,
     request_id: string
   ) => Effect.Effect<MediaStatus, MediaNotFound | MediaAlreadyCompleted>
 }
@@ -56,7 +54,7 @@ const make = Effect.gen(function* () {
   const models = yield* MediaModels
   const idempotency = yield* Idempotency
 
-  const call = Effect.fnUntraced(function* (caller: CallerFacts, inbound: Inbound, beside: Beside | undefined) {
+  const call = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
     const body = yield* parse(yield* inbound.read(bodyBytesMax))
     const { input, model, price, unit, units } = yield* quoteOf(models, body)
     const job = yield* jobs.submit(
@@ -129,11 +127,9 @@ const submitted = (job: Job): Reply.Reply =>
     unit: job.unit
   })
 
-const refusedBy = ({ how, retry_after, words }: NotTaken): MediaRejected | MediaRateLimited | MediaUnavailable => {
-  if (how === "rejected") return new MediaRejected(words)
-  return how === "busy"
-    ? new MediaRateLimited(retry_after === undefined ? {} : { retry_after })
-    : new MediaUnavailable()
+const refusedBy = (no: NotTaken): MediaRejected | MediaRateLimited | MediaUnavailable => {
+  if (no.how === "rejected") return new MediaRejected(no.words)
+  return no.how === "busy" ? new MediaRateLimited(retryAfter(no)) : new MediaUnavailable()
 }
 
 const failureOf = ({ error, error_type }: Job) => ({

@@ -1,11 +1,13 @@
 /** What the media routes refuse. */
+import { BrokenRule } from "../kernel/InvalidRequest.ts"
 import { Problem } from "../kernel/Problem.ts"
 
 /** It could not be priced or accepted; nothing is charged. */
 export class MediaRejected extends Problem<MediaRejected>()("MediaRejected", {
   status: 400,
   error: "the media request was rejected",
-  code: "media_rejected"
+  code: "media_rejected",
+  fields: BrokenRule
 }) {}
 
 /** Unknown, or another account's. */

@@ -1,7 +1,7 @@
 /** What an account has been told. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { InvalidRequest } from "../http/Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { OrganizationToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { PageQuery } from "../kernel/Page.ts"

@@ -56,12 +56,11 @@ const make = Effect.gen(function* () {
     const found = yield* database
     if (found === undefined && troubled.length === 0) return
     return yield* new NotReady({
-      details: {
-        ...(found !== undefined && { database: found }),
-        ...(troubled.length > 0 && {
-          loops: Object.fromEntries(troubled.map(({ loop, trouble }) => [loop, trouble]))
-        })
-      }
+      database: found,
+      loops:
+        troubled.length === 0
+          ? undefined
+          : Object.fromEntries(troubled.map(({ loop, trouble }) => [loop, trouble ?? ""]))
     })
   })
 

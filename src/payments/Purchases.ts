@@ -5,8 +5,8 @@
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
-import type { CallerFacts } from "../http/Caller.ts"
-import { InvalidRequest } from "../http/Problems.ts"
+import type { Caller } from "../kernel/Caller.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import * as Ids from "../kernel/Ids.ts"
 import type { TenantId } from "../kernel/Ids.ts"
 import { day } from "../kernel/Moment.ts"
@@ -31,11 +31,11 @@ type ProcessorProblem = PaymentsUnconfigured | ProcessorUnavailable
 export interface Contract {
   /** A page of the processor's on which so many credits are paid. */
   readonly checkout: (
-    caller: CallerFacts,
+    caller: Caller,
     amount_credits: number
   ) => Effect.Effect<string, InsufficientRole | ProcessorProblem>
   /** A page on which a payment method is stored. */
-  readonly setup: (caller: CallerFacts) => Effect.Effect<string, InsufficientRole | ProcessorProblem>
+  readonly setup: (caller: Caller) => Effect.Effect<string, InsufficientRole | ProcessorProblem>
   readonly methods: (tenant: TenantId) => Effect.Effect<ReadonlyArray<PaymentMethod>, ProcessorProblem>
   /** The processor's name for the tenant. */
   readonly customerOf: (tenant: TenantId) => Effect.Effect<string, ProcessorProblem>
@@ -113,7 +113,7 @@ const make = Effect.gen(function* () {
   const submit = (postings: ReadonlyArray<Posting>, statements: ReadonlyArray<Statement>) =>
     writer.submit({ postings, statements })
 
-  const mayPay = Effect.fnUntraced(function* ({ account_id, tenant_id }: CallerFacts) {
+  const mayPay = Effect.fnUntraced(function* ({ account_id, tenant_id }: Caller) {
     const role = yield* tenants.roleOf(account_id, tenant_id)
     if (role === undefined || !manages(role)) return yield* new InsufficientRole()
   })
@@ -301,7 +301,7 @@ const make = Effect.gen(function* () {
       case "Unreadable": {
         const { field, rule } = event
         const what = field === "" ? "the body of the webhook" : field
-        return yield* new InvalidRequest({ error: `${what}: ${rule}`, details: { field, rule } })
+        return yield* new InvalidRequest({ message: `${what}: ${rule}`, field, rule })
       }
       case "Paid":
         return yield* book(event.paid, [])

@@ -1,7 +1,7 @@
 /** Who pays for my calls, and which source I choose. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Example } from "../http/Documented.ts"
-import { InvalidRequest } from "../http/Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { BillingToken, CallsToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { InvalidBillingSource } from "./Problems.ts"

@@ -4,8 +4,8 @@ import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { BillingAccounts } from "../billing/BillingAccounts.ts"
 import type { MemberSpend } from "../billing/BillingAccounts.ts"
 import { Payers } from "../gate/Payers.ts"
-import type { CallerFacts } from "../http/Caller.ts"
-import type { InvalidRequest } from "../http/Problems.ts"
+import type { Caller } from "../kernel/Caller.ts"
+import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { billingAccountOf } from "../kernel/Ids.ts"
 import type { AccountId, BillingAccountId, TenantId } from "../kernel/Ids.ts"
 import { Ledger } from "../ledger/Ledger.ts"
@@ -23,7 +23,7 @@ import { orderOf } from "./Order.ts"
 import { InvalidBillingSource } from "./Problems.ts"
 import type { BillingSource, BillingSources, Capacity, PayerUsage, PayerUsageQuery, Selection } from "./Source.ts"
 
-type Asker = Pick<CallerFacts, "account_id" | "tenant_id" | "team_first">
+type Asker = Pick<Caller, "account_id" | "tenant_id" | "team_first">
 
 export interface Contract {
   /** The order of charging for a credential; remembered as long as nothing that it follows from changes. */

@@ -5,9 +5,9 @@ import type { Admission } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { query } from "../http/Body.ts"
-import type { CallerFacts } from "../http/Caller.ts"
+import type { Caller } from "../kernel/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
-import type { InvalidRequest } from "../http/Problems.ts"
+import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { json } from "../http/Reply.ts"
 import type { Reply } from "../http/Reply.ts"
 import { toDecimal } from "../kernel/Money.ts"
@@ -25,7 +25,7 @@ import type { SearchProvider } from "./Search.ts"
 export interface Contract {
   /** `GET /v1/search`. */
   readonly search: (
-    caller: CallerFacts,
+    caller: Caller,
     inbound: Inbound
   ) => Effect.Effect<Reply, InvalidRequest | InsufficientCredits | BooksUnavailable | UpstreamProblem>
 }
@@ -93,11 +93,11 @@ const make = Effect.gen(function* () {
         error_type: null,
         usage_source: "counted"
       },
-      ({ collected }) =>
+      ({ charged }) =>
         json(
           200,
           { query: asked.query, results: results.slice(0, asked.max_results), provider: provider.id },
-          { "x-charge-usd": toDecimal(collected) }
+          { "x-charge-usd": toDecimal(charged) }
         )
     )
   })

@@ -5,10 +5,10 @@ import { Gate } from "../gate/Gate.ts"
 import type { Admission, Measured, Metered } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
 import { json } from "../http/Body.ts"
-import type { CallerFacts } from "../http/Caller.ts"
+import type { Caller } from "../kernel/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import type { BodyProblem } from "../http/Incoming.ts"
-import { InvalidRequest } from "../http/Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Reply } from "../http/Reply.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
@@ -28,9 +28,9 @@ type SpeechProblem = BodyProblem | InsufficientCredits | IdempotencyProblem | Up
 
 export interface Contract {
   /** `POST /v1/speech`. */
-  readonly speak: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply, SpeechProblem>
+  readonly speak: (caller: Caller, inbound: Inbound) => Effect.Effect<Reply, SpeechProblem>
   /** `POST /v1/tools/speech`, which needs only the text. */
-  readonly speakSimply: (caller: CallerFacts, inbound: Inbound) => Effect.Effect<Reply, SpeechProblem>
+  readonly speakSimply: (caller: Caller, inbound: Inbound) => Effect.Effect<Reply, SpeechProblem>
 }
 
 const bodyBytesMax = 1024 * 1024
@@ -48,7 +48,7 @@ const make = Effect.gen(function* () {
   const versions = yield* PriceVersions
 
   const serve = (read: (bytes: Buffer) => Either.Either<SpeechRequest, InvalidRequest>) =>
-    Effect.fnUntraced(function* (caller: CallerFacts, inbound: Inbound, beside: Beside | undefined) {
+    Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
       const asked = yield* read(yield* inbound.read(bodyBytesMax))
       const provider = yield* pick(providers, asked.provider)
       const model = yield* modelOf(provider, asked.model)
@@ -111,7 +111,7 @@ const make = Effect.gen(function* () {
 
   const once = (route: string, schema: Parameters<typeof serve>[0]) => {
     const call = serve(schema)
-    return (caller: CallerFacts, inbound: Inbound) =>
+    return (caller: Caller, inbound: Inbound) =>
       idempotency.onceOf(caller, inbound, route, bodyBytesMax, (inbound, beside) => call(caller, inbound, beside))
   }
 
@@ -124,9 +124,7 @@ const make = Effect.gen(function* () {
 const modelOf = ({ models }: SpeechProvider, asked: string): Effect.Effect<SpeechModel, InvalidRequest> => {
   const found = asked === "" ? models[0] : models.find(({ id }) => id === asked)
   const rule = `one of ${models.map(({ id }) => id).join(", ")}`
-  return found === undefined
-    ? new InvalidRequest({ error: `model: ${rule}`, details: { field: "model", rule } })
-    : Effect.succeed(found)
+  return found === undefined ? InvalidRequest.of("model", rule) : Effect.succeed(found)
 }
 
 /** A client that leaves has had it made all the same; what the upstream broke off costs nothing. */

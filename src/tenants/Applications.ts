@@ -8,7 +8,7 @@ import { randomBytes } from "node:crypto"
 import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
 import type { Ending } from "../auth/DeploymentSecret.ts"
 import { Brand } from "../Brand.ts"
-import type { CallerFacts } from "../http/Caller.ts"
+import type { Caller } from "../kernel/Caller.ts"
 import * as Ids from "../kernel/Ids.ts"
 import type { AccountId, ApplicationId, TenantId } from "../kernel/Ids.ts"
 import { paginated } from "../kernel/Page.ts"
@@ -34,7 +34,7 @@ export interface Asker {
 
 export interface Contract {
   /** The key is in the answer, and nowhere else ever again. */
-  readonly create: (caller: CallerFacts, draft: NewApplication) => Effect.Effect<ApplicationWithKey>
+  readonly create: (caller: Caller, draft: NewApplication) => Effect.Effect<ApplicationWithKey>
   /** Those that the asker reaches, newest first. */
   readonly list: (asker: Asker, page: PageOf) => Effect.Effect<typeof ApplicationPage.Type>
   readonly find: (asker: Asker, id: ApplicationId) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole>
@@ -49,7 +49,7 @@ export interface Contract {
     id: ApplicationId
   ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole>
   /** Who calls with this key; `undefined` where there is no such key, or no more. */
-  readonly callerOf: (key: string) => Effect.Effect<CallerFacts | undefined>
+  readonly callerOf: (key: string) => Effect.Effect<Caller | undefined>
 }
 
 /** How long a key is taken for valid without another look. The specification allows five minutes. */
@@ -73,17 +73,14 @@ const make = Effect.gen(function* () {
   /** By the key as it comes, since to hash it would be a fortieth of every call; in memory only, and swept of what is out of date. */
   const cache = new Map<
     string,
-    { readonly caller: CallerFacts; readonly until: number; readonly marks: ReadonlyArray<Mark> }
+    { readonly caller: Caller; readonly until: number; readonly marks: ReadonlyArray<Mark> }
   >()
   let sweepAt = 0
 
   const write = (text: Parameters<typeof statement>[0]) =>
     Effect.orDie(writer.submit({ postings: [], statements: [statement(text)] }))
 
-  const create = Effect.fn("Applications.create")(function* (
-    caller: CallerFacts,
-    { description, name }: NewApplication
-  ) {
+  const create = Effect.fn("Applications.create")(function* (caller: Caller, { description, name }: NewApplication) {
     const now = yield* Clock.currentTimeMillis
     const api_key = `${brand.key_prefix}-prod-${randomBytes(32).toString("hex")}`
     const application: Application = {
@@ -170,7 +167,7 @@ const make = Effect.gen(function* () {
     // Of many calls that looked at once, the first has seen to everything.
     const known = cache.get(key)
     if (known !== undefined && known.until > now && isCurrent(known.marks)) return known.caller
-    const caller: CallerFacts = {
+    const caller: Caller = {
       account_id: row.account_id,
       tenant_id: row.tenant_id,
       application_id: row.id,
@@ -191,7 +188,7 @@ const make = Effect.gen(function* () {
     return caller
   })
 
-  const callerOf = (key: string): Effect.Effect<CallerFacts | undefined> =>
+  const callerOf = (key: string): Effect.Effect<Caller | undefined> =>
     Effect.clockWith((clock) => {
       const now = clock.unsafeCurrentTimeMillis()
       const known = cache.get(key)

@@ -8,7 +8,7 @@ import { randomBytes } from "node:crypto"
 import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
 import type { Ending } from "../auth/DeploymentSecret.ts"
 import { Brand } from "../Brand.ts"
-import { InvalidRequest } from "../http/Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import * as Ids from "../kernel/Ids.ts"
 import type { AccountId, TenantId } from "../kernel/Ids.ts"
 import { toDay } from "../kernel/Moment.ts"
@@ -193,8 +193,9 @@ const make = Effect.gen(function* () {
     if (member === undefined) return yield* new MemberNotFound()
     if (wish.role === undefined && wish.status === undefined) {
       return yield* new InvalidRequest({
-        error: "role or status: one of them must be given",
-        details: { field: "role", rule: "role or status" }
+        message: "role or status: one of them must be given",
+        field: "role",
+        rule: "role or status"
       })
     }
     const after = { ...member, role: wish.role ?? member.role, status: wish.status ?? member.status, updated_at: now }

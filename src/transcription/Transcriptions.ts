@@ -5,9 +5,9 @@ import { randomBytes } from "node:crypto"
 import { Gate } from "../gate/Gate.ts"
 import type { Admission, Measured } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
-import type { CallerFacts } from "../http/Caller.ts"
+import type { Caller } from "../kernel/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
-import { InvalidRequest } from "../http/Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { json } from "../http/Reply.ts"
 import type { Reply } from "../http/Reply.ts"
 import { affordable } from "../idempotency/BeforeBody.ts"
@@ -30,7 +30,7 @@ type TranscriptionProblem = UploadProblem | InsufficientCredits | IdempotencyPro
 export interface Contract {
   /** A form with the audio in it; `shape` makes the body of the answer, which is another on each route. */
   readonly transcribe: (
-    caller: CallerFacts,
+    caller: Caller,
     inbound: Inbound,
     route: "transcriptions" | "tools/transcriptions",
     shape: (answer: TranscriptionAnswer) => object
@@ -137,8 +137,8 @@ const make = Effect.gen(function* () {
       provider: provider.id,
       ...(duration !== undefined && { duration })
     }
-    return yield* admission.answer(measured, ({ collected }) =>
-      json(200, shape(shown), { "x-charge-usd": toDecimal(collected) })
+    return yield* admission.answer(measured, ({ charged }) =>
+      json(200, shape(shown), { "x-charge-usd": toDecimal(charged) })
     )
   })
 
@@ -151,7 +151,5 @@ const modelOf = (
 ): Effect.Effect<TranscriptionModel, InvalidRequest> => {
   const found = asked === undefined || asked === "" ? models[0] : models.find(({ id }) => id === asked)
   const rule = `one of ${models.map(({ id }) => id).join(", ")}`
-  return found === undefined
-    ? new InvalidRequest({ error: `model: ${rule}`, details: { field: "model", rule } })
-    : Effect.succeed(found)
+  return found === undefined ? InvalidRequest.of("model", rule) : Effect.succeed(found)
 }

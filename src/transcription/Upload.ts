@@ -10,7 +10,7 @@ import { refused } from "../http/Body.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import { bodyProblemOf } from "../http/Incoming.ts"
 import type { BodyProblem } from "../http/Incoming.ts"
-import { InvalidRequest } from "../http/Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { PayloadTooLarge } from "../http/Problems.ts"
 import { AudioTooLarge } from "./Problems.ts"
 import { fileBytesMax, TranscriptionFields } from "./Transcription.ts"
@@ -46,14 +46,15 @@ export const receive = (
     const { audio, texts } = yield* formFrom(source, type, path)
     if (audio === undefined) {
       return yield* new InvalidRequest({
-        error: "file: required, the audio file",
-        details: { field: "file", rule: "an audio file" }
+        message: "file: required, the audio file",
+        field: "file",
+        rule: "an audio file"
       })
     }
     const fields = yield* Either.mapLeft(readFields(texts), refused)
     const { bytes, content_type, name } = audio
     if (bytes === 0) {
-      return yield* new InvalidRequest({ error: "file: it is empty", details: { field: "file", rule: "not empty" } })
+      return yield* new InvalidRequest({ message: "file: it is empty", field: "file", rule: "not empty" })
     }
     const hash = createHash("sha256").update(JSON.stringify(fields))
     yield* Effect.promise(async () => {
@@ -66,7 +67,7 @@ export const receive = (
 const isForm = (type: string): boolean =>
   /^\s*multipart\/form-data\s*;/i.test(type) && /;\s*boundary=(?:"[^"]+"|[^\s;"]+)/i.test(type)
 
-const noForm = (rule: string) => new InvalidRequest({ error: `the request: ${rule}`, details: { field: "", rule } })
+const noForm = (rule: string) => new InvalidRequest({ message: `the request: ${rule}`, field: "", rule })
 
 const unreadable = noForm("a form that can be read, and comes whole")
 

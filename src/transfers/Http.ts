@@ -4,11 +4,11 @@ import { isLosslessNumber, parse } from "lossless-json"
 import { Api } from "../Api.ts"
 import { answer } from "../http/Answer.ts"
 import { json } from "../http/Body.ts"
-import { Caller } from "../http/Caller.ts"
-import { InvalidRequest } from "../http/Problems.ts"
+import { CurrentCaller } from "../http/Caller.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { RateLimits } from "../http/RateLimits.ts"
 import { isKey } from "../idempotency/Idempotency.ts"
-import { IdempotencyKeyInvalid, IdempotencyKeyRequired, keyDetails } from "../idempotency/Problems.ts"
+import { IdempotencyKeyInvalid, IdempotencyKeyRequired } from "../idempotency/Problems.ts"
 import { envelope } from "../kernel/Envelope.ts"
 import { Created } from "./Api.ts"
 import { NewTransfer } from "./Transfer.ts"
@@ -22,11 +22,11 @@ export const TransfersHttp = HttpApiBuilder.group(
     return handlers
       .handleRaw("create", ({ headers, request }) =>
         Effect.gen(function* () {
-          const caller = yield* Caller
+          const caller = yield* CurrentCaller
           // A request that has no key is told so whatever its body says.
           const key = headers["idempotency-key"]
-          if (key === undefined || key === "") return yield* new IdempotencyKeyRequired(keyDetails)
-          if (!isKey(key)) return yield* new IdempotencyKeyInvalid(keyDetails)
+          if (key === undefined || key === "") return yield* new IdempotencyKeyRequired()
+          if (!isKey(key)) return yield* new IdempotencyKeyInvalid()
           const body = yield* Effect.orDie(request.text)
           const { created, transfer } = yield* transfers.create(
             caller,
@@ -67,7 +67,7 @@ const newTransfer = json(NewTransfer)
 /** The amount as it stands in the body, digit by digit: what `JSON.parse` makes of it has been rounded to a binary number. */
 const amountIn = (body: string): Effect.Effect<string, InvalidRequest> => {
   const wrong = (field: string, rule: string) =>
-    new InvalidRequest({ error: field === "" ? `the request: ${rule}` : `${field}: ${rule}`, details: { field, rule } })
+    new InvalidRequest({ message: field === "" ? `the request: ${rule}` : `${field}: ${rule}`, field, rule })
   return Effect.flatMap(
     Effect.try({
       try: () => parse(body) as { readonly amount: unknown },

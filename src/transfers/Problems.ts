@@ -1,11 +1,13 @@
 /** What the transfer routes refuse. */
+import { Schema } from "effect"
 import { Problem } from "../kernel/Problem.ts"
 
 /** A well-typed body that breaks a rule of transfers; `details` names the field and the rule. */
 export class TransferInvalid extends Problem<TransferInvalid>()("TransferInvalid", {
   status: 422,
   error: "the transfer is not valid",
-  code: "transfer_invalid"
+  code: "transfer_invalid",
+  fields: { field: Schema.optional(Schema.String), rule: Schema.optional(Schema.String) }
 }) {}
 
 export class TransferSelf extends Problem<TransferSelf>()("TransferSelf", {

@@ -116,7 +116,7 @@ const cent = usd / 100n
 /** `literal` is the amount as it was written: 1.005 is 1.01, and no binary number says so. */
 export const draftOf = (body: NewTransfer, literal: string): Either.Either<Draft, TransferInvalid> => {
   const wrong = (field: string, rule: string) =>
-    Either.left(new TransferInvalid({ error: `${field}: ${rule}`, details: { field, rule } }))
+    Either.left(new TransferInvalid({ message: `${field}: ${rule}`, field, rule }))
   const cents = literal.length > 100 ? undefined : fromDecimal(literal, 2)
   // The least amount counts as it was sent: 0.005 would round up to it.
   if (cents === undefined || cents < 1n || (cents === 1n && !isCent(literal)))

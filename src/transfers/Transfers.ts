@@ -9,7 +9,7 @@ import { createHash, randomBytes } from "node:crypto"
 import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
 import type { Ending } from "../auth/DeploymentSecret.ts"
 import { Brand } from "../Brand.ts"
-import type { CallerFacts } from "../http/Caller.ts"
+import type { Caller } from "../kernel/Caller.ts"
 import * as Loop from "../kernel/Loop.ts"
 import { masked } from "../kernel/Email.ts"
 import * as Ids from "../kernel/Ids.ts"
@@ -61,7 +61,7 @@ export interface Contract {
    * letters, a recipient who has an account is told by a notification alone, and a transfer to anybody else is refused.
    */
   readonly create: (
-    caller: CallerFacts,
+    caller: Caller,
     key: string,
     body: NewTransfer,
     literal: string
@@ -79,12 +79,12 @@ export interface Contract {
   /** Those that the tenant sent, newest first. */
   readonly sent: (tenant: TenantId, query: TransferQuery) => Effect.Effect<TransferPage>
   readonly revoke: (
-    caller: CallerFacts,
+    caller: Caller,
     id: TransferId
   ) => Effect.Effect<Transfer, InsufficientRole | TransferNotFound | TransferNotPending>
   /** Mails a new link; the one before works no more. */
   readonly resend: (
-    caller: CallerFacts,
+    caller: Caller,
     id: TransferId
   ) => Effect.Effect<
     Transfer,
@@ -93,7 +93,7 @@ export interface Contract {
   /** Those that were sent to the account's verified address, newest first. */
   readonly received: (account: AccountId, query: TransferQuery) => Effect.Effect<TransferPage>
   /** For the recipient, and for the sender. */
-  readonly find: (caller: CallerFacts, id: TransferId) => Effect.Effect<Transfer, TransferNotFound>
+  readonly find: (caller: Caller, id: TransferId) => Effect.Effect<Transfer, TransferNotFound>
   /** The credit lands on the recipient's home tenant. */
   readonly accept: (
     account: AccountId,
@@ -271,7 +271,7 @@ const make = Effect.gen(function* () {
           Effect.flatMap(byId(row.id), (current) =>
             current?.status === "pending" ? Effect.die(refusal) : Effect.fail("lost" as const)
           ),
-        BalanceTooLarge: () => new TransferInvalid({ error: "amount: the recipient's balance cannot hold so much" })
+        BalanceTooLarge: () => new TransferInvalid({ message: "amount: the recipient's balance cannot hold so much" })
       }),
       Effect.catchAll((why) =>
         why === "lost" || why._tag === "TransferInvalid" || why._tag === "BooksUnavailable"
@@ -328,7 +328,7 @@ const make = Effect.gen(function* () {
 
   // ---- sender -------------------------------------------------------------------------------------------------------------
 
-  const mayMove = Effect.fnUntraced(function* ({ account_id, tenant_id }: CallerFacts) {
+  const mayMove = Effect.fnUntraced(function* ({ account_id, tenant_id }: Caller) {
     const role = yield* tenants.roleOf(account_id, tenant_id)
     if (role === undefined || !manages(role)) return yield* new InsufficientRole()
   })
@@ -462,7 +462,7 @@ const make = Effect.gen(function* () {
   const sent = (tenant: TenantId, query: TransferQuery) =>
     page(sql`t.billing_account_id = ${Ids.billingAccountOf(tenant)}`, query)
 
-  const ofSender = Effect.fnUntraced(function* (caller: CallerFacts, id: TransferId) {
+  const ofSender = Effect.fnUntraced(function* (caller: Caller, id: TransferId) {
     const row = yield* current(sql`t.id = ${id}`)
     if (row?.billing_account_id !== Ids.billingAccountOf(caller.tenant_id)) return yield* new TransferNotFound()
     yield* mayMove(caller)
@@ -523,7 +523,7 @@ const make = Effect.gen(function* () {
     return yield* page(sql`t.recipient_email = ${email ?? ""}`, query)
   })
 
-  const find = Effect.fn("Transfers.find")(function* (caller: CallerFacts, id: TransferId) {
+  const find = Effect.fn("Transfers.find")(function* (caller: Caller, id: TransferId) {
     const row = yield* current(sql`t.id = ${id}`)
     if (row === undefined) return yield* new TransferNotFound()
     const isSender =

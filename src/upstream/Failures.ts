@@ -1,8 +1,14 @@
 /** What an upstream's failure becomes for the caller, and what the operator reads of it. */
 import { Clock, Effect } from "effect"
-import type { ProblemWords } from "../kernel/Problem.ts"
 import { UpstreamBusy, UpstreamFailed, UpstreamRejected } from "./Problems.ts"
 import * as Wire from "./Wire.ts"
+
+/** An upstream's words of why it refused, for the caller. */
+export interface UpstreamWords {
+  readonly message?: string
+  readonly field: string
+  readonly rule: string
+}
 
 export type UpstreamProblem = UpstreamRejected | UpstreamBusy | UpstreamFailed
 
@@ -68,11 +74,12 @@ export const messageOf = (body: Record<string, unknown> | undefined): string | u
 }
 
 /** An upstream's refusal of the request in words for the caller: its message, and the field that it names, if it does. */
-export const refusalOf = (body: Record<string, unknown> | undefined): ProblemWords => {
+export const refusalOf = (body: Record<string, unknown> | undefined): UpstreamWords => {
   const message = messageOf(body)
   return {
-    ...(message !== undefined && { error: message }),
-    details: { field: fieldOf(body), rule: message ?? "refused by the model, which does not say why" }
+    ...(message !== undefined && { message }),
+    field: fieldOf(body),
+    rule: message ?? "refused by the model, which does not say why"
   }
 }
 

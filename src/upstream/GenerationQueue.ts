@@ -4,19 +4,23 @@
  */
 import { Effect, Redacted } from "effect"
 import type { Admission } from "../gate/Gate.ts"
-import type { ProblemWords } from "../kernel/Problem.ts"
 import { isObject, messageOf, parse, refusalOf, retryAfterOf } from "./Failures.ts"
+import type { UpstreamWords } from "./Failures.ts"
 import type { Upstream } from "./Upstreams.ts"
 import type { Whole, WireRequest } from "./Wire.ts"
 
 /** The vendor did not take the job: `rejected` for the job itself, `busy` for now, `unavailable` for reasons of its own. */
-export interface NotTaken {
-  readonly _tag: "NotTaken"
-  readonly how: "rejected" | "busy" | "unavailable"
-  /** The vendor's words, where they speak of the job. */
-  readonly words?: ProblemWords
-  readonly retry_after?: number
-}
+export type NotTaken = { readonly _tag: "NotTaken" } & (
+  | { readonly how: "rejected"; readonly words: UpstreamWords }
+  | { readonly how: "busy"; readonly retry_after?: number }
+  | { readonly how: "unavailable" }
+)
+
+/** As a refusal says it. */
+export const retryAfter = ({
+  retry_after
+}: Extract<NotTaken, { readonly how: "busy" }>): { readonly retry_after?: number } =>
+  retry_after === undefined ? {} : { retry_after }
 
 /** It could not be asked just now. */
 export interface Silent {

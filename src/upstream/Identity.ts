@@ -6,7 +6,7 @@ import { Clock, Context, Deferred, Duration, Effect, FiberId, Layer } from "effe
 import { createRemoteJWKSet, errors, jwtVerify } from "jose"
 import type { JWTVerifyGetKey } from "jose"
 import { IdentityProviderUnavailable, IdentityProviderUnconfigured, IdentityRejected } from "../auth/Problems.ts"
-import { InvalidRequest } from "../http/Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { toDate } from "../kernel/Moment.ts"
 
 export type ProviderName = "google" | "microsoft"
@@ -141,8 +141,9 @@ const make = Effect.gen(function* () {
     const token = id_token || access_token
     if (token === undefined || token === "") {
       return yield* new InvalidRequest({
-        error: "id_token: required",
-        details: { field: "id_token", rule: "required" }
+        message: "id_token: required",
+        field: "id_token",
+        rule: "required"
       })
     }
     const keys = yield* keysOf(provider, settings)

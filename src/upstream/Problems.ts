@@ -1,12 +1,14 @@
 /** What callers see of an upstream's failures: never its address, its credentials or its stack. */
 import { Schema } from "effect"
+import { BrokenRule } from "../kernel/InvalidRequest.ts"
 import { Problem } from "../kernel/Problem.ts"
 
 /** The upstream found fault with the request itself; the text is its own. */
 export class UpstreamRejected extends Problem<UpstreamRejected>()("UpstreamRejected", {
   status: 400,
   error: "the model refused the request",
-  code: "upstream_rejected"
+  code: "upstream_rejected",
+  fields: BrokenRule
 }) {}
 
 export class UpstreamBusy extends Problem<UpstreamBusy>()("UpstreamBusy", {

@@ -1,6 +1,6 @@
 /** Providers of a tool: who can be asked for it, as the configuration lists them. The first is asked unless a caller picks. */
 import { Either, Schema } from "effect"
-import { InvalidRequest } from "../http/Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 
 export interface Provider {
   /** What callers pick it by. */
@@ -35,5 +35,5 @@ export const pick = <P extends Provider>(
   const found = asked === undefined || asked === "" ? providers[0] : providers.find(({ id }) => id === asked)
   if (found !== undefined) return Either.right(found)
   const rule = providers.length === 0 ? "none is configured here" : `one of ${providers.map(({ id }) => id).join(", ")}`
-  return Either.left(new InvalidRequest({ error: `provider: ${rule}`, details: { field: "provider", rule } }))
+  return Either.left(InvalidRequest.of("provider", rule))
 }

@@ -1,7 +1,7 @@
 /** Explains charges: computes each again from its record and the version of its price. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
-import type { CallerFacts } from "../http/Caller.ts"
+import type { Caller } from "../kernel/Caller.ts"
 import { fromRow, toDecimal } from "../kernel/Money.ts"
 import * as Price from "../kernel/Price.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
@@ -14,7 +14,7 @@ import { UsageNotFound } from "./Problems.ts"
 
 export interface Contract {
   /** For the tenant that called, and for the one that paid. */
-  readonly of: (caller: CallerFacts, usage_id: string) => Effect.Effect<Explanation, UsageNotFound>
+  readonly of: (caller: Caller, usage_id: string) => Effect.Effect<Explanation, UsageNotFound>
 }
 
 export class Explanations extends Context.Tag("tollgate/usage/Explanations")<Explanations, Contract>() {
@@ -48,7 +48,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const versions = yield* PriceVersions
 
-  const of = Effect.fn("Explanations.of")(function* (caller: CallerFacts, usage_id: string) {
+  const of = Effect.fn("Explanations.of")(function* (caller: Caller, usage_id: string) {
     const [row] = yield* Effect.orDie(
       sql<Row>`SELECT r.id, r.at, r.tenant_id, d.endpoint, d.model, d.provider, r.success, r.error_type, r.usage_source,
           r.prompt_tokens, r.completion_tokens, r.units, CAST(r.cost AS TEXT) AS cost,

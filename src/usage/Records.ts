@@ -2,7 +2,7 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Context, Effect, Layer } from "effect"
-import { InvalidRequest } from "../http/Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { TenantId } from "../kernel/Ids.ts"
 import { fromRow } from "../kernel/Money.ts"
 import { paginated } from "../kernel/Page.ts"
@@ -66,7 +66,7 @@ const make = Effect.gen(function* () {
     const exists = (walk.page - 1) * per_page < window.to - window.from
     if (walk.sort !== "timestamp" && walk.after === null && exists && walk.page * per_page > depthMax) {
       const rule = `within the first ${depthMax} records when sorted by ${walk.sort}; beyond, go on by cursor`
-      return yield* new InvalidRequest({ details: { field: "page", rule } })
+      return yield* new InvalidRequest({ field: "page", rule })
     }
     const read = walk.sort === "timestamp" ? byTime : byValue
     const { more, rows } = yield* Effect.orDie(read(tenant, walk, window, per_page))

@@ -1,8 +1,8 @@
 /** Sums of usage over a window, read from the rollups that settling keeps up. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Either, Layer } from "effect"
-import type { CallerFacts } from "../http/Caller.ts"
-import { InvalidRequest } from "../http/Problems.ts"
+import type { Caller } from "../kernel/Caller.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { billingAccountOf, tenantOf } from "../kernel/Ids.ts"
 import type { AccountId, BillingAccountId, TenantId } from "../kernel/Ids.ts"
 import { fromRow } from "../kernel/Money.ts"
@@ -17,7 +17,7 @@ import type { Part, Window } from "./Window.ts"
 export interface Contract {
   /** The calls of the caller's account in the credential's tenant, to the millisecond. */
   readonly summary: (
-    caller: Pick<CallerFacts, "account_id" | "tenant_id">,
+    caller: Pick<Caller, "account_id" | "tenant_id">,
     query: SummaryQuery
   ) => Effect.Effect<Summary, InvalidStartTime | InvalidEndTime>
   /** The calls made with the tenant's credentials, whoever paid, by whole UTC days. Periods without calls are absent. */
@@ -274,7 +274,7 @@ const windowOf = (query: DatesQuery): Either.Either<Window, InvalidRequest> => {
   return Either.right({ start, end })
 }
 
-const refuse = (field: string, rule: string) => Either.left(new InvalidRequest({ details: { field, rule } }))
+const refuse = (field: string, rule: string) => Either.left(new InvalidRequest({ field, rule }))
 
 interface PayerRow {
   readonly billing_account_id: BillingAccountId

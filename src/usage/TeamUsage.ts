@@ -1,7 +1,7 @@
 /** What a team's pool paid, and for whom. */
 import { Context, Effect, Layer } from "effect"
-import type { CallerFacts } from "../http/Caller.ts"
-import { InvalidRequest } from "../http/Problems.ts"
+import type { Caller } from "../kernel/Caller.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { AccountId, TenantId } from "../kernel/Ids.ts"
 import { isTeam } from "../tenants/Account.ts"
 import { NotAMember } from "../tenants/Problems.ts"
@@ -16,7 +16,7 @@ import type { DataPoint, TeamQuery, TeamUsage as Team, Totals } from "./Usage.ts
 export interface Contract {
   /** For any active member of a tenant that is a team. */
   readonly of: (
-    viewer: Pick<CallerFacts, "account_id">,
+    viewer: Pick<Caller, "account_id">,
     tenant: TenantId,
     query: TeamQuery
   ) => Effect.Effect<Team, NotAMember | TeamPlanRequired | InvalidRollup | InvalidRequest>
@@ -31,7 +31,7 @@ const make = Effect.gen(function* () {
   const sums = yield* Sums
 
   const of = Effect.fn("TeamUsage.of")(function* (
-    { account_id }: Pick<CallerFacts, "account_id">,
+    { account_id }: Pick<Caller, "account_id">,
     tenant: TenantId,
     query: TeamQuery
   ) {
@@ -95,7 +95,7 @@ const chosenOf = (text: string | undefined): Effect.Effect<ReadonlyArray<Account
   const ids = [...new Set(text.split(",").map((id) => id.trim() as AccountId))].filter((id) => id !== "")
   return ids.length <= teamMembersMax
     ? Effect.succeed(ids)
-    : new InvalidRequest({ details: { field: "members", rule: `up to ${teamMembersMax} account ids` } })
+    : new InvalidRequest({ field: "members", rule: `up to ${teamMembersMax} account ids` })
 }
 
 const totalsByAccount = (points: Paid["points"]): ReadonlyMap<AccountId, Totals> => {

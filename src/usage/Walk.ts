@@ -3,7 +3,7 @@
  * it names stays where it is however many records arrive, so a walk by cursor neither repeats nor skips one.
  */
 import { Either, Schema } from "effect"
-import { InvalidRequest } from "../http/Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { directions, sorts } from "./Usage.ts"
 import type { RecordsQuery } from "./Usage.ts"
 import { endOf, startOf } from "./Window.ts"
@@ -43,6 +43,6 @@ export const walkOf = (query: RecordsQuery): Either.Either<Walk, InvalidRequest>
 const isOneOf = <const Values extends ReadonlyArray<string>>(values: Values, text: string): text is Values[number] =>
   values.includes(text)
 
-const invalid = (field: string, rule: string) => new InvalidRequest({ details: { field, rule } })
+const invalid = (field: string, rule: string) => new InvalidRequest({ field, rule })
 
 const refuse = (field: string, rule: string) => Either.left(invalid(field, rule))

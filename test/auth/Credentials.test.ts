@@ -3,7 +3,7 @@ import { describe, expect } from "@effect/vitest"
 import { Effect, Layer, TestClock } from "effect"
 import { generateKeyPair, SignJWT } from "jose"
 import { Credentials } from "../../src/auth/Credentials.ts"
-import type { CallerFacts } from "../../src/http/Caller.ts"
+import type { Caller } from "../../src/kernel/Caller.ts"
 import type { ProblemBody } from "../../src/kernel/Problem.ts"
 import * as World from "./World.ts"
 import { application, ask, person, scene } from "./World.ts"
@@ -56,7 +56,7 @@ const outcomes = (header: string | undefined) =>
   Effect.gen(function* () {
     const { apiKey, either, userToken } = yield* Credentials
     // None of these refusals has a code.
-    const told = (read: Effect.Effect<CallerFacts, { readonly body: ProblemBody }>) =>
+    const told = (read: Effect.Effect<Caller, { readonly body: ProblemBody }>) =>
       Effect.match(read, { onFailure: ({ body }) => ("code" in body ? body : body.error), onSuccess: () => null })
     return [yield* told(userToken(header, "profile")), yield* told(either(header)), yield* told(apiKey(header))]
   })

@@ -4,7 +4,7 @@ import { Effect, Layer, Logger } from "effect"
 import * as DeploymentSecret from "../../src/auth/DeploymentSecret.ts"
 import { AutoReloads } from "../../src/autoreload/AutoReloads.ts"
 import * as AutoReloadEntry from "../../src/entry/autoreload.ts"
-import type { CallerFacts } from "../../src/http/Caller.ts"
+import type { Caller } from "../../src/kernel/Caller.ts"
 import { usd } from "../../src/kernel/Money.ts"
 import { BooksUnavailable } from "../../src/ledger/Problems.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
@@ -62,7 +62,7 @@ describe("an attempt that may be on disk", () => {
         name: "ada"
       }
       const { account_id, home_tenant_id: tenant_id } = yield* (yield* Tenants).welcome(person)
-      const caller: CallerFacts = {
+      const caller: Caller = {
         account_id,
         tenant_id,
         application_id: null,

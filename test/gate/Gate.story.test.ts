@@ -8,7 +8,7 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { failure, Gate } from "../../src/gate/Gate.ts"
 import type { Measured } from "../../src/gate/Gate.ts"
-import type { CallerFacts } from "../../src/http/Caller.ts"
+import type { Caller } from "../../src/kernel/Caller.ts"
 import type { AccountId, TenantId } from "../../src/kernel/Ids.ts"
 import { verify } from "../../src/ledger/Invariants.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
@@ -34,7 +34,7 @@ interface Call {
   readonly pauses: number
 }
 
-const caller: CallerFacts = {
+const caller: Caller = {
   account_id: "acc_ada" as AccountId,
   tenant_id: "ten_ada" as TenantId,
   application_id: null,

@@ -24,7 +24,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { drainLimit, failure, Gate, OnLateSettlement, SettlementPatience } from "../../src/gate/Gate.ts"
 import type { Admission, Claim, Measured, Metered } from "../../src/gate/Gate.ts"
-import type { CallerFacts } from "../../src/http/Caller.ts"
+import type { Caller } from "../../src/kernel/Caller.ts"
 import { Idempotency } from "../../src/idempotency/Idempotency.ts"
 import type { AccountId, TenantId } from "../../src/kernel/Ids.ts"
 import { verify } from "../../src/ledger/Invariants.ts"
@@ -34,7 +34,7 @@ import { Writer } from "../../src/ledger/Writer.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 import { UpstreamFailed } from "../../src/upstream/Problems.ts"
 
-const caller: CallerFacts = {
+const caller: Caller = {
   account_id: "acc_ada" as AccountId,
   tenant_id: "ten_ada" as TenantId,
   application_id: null,
@@ -126,7 +126,7 @@ describe("a settlement that cannot be written", () => {
           call((admission) =>
             Effect.zipRight(
               take,
-              admission.answer(measured(30n), ({ balance, collected }) => `${collected} of ${balance}`)
+              admission.answer(measured(30n), ({ balance, charged }) => `${charged} of ${balance}`)
             )
           )
         )

@@ -5,13 +5,14 @@ import { connect } from "node:net"
 import type { Socket } from "node:net"
 import { Bytes } from "../../src/http/Bytes.ts"
 import type { BytesSettings } from "../../src/http/Bytes.ts"
-import { Caller } from "../../src/http/Caller.ts"
+import { CurrentCaller } from "../../src/http/Caller.ts"
 import { Express } from "../../src/http/Express.ts"
 import { Face } from "../../src/http/Face.ts"
 import { Frame, ReadsOwnBody } from "../../src/http/Frame.ts"
 import type { Inbound } from "../../src/http/Inbound.ts"
 import { bodyProblemOf } from "../../src/http/Incoming.ts"
-import { BodyRefusal, InvalidRequest } from "../../src/http/Problems.ts"
+import { BodyRefusal } from "../../src/http/Problems.ts"
+import { InvalidRequest } from "../../src/kernel/InvalidRequest.ts"
 import { raw } from "../../src/http/Raw.ts"
 import * as Reply from "../../src/http/Reply.ts"
 import * as Server from "../../src/Server.ts"
@@ -57,7 +58,7 @@ class EdgeApi extends HttpApi.make("edge").add(
 ) {}
 
 const group = HttpApiBuilder.group(EdgeApi, "edge", (handlers) => {
-  const anybody = Effect.provideService(Caller, {} as never)
+  const anybody = Effect.provideService(CurrentCaller, {} as never)
   return handlers
     .handleRaw("read", (request) => anybody(raw((_, inbound) => read(inbound))(request)))
     .handleRaw("stream", (request) => anybody(raw((_, inbound) => streamed(inbound))(request)))

@@ -3,7 +3,31 @@ import { Cause, Effect, Exit, JSONSchema, Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { isProblem, Problem } from "../../src/kernel/Problem.ts"
 
-class TooSmall extends Problem<TooSmall>()("TooSmall", { status: 422, error: "too small", code: "too_small" }) {}
+class TooSmall extends Problem<TooSmall>()("TooSmall", {
+  status: 422,
+  error: "too small",
+  code: "too_small",
+  fields: { field: Schema.optional(Schema.String) }
+}) {}
+
+/** Its details have other names than its fields, and other types. */
+class TooDear extends Problem<TooDear>()("TooDear", {
+  status: 402,
+  error: "too dear",
+  fields: { price: Schema.BigIntFromSelf, secret: Schema.optional(Schema.String) },
+  details: Schema.transform(
+    Schema.Struct({ price_usd: Schema.Number }),
+    Schema.typeSchema(Schema.Struct({ price: Schema.BigIntFromSelf, secret: Schema.optional(Schema.String) })),
+    {
+      strict: true,
+      decode: ({ price_usd }) => ({ price: BigInt(price_usd * 1e9) }),
+      encode: ({ price }) => ({ price_usd: Number(price) / 1e9 })
+    }
+  ),
+  headers: ({ price }) => ({ "x-price": String(price) })
+}) {}
+
+class Asked extends Problem<Asked>()("Asked", { status: 400, error: "asked", details: { field: "who" } }) {}
 
 class Elsewhere extends Problem<Elsewhere>()("Elsewhere", { status: 404, error: "not found" }) {}
 
@@ -14,7 +38,7 @@ describe("a problem", () => {
   })
 
   it("may be worded by the case, and say more of it", () => {
-    const worded = new TooSmall({ error: "0.001 is too small", details: { field: "amount" }, retry_after: 3 })
+    const worded = new TooSmall({ message: "0.001 is too small", field: "amount", retry_after: 3 })
     expect(Schema.encodeSync(TooSmall)(worded)).toStrictEqual({
       error: "0.001 is too small",
       code: "too_small",
@@ -46,6 +70,21 @@ describe("a problem", () => {
     expect(read.body).toEqual({ error: "so small", code: "too_small" })
     expect(() => Schema.decodeUnknownSync(TooSmall)({ error: "not found" })).toThrow()
     expect(() => Schema.decodeUnknownSync(TooSmall)({ error: "x", code: "another" })).toThrow()
+  })
+
+  it("holds its data as values, and shows them as its details say", () => {
+    const dear = new TooDear({ price: 1_500_000_000n, secret: "not for the caller" })
+    expect([dear.price, dear.headers]).toEqual([1_500_000_000n, { "x-price": "1500000000" }])
+    expect(Schema.encodeSync(TooDear)(dear)).toStrictEqual({ error: "too dear", details: { price_usd: 1.5 } })
+    expect(new Asked().body).toStrictEqual({ error: "asked", details: { field: "who" } })
+  })
+
+  it("is read back with its data, as an instance of its own class", () => {
+    const read = Schema.decodeUnknownSync(TooDear)({ error: "too dear", details: { price_usd: 0.25 } })
+    expect(read).toBeInstanceOf(TooDear)
+    expect(read.price).toBe(250_000_000n)
+    // An older server may say less.
+    expect(Schema.decodeUnknownSync(TooDear)({ error: "too dear" })._tag).toBe("TooDear")
   })
 
   it("is told from other errors", () => {

@@ -9,7 +9,7 @@ import { BillingApi } from "../../src/billing/Api.ts"
 import { BillingAccounts } from "../../src/billing/BillingAccounts.ts"
 import { BillingHttp } from "../../src/billing/Http.ts"
 import { InvalidToken } from "../../src/http/Problems.ts"
-import type { CallerFacts } from "../../src/http/Caller.ts"
+import type { Caller } from "../../src/kernel/Caller.ts"
 import { usd } from "../../src/kernel/Money.ts"
 import { UsageApi } from "../../src/usage/Api.ts"
 import { UsageHttp } from "../../src/usage/Http.ts"
@@ -21,7 +21,7 @@ import { TeamUsage } from "../../src/usage/TeamUsage.ts"
 import * as Scene from "./Scene.ts"
 import { acme, ada, other } from "./Scene.ts"
 
-const caller: CallerFacts = {
+const caller: Caller = {
   account_id: ada,
   tenant_id: acme,
   application_id: null,

@@ -1,0 +1,13 @@
+/** Who calls: what a credential stands for. An embedder makes one of its own; over HTTP `auth/Credentials` does. */
+import type { AccountId, ApplicationId, TenantId } from "./Ids.ts"
+
+export interface Caller {
+  readonly account_id: AccountId
+  /** The tenant of the credential: an API key's, or the one that a user token was made for. */
+  readonly tenant_id: TenantId
+  /** The application whose API key this is; null for a user token. */
+  readonly application_id: ApplicationId | null
+  readonly credential: "user_token" | "api_key"
+  /** Minted by the OAuth code exchange: the team pool is charged first. */
+  readonly team_first: boolean
+}
