@@ -55,11 +55,11 @@ import { Tenants } from "./tenants/Tenants.ts"
 import { TransferInvitesHttp, TransfersHttp } from "./transfers/Http.ts"
 import { Transfers } from "./transfers/Transfers.ts"
 import { SearchHttp } from "./search/Http.ts"
-import { Searches } from "./search/Searches.ts"
+import { Search } from "./search/Search.ts"
 import { SpeechHttp } from "./speech/Http.ts"
-import { Speeches } from "./speech/Speeches.ts"
+import { Speech } from "./speech/Speech.ts"
 import { TranscriptionHttp } from "./transcription/Http.ts"
-import { Transcriptions } from "./transcription/Transcriptions.ts"
+import { Transcription } from "./transcription/Transcription.ts"
 import { MailHttp } from "./mail/Http.ts"
 import { SelfMail } from "./mail/SelfMail.ts"
 import { ImagesHttp } from "./images/Http.ts"
@@ -82,9 +82,9 @@ export const domains = Layer.mergeAll(
   Images.layer,
   Medias.layer,
   SelfMail.layer,
-  Transcriptions.layer,
-  Speeches.layer,
-  Searches.layer,
+  Transcription.layer,
+  Speech.layer,
+  Search.layer,
   Records.layer,
   Explanations.layer,
   TeamUsage.layer,
@@ -166,7 +166,7 @@ export const express = Layer.effect(
     const credentials = yield* Credentials
     const chat = yield* Chat
     const decisions = yield* Decisions
-    const searches = yield* Searches
+    const search = yield* Search
     const authenticated =
       <E>(handler: (caller: Caller, inbound: Inbound) => Effect.Effect<Reply, E>) =>
       (inbound: Inbound) =>
@@ -178,7 +178,7 @@ export const express = Layer.effect(
       "POST /v1/chat/completions": authenticated(chat.chat),
       "POST /v1/completions": authenticated(chat.completion),
       "POST /v1/decisions": authenticated(decisions.decide),
-      "GET /v1/search": authenticated(searches.search)
+      "GET /v1/search": authenticated(search.search)
     }
   })
 )

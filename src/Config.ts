@@ -11,8 +11,8 @@ import { UsdPer } from "./kernel/Price.ts"
 import type { UnitPrice } from "./kernel/Price.ts"
 import { fromDecimal, Usd } from "./kernel/Money.ts"
 import { imageSizes } from "./media/Media.ts"
-import { searchVendors } from "./search/Search.ts"
-import type { SearchVendorName } from "./search/Search.ts"
+import { searchVendors } from "./search/Provider.ts"
+import type { SearchVendorName } from "./search/Provider.ts"
 
 // ---- the file -------------------------------------------------------------------------------------------------------------
 

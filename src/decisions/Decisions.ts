@@ -38,7 +38,7 @@ export type DecisionProblem =
   | DecisionUpstreamFailed
   | DecisionUpstreamUnreachable
 
-export interface Contract {
+export interface DecisionsContract {
   /** `POST /v1/decisions`. */
   readonly decide: (caller: Caller, inbound: Inbound) => Effect.Effect<Reply, DecisionProblem>
 }
@@ -47,7 +47,7 @@ export interface Contract {
 export const timeoutMillis = 30_000
 const answerBytesMax = 8 * 1024 * 1024
 
-export class Decisions extends Context.Tag("tollgate/decisions/Decisions")<Decisions, Contract>() {
+export class Decisions extends Context.Tag("tollgate/decisions/Decisions")<Decisions, DecisionsContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Decisions, make))
 }
 
@@ -57,7 +57,7 @@ const make = Effect.gen(function* () {
   const idempotency = yield* Idempotency
   const versions = yield* PriceVersions
   const model = yield* ConfiguredDecisionModel
-  if (model === undefined) return { decide: () => new DecisionsUnavailable() } satisfies Contract
+  if (model === undefined) return { decide: () => new DecisionsUnavailable() } satisfies DecisionsContract
   const upstream = upstreams.get(model.upstream)!
   const price = yield* versions.of([{ quantity: "prompt_tokens", unit: "token", price: model.input_price }])
 
@@ -118,7 +118,7 @@ const make = Effect.gen(function* () {
     }))
   })
 
-  const decide: Contract["decide"] = (caller, inbound) => {
+  const decide: DecisionsContract["decide"] = (caller, inbound) => {
     const call = (inbound: Inbound, beside: Beside | undefined) =>
       Effect.flatMap(bodyOf(inbound), (bytes) =>
         Effect.flatMap(read(bytes, model), (body) => admitted(caller, body, beside))
@@ -130,7 +130,7 @@ const make = Effect.gen(function* () {
     )
   }
 
-  return { decide } satisfies Contract
+  return { decide } satisfies DecisionsContract
 })
 
 const bodyOf = (inbound: Inbound) =>

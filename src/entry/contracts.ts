@@ -50,7 +50,7 @@ export type { Contacts, Contract as ContactsContract } from "../contact/Contacts
 export type { HeldClientToken, HeldClientTokenFacts } from "../contact/HeldClientToken.ts"
 export type * from "../contact/Problems.ts"
 export type { ConfiguredDecisionModel, DecisionAnswer, DecisionModel, DecisionRequest } from "../decisions/Decision.ts"
-export type { Contract as DecisionsContract, DecisionProblem, Decisions } from "../decisions/Decisions.ts"
+export type { DecisionProblem, Decisions, DecisionsContract } from "../decisions/Decisions.ts"
 export type * from "../decisions/Problems.ts"
 export type {
   Admission,
@@ -197,17 +197,12 @@ export type {
 export type { PriceList, PriceListFacts } from "../prices/PriceList.ts"
 export type { Contract as PriceVersionsContract, PriceLine, PriceVersions, Quantity } from "../prices/PriceVersions.ts"
 export type { CurrentSandbox, LeverNote, SandboxInfo, Steered } from "../sandbox/SandboxInfo.ts"
-export type { SearchAnswer, SearchProvider, SearchProviders, SearchQuery, SearchVendorName } from "../search/Search.ts"
-export type { Contract as SearchesContract, Searches } from "../search/Searches.ts"
-export type {
-  SpeechFormat,
-  SpeechModel,
-  SpeechProvider,
-  SpeechProviders,
-  SpeechRequest,
-  ToolSpeechRequest
-} from "../speech/Speech.ts"
-export type { Contract as SpeechesContract, Speeches } from "../speech/Speeches.ts"
+export type { SearchProvider, SearchProviders, SearchVendorName } from "../search/Provider.ts"
+export type { SearchAnswer, SearchQuery } from "../search/Query.ts"
+export type { Search, SearchContract } from "../search/Search.ts"
+export type { SpeechModel, SpeechProvider, SpeechProviders } from "../speech/Provider.ts"
+export type { SpeechFormat, SpeechRequest, ToolSpeechRequest } from "../speech/Request.ts"
+export type { Speech, SpeechContract } from "../speech/Speech.ts"
 export type {
   Account,
   Me,
@@ -244,16 +239,11 @@ export type {
 export type { Contract as OrganisationsContract, Organisations } from "../tenants/Organisations.ts"
 export type * from "../tenants/Problems.ts"
 export type { Contract as TenantsContract, Tenants, Welcomed } from "../tenants/Tenants.ts"
+export type { TranscriptionAnswer, TranscriptionFields } from "../transcription/Fields.ts"
+export type { Length } from "../transcription/Length.ts"
 export type * from "../transcription/Problems.ts"
-export type {
-  Length,
-  TranscriptionAnswer,
-  TranscriptionFields,
-  TranscriptionModel,
-  TranscriptionProvider,
-  TranscriptionProviders
-} from "../transcription/Transcription.ts"
-export type { Contract as TranscriptionsContract, Transcriptions } from "../transcription/Transcriptions.ts"
+export type { TranscriptionModel, TranscriptionProvider, TranscriptionProviders } from "../transcription/Provider.ts"
+export type { Transcription, TranscriptionContract } from "../transcription/Transcription.ts"
 export type * from "../transfers/Problems.ts"
 export type {
   Draft,

@@ -7,7 +7,7 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { Either } from "../http/Security.ts"
 import { UpstreamRefusal } from "../upstream/Problems.ts"
 import { ProviderList, ProviderNames } from "../upstream/Provider.ts"
-import { SearchAnswer, SearchQuery } from "./Search.ts"
+import { SearchAnswer, SearchQuery } from "./Query.ts"
 
 const search = <const Name extends string>(name: Name, path: `/${string}`) =>
   HttpApiEndpoint.get(name, path)

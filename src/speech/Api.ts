@@ -8,7 +8,7 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { Either } from "../http/Security.ts"
 import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { UpstreamRefusal } from "../upstream/Problems.ts"
-import { SpeechRequest, ToolSpeechRequest } from "./Speech.ts"
+import { SpeechRequest, ToolSpeechRequest } from "./Request.ts"
 
 const Audio = HttpApiSchema.Uint8Array({ contentType: "audio/mpeg" })
 

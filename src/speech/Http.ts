@@ -2,13 +2,13 @@ import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
 import { raw } from "../http/Raw.ts"
-import { Speeches } from "./Speeches.ts"
+import { Speech } from "./Speech.ts"
 
 export const SpeechHttp = HttpApiBuilder.group(
   Api,
   "speech",
   Effect.fnUntraced(function* (handlers) {
-    const speeches = yield* Speeches
-    return handlers.handleRaw("speak", raw(speeches.speak)).handleRaw("speakSimply", raw(speeches.speakSimply))
+    const speech = yield* Speech
+    return handlers.handleRaw("speak", raw(speech.speak)).handleRaw("speakSimply", raw(speech.speakSimply))
   })
 )

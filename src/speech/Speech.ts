@@ -1,95 +1,146 @@
-/** Text made into speech: what may be asked, in which formats it comes, and what a character costs. */
-import { Context, Schema } from "effect"
-import type { UnitPrice } from "../kernel/Price.ts"
-import type { Provider } from "../upstream/Provider.ts"
+/** Text to speech over the OpenAI audio route: the audio passes through as it comes, at the model's price of a character. */
+import { Context, Effect, Layer } from "effect"
+import type { Either } from "effect"
+import { Gate } from "../gate/Gate.ts"
+import type { Admission, Measured, Metered } from "../gate/Gate.ts"
+import type { InsufficientCredits } from "../gate/Problems.ts"
+import { json } from "../http/Body.ts"
+import type { Caller } from "../kernel/Caller.ts"
+import type { Inbound } from "../http/Inbound.ts"
+import type { BodyProblem } from "../http/Incoming.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import type { Reply } from "../http/Reply.ts"
+import { Idempotency } from "../idempotency/Idempotency.ts"
+import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
+import { toDecimal } from "../kernel/Money.ts"
+import { charge } from "../kernel/Price.ts"
+import { PriceVersions } from "../prices/PriceVersions.ts"
+import { failed, refused } from "../upstream/Failures.ts"
+import type { UpstreamProblem } from "../upstream/Failures.ts"
+import * as Passage from "../upstream/Passage.ts"
+import { pick } from "../upstream/Provider.ts"
+import { Upstreams } from "../upstream/Upstreams.ts"
+import * as Wire from "../upstream/Wire.ts"
+import { SpeechProviders } from "./Provider.ts"
+import type { SpeechModel, SpeechProvider } from "./Provider.ts"
+import { charactersOf, formats, SpeechRequest, ToolSpeechRequest } from "./Request.ts"
 
-export interface SpeechModel {
-  readonly id: string
-  /** What the upstream calls it. */
-  readonly upstream_model: string
-  /** USD a character. */
-  readonly price: UnitPrice
+type SpeechProblem = BodyProblem | InsufficientCredits | IdempotencyProblem | UpstreamProblem
+
+export interface SpeechContract {
+  /** `POST /v1/speech`. */
+  readonly speak: (caller: Caller, inbound: Inbound) => Effect.Effect<Reply, SpeechProblem>
+  /** `POST /v1/tools/speech`, which needs only the text. */
+  readonly speakSimply: (caller: Caller, inbound: Inbound) => Effect.Effect<Reply, SpeechProblem>
 }
 
-/** A provider that speaks the OpenAI audio routes. */
-export interface SpeechProvider extends Provider {
-  readonly models: ReadonlyArray<SpeechModel>
+const bodyBytesMax = 1024 * 1024
+const refusalBytesMax = 1024 * 1024
+
+export class Speech extends Context.Tag("tollgate/speech/Speech")<Speech, SpeechContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Speech, make))
 }
 
-export class SpeechProviders extends Context.Reference<SpeechProviders>()("tollgate/speech/SpeechProviders", {
-  defaultValue: (): ReadonlyArray<SpeechProvider> => []
-}) {}
+const make = Effect.gen(function* () {
+  const gate = yield* Gate
+  const upstreams = yield* Upstreams
+  const providers = yield* SpeechProviders
+  const idempotency = yield* Idempotency
+  const versions = yield* PriceVersions
 
-/** The content type of each format. */
-export const formats = {
-  mp3: "audio/mpeg",
-  opus: "audio/opus",
-  aac: "audio/aac",
-  flac: "audio/flac",
-  wav: "audio/wav",
-  pcm: "audio/pcm"
-} as const
-export type SpeechFormat = keyof typeof formats
-const formatNames = Object.keys(formats) as ReadonlyArray<SpeechFormat>
+  const serve = (read: (bytes: Buffer) => Either.Either<SpeechRequest, InvalidRequest>) =>
+    Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
+      const asked = yield* read(yield* inbound.read(bodyBytesMax))
+      const provider = yield* pick(providers, asked.provider)
+      const model = yield* modelOf(provider, asked.model)
+      const characters = charactersOf(asked.input)
+      const cost = charge([{ units: characters, price: model.price }])
+      const claim = {
+        caller,
+        usage_type: "tool",
+        endpoint: "speech",
+        model: model.id,
+        provider: provider.id,
+        price: yield* versions.of([{ quantity: "units", unit: "character", price: model.price }]),
+        most: cost,
+        least: cost,
+        beside
+      } as const
+      return yield* gate.meter(claim, (admission) => ask(admission, provider, model, asked, characters, inbound))
+    })
 
-export const voices = [
-  "alloy",
-  "ash",
-  "ballad",
-  "coral",
-  "echo",
-  "fable",
-  "onyx",
-  "nova",
-  "sage",
-  "shimmer",
-  "verse"
-] as const
-
-const oneOf = <const T extends string>(values: ReadonlyArray<T>) =>
-  // Overriding, since otherwise the formatter speaks of the first value alone.
-  Schema.Literal(...values).annotations({
-    message: () => ({ message: `one of ${values.join(", ")}`, override: true })
-  })
-
-export const inputMax = 4_096
-export const charactersOf = (text: string): number => [...text].length
-
-const rest = {
-  response_format: Schema.optionalWith(oneOf(formatNames), { default: () => "mp3" as const }),
-  speed: Schema.optional(
-    Schema.JsonNumber.pipe(Schema.between(0.25, 4, { message: () => "a number from 0.25 to 4.0" }))
-  ),
-  provider: Schema.optional(Schema.String),
-  /** How it is to be said, where the model can be told. Only the input is charged, so that this is no longer than that may be. */
-  instructions: Schema.optional(
-    Schema.String.pipe(
-      Schema.filter((text) => charactersOf(text) <= inputMax, {
-        message: () => `a text of up to ${inputMax} characters`
+  const ask = Effect.fnUntraced(function* (
+    admission: Admission,
+    provider: SpeechProvider,
+    model: SpeechModel,
+    { input, instructions, response_format, speed, voice }: SpeechRequest,
+    characters: number,
+    inbound: Inbound
+  ): Effect.fn.Return<Metered<Reply>, UpstreamProblem> {
+    const upstream = upstreams.get(provider.upstream)!
+    const unreachable = ({ reason }: Wire.Unreachable) => failed(upstream.name, reason, inbound.request_id)
+    const body = JSON.stringify({ model: model.upstream_model, input, voice, response_format, speed, instructions })
+    const request = { method: "POST", path: "/audio/speech", headers: upstream.headers, body } as const
+    const answer = yield* Effect.catchAll(upstream.wire(admission).open(request), unreachable)
+    if (answer.status < 200 || answer.status > 299) {
+      const whole = yield* Effect.catchAll(Wire.collect(answer, refusalBytesMax), unreachable)
+      return yield* refused(upstream.name, whole, inbound.request_id)
+    }
+    const type = Wire.header(answer.headers, "content-type") ?? ""
+    if (/json|text\//.test(type)) {
+      answer.abort()
+      return yield* failed(upstream.name, `its answer is ${type}, not audio`, inbound.request_id)
+    }
+    const passage = Passage.make(answer)
+    // Once the head has left, the only way to say that nothing came is to cut the connection.
+    if (!(yield* passage.begun)) return yield* failed(upstream.name, "its answer is empty", inbound.request_id)
+    const settled = Effect.flatMap(passage.ended, (ending) =>
+      Effect.matchCause(admission.settle(measuredOf(ending, provider, model, characters)), {
+        onFailure: passage.cut,
+        onSuccess: () => passage.finish(ending)
       })
     )
-  )
-} as const
-
-const Input = Schema.String.pipe(
-  Schema.filter((text) => text !== "" && charactersOf(text) <= inputMax, {
-    message: () => `a text of 1 to ${inputMax} characters`
+    return yield* admission.goOn(
+      {
+        status: 200,
+        headers: { "content-type": formats[response_format], "x-charge-usd": toDecimal(admission.reserved) },
+        body: passage.body
+      },
+      settled
+    )
   })
-)
 
-export const SpeechRequest = Schema.Struct({
-  input: Input,
-  // Empty would mean the provider's first model, which only the route below has as its default.
-  model: Schema.NonEmptyString.annotations({ message: () => ({ message: "required: a model's id", override: true }) }),
-  voice: oneOf(voices),
-  ...rest
-}).annotations({ identifier: "SpeechRequest" })
-export interface SpeechRequest extends Schema.Schema.Type<typeof SpeechRequest> {}
+  const once = (route: string, schema: Parameters<typeof serve>[0]) => {
+    const call = serve(schema)
+    return (caller: Caller, inbound: Inbound) =>
+      idempotency.onceOf(caller, inbound, route, bodyBytesMax, (inbound, beside) => call(caller, inbound, beside))
+  }
 
-/** The same below `/v1/tools`, where only the text must be given. */
-export const ToolSpeechRequest = Schema.Struct({
-  input: Input,
-  model: Schema.optionalWith(Schema.String, { default: () => "" }),
-  voice: Schema.optionalWith(oneOf(voices), { default: () => "alloy" as const }),
-  ...rest
-}).annotations({ identifier: "ToolSpeechRequest" })
+  return {
+    speak: once("speech", json(SpeechRequest)),
+    speakSimply: once("tools/speech", json(ToolSpeechRequest))
+  } satisfies SpeechContract
+})
+
+const modelOf = ({ models }: SpeechProvider, asked: string): Effect.Effect<SpeechModel, InvalidRequest> => {
+  const found = asked === "" ? models[0] : models.find(({ id }) => id === asked)
+  const rule = `one of ${models.map(({ id }) => id).join(", ")}`
+  return found === undefined ? InvalidRequest.of("model", rule) : Effect.succeed(found)
+}
+
+/** A client that leaves has had it made all the same; what the upstream broke off costs nothing. */
+const measuredOf = (
+  { how }: Passage.PassageEnding,
+  provider: SpeechProvider,
+  model: SpeechModel,
+  characters: number
+): Measured => ({
+  cost: how === "broken" ? 0n : charge([{ units: characters, price: model.price }]),
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  units: how === "broken" ? 0 : characters,
+  provider: provider.id,
+  success: how !== "broken",
+  error_type: how === "broken" ? "upstream_error" : how === "left" ? "client_disconnected" : null,
+  usage_source: how === "broken" ? "none" : "counted"
+})

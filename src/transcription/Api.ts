@@ -11,7 +11,7 @@ import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { UpstreamRefusal } from "../upstream/Problems.ts"
 import { AudioTooLarge } from "./Problems.ts"
-import { TranscriptionAnswer, TranscriptionFields } from "./Transcription.ts"
+import { TranscriptionAnswer, TranscriptionFields } from "./Fields.ts"
 
 const Form = HttpApiSchema.Multipart(Schema.Struct({ file: Multipart.SingleFileSchema, ...TranscriptionFields.fields }))
 

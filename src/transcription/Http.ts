@@ -3,13 +3,13 @@ import { Effect } from "effect"
 import { Api } from "../Api.ts"
 import { raw } from "../http/Raw.ts"
 import { envelope } from "../kernel/Envelope.ts"
-import { Transcriptions } from "./Transcriptions.ts"
+import { Transcription } from "./Transcription.ts"
 
 export const TranscriptionHttp = HttpApiBuilder.group(
   Api,
   "transcription",
   Effect.fnUntraced(function* (handlers) {
-    const { transcribe } = yield* Transcriptions
+    const { transcribe } = yield* Transcription
     return handlers
       .handleRaw(
         "transcribe",

@@ -1,92 +1,160 @@
-/** Speech made into text: what comes with the audio, and what a second of it costs. */
-import { Context, Schema } from "effect"
-import type { UnitPrice } from "../kernel/Price.ts"
-import type { Provider } from "../upstream/Provider.ts"
+/** Transcriptions over the OpenAI audio route, at the model's price of a second. */
+import type { FileSystem, Path } from "@effect/platform"
+import { Context, Effect, Layer, Redacted } from "effect"
+import { randomBytes } from "node:crypto"
+import { Gate } from "../gate/Gate.ts"
+import type { Admission, Measured } from "../gate/Gate.ts"
+import type { InsufficientCredits } from "../gate/Problems.ts"
+import type { Caller } from "../kernel/Caller.ts"
+import type { Inbound } from "../http/Inbound.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import { json } from "../http/Reply.ts"
+import type { Reply } from "../http/Reply.ts"
+import { affordable } from "../idempotency/BeforeBody.ts"
+import { Idempotency } from "../idempotency/Idempotency.ts"
+import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
+import { toDecimal } from "../kernel/Money.ts"
+import { charge } from "../kernel/Price.ts"
+import { PriceVersions } from "../prices/PriceVersions.ts"
+import { failed, isObject, parse, refused } from "../upstream/Failures.ts"
+import type { UpstreamProblem } from "../upstream/Failures.ts"
+import { pick } from "../upstream/Provider.ts"
+import { Upstreams } from "../upstream/Upstreams.ts"
+import type { TranscriptionAnswer } from "./Fields.ts"
+import { lengthOf, secondsMost } from "./Length.ts"
+import { TranscriptionProviders } from "./Provider.ts"
+import type { TranscriptionModel, TranscriptionProvider } from "./Provider.ts"
+import { formOf, receive } from "./Upload.ts"
+import type { Upload, UploadProblem } from "./Upload.ts"
 
-export interface TranscriptionModel {
-  readonly id: string
-  /** What the upstream calls it. */
-  readonly upstream_model: string
-  /** The response format in which the upstream says how long the audio is: `verbose_json`, where the model knows it. */
-  readonly wire_format: "verbose_json" | "json"
-  /** USD a second; every second that has begun counts. */
-  readonly price: UnitPrice
+type TranscriptionProblem = UploadProblem | InsufficientCredits | IdempotencyProblem | UpstreamProblem
+
+export interface TranscriptionContract {
+  /** A form with the audio in it; `shape` makes the body of the answer, which is another on each route. */
+  readonly transcribe: (
+    caller: Caller,
+    inbound: Inbound,
+    route: "transcriptions" | "tools/transcriptions",
+    shape: (answer: TranscriptionAnswer) => object
+  ) => Effect.Effect<Reply, TranscriptionProblem>
 }
 
-/** A provider that speaks the OpenAI audio routes. */
-export interface TranscriptionProvider extends Provider {
-  readonly models: ReadonlyArray<TranscriptionModel>
+const answerBytesMax = 32 * 1024 * 1024
+
+export class Transcription extends Context.Tag("tollgate/transcription/Transcription")<
+  Transcription,
+  TranscriptionContract
+>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Transcription, make))
 }
 
-export class TranscriptionProviders extends Context.Reference<TranscriptionProviders>()(
-  "tollgate/transcription/TranscriptionProviders",
-  { defaultValue: (): ReadonlyArray<TranscriptionProvider> => [] }
-) {}
+const make = Effect.gen(function* () {
+  const gate = yield* Gate
+  const upstreams = yield* Upstreams
+  const providers = yield* TranscriptionProviders
+  const idempotency = yield* Idempotency
+  const versions = yield* PriceVersions
+  const disk = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
 
-/** The longest audio file. */
-export const fileBytesMax = 25 * 1024 * 1024
+  // A file that is not empty lasts a second at least.
+  const least = providers.flatMap(({ models }) => models.map(({ price }) => charge([{ units: 1, price }])))
+  const paid = affordable(gate, idempotency, least)
 
-/** The longest that audio of so many bytes can last: a second for each 1,000 bytes. It bounds what is set aside and what is charged. */
-export const secondsMost = (bytes: number): number => Math.ceil(bytes / 1_000)
-/** Where the provider says nothing: 16 kilobytes a second, the usual measure of MP3. */
-const secondsGuessed = (bytes: number): number => Math.ceil(bytes / 16_000)
+  const transcribe: TranscriptionContract["transcribe"] = (caller, inbound, route, shape) =>
+    Effect.gen(function* () {
+      const upload = yield* receive(inbound)
+      const provider = yield* pick(providers, upload.fields.provider)
+      const model = yield* modelOf(provider, upload.fields.model)
+      const price = yield* versions.of([{ quantity: "units", unit: "second", price: model.price }])
+      const most = charge([{ units: secondsMost(upload.bytes), price: model.price }])
+      const call = (beside: Beside | undefined) =>
+        gate.meter(
+          {
+            caller,
+            usage_type: "tool",
+            endpoint: "transcriptions",
+            model: model.id,
+            provider: provider.id,
+            price,
+            most,
+            least: most,
+            beside
+          },
+          (admission) => ask(admission, provider, model, upload, shape)
+        )
+      return yield* idempotency.once(
+        caller,
+        inbound.header("idempotency-key"),
+        () => `${route} ${upload.fingerprint}`,
+        call
+      )
+    }).pipe(Effect.scoped, Effect.provide(disk), (served) => paid(caller, inbound, served))
 
-/** How long the audio was, as far as that is known, and the seconds that are charged. */
-export interface Length {
-  /** What the provider says, where that can be true. */
-  readonly duration: number | undefined
-  readonly seconds: number
-  readonly usage_source: "provider" | "estimated"
-}
-
-/**
- * The seconds of an answer about a file of so many bytes. What the provider says is believed as far as the bytes can last; anything
- * else that it says (longer, below zero, no number) is charged as the longest that they can, and estimated.
- */
-export const lengthOf = (told: unknown, bytes: number): Length => {
-  if (told === undefined || told === null) {
-    return { duration: undefined, seconds: secondsGuessed(bytes), usage_source: "estimated" }
-  }
-  // Some providers write the number as a text.
-  const duration = typeof told === "string" && /^\d+(\.\d+)?$/.test(told) ? Number(told) : told
-  return typeof duration === "number" && duration >= 0 && Math.ceil(duration) <= secondsMost(bytes)
-    ? { duration, seconds: Math.ceil(duration), usage_source: "provider" }
-    : { duration: undefined, seconds: secondsMost(bytes), usage_source: "estimated" }
-}
-
-const text = Schema.optional(Schema.String)
-
-/** The fields beside the file. */
-export const TranscriptionFields = Schema.Struct({
-  model: text,
-  prompt: text,
-  response_format: Schema.optional(
-    Schema.Literal("json", "text", "verbose_json", "srt", "vtt").annotations({
-      message: () => ({ message: "one of json, text, verbose_json, srt, vtt", override: true })
-    })
-  ),
-  temperature: Schema.optional(
-    Schema.String.pipe(
-      Schema.filter((text) => /^\d+(\.\d+)?$/.test(text) && Number(text) <= 2, {
-        message: () => "a number from 0 to 2"
-      })
+  const ask = Effect.fnUntraced(function* (
+    admission: Admission,
+    provider: TranscriptionProvider,
+    model: TranscriptionModel,
+    upload: Upload,
+    shape: (answer: TranscriptionAnswer) => object
+  ) {
+    const upstream = upstreams.get(provider.upstream)!
+    const boundary = `tollgate-${randomBytes(16).toString("hex")}`
+    const { language, prompt, temperature } = upload.fields
+    const form = formOf(
+      upload,
+      { model: model.upstream_model, response_format: model.wire_format, language, prompt, temperature },
+      boundary
     )
-  ),
-  language: Schema.optional(
-    Schema.String.pipe(Schema.pattern(/^[a-z]{2}$/, { message: () => "an ISO-639-1 code, like en" }))
-  ),
-  provider: text
+    const answer = yield* Effect.catchAll(
+      upstream.wire(admission).exchange(
+        {
+          method: "POST",
+          path: "/audio/transcriptions",
+          headers: {
+            authorization: `Bearer ${Redacted.value(upstream.key)}`,
+            "content-type": `multipart/form-data; boundary=${boundary}`,
+            "content-length": String(form.length)
+          },
+          body: form.body
+        },
+        answerBytesMax
+      ),
+      ({ reason }) => failed(upstream.name, reason)
+    )
+    if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer)
+    const parsed = parse(answer.body)
+    if (typeof parsed?.text !== "string") return yield* failed(upstream.name, "its answer holds no text")
+    const told = parsed.duration ?? (isObject(parsed.usage) ? parsed.usage.seconds : undefined)
+    const { duration, seconds, usage_source } = lengthOf(told, upload.bytes)
+    const measured: Measured = {
+      cost: charge([{ units: seconds, price: model.price }]),
+      prompt_tokens: 0,
+      completion_tokens: 0,
+      units: seconds,
+      provider: provider.id,
+      success: true,
+      error_type: null,
+      usage_source
+    }
+    const shown: TranscriptionAnswer = {
+      text: parsed.text,
+      status: "completed",
+      provider: provider.id,
+      ...(duration !== undefined && { duration })
+    }
+    return yield* admission.answer(measured, ({ charged }) =>
+      json(200, shape(shown), { "x-charge-usd": toDecimal(charged) })
+    )
+  })
+
+  return { transcribe } satisfies TranscriptionContract
 })
-export interface TranscriptionFields extends Schema.Schema.Type<typeof TranscriptionFields> {}
 
-const answer = {
-  text: Schema.String,
-  status: Schema.Literal("completed", "failed"),
-  provider: Schema.String,
-  /** Seconds, where they are known. */
-  duration: Schema.optional(Schema.Number),
-  error: Schema.optional(Schema.String)
-} as const
-
-export const TranscriptionAnswer = Schema.Struct(answer).annotations({ identifier: "TranscriptionAnswer" })
-export interface TranscriptionAnswer extends Schema.Schema.Type<typeof TranscriptionAnswer> {}
+const modelOf = (
+  { models }: TranscriptionProvider,
+  asked: string | undefined
+): Effect.Effect<TranscriptionModel, InvalidRequest> => {
+  const found = asked === undefined || asked === "" ? models[0] : models.find(({ id }) => id === asked)
+  const rule = `one of ${models.map(({ id }) => id).join(", ")}`
+  return found === undefined ? InvalidRequest.of("model", rule) : Effect.succeed(found)
+}

@@ -13,7 +13,8 @@ import type { BodyProblem } from "../http/Incoming.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { PayloadTooLarge } from "../http/Problems.ts"
 import { AudioTooLarge } from "./Problems.ts"
-import { fileBytesMax, TranscriptionFields } from "./Transcription.ts"
+import { TranscriptionFields } from "./Fields.ts"
+import { fileBytesMax } from "./Length.ts"
 
 export interface Upload {
   readonly fields: TranscriptionFields

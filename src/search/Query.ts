@@ -1,0 +1,86 @@
+/** What is searched for, and what is answered. */
+import { ParseResult, Schema } from "effect"
+
+export const resultsMax = 100
+
+const Count = Schema.transformOrFail(
+  Schema.String.annotations({ description: `How many results at most, up to ${resultsMax}; 10 unless said otherwise` }),
+  Schema.Int,
+  {
+    strict: true,
+    decode: (text, _, ast) =>
+      /^0*[1-9]\d{0,3}$/.test(text) && Number(text) <= resultsMax
+        ? ParseResult.succeed(Number(text))
+        : ParseResult.fail(new ParseResult.Type(ast, text, `a whole number from 1 to ${resultsMax}`)),
+    encode: (count) => ParseResult.succeed(String(count))
+  }
+)
+
+const Flag = Schema.transformOrFail(
+  Schema.String.annotations({
+    description: "`true`, or `false`, the default: whether results hold the whole text of their pages"
+  }),
+  Schema.Boolean,
+  {
+    strict: true,
+    decode: (text, _, ast) =>
+      text === "true" || text === "1"
+        ? ParseResult.succeed(true)
+        : text === "false" || text === "0" || text === ""
+          ? ParseResult.succeed(false)
+          : ParseResult.fail(new ParseResult.Type(ast, text, "true or false")),
+    encode: (flag) => ParseResult.succeed(String(flag))
+  }
+)
+
+const Domains = Schema.transformOrFail(
+  Schema.String.annotations({ description: "Up to 50 domains with commas between them: only results from these" }),
+  Schema.Array(Schema.String),
+  {
+    strict: true,
+    decode: (text, _, ast) => {
+      const domains = text
+        .split(",")
+        .map((domain) => domain.trim().toLowerCase())
+        .filter((domain) => domain !== "")
+      return domains.every((domain) => /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(domain)) && domains.length <= 50
+        ? ParseResult.succeed(domains)
+        : ParseResult.fail(new ParseResult.Type(ast, text, "up to 50 domains, separated by commas"))
+    },
+    encode: (domains) => ParseResult.succeed(domains.join(","))
+  }
+)
+
+export const SearchQuery = Schema.Struct({
+  query: Schema.String.annotations({ description: "What is searched for, up to 2,000 characters" }).pipe(
+    Schema.filter((query) => query.trim() !== "" && query.length <= 2_000, {
+      message: () => "a text of 1 to 2000 characters"
+    })
+  ),
+  max_results: Schema.optionalWith(Count, { default: () => 10 }),
+  provider: Schema.optional(
+    Schema.String.annotations({ description: "Who is asked, a name of the providers; the first unless said otherwise" })
+  ),
+  include_raw: Schema.optionalWith(Flag, { default: () => false }),
+  search_depth: Schema.optional(
+    Schema.String.annotations({
+      description: "`basic`, `advanced` or another that the provider knows: it is passed on as it is"
+    })
+  ),
+  domains: Schema.optionalWith(Domains, { default: () => [] })
+})
+export interface SearchQuery extends Schema.Schema.Type<typeof SearchQuery> {}
+
+export const SearchAnswer = Schema.Struct({
+  query: Schema.String,
+  results: Schema.Array(
+    Schema.Struct({
+      title: Schema.String,
+      url: Schema.String,
+      content: Schema.String,
+      raw_content: Schema.optional(Schema.String)
+    })
+  ),
+  provider: Schema.optional(Schema.String),
+  error: Schema.optional(Schema.String)
+}).annotations({ identifier: "SearchAnswer" })
