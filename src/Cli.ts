@@ -23,14 +23,14 @@ import type { EnvironmentFacts } from "./Config.ts"
 import * as Deployment from "./Deployment.ts"
 import { Purchases } from "./payments/Purchases.ts"
 import * as Reseal from "./Reseal.ts"
-import { serve } from "./Serve.ts"
+import { serve } from "./commands/Serve.ts"
 import { Applications } from "./tenants/Applications.ts"
 import { Belonging } from "./tenants/Belonging.ts"
 import { tenantsLike } from "./tenants/Directory.ts"
 import { Tenants } from "./tenants/Tenants.ts"
 import * as Backup from "./sql/Backup.ts"
 import * as Opening from "./sql/Opening.ts"
-import * as Serving from "./sql/Serving.ts"
+import * as ServiceLock from "./sql/ServiceLock.ts"
 import * as Sql from "./sql/Sql.ts"
 import { version } from "./Version.ts"
 
@@ -48,7 +48,7 @@ const fromEnvironment: Effect.Effect<EnvironmentFacts, ConfigProblem> = Effect.m
 const upgraded = (facts: EnvironmentFacts, applied: number) =>
   Effect.gen(function* () {
     if (applied < Sql.newest) {
-      yield* Effect.catchTag(Serving.lock(facts.database), "AlreadyServed", () =>
+      yield* Effect.catchTag(ServiceLock.lock(facts.database), "AlreadyServed", () =>
         refuse(
           `${facts.database} must be brought up to date first, and an earlier version is serving it: stop that, or use its own command`
         )
@@ -481,7 +481,7 @@ const restoreCommand = Command.make(
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
       yield* Deployment.folder(facts)
-      yield* Serving.lock(facts.database)
+      yield* ServiceLock.lock(facts.database)
       const kept = yield* Backup.restore(from, facts.database, yield* Clock.currentTimeMillis)
       yield* Deployment.kept(facts)
       yield* Console.log(
@@ -502,7 +502,7 @@ const reseal = Command.make(
       const facts = yield* fromEnvironment
       yield* Deployment.applied(facts)
       yield* Deployment.kept(facts)
-      yield* Serving.lock(facts.database)
+      yield* ServiceLock.lock(facts.database)
       yield* Sql.migrateFile(facts.database)
       const { fits, lines } = yield* Effect.all({ fits: Deployment.secretFits(facts), lines: Reseal.plan }).pipe(
         Effect.provide(Sql.layer(facts.database))

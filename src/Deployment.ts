@@ -15,7 +15,7 @@ import type { Client } from "./auth/Clients.ts"
 import * as DeploymentSecret from "./auth/DeploymentSecret.ts"
 import { sealedSample } from "./auth/SigningKeys.ts"
 import { TokenIssuer } from "./auth/Tokens.ts"
-import { Brand } from "./Brand.ts"
+import { ServiceInfo } from "./kernel/ServiceInfo.ts"
 import { Models } from "./chat/Model.ts"
 import { ConfigProblem, upstreamKey, variable } from "./Config.ts"
 import type { ConfigFile, EnvironmentFacts } from "./Config.ts"
@@ -114,7 +114,7 @@ export const database = ({ database }: EnvironmentFacts) =>
 /** What the rooms want to know, from the environment and the configuration file. */
 export const settings = (environment: EnvironmentFacts, file: ConfigFile) =>
   Layer.mergeAll(
-    Layer.succeed(Brand, {
+    Layer.succeed(ServiceInfo, {
       service_name: environment.service_name ?? file.service_name ?? "Tollgate",
       key_prefix: environment.key_prefix,
       public_url: publicUrl(environment, file)

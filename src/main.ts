@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** The process: one command, run to its end. */
-import "./Engine.ts"
+import "./V8.ts"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Cause, Effect, Exit } from "effect"

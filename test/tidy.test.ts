@@ -15,9 +15,9 @@ const namedBy = (file: string): ReadonlyArray<string> =>
 const importsOf = (file: string): ReadonlyArray<string> =>
   namedBy(file).flatMap((name) => (name.startsWith(".") ? [normalize(join(dirname(file), name))] : []))
 
-// What is handed out is wired like the root.
+// Entry points and commands compose the rooms, as the files of the root do.
 const roomOf = (file: string): string =>
-  file.includes("/") && !file.startsWith("entry/") ? file.split("/")[0]! : "root"
+  file.includes("/") && !/^(entry|commands)\//.test(file) ? file.split("/")[0]! : "root"
 const isContract = (file: string) => basename(file) === "Api.ts"
 const isHandler = (file: string) => file.endsWith("Http.ts")
 /** A file that says what there is, not how it is done. */

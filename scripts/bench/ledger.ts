@@ -1,6 +1,6 @@
 // Charges a second at the ledger alone, without HTTP: raw loops of group commits on one side, our Ledger layer under 64 fibers on the
 // other. A charge is reserve, then settle. One side a process: `ledger raw|same|ours <folder> <seconds>`.
-import "../../src/Engine.ts"
+import "../../src/V8.ts"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import Sqlite from "better-sqlite3"
 import { Context, Effect, Layer } from "effect"

@@ -6,7 +6,7 @@ import { HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { randomBytes, timingSafeEqual } from "node:crypto"
-import { Brand } from "../Brand.ts"
+import { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import type { AccountId, TenantId } from "../kernel/Ids.ts"
 import type { RateLimited } from "../http/Problems.ts"
 import { RateLimits } from "../http/RateLimits.ts"
@@ -80,7 +80,7 @@ const make = Effect.gen(function* () {
   const tenants = yield* Tenants
   const secret = yield* DeploymentSecret
   const limits = yield* RateLimits
-  const { public_url, service_name } = yield* Brand
+  const { public_url, service_name } = yield* ServiceInfo
   const secure = public_url.startsWith("https:")
 
   const until = Effect.map(Clock.currentTimeMillis, (now) => now + Duration.toMillis(lifetime))

@@ -1,6 +1,6 @@
 /** From an `Authorization` header to who calls, by the texts and the precedence of the specification. */
 import { Context, Duration, Effect, Layer } from "effect"
-import { Brand } from "../Brand.ts"
+import { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import {
   ForeignKey,
@@ -59,7 +59,7 @@ const make = Effect.gen(function* () {
   const tenants = yield* Tenants
   const belonging = yield* Belonging
   const applications = yield* Applications
-  const { key_prefix, service_name } = yield* Brand
+  const { key_prefix, service_name } = yield* ServiceInfo
   const verified = new Map<string, Remembered>()
 
   const verify = Effect.fnUntraced(function* (jwt: string, now: number) {

@@ -2,7 +2,7 @@ import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Schema } from "effect"
 import { Api } from "../Api.ts"
-import { Brand } from "../Brand.ts"
+import { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import { CurrentCaller } from "../http/Caller.ts"
 import { parse } from "../http/Json.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
@@ -35,7 +35,7 @@ export const AuthHttp = HttpApiBuilder.group(
     const sessions = yield* Sessions
     const signing = yield* SigningKeys
     const clients = yield* Clients
-    const { service_name } = yield* Brand
+    const { service_name } = yield* ServiceInfo
 
     const knownClient = Effect.fnUntraced(function* (client_id: string | undefined) {
       if (client_id === undefined || client_id === "") {
@@ -99,7 +99,7 @@ export const OAuthHttp = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const authorization = yield* Authorization
     const limits = yield* RateLimits
-    const { public_url, service_name } = yield* Brand
+    const { public_url, service_name } = yield* ServiceInfo
 
     const discovery = {
       issuer: public_url,
@@ -194,7 +194,7 @@ export const ConsentHttp = HttpApiBuilder.group(
   "consent",
   Effect.fnUntraced(function* (handlers) {
     const authorization = yield* Authorization
-    const { service_name } = yield* Brand
+    const { service_name } = yield* ServiceInfo
     return handlers.handle("code", ({ payload }) =>
       Effect.gen(function* () {
         const person = yield* CurrentCaller

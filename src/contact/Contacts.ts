@@ -6,7 +6,7 @@ import { Clients } from "../auth/Clients.ts"
 import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
 import type { Ending } from "../auth/DeploymentSecret.ts"
 import { ClientIdNotFound, ClientIdRequired } from "../auth/Problems.ts"
-import { Brand } from "../Brand.ts"
+import { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import { MissingAuthorization } from "../http/Problems.ts"
 import * as Ids from "../kernel/Ids.ts"
 import { statement } from "../ledger/Transaction.ts"
@@ -43,7 +43,7 @@ const make = Effect.gen(function* () {
   const clients = yield* Clients
   const outbox = yield* Outbox
   const operator = yield* ContactEmail
-  const { service_name } = yield* Brand
+  const { service_name } = yield* ServiceInfo
 
   const token: Contract["token"] = Effect.fn("Contacts.token")(function* (service_client_id) {
     if (service_client_id === undefined || service_client_id === "") {

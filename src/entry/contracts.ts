@@ -309,4 +309,4 @@ export type {
 export type { NotTaken } from "../upstream/GenerationQueue.ts"
 export type { UpgradeFailed } from "../sql/Sql.ts"
 export type { ConfigProblem, EnvironmentFacts } from "../Config.ts"
-export type { Brand } from "../Brand.ts"
+export type { ServiceInfo } from "../kernel/ServiceInfo.ts"

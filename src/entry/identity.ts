@@ -27,7 +27,7 @@ export {
 export { ConfiguredClients } from "../auth/Clients.ts"
 export { DeploymentSecret, layer as layerSecret } from "../auth/DeploymentSecret.ts"
 export { TokenIssuer } from "../auth/Tokens.ts"
-export { Brand } from "../Brand.ts"
+export { ServiceInfo } from "../kernel/ServiceInfo.ts"
 export { PriceList } from "../prices/PriceList.ts"
 export { IdentityProviders } from "../upstream/Identity.ts"
 export type { VerifiedIdentity } from "../upstream/Identity.ts"

@@ -9,7 +9,7 @@ import "./contracts.ts"
 
 export { Ledger, Tenants, Transfers }
 export { DeploymentSecret, layer as layerSecret } from "../auth/DeploymentSecret.ts"
-export { Brand } from "../Brand.ts"
+export { ServiceInfo } from "../kernel/ServiceInfo.ts"
 export { Mail } from "../upstream/Mail.ts"
 export { judge, moves } from "../transfers/Transfer.ts"
 export type { Move, Transfer, TransferId, TransferPage, TransferStatus } from "../transfers/Transfer.ts"

@@ -2,7 +2,7 @@
 import { HttpApi, HttpApiBuilder, HttpApiSwagger, OpenApi } from "@effect/platform"
 import { Context, Effect, Layer } from "effect"
 import { Api } from "../Api.ts"
-import { Brand } from "../Brand.ts"
+import { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import { described } from "../http/Documented.ts"
 import { CurrentSandbox } from "../sandbox/SandboxInfo.ts"
 import type { LeverNote, Steered } from "../sandbox/SandboxInfo.ts"
@@ -10,7 +10,7 @@ import type { LeverNote, Steered } from "../sandbox/SandboxInfo.ts"
 /** Both, for a service whose routes begin behind `prefix`. */
 export const documents = (prefix: "" | `/${string}`) =>
   Layer.unwrapEffect(
-    Effect.map(Effect.all([Brand, CurrentSandbox]), ([{ public_url }, sandbox]) => {
+    Effect.map(Effect.all([ServiceInfo, CurrentSandbox]), ([{ public_url }, sandbox]) => {
       const served = Api.annotate(OpenApi.Servers, [{ url: serverOf(prefix, public_url) }])
       const api = sandbox === undefined ? served : served.annotate(OpenApi.Transform, steered(sandbox))
       return Layer.mergeAll(

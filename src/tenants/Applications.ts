@@ -7,7 +7,7 @@ import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
 import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
 import type { Ending } from "../auth/DeploymentSecret.ts"
-import { Brand } from "../Brand.ts"
+import { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import * as Ids from "../kernel/Ids.ts"
 import type { AccountId, ApplicationId, TenantId } from "../kernel/Ids.ts"
@@ -68,7 +68,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
   const secret = yield* DeploymentSecret
-  const brand = yield* Brand
+  const { key_prefix: prefix } = yield* ServiceInfo
   const belonging = yield* Belonging
   /** By the key as it comes, since to hash it would be a fortieth of every call; in memory only, and swept of what is out of date. */
   const cache = new Map<
@@ -82,14 +82,14 @@ const make = Effect.gen(function* () {
 
   const create = Effect.fn("Applications.create")(function* (caller: Caller, { description, name }: NewApplication) {
     const now = yield* Clock.currentTimeMillis
-    const api_key = `${brand.key_prefix}-prod-${randomBytes(32).toString("hex")}`
+    const api_key = `${prefix}-prod-${randomBytes(32).toString("hex")}`
     const application: Application = {
       id: Ids.at("app", now) as ApplicationId,
       name,
       description,
       account_id: caller.account_id,
       key_hash: secret.hash("api_key", api_key),
-      key_prefix: api_key.slice(0, brand.key_prefix.length + 10),
+      key_prefix: api_key.slice(0, prefix.length + 10),
       last_used_at: null,
       created_at: now,
       updated_at: now

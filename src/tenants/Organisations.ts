@@ -7,7 +7,7 @@ import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
 import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
 import type { Ending } from "../auth/DeploymentSecret.ts"
-import { Brand } from "../Brand.ts"
+import { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import * as Ids from "../kernel/Ids.ts"
 import type { AccountId, TenantId } from "../kernel/Ids.ts"
@@ -109,7 +109,7 @@ const make = Effect.gen(function* () {
   const outbox = yield* Outbox
   const tenants = yield* Tenants
   const belonging = yield* Belonging
-  const { public_url, service_name } = yield* Brand
+  const { public_url, service_name } = yield* ServiceInfo
 
   /** Does it whole, or fails with `lost` because somebody was faster. */
   const submit = (statements: ReadonlyArray<Statement>, postings: ReadonlyArray<Posting> = []) =>

@@ -8,7 +8,7 @@ import { Clock, Context, Duration, Effect, Either, Layer } from "effect"
 import { createHash, randomBytes } from "node:crypto"
 import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
 import type { Ending } from "../auth/DeploymentSecret.ts"
-import { Brand } from "../Brand.ts"
+import { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import * as Loop from "../kernel/Loop.ts"
 import { masked } from "../kernel/Email.ts"
@@ -155,7 +155,7 @@ const make = Effect.gen(function* () {
   const secret = yield* DeploymentSecret
   const outbox = yield* Outbox
   const tenants = yield* Tenants
-  const { public_url, service_name } = yield* Brand
+  const { public_url, service_name } = yield* ServiceInfo
 
   // ---- reading ------------------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ import { SecurityHttp } from "../../src/auth/SecurityHttp.ts"
 import { Sessions } from "../../src/auth/Sessions.ts"
 import { SigningKeys } from "../../src/auth/SigningKeys.ts"
 import { Tokens } from "../../src/auth/Tokens.ts"
-import { Brand } from "../../src/Brand.ts"
+import { ServiceInfo } from "../../src/kernel/ServiceInfo.ts"
 import { Frame } from "../../src/http/Frame.ts"
 import { RateLimits } from "../../src/http/RateLimits.ts"
 import { parse } from "../../src/kernel/Moment.ts"
@@ -63,7 +63,11 @@ const settings = (prices: PriceListFacts) =>
           { client_id: "phone", kind: "app", name: "Phone", redirect_uris: [] }
         ]),
         Layer.succeed(PriceList, prices),
-        Layer.succeed(Brand, { service_name: "Tollbooth", key_prefix: "svc", public_url: "https://toll.example" }),
+        Layer.succeed(ServiceInfo, {
+          service_name: "Tollbooth",
+          key_prefix: "svc",
+          public_url: "https://toll.example"
+        }),
         DeploymentSecret.layer(secret)
       )
     )

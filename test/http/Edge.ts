@@ -15,7 +15,7 @@ import { BodyRefusal } from "../../src/http/Problems.ts"
 import { InvalidRequest } from "../../src/kernel/InvalidRequest.ts"
 import { raw } from "../../src/http/Raw.ts"
 import * as Reply from "../../src/http/Reply.ts"
-import * as Server from "../../src/Server.ts"
+import * as NodeServer from "../../src/http/NodeServer.ts"
 
 /** The longest body that the routes take. */
 export const limit = 1024 * 1024
@@ -79,7 +79,7 @@ export const serve = (settings: Partial<BytesSettings> = {}): Promise<Edge> =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const context = yield* Layer.buildWithScope(
-        Server.layer({ host: "127.0.0.1", port: 0 }).pipe(
+        NodeServer.layer({ host: "127.0.0.1", port: 0 }).pipe(
           Layer.provide([
             Face.layer(Frame.pipe(Layer.provideMerge(HttpApiBuilder.api(EdgeApi).pipe(Layer.provide(group))))),
             Layer.succeed(Express, { "POST /lane": read })
@@ -88,7 +88,7 @@ export const serve = (settings: Partial<BytesSettings> = {}): Promise<Edge> =>
         ),
         scope
       )
-      const { port, url } = yield* Effect.provide(Server.Listening, context)
+      const { port, url } = yield* Effect.provide(NodeServer.Listening, context)
       return { url, port, stop: () => Effect.runPromise(Scope.close(scope, Exit.void)) }
     })
   )

@@ -3,26 +3,26 @@
  * file it is a sandbox: the outside world is started first, and its addresses are the configuration.
  */
 import { Console, Effect, Layer } from "effect"
-import { domains, express, face } from "./App.ts"
-import { ConfigProblem, decodeFile } from "./Config.ts"
-import type { ConfigFile, EnvironmentFacts } from "./Config.ts"
-import * as Deployment from "./Deployment.ts"
-import * as Engine from "./Engine.ts"
-import { Gate } from "./gate/Gate.ts"
-import { Idempotency } from "./idempotency/Idempotency.ts"
-import { Observer } from "./http/Frame.ts"
-import { Jobs } from "./media/Jobs.ts"
-import { Loops } from "./ops/Loops.ts"
-import { Metrics } from "./ops/Metrics.ts"
-import { Readiness } from "./ops/Readiness.ts"
-import { greet } from "./sandbox/Greeting.ts"
-import * as Levers from "./sandbox/Levers.ts"
-import * as Sandbox from "./sandbox/Sandbox.ts"
-import { CurrentSandbox } from "./sandbox/SandboxInfo.ts"
-import * as Server from "./Server.ts"
-import { UpstreamObserver } from "./upstream/Upstreams.ts"
-import * as Opening from "./sql/Opening.ts"
-import * as Serving from "./sql/Serving.ts"
+import { domains, express, face } from "../App.ts"
+import { ConfigProblem, decodeFile } from "../Config.ts"
+import type { ConfigFile, EnvironmentFacts } from "../Config.ts"
+import * as Deployment from "../Deployment.ts"
+import * as V8 from "../V8.ts"
+import { Gate } from "../gate/Gate.ts"
+import { Idempotency } from "../idempotency/Idempotency.ts"
+import { Observer } from "../http/Frame.ts"
+import { Jobs } from "../media/Jobs.ts"
+import { Loops } from "../ops/Loops.ts"
+import { Metrics } from "../ops/Metrics.ts"
+import { Readiness } from "../ops/Readiness.ts"
+import { greet } from "../sandbox/Greeting.ts"
+import * as Levers from "../sandbox/Levers.ts"
+import * as Sandbox from "../sandbox/Sandbox.ts"
+import { CurrentSandbox } from "../sandbox/SandboxInfo.ts"
+import * as NodeServer from "../http/NodeServer.ts"
+import { UpstreamObserver } from "../upstream/Upstreams.ts"
+import * as Opening from "../sql/Opening.ts"
+import * as ServiceLock from "../sql/ServiceLock.ts"
 
 /** Serves until it is interrupted. */
 export const serve = (facts: EnvironmentFacts, file: ConfigFile | undefined) =>
@@ -31,7 +31,7 @@ export const serve = (facts: EnvironmentFacts, file: ConfigFile | undefined) =>
       yield* Deployment.folder(facts)
       yield* Opening.look(facts.database, { writing: true })
       yield* Deployment.kept(facts)
-      yield* Serving.lock(facts.database)
+      yield* ServiceLock.lock(facts.database)
       return yield* file === undefined ? serveSandbox(facts) : serveDeployment(facts, file)
     })
   )
@@ -56,8 +56,8 @@ const service = (facts: EnvironmentFacts, file: ConfigFile) => {
     UpstreamObserver,
     Effect.map(Metrics, (metrics) => metrics.observeUpstream)
   )
-  return Server.layer(facts).pipe(
-    Layer.tap(() => Effect.sync(Engine.collectSoon)),
+  return NodeServer.layer(facts).pipe(
+    Layer.tap(() => Effect.sync(V8.collectSoon)),
     Layer.provide([face(""), express]),
     Layer.provide(recovered),
     Layer.provide(observer),
@@ -74,7 +74,7 @@ const service = (facts: EnvironmentFacts, file: ConfigFile) => {
 
 const serveDeployment = (facts: EnvironmentFacts, file: ConfigFile) =>
   Effect.gen(function* () {
-    const { url } = yield* Server.Listening
+    const { url } = yield* NodeServer.Listening
     yield* Effect.logInfo(`serving at ${url}`)
     return yield* Effect.never
   }).pipe(Effect.provide(service(facts, file)))
@@ -93,7 +93,7 @@ const serveSandbox = (facts: EnvironmentFacts) =>
     const { client_id, control, issuer, oauth_client, service_client_id } = sandbox
     const info = { issuer, control, client_id, service_client_id, oauth_client }
     return yield* Effect.gen(function* () {
-      const { url } = yield* Server.Listening
+      const { url } = yield* NodeServer.Listening
       sandbox.connect(yield* Levers.make, url)
       yield* Effect.flatMap(greet({ url, data_dir: facts.data_dir, ...info }), Console.log)
       return yield* Effect.never

@@ -5,20 +5,20 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Layer } from "effect"
 import { createServer } from "node:http"
-import type { IncomingMessage, Server as NodeServer, ServerResponse } from "node:http"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import type { Duplex } from "node:stream"
-import { crossOrigin } from "./http/CrossOrigin.ts"
-import { Express, lane } from "./http/Express.ts"
-import { Face } from "./http/Face.ts"
-import { Observer } from "./http/Frame.ts"
-import { awaitsContinue } from "./http/Incoming.ts"
-import { HeadTooLong, HeadTooSlow, MethodNotAllowed, PayloadTooLarge } from "./http/Problems.ts"
-import { InvalidRequest } from "./kernel/InvalidRequest.ts"
-import { phraseOf } from "./http/Reason.ts"
-import * as RequestId from "./http/RequestId.ts"
-import { write } from "./kernel/Decimal.ts"
-import type { ProblemInstance } from "./kernel/Problem.ts"
+import { crossOrigin } from "./CrossOrigin.ts"
+import { Express, lane } from "./Express.ts"
+import { Face } from "./Face.ts"
+import { Observer } from "./Frame.ts"
+import { awaitsContinue } from "./Incoming.ts"
+import { HeadTooLong, HeadTooSlow, MethodNotAllowed, PayloadTooLarge } from "./Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import { phraseOf } from "./Reason.ts"
+import * as RequestId from "./RequestId.ts"
+import { write } from "../kernel/Decimal.ts"
+import type { ProblemInstance } from "../kernel/Problem.ts"
 
 /** Where the service can be reached. */
 export class Listening extends Context.Tag("tollgate/Listening")<
@@ -76,7 +76,7 @@ export const layer = (options: { readonly host: string; readonly port: number })
     })
   )
 
-const listen = (server: NodeServer, options: { readonly host: string; readonly port: number }) =>
+const listen = (server: Server, options: { readonly host: string; readonly port: number }) =>
   Effect.async<AddressInfo, ListenFailed>((resume) => {
     const failed = (error: NodeJS.ErrnoException) =>
       resume(
@@ -99,7 +99,7 @@ const listen = (server: NodeServer, options: { readonly host: string; readonly p
  * Takes no new connection, lets what is under way finish, and closes each connection as it falls idle. One that has sent nothing
  * yet (browsers open such ahead) counts as idle too, which node does not think.
  */
-const close = (server: NodeServer): Effect.Effect<void> =>
+const close = (server: Server): Effect.Effect<void> =>
   Effect.async((resume) => {
     if (!server.listening) return resume(Effect.void)
     const idle = setInterval(() => server.closeIdleConnections(), 50)
@@ -113,7 +113,7 @@ const close = (server: NodeServer): Effect.Effect<void> =>
   })
 
 /** Ends the connections that have sent no request when the server begins to drain. */
-const endSilent = (server: NodeServer): void => {
+const endSilent = (server: Server): void => {
   const silent = new Set<Socket>()
   server.on("connection", (socket) => {
     silent.add(socket)
