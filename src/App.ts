@@ -121,6 +121,9 @@ export const domains = Layer.mergeAll(
   Layer.provide([NodeFileSystem.layer, NodePath.layer])
 )
 
+/** What the rooms of `domains` do by themselves, again and again. */
+export const jobs = Layer.mergeAll(Gate.layerJobs)
+
 const api = HttpApiBuilder.api(Api).pipe(
   Layer.provide([
     AuthHttp,

@@ -3,15 +3,12 @@
  * file it is a sandbox: the outside world is started first, and its addresses are the configuration.
  */
 import { Console, Effect, Layer } from "effect"
-import { domains, express, face } from "../App.ts"
+import { domains, express, face, jobs } from "../App.ts"
 import { ConfigProblem, decodeFile } from "../Config.ts"
 import type { ConfigFile, EnvironmentFacts } from "../Config.ts"
 import * as Deployment from "../Deployment.ts"
 import * as V8 from "../V8.ts"
-import { Gate } from "../gate/Gate.ts"
-import { Idempotency } from "../idempotency/Idempotency.ts"
 import { Observer } from "../http/Frame.ts"
-import { Jobs } from "../media/Jobs.ts"
 import { Loops } from "../ops/Loops.ts"
 import { Metrics } from "../ops/Metrics.ts"
 import { Readiness } from "../ops/Readiness.ts"
@@ -36,16 +33,6 @@ export const serve = (facts: EnvironmentFacts, file: ConfigFile | undefined) =>
     })
   )
 
-/** What an earlier run left reserved is released before the first request is let in. */
-const recovered = Layer.effectDiscard(
-  Effect.gen(function* () {
-    const released = yield* Effect.flatMap(Gate, (gate) => gate.recover)
-    if (released > 0) yield* Effect.logWarning(`released ${released} reservations that an earlier run left`)
-    yield* Effect.flatMap(Jobs, (jobs) => jobs.recover)
-    yield* Effect.flatMap(Idempotency, (idempotency) => idempotency.recover)
-  })
-)
-
 /** The service on its port, over its database. */
 const service = (facts: EnvironmentFacts, file: ConfigFile) => {
   const observer = Layer.effect(
@@ -59,8 +46,8 @@ const service = (facts: EnvironmentFacts, file: ConfigFile) => {
   return NodeServer.layer(facts).pipe(
     Layer.tap(() => Effect.sync(V8.collectSoon)),
     Layer.provide([face(""), express]),
-    Layer.provide(recovered),
     Layer.provide(observer),
+    Layer.provide(jobs),
     Layer.provideMerge(domains),
     Layer.provide(Deployment.settings(facts, file)),
     Layer.provide(upstreamObserver),

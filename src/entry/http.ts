@@ -12,14 +12,11 @@ import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
 import type { HttpApp } from "@effect/platform"
 import { Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
-import { domains, face } from "../App.ts"
+import { domains, face, jobs } from "../App.ts"
 import { decodeFile } from "../Config.ts"
 import type { EnvironmentFacts } from "../Config.ts"
 import * as Deployment from "../Deployment.ts"
-import { Gate } from "../gate/Gate.ts"
 import { Face } from "../http/Face.ts"
-import { Idempotency } from "../idempotency/Idempotency.ts"
-import { Jobs } from "../media/Jobs.ts"
 import { Loops } from "../ops/Loops.ts"
 import { Metrics } from "../ops/Metrics.ts"
 import { Readiness } from "../ops/Readiness.ts"
@@ -86,21 +83,17 @@ const beneath =
 
 /**
  * The service, and every room that it is made of, from a configuration document and the facts that a process would read from its
- * environment. It wants a database (`tollgate/database`), and recovers what an earlier run left there. `public_url` in the document
- * says where people reach it, the prefix included: `https://example.com/ai`.
+ * environment. It wants a database (`tollgate/database`). `public_url` in the document says where people reach it, the prefix included:
+ * `https://example.com/ai`.
  */
 export const layer = (facts: EnvironmentFacts, document: unknown) =>
   Layer.unwrapEffect(
     Effect.map(decodeFile(document, "the configuration"), (file) =>
       Layer.effect(
         Service,
-        Effect.gen(function* () {
-          yield* (yield* Gate).recover
-          yield* (yield* Jobs).recover
-          yield* (yield* Idempotency).recover
-          return { beneath: beneath(yield* Effect.context<Rooms>()) }
-        })
+        Effect.map(Effect.context<Rooms>(), (rooms) => ({ beneath: beneath(rooms) }))
       ).pipe(
+        Layer.provide(jobs),
         Layer.provideMerge(domains),
         Layer.provide(Metrics.layer),
         Layer.provide(Readiness.layer),

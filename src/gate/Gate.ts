@@ -8,6 +8,7 @@ import { Cause, Context, Duration, Effect, Exit, Layer, Option } from "effect"
 import type { Caller } from "../kernel/Caller.ts"
 import * as FiberPool from "../kernel/FiberPool.ts"
 import * as Ids from "../kernel/Ids.ts"
+import * as Loop from "../kernel/Loop.ts"
 import { fromRow, toDecimal } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { isProblem } from "../kernel/Problem.ts"
@@ -15,6 +16,7 @@ import { withDimensions } from "../ledger/Batch.ts"
 import { BooksUnavailable } from "../ledger/Problems.ts"
 import { untilWritten, Writer } from "../ledger/Writer.ts"
 import type { CallFacts, CallOutcome, Posting, Refusal, Source, Statement } from "../ledger/Transaction.ts"
+import { Runs } from "../sql/Runs.ts"
 import { Payers } from "./Payers.ts"
 import { InsufficientCredits } from "./Problems.ts"
 
@@ -113,11 +115,15 @@ export interface Contract {
   /** The admission of a held call that is still open; `undefined` when it has ended. */
   readonly resume: (call: string) => Effect.Effect<Admission | undefined>
   /**
-   * Releases what an earlier run of the process left reserved; answers how many calls those were. To be run once at the start, before
-   * the first call: until then that credit cannot be spent. It takes every other run for ended, so no other process may have calls in
-   * flight on the same database. (`tollgate/http` and `serve` run it by themselves.)
+   * Whether nobody works on a held call any more, so that whoever finds it should resume it: it has ended, or the run that admitted it
+   * has.
    */
-  readonly recover: Effect.Effect<number>
+  readonly isOrphan: (call: string) => Effect.Effect<boolean>
+  /**
+   * Releases what runs that have ended left reserved, at cost 0 and with `error_type` `interrupted`; answers how many calls those were.
+   * Held calls stay. The layer does it once when it opens, `layerJobs` once a minute.
+   */
+  readonly reclaim: Effect.Effect<number, BooksUnavailable>
   /** How many calls have ended whose end could not be written yet. */
   readonly unsettled: Effect.Effect<number>
 }
@@ -139,7 +145,17 @@ export class OnLateSettlement extends Context.Reference<OnLateSettlement>()("tol
 }) {}
 
 export class Gate extends Context.Tag("tollgate/gate/Gate")<Gate, Contract>() {
-  static readonly layer = Layer.suspend(() => Layer.scoped(Gate, make))
+  /** The gate. When it opens it releases what runs that have ended left reserved. */
+  static readonly layer = Layer.suspend(() => Layer.scoped(Gate, make).pipe(Layer.provide(Runs.layer)))
+  /**
+   * Releases what runs that end meanwhile leave reserved: for programs that share a database, and for one that could not be written when
+   * the gate opened.
+   */
+  static readonly layerJobs = Layer.scopedDiscard(
+    Effect.flatMap(Gate, ({ reclaim }) =>
+      Loop.fork({ name: "abandoned reservations", turn: Effect.as(reclaim, reclaimPause) })
+    )
+  )
 }
 
 const make = Effect.gen(function* () {
@@ -147,7 +163,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const payers = yield* Payers
   const clock = yield* Effect.clock
-  const run = yield* Ids.make("call")
+  const { hasEnded, run } = yield* Runs
   const factsOf = makeFacts()
   const fibers = yield* FiberPool.make
   const patience = Duration.toMillis(yield* SettlementPatience)
@@ -285,7 +301,7 @@ const make = Effect.gen(function* () {
     claim: Claim,
     call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>
   ) {
-    const { beside, caller, enough, held, least, most } = claim
+    const { beside, caller, enough, least, most } = claim
     const now = clock.unsafeCurrentTimeMillis()
     const id = Ids.at("call", now)
     const sources = yield* payers(caller)
@@ -299,7 +315,7 @@ const make = Effect.gen(function* () {
             least,
             enough,
             most,
-            run: held === true ? heldRun : run,
+            run: claim.held === true ? heldBy(run) : run,
             facts: factsOf(claim)
           }
         ],
@@ -335,26 +351,39 @@ const make = Effect.gen(function* () {
       SELECT CAST(r.amount AS TEXT) AS amount, r.at, d.billing_account_id, d.billing_source_tenant_id AS tenant_id,
         d.billing_source_kind AS kind, d.billing_source_why AS why
       FROM tollgate_ledger_reservations r ${sql.literal(withDimensions)}
-      WHERE r.id = ${call} AND r.run = ${heldRun}`
+      WHERE r.id = ${call} AND r.run LIKE ${anyHeld}`
     if (row === undefined) return undefined
     const { amount, at, ...payer } = row
     return new Admitted(call, at, payer, fromRow(amount), books) as unknown as Admission
   }, Effect.orDie)
 
-  const recover = Effect.gen(function* () {
-    const left = yield* sql<{ id: string }>`
-      SELECT id FROM tollgate_ledger_reservations WHERE run NOT IN (${run}, ${heldRun})`.pipe(Effect.orDie)
-    const now = clock.unsafeCurrentTimeMillis()
-    yield* Effect.forEach(
-      left,
-      ({ id }) => Effect.orDie(write(endingOf(id, undefined, now, failure("interrupted"), none))),
-      {
-        concurrency: "unbounded",
-        discard: true
-      }
+  const reclaim = Effect.gen(function* () {
+    const others = yield* Effect.orDie(
+      sql<{ run: string }>`SELECT DISTINCT run FROM tollgate_ledger_reservations
+        WHERE run <> ${run} AND run NOT LIKE ${anyHeld}`
     )
-    return left.length
+    const ended = others.map((other) => other.run).filter(hasEnded)
+    if (ended.length === 0) return 0
+    const calls = yield* Effect.orDie(
+      sql<{ id: string }>`SELECT id FROM tollgate_ledger_reservations WHERE ${sql.in("run", ended)}`
+    )
+    const now = clock.unsafeCurrentTimeMillis()
+    yield* Effect.forEach(calls, ({ id }) => write(endingOf(id, undefined, now, failure("interrupted"), none)), {
+      concurrency: "unbounded",
+      discard: true
+    }).pipe(Effect.catchAll((error) => (error === "lost" ? Effect.dieMessage("no statement stands beside it") : error)))
+    yield* Effect.logWarning(`reservations of runs that have ended were released: ${calls.length}`)
+    return calls.length
   })
+  yield* Effect.catchAllCause(reclaim, (cause) =>
+    Effect.logError("the reservations of runs that have ended could not be released", cause)
+  )
+
+  const isOrphan = (call: string) =>
+    Effect.map(
+      Effect.orDie(sql<{ run: string }>`SELECT run FROM tollgate_ledger_reservations WHERE id = ${call}`),
+      ([row]) => row === undefined || hasEnded(row.run.slice(heldBy("").length))
+    )
 
   const look = Effect.fnUntraced(function* (caller: Caller) {
     const sources = yield* payers(caller)
@@ -371,7 +400,7 @@ const make = Effect.gen(function* () {
       })
   })
 
-  return { meter, look, resume, recover, unsettled: Effect.sync(() => unsettled.size) } satisfies Contract
+  return { meter, look, resume, isOrphan, reclaim, unsettled: Effect.sync(() => unsettled.size) } satisfies Contract
 })
 
 /** How many kinds of call are remembered for a caller. */
@@ -404,8 +433,13 @@ const none: ReadonlyArray<Statement> = []
 const nobody: Source = { billing_account_id: "", tenant_id: "", kind: "own", why: "own" }
 const nothing: Receipt = { usage_id: "", charged: 0n, balance: 0n, payer: nobody }
 
-/** The run of calls that belong to no run of the process. */
-const heldRun = "held"
+/** What a held call has for a run: this word and the name of the run that admitted it. */
+const held = "held"
+const heldBy = (run: string): string => `${held} ${run}`
+/** Matches those, and no name of a run. */
+const anyHeld = `${held}%`
+
+const reclaimPause = Duration.minutes(1)
 
 /** The end of a call, as it is to stand in the books; without a posting, what is to stand beside one that stays open. */
 interface Ending {

@@ -17,13 +17,13 @@ import type { Inbound } from "../http/Inbound.ts"
 import * as Reply from "../http/Reply.ts"
 import { problemOf } from "../http/Express.ts"
 import * as FiberPool from "../kernel/FiberPool.ts"
-import * as Ids from "../kernel/Ids.ts"
 import * as Loop from "../kernel/Loop.ts"
 import type { ProblemInstance } from "../kernel/Problem.ts"
 import { BooksUnavailable } from "../ledger/Problems.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import { untilWritten, Writer } from "../ledger/Writer.ts"
+import { Runs } from "../sql/Runs.ts"
 import { IdempotencyAnswerLost, IdempotencyInFlight, IdempotencyKeyInvalid, IdempotencyKeyReused } from "./Problems.ts"
 
 export type IdempotencyProblem = IdempotencyKeyInvalid | IdempotencyKeyReused | IdempotencyInFlight | BooksUnavailable
@@ -54,8 +54,6 @@ export interface Contract {
   ) => Effect.Effect<Reply.Reply, E | IdempotencyProblem | Effect.Effect.Error<ReturnType<Inbound["read"]>>, R>
   /** Whether no request with this key was made; without a key none was. */
   readonly isNew: (caller: Caller, key: string | undefined) => Effect.Effect<boolean>
-  /** Takes over the keys that earlier runs of the process left; to be run once their calls and jobs have been recovered. */
-  readonly recover: Effect.Effect<void>
 }
 
 /** How long a key is remembered, and longer while its call is open. */
@@ -66,7 +64,7 @@ export const answerBytesMax = 8 * 1024 * 1024
 export const isKey = (key: string): boolean => /^[A-Za-z0-9_-]{16,128}$/.test(key)
 
 export class Idempotency extends Context.Tag("tollgate/idempotency/Idempotency")<Idempotency, Contract>() {
-  static readonly layer = Layer.suspend(() => Layer.scoped(Idempotency, make))
+  static readonly layer = Layer.suspend(() => Layer.scoped(Idempotency, make).pipe(Layer.provide(Runs.layer)))
 }
 
 interface Row {
@@ -97,7 +95,7 @@ const forgottenAtOnce = 500
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
-  const run = yield* Ids.make("req")
+  const { hasEnded, run } = yield* Runs
   const runtime = yield* Effect.runtime<never>()
   const fibers = yield* FiberPool.make
   /** The keys that a request of this process has in hand. */
@@ -143,6 +141,15 @@ const make = Effect.gen(function* () {
                 WHERE ${mine} AND status IS NULL AND (${untied}) RETURNING key`,
               1
             )
+          )
+        ),
+      /** Takes one that the given run, which has ended, had in hand. */
+      takeOver: (ended: string) =>
+        won(
+          submit(
+            sql`UPDATE tollgate_idempotency_keys SET run = ${run}
+              WHERE ${mine} AND status IS NULL AND run = ${ended} RETURNING key`,
+            1
           )
         ),
       beside: (call: string): ReadonlyArray<Statement> => [
@@ -245,8 +252,8 @@ const make = Effect.gen(function* () {
     if (yield* key.take(request_hash)) return fresh
     const row = yield* key.find
     if (row === undefined) return yield* inFlight
-    // In the hand of another process, if it is in one at all.
-    const elsewhere = row.status === null && row.run !== run
+    // In the hand of another process, unless that has ended and left it.
+    const elsewhere = row.status === null && row.run !== run && !(hasEnded(row.run) && (yield* key.takeOver(row.run)))
     if (row.status === null && row.call === null && !elsewhere) {
       return (yield* key.takeAgain(request_hash)) ? fresh : yield* inFlight
     }
@@ -338,12 +345,6 @@ const make = Effect.gen(function* () {
 
   // ---- what earlier runs left, and what is old ------------------------------------------------------------------------------
 
-  const recover = Effect.gen(function* () {
-    const left = sql`status IS NULL AND run <> ${run}`
-    yield* submit(sql`DELETE FROM tollgate_idempotency_keys WHERE ${left} AND call IS NULL`)
-    yield* submit(sql`UPDATE tollgate_idempotency_keys SET run = ${run} WHERE ${left}`)
-  }).pipe(Effect.orDie)
-
   const forget = Effect.gen(function* () {
     const before = (yield* Clock.currentTimeMillis) - Duration.toMillis(lifetime)
     const old = sql`SELECT rowid FROM tollgate_idempotency_keys k WHERE created_at < ${before}
@@ -354,7 +355,7 @@ const make = Effect.gen(function* () {
   })
   yield* Loop.fork({ name: "idempotency keys", turn: forget })
 
-  return { once, onceOf, isNew, recover } satisfies Contract
+  return { once, onceOf, isNew } satisfies Contract
 })
 
 const inFlight = new IdempotencyInFlight({ retry_after: 1 })

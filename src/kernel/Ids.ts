@@ -22,6 +22,7 @@ export type Kind =
   | "ntf"
   | "pay"
   | "req"
+  | "run"
   | "ten"
   | "trf"
   | "use"

@@ -85,8 +85,6 @@ export interface Contract {
   readonly cancel: (account: AccountId, route: Order["route"], id: string) => Effect.Effect<Job | undefined>
   /** What the vendor calls the job. */
   readonly vendorId: (id: string) => Effect.Effect<string | undefined>
-  /** Ends what an earlier run left between its reservation and the vendor. */
-  readonly recover: Effect.Effect<void>
 }
 
 /** How long a job may take before it counts as failed. */
@@ -474,10 +472,12 @@ const make = Effect.gen(function* () {
   }
   const loop = yield* Loop.fork({ name: loopName, turn })
 
-  const recover = Effect.gen(function* () {
-    const orphans = yield* Effect.orDie(
+  /** Ends what runs that have ended left between its reservation and the vendor. */
+  const reclaim = Effect.gen(function* () {
+    const submitting = yield* Effect.orDie(
       sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE settled = 0 AND vendor_id IS NULL`
     )
+    const orphans = yield* Effect.filter(submitting, ({ call }) => gate.isOrphan(call))
     // Whether the vendor has them cannot be known; nobody was told of them, and nobody is charged.
     yield* Loop.each(
       loopName,
@@ -491,8 +491,12 @@ const make = Effect.gen(function* () {
         )
     )
   })
+  yield* Effect.catchAllCause(reclaim, (cause) =>
+    Effect.logError("the media jobs of runs that have ended could not be ended", cause)
+  )
+  yield* Loop.fork({ name: "abandoned media jobs", turn: Effect.as(reclaim, Duration.minutes(1)) })
 
-  return { submit, look, ofCall, cancel, vendorId, recover } satisfies Contract
+  return { submit, look, ofCall, cancel, vendorId } satisfies Contract
 })
 
 const jobOf = (row: Row): Job => ({

@@ -1,10 +1,7 @@
-/**
- * One process serves a database. The lock is one that the operating system gives back when the process ends, however it ends:
- * an exclusive transaction on a file beside the database. Operator commands do not take it, and may run meanwhile.
- */
-import Sqlite from "better-sqlite3"
+/** One process serves a database: it has the lock beside it. Operator commands do not take it, and may run meanwhile. */
 import { Data, Effect } from "effect"
 import type { Scope } from "effect"
+import * as Lock from "./Lock.ts"
 import { DatabaseUnusable, faultOf, wordsOf } from "./Opening.ts"
 
 /** Another process serves the database. */
@@ -13,16 +10,7 @@ export class AlreadyServed extends Data.TaggedError("AlreadyServed")<{ readonly 
 export const lock = (database: string): Effect.Effect<void, AlreadyServed | DatabaseUnusable, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.try({
-      try: () => {
-        const db = new Sqlite(`${database}.lock`, { timeout: 0 })
-        try {
-          db.exec("BEGIN EXCLUSIVE")
-          return db
-        } catch (error) {
-          db.close()
-          throw error
-        }
-      },
+      try: () => Lock.take(`${database}.lock`, 0),
       catch: (error) =>
         faultOf(error)?.code === "SQLITE_BUSY"
           ? new AlreadyServed({
@@ -30,5 +18,5 @@ export const lock = (database: string): Effect.Effect<void, AlreadyServed | Data
             })
           : new DatabaseUnusable({ message: wordsOf(`${database}.lock`, error) })
     }),
-    (db) => Effect.sync(() => db.close())
+    (held) => Effect.sync(held.release)
   ).pipe(Effect.asVoid)

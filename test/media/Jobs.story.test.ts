@@ -248,12 +248,7 @@ const restarts = fc.constant(
   deed("the service restarts", async (_, world) => {
     await world.runtime.dispose()
     world.runtime = ManagedRuntime.make(layer(world.file))
-    await world.runtime.runPromise(
-      Effect.gen(function* () {
-        yield* (yield* Gate).recover
-        yield* (yield* Jobs).recover
-      })
-    )
+    await world.runtime.runPromise(Effect.void)
   })
 )
 
