@@ -1,5 +1,6 @@
 /**
- * The service as layers. `domains` is everything but HTTP; it needs a database with its writer, and the settings. `face` is the
+ * The service as layers. `domains` is everything but HTTP; it needs a database with its writer, and the settings. `jobs` is what
+ * the rooms repeat by themselves. `face` is the
  * service over HTTP, to be mounted in any server of the platform. `express` is the short way to the same handlers on node's own server.
  */
 import { HttpApiBuilder } from "@effect/platform"
@@ -121,8 +122,14 @@ export const domains = Layer.mergeAll(
   Layer.provide([NodeFileSystem.layer, NodePath.layer])
 )
 
-/** What the rooms of `domains` do by themselves, again and again. */
-export const jobs = Layer.mergeAll(Gate.layerJobs)
+/** The loops of the rooms of `domains`: what the service does without being asked. */
+export const jobs = Layer.mergeAll(
+  Gate.layerJobs,
+  AutoReloads.layerJobs,
+  Outbox.layerJobs,
+  SigningKeys.layerJobs,
+  Transfers.layerJobs
+)
 
 const api = HttpApiBuilder.api(Api).pipe(
   Layer.provide([

@@ -28,10 +28,13 @@ export interface Contract {
   readonly rotate: Effect.Effect<SigningKey>
   /** Takes over keys that another process has made. */
   readonly reload: Effect.Effect<void>
+  /** Every hour: `reload`, the rotation of a key that is older than 30 days, and the end of keys that no token needs. */
+  readonly job: Loop.Job
 }
 
 export class SigningKeys extends Context.Tag("tollgate/auth/SigningKeys")<SigningKeys, Contract>() {
-  static readonly layer = Layer.suspend(() => Layer.scoped(SigningKeys, make))
+  static readonly layer = Layer.suspend(() => Layer.effect(SigningKeys, make))
+  static readonly layerJobs = Loop.layer(SigningKeys, ({ job }) => [job])
 }
 
 export const algorithm = "ES256"
@@ -124,14 +127,14 @@ const make = Effect.gen(function* () {
     const { kid } = yield* rotate
     yield* Effect.annotateLogs(Effect.logInfo("a new key signs access tokens"), "kid", kid)
   })
-  yield* Loop.fork({ name: "signing keys", turn: Effect.as(keepFresh, looks) })
 
   return {
     current: () => keys.current,
     find: (kid) => keys.byId.get(kid),
     published: () => keys.published,
     rotate,
-    reload
+    reload,
+    job: { name: "signing keys", turn: Effect.as(keepFresh, looks) }
   } satisfies Contract
 })
 

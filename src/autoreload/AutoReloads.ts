@@ -63,10 +63,16 @@ export interface Contract {
     AutoReload,
     InsufficientRole | AutoReloadUnconfigured | AutoReloadDisabled | AutoReloadBusy | PaymentDeclined
   >
+  /**
+   * Sends the alerts of low balances, begins the attempts that are due, and asks the processor about those whose outcome is not
+   * known. `layerJobs` runs it; without it nothing is charged but by `charge`.
+   */
+  readonly job: Loop.Job
 }
 
 export class AutoReloads extends Context.Tag("tollgate/autoreload/AutoReloads")<AutoReloads, Contract>() {
   static readonly layer = Layer.suspend(() => Layer.scoped(AutoReloads, make))
+  static readonly layerJobs = Loop.layer(AutoReloads, ({ job }) => [job])
 }
 
 type Row = {
@@ -117,6 +123,7 @@ const make = Effect.gen(function* () {
   const purchases = yield* Purchases
   const processor = yield* Payments
   const scope = yield* Effect.scope
+  const waker = yield* Loop.waker
   /** By billing account; nothing else of a movement costs more than a look in here. */
   const watching = new Map<string, Watched>()
   /** Whose turns are to be told. */
@@ -262,7 +269,7 @@ const make = Effect.gen(function* () {
         if (!maybe_written) return Effect.void
         // Should it be on disk, a look finds it.
         lookAt = now
-        return loop.wake
+        return waker.wake
       }),
       Effect.onExit((exit) =>
         Effect.sync(() => {
@@ -389,7 +396,7 @@ const make = Effect.gen(function* () {
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
           one.asked = true
           one.at = now + askAgainAfter[Math.min(one.tries++, askAgainAfter.length - 1)]!
-          return loop.wake
+          return waker.wake
         })
       )
     )
@@ -552,12 +559,11 @@ const make = Effect.gen(function* () {
     watch(tenant_id, yield* keptOf(tenant_id), yield* balanceNow(tenant_id))
   }
   yield* takeOver
-  const loop: Loop.Loop = yield* Loop.fork({ name: loopName, turn })
   yield* writer.watch((account, before, after) => {
-    if (moved(account, before, after)) loop.ring()
+    if (moved(account, before, after)) waker.wakeNow()
   })
 
-  return { find, change, charge } satisfies Contract
+  return { find, change, charge, job: { name: loopName, turn, waker } } satisfies Contract
 })
 
 const fromSettingsRow = (row: Row): Kept => ({

@@ -21,3 +21,6 @@ export const layer = AutoReloads.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(Ledger.layer, Tenants.layer)),
   Layer.provideMerge(Belonging.layer)
 )
+
+/** The loops of `layer`: due charges, alerts and letters. Without them nothing is charged or sent but on a call. */
+export const layerJobs = Layer.merge(AutoReloads.layerJobs, Outbox.layerJobs)

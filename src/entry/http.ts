@@ -23,7 +23,7 @@ import { Readiness } from "../ops/Readiness.ts"
 import "./contracts.ts"
 
 export { Api } from "../Api.ts"
-export { domains } from "../App.ts"
+export { domains, jobs } from "../App.ts"
 export { ConfigProblem } from "../Config.ts"
 export type { EnvironmentFacts } from "../Config.ts"
 
@@ -83,7 +83,7 @@ const beneath =
 
 /**
  * The service, and every room that it is made of, from a configuration document and the facts that a process would read from its
- * environment. It wants a database (`tollgate/database`). `public_url` in the document says where people reach it, the prefix included:
+ * environment, with its jobs running. It wants a database (`tollgate/database`). `public_url` in the document says where people reach it, the prefix included:
  * `https://example.com/ai`.
  */
 export const layer = (facts: EnvironmentFacts, document: unknown) =>

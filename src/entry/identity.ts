@@ -42,3 +42,6 @@ export const layer = Authorization.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
   Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer))
 )
+
+/** The loop of `layer`: signing keys are rotated every 30 days. */
+export const layerJobs = SigningKeys.layerJobs

@@ -22,3 +22,6 @@ export const layer = Transfers.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(Ledger.layer, Tenants.layer)),
   Layer.provideMerge(Belonging.layer)
 )
+
+/** The loops of `layer`: transfers that expire, and letters that are due. */
+export const layerJobs = Layer.merge(Transfers.layerJobs, Outbox.layerJobs)

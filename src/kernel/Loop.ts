@@ -1,8 +1,9 @@
 /**
- * Work that a service repeats by itself: letters to send, transfers to expire, jobs to look after. A loop survives every failure of
- * a turn, defects included, and reports each turn, so that one that no longer turns can be seen (`ops/Loops`).
+ * Work that a service repeats: letters to send, transfers to expire, jobs to look after. A service describes it as a `Job`; its
+ * `layerJobs` runs the job in a loop. A loop survives every failure of a turn, defects included, and reports each turn, so that
+ * one that no longer turns can be seen (`ops/Loops`).
  */
-import { Cause, Context, Duration, Effect, Option, Queue } from "effect"
+import { Cause, Context, Duration, Effect, Layer, Option, Queue } from "effect"
 import type { Scope } from "effect"
 
 /** What a loop reports. Times are left to the listener. */
@@ -22,30 +23,42 @@ export class LoopObserver extends Context.Reference<LoopObserver>()("tollgate/ke
   defaultValue: (): LoopListener => () => {}
 }) {}
 
-export interface Loop {
-  /** Begins the next turn now, or as soon as the present one is over. */
+/**
+ * Starts the next turn of a job early: now, or when the present turn is over. A call before the loop runs is kept for its first
+ * pause. Several calls before a turn start one turn.
+ */
+export interface Waker {
   readonly wake: Effect.Effect<void>
-  /** The same, for what is called in the middle of something and is no effect. */
-  readonly ring: () => void
+  /** The same for code that is not an effect. */
+  readonly wakeNow: () => void
+  /** Waits for the next call. */
+  readonly woken: Effect.Effect<void>
 }
 
-export interface LoopSettings<E> {
+export const waker: Effect.Effect<Waker> = Effect.map(Queue.dropping<void>(1), (calls) => {
+  const wakeNow = () => void Queue.unsafeOffer(calls, undefined)
+  return { wake: Effect.sync(wakeNow), wakeNow, woken: Queue.take(calls) }
+})
+
+/** Work that is repeated. Without a loop, a program runs `turn` itself. */
+export interface Job {
   /** As logs and metrics show it: `outbox`. */
   readonly name: string
-  /** One turn. Answers how long to wait before the next; `undefined`: until the loop is woken. */
-  readonly turn: Effect.Effect<Duration.DurationInput | undefined, E>
+  /** Does what is due now. Gives how long to wait before the next turn; `undefined`: until the job is woken. */
+  readonly turn: Effect.Effect<Duration.DurationInput | undefined, unknown>
+  /** Starts turns early; none where a job only follows its pauses. */
+  readonly waker?: Waker
 }
 
 /** The pause after a failed turn: it doubles from the first to the last. */
 const pauseFirst = 1_000
 const pauseLast = 5_000
 
-/** Runs the loop until the scope closes. A turn that fails is logged, and tried again after a pause. */
-export const fork = <E>({ name, turn }: LoopSettings<E>): Effect.Effect<Loop, never, Scope.Scope> =>
+/** Runs the job in a loop until the scope closes. A turn that fails is logged, and tried again after a pause. */
+export const fork = ({ name, turn, waker }: Job): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
     const observe = yield* LoopObserver
-    const bell = yield* Queue.dropping<void>(1)
-    const rung = Queue.take(bell)
+    const woken = waker?.woken ?? Effect.never
     let failures = 0
 
     const once = Effect.gen(function* () {
@@ -55,7 +68,7 @@ export const fork = <E>({ name, turn }: LoopSettings<E>): Effect.Effect<Loop, ne
         failures = 0
         const pause = exit.value === undefined ? undefined : Math.max(0, Duration.toMillis(exit.value))
         observe(name, { _tag: "Turned", failed: false, pause_ms: pause })
-        return yield* pause === undefined ? rung : Effect.race(rung, Effect.sleep(pause))
+        return yield* pause === undefined ? woken : Effect.race(woken, Effect.sleep(pause))
       }
       if (Cause.isInterruptedOnly(exit.cause)) return yield* Effect.failCause(exit.cause as Cause.Cause<never>)
       const pause = Math.min(pauseLast, pauseFirst * 2 ** failures++)
@@ -74,9 +87,14 @@ export const fork = <E>({ name, turn }: LoopSettings<E>): Effect.Effect<Loop, ne
       Effect.forkScoped
     )
     yield* Effect.addFinalizer(() => Effect.sync(() => observe(name, { _tag: "Ended" })))
-    const ring = () => void Queue.unsafeOffer(bell, undefined)
-    return { wake: Effect.sync(ring), ring }
   })
+
+/** The loops of a service's jobs, as a layer that needs the service. */
+export const layer = <Self, Service>(
+  tag: Context.Tag<Self, Service>,
+  jobsOf: (service: Service) => ReadonlyArray<Job>
+): Layer.Layer<never, never, Self> =>
+  Layer.scopedDiscard(Effect.flatMap(tag, (service) => Effect.forEach(jobsOf(service), fork, { discard: true })))
 
 /**
  * Handles each item by itself: one that fails, by a defect too, is logged under its id and does not keep the others from being

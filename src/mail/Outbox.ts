@@ -46,6 +46,8 @@ export interface Contract {
    * here like any other, and so does one that takes too long to be waited for.
    */
   readonly post: (port: Port, letter: Letter) => Effect.Effect<Fate>
+  /** Sends the letters that are due, eight at most in a turn; none where there is no mail server. `layerJobs` runs it. */
+  readonly jobs: ReadonlyArray<Loop.Job>
 }
 
 type Port = NonNullable<Context.Tag.Service<typeof Mail>>
@@ -63,6 +65,7 @@ export const lifetime = Duration.days(3)
 
 export class Outbox extends Context.Tag("tollgate/mail/Outbox")<Outbox, Contract>() {
   static readonly layer = Layer.suspend(() => Layer.scoped(Outbox, make))
+  static readonly layerJobs = Loop.layer(Outbox, ({ jobs }) => jobs)
 }
 
 /** The Message-ID of the letter with this key. */
@@ -95,6 +98,7 @@ const make = Effect.gen(function* () {
   const mail = yield* Mail
   const limits = yield* LetterLimits
   const scope = yield* Effect.scope
+  const waker = yield* Loop.waker
 
   const write = (text: Parameters<typeof statement>[0]) =>
     writer.submit({ postings: [], statements: [statement(text)] })
@@ -167,7 +171,7 @@ const make = Effect.gen(function* () {
     // As in `deliver`: should the process end now, nobody can know whether it left.
     yield* Effect.orDie(write(insert(row, "sending", 1)))
     // It goes on when nobody waits any more; woken, the outbox takes over what could not leave yet.
-    const attempt = yield* Effect.forkIn(Effect.uninterruptible(Effect.zipLeft(attemptBy(port)(row), wake)), scope)
+    const attempt = yield* Effect.forkIn(Effect.uninterruptible(Effect.zipLeft(attemptBy(port)(row), waker.wake)), scope)
     // Metered calls are uninterruptible, and a wait that cannot be interrupted has no bound.
     return yield* Effect.timeoutTo(Effect.interruptible(Fiber.join(attempt)), {
       duration: patience,
@@ -240,9 +244,10 @@ const make = Effect.gen(function* () {
     yield* record(sql`UPDATE tollgate_mail_outbox SET status = 'unknown', sealed = '', last_error = 'the process ended while it was sent'
       WHERE status = 'sending'`)
   }
-  const wake = mail === undefined ? Effect.void : (yield* Loop.fork({ name: loopName, turn: turn(mail) })).wake
 
-  return { letter, requiredLetter, room, wake, post } satisfies Contract
+  const jobs = mail === undefined ? [] : [{ name: loopName, turn: turn(mail), waker }]
+
+  return { letter, requiredLetter, room, wake: waker.wake, post, jobs } satisfies Contract
 })
 
 /** Under another secret a letter that waits cannot be opened. */

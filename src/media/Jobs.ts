@@ -127,6 +127,7 @@ const make = Effect.gen(function* () {
   const upstreams = yield* Upstreams
   const versions = yield* PriceVersions
   const scope = yield* Effect.scope
+  const waker = yield* Loop.waker
   const watched = new Map<string, Watch<Row>>()
   const watchOf = (id: string, now: number): Watch<Row> => {
     let watch = watched.get(id)
@@ -213,7 +214,7 @@ const make = Effect.gen(function* () {
                 queue_position = ${queue_position}, updated_at = ${now} WHERE id = ${id}`)
             ])
           }),
-          Effect.ensuring(loop.wake)
+          Effect.ensuring(waker.wake)
         )
       )
       return jobOf((yield* byId(id))!)
@@ -470,7 +471,7 @@ const make = Effect.gen(function* () {
   )) {
     watchOf(id, now)
   }
-  const loop = yield* Loop.fork({ name: loopName, turn })
+  yield* Loop.fork({ name: loopName, turn, waker })
 
   /** Ends what runs that have ended left between its reservation and the vendor. */
   const reclaim = Effect.gen(function* () {

@@ -110,8 +110,10 @@ export interface Contract {
     account: AccountId,
     token: string
   ) => Effect.Effect<Transfer, TransferInviteNotFound | EmailMismatch | TransferNotPending>
-  /** Ends what is past its time, and answers how many. It runs by itself when the next one falls due; one that is looked at is ended before. */
-  readonly sweep: Effect.Effect<number>
+  /** Ends the transfers that are past their time; gives how many. A transfer that is read is ended first, so reading needs no job. */
+  readonly expire: Effect.Effect<number>
+  /** Ends each transfer when it expires. `layerJobs` runs it. */
+  readonly job: Loop.Job
 }
 
 export const lifetime = Duration.days(30)
@@ -123,7 +125,8 @@ const loopName = "transfers"
 const pauseMax = Duration.days(1)
 
 export class Transfers extends Context.Tag("tollgate/transfers/Transfers")<Transfers, Contract>() {
-  static readonly layer = Layer.suspend(() => Layer.scoped(Transfers, make))
+  static readonly layer = Layer.suspend(() => Layer.effect(Transfers, make))
+  static readonly layerJobs = Loop.layer(Transfers, ({ job }) => [job])
 }
 
 interface Row {
@@ -312,7 +315,7 @@ const make = Effect.gen(function* () {
     }
   })
 
-  const sweep: Contract["sweep"] = Effect.orDie(Effect.map(endDue, ({ due, failed }) => due - failed))
+  const expireAll: Contract["expire"] = Effect.orDie(Effect.map(endDue, ({ due, failed }) => due - failed))
 
   /** What is due ends when it falls due; a new transfer never falls due before the ones that are waited for. */
   const turn = Effect.gen(function* () {
@@ -324,7 +327,7 @@ const make = Effect.gen(function* () {
     if (failed > 0) return Duration.minutes(1)
     return Math.min(next.at - (yield* Clock.currentTimeMillis), Duration.toMillis(pauseMax))
   })
-  const loop = yield* Loop.fork({ name: loopName, turn })
+  const waker = yield* Loop.waker
 
   // ---- sender -------------------------------------------------------------------------------------------------------------
 
@@ -448,7 +451,7 @@ const make = Effect.gen(function* () {
       }
     }
     yield* outbox.wake
-    yield* loop.wake
+    yield* waker.wake
     return { created: true, transfer: shown((yield* byId(id))!) }
   })
 
@@ -597,7 +600,7 @@ const make = Effect.gen(function* () {
     return yield* Effect.matchEffect(done, { onFailure: () => attach(account, token), onSuccess: () => now(row.id) })
   })
 
-  return { create, sent, revoke, resend, received, find, accept, decline, preview, attach, sweep } satisfies Contract
+  return { create, sent, revoke, resend, received, find, accept, decline, preview, attach, expire: expireAll, job: { name: loopName, turn, waker } } satisfies Contract
 })
 
 const hashOf = (draft: Draft): string =>

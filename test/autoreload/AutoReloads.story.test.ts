@@ -306,7 +306,8 @@ const live = (place: Place, file: string, time: Time, processor: Processor): Lif
     if (LogLevel.greaterThanEqual(logLevel, LogLevel.Error) && !life.over) processor.protests.push(String(message))
   })
   const runtime = ManagedRuntime.make(
-    AutoReloadEntry.layer.pipe(
+    AutoReloadEntry.layerJobs.pipe(
+      Layer.provideMerge(AutoReloadEntry.layer),
       Layer.provideMerge(DeploymentSecret.layer(new Uint8Array(32).fill(1))),
       Layer.provideMerge(Layer.succeed(Payments, port(processor, life, time))),
       Layer.provideMerge(mortal(life, place.writer(file))),

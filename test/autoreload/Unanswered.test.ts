@@ -26,7 +26,8 @@ const world = (charged: Array<string>) => {
     }))
   ).pipe(Layer.provide(Writer.layer))
   const method = { id: "pm_one", type: "card", brand: null, last4: null, exp_month: null, exp_year: null }
-  return AutoReloadEntry.layer.pipe(
+  return AutoReloadEntry.layerJobs.pipe(
+    Layer.provideMerge(AutoReloadEntry.layer),
     Layer.provideMerge(DeploymentSecret.layer(new Uint8Array(32).fill(1))),
     Layer.provideMerge(
       Layer.succeed(Payments, {

@@ -11,22 +11,25 @@ describe("a loop", () => {
   it.scoped("turns at its pace, and at once when woken", () =>
     Effect.gen(function* () {
       let turns = 0
-      const loop = yield* Loop.fork({ name: "clockwork", turn: Effect.sync(() => (turns++, Duration.seconds(10))) })
+      const waker = yield* Loop.waker
+      const turn = Effect.sync(() => (turns++, Duration.seconds(10)))
+      yield* Loop.fork({ name: "clockwork", turn, waker })
       yield* TestClock.adjust("25 seconds")
       expect(turns).toBe(3)
-      yield* loop.wake
+      yield* waker.wake
       yield* TestClock.adjust("1 millis")
       expect(turns).toBe(4)
     })
   )
 
-  it.scoped("waits for the bell where nothing is due", () =>
+  it.scoped("waits to be woken where nothing is due", () =>
     Effect.gen(function* () {
       let turns = 0
-      const loop = yield* Loop.fork({ name: "clockwork", turn: Effect.sync(() => void turns++) })
+      const waker = yield* Loop.waker
+      yield* Loop.fork({ name: "clockwork", turn: Effect.sync(() => void turns++), waker })
       yield* TestClock.adjust("1 hour")
       expect(turns).toBe(1)
-      yield* loop.wake
+      yield* waker.wake
       yield* TestClock.adjust("1 millis")
       expect(turns).toBe(2)
     })

@@ -55,7 +55,8 @@ const inTown = <A>(
       }))
       yield* before(sql)
       const outbox = yield* Layer.build(
-        Outbox.layer.pipe(
+        Outbox.layerJobs.pipe(
+          Layer.provideMerge(Outbox.layer),
           Layer.provide([secret, Mail.layerSmtp({ host, port, from, secure: false })]),
           Layer.provide(Layer.succeed(LetterLimits, { per_hour: 4, per_day_to_one_address: 2 })),
           Layer.provide(Layer.mergeAll(Layer.succeed(SqlClient, sql), Layer.succeed(Writer, writer)))

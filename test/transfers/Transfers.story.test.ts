@@ -110,7 +110,7 @@ const compare = async (notebook: Notebook, world: World) => {
     Effect.gen(function* () {
       const ledger = yield* Ledger
       const transfers = yield* Transfers
-      yield* transfers.sweep
+      yield* transfers.expire
       for (const who of people) {
         const found = yield* ledger.account(billingAccountOf(world.accounts[who].home))
         const { giftable, granted, held, reserved } = found._tag === "Some" ? found.value : expect.fail("no account")
@@ -468,7 +468,7 @@ describe("people who send each other credit", () => {
     await world.run(spoil("* 1000"))
     world.clock.now += 31 * days
     const quiet = Logger.withMinimumLogLevel(LogLevel.None)
-    expect(await world.run(Effect.flatMap(Transfers, ({ sweep }) => sweep).pipe(quiet))).toBe(2)
+    expect(await world.run(Effect.flatMap(Transfers, ({ expire }) => expire).pipe(quiet))).toBe(2)
     expect(await world.run(statuses.pipe(quiet))).toEqual(["expired", "pending", "expired"])
     await world.run(spoil("/ 1000"))
     expect(await world.run(statuses)).toEqual(["expired", "expired", "expired"])
