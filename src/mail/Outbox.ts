@@ -171,7 +171,10 @@ const make = Effect.gen(function* () {
     // As in `deliver`: should the process end now, nobody can know whether it left.
     yield* Effect.orDie(write(insert(row, "sending", 1)))
     // It goes on when nobody waits any more; woken, the outbox takes over what could not leave yet.
-    const attempt = yield* Effect.forkIn(Effect.uninterruptible(Effect.zipLeft(attemptBy(port)(row), waker.wake)), scope)
+    const attempt = yield* Effect.forkIn(
+      Effect.uninterruptible(Effect.zipLeft(attemptBy(port)(row), waker.wake)),
+      scope
+    )
     // Metered calls are uninterruptible, and a wait that cannot be interrupted has no bound.
     return yield* Effect.timeoutTo(Effect.interruptible(Fiber.join(attempt)), {
       duration: patience,

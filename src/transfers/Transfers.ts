@@ -600,7 +600,20 @@ const make = Effect.gen(function* () {
     return yield* Effect.matchEffect(done, { onFailure: () => attach(account, token), onSuccess: () => now(row.id) })
   })
 
-  return { create, sent, revoke, resend, received, find, accept, decline, preview, attach, expire: expireAll, job: { name: loopName, turn, waker } } satisfies Contract
+  return {
+    create,
+    sent,
+    revoke,
+    resend,
+    received,
+    find,
+    accept,
+    decline,
+    preview,
+    attach,
+    expire: expireAll,
+    job: { name: loopName, turn, waker }
+  } satisfies Contract
 })
 
 const hashOf = (draft: Draft): string =>
