@@ -29,9 +29,9 @@ import { Decisions } from "./decisions/Decisions.ts"
 import { DecisionsHttp } from "./decisions/Http.ts"
 import { Gate } from "./gate/Gate.ts"
 import type { Caller } from "./kernel/Caller.ts"
-import { Express } from "./http/Express.ts"
+import { Express } from "./http/FastLane.ts"
 import { Face } from "./http/Face.ts"
-import { Frame } from "./http/Frame.ts"
+import { ApiMiddleware } from "./http/ApiMiddleware.ts"
 import { RateLimits } from "./http/RateLimits.ts"
 import type { Inbound } from "./http/Inbound.ts"
 import type { Reply } from "./http/Reply.ts"
@@ -167,7 +167,7 @@ const api = HttpApiBuilder.api(Api).pipe(
 
 /** The service over HTTP, beneath a prefix of the server that serves it (its documents say where that is); empty on its own server. */
 export const face = (prefix: "" | `/${string}`) =>
-  Face.layer(Layer.merge(Frame, documents(prefix)).pipe(Layer.provideMerge(api)))
+  Face.layer(Layer.merge(ApiMiddleware, documents(prefix)).pipe(Layer.provideMerge(api)))
 
 /** Each is the route of the same name in the contract: authenticated, then handled. */
 export const express = Layer.effect(

@@ -9,9 +9,9 @@ import {
   InvalidKeyFormat,
   InvalidToken,
   MissingAuthorization
-} from "../http/Problems.ts"
-import { includes } from "../http/Scope.ts"
-import type { Demand, Grant } from "../http/Scope.ts"
+} from "./Problems.ts"
+import { includes } from "./Scope.ts"
+import type { Demand, Grant } from "./Scope.ts"
 import { Applications, cacheLifetime } from "../tenants/Applications.ts"
 import { Belonging } from "../tenants/Belonging.ts"
 import type { Mark } from "../tenants/Belonging.ts"

@@ -3,9 +3,9 @@ import { HttpRouter, HttpServerRequest } from "@effect/platform"
 import type { Context, Redacted } from "effect"
 import { Effect, Layer } from "effect"
 import type { Caller } from "../kernel/Caller.ts"
-import type { InsufficientScope, InvalidToken, MissingAuthorization } from "../http/Problems.ts"
-import { TenantMismatch, TenantMismatchUsage } from "../http/Problems.ts"
-import type { Demand } from "../http/Scope.ts"
+import type { InsufficientScope, InvalidToken, MissingAuthorization } from "./Problems.ts"
+import { TenantMismatch, TenantMismatchUsage } from "./Problems.ts"
+import type { Demand } from "./Scope.ts"
 import * as Security from "../http/Security.ts"
 import { Credentials } from "./Credentials.ts"
 
@@ -61,7 +61,7 @@ export const SecurityHttp = Layer.mergeAll(
     ofPath(() => new TenantMismatchUsage())
   ),
   Layer.effect(
-    Security.Either,
+    Security.KeyOrToken,
     Effect.map(Credentials, ({ either }) => ({ user_token_or_api_key: () => Effect.flatMap(authorization, either) }))
   ),
   Layer.effect(

@@ -7,9 +7,9 @@ import { decodeProtectedHeader, jwtVerify, SignJWT } from "jose"
 import type { JWTPayload } from "jose"
 import { AccountId, TenantId } from "../kernel/Ids.ts"
 import { toDate } from "../kernel/Moment.ts"
-import { InvalidToken } from "../http/Problems.ts"
-import { fromRow, toRow } from "../http/Scope.ts"
-import type { Grant } from "../http/Scope.ts"
+import { InvalidToken } from "./Problems.ts"
+import { fromRow, toRow } from "./Scope.ts"
+import type { Grant } from "./Scope.ts"
 import { algorithm, signedLifetime, SigningKeys } from "./SigningKeys.ts"
 
 export interface AccessToken {

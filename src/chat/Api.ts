@@ -3,10 +3,10 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/p
 import { Schema } from "effect"
 import { Example, Metered, Streams } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
-import { ReadsOwnBody } from "../http/Frame.ts"
+import { ReadsOwnBody } from "../http/Annotations.ts"
 import { BodyRefusal } from "../http/Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
-import { Either } from "../http/Security.ts"
+import { KeyOrToken } from "../http/Security.ts"
 import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { UpstreamRefusal } from "../upstream/Problems.ts"
 import { ModelNotFound } from "./Problems.ts"
@@ -130,4 +130,4 @@ export class ChatApi extends HttpApiGroup.make("chat")
   .addError(GateRefusal)
   .addError(IdempotencyRefusal)
   .addError(UpstreamRefusal)
-  .middleware(Either) {}
+  .middleware(KeyOrToken) {}

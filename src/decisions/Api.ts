@@ -3,10 +3,10 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/p
 import { Schema } from "effect"
 import { Example, Metered } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
-import { ReadsOwnBody } from "../http/Frame.ts"
+import { ReadsOwnBody } from "../http/Annotations.ts"
 import { BodyRefusal } from "../http/Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
-import { Either } from "../http/Security.ts"
+import { KeyOrToken } from "../http/Security.ts"
 import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { DecisionAnswer, DecisionRequest } from "./Decision.ts"
 import {
@@ -49,4 +49,4 @@ export class DecisionsApi extends HttpApiGroup.make("decisions")
   .addError(DecisionUpstreamFailed)
   .addError(DecisionUpstreamUnreachable)
   .addError(DecisionsUnavailable)
-  .middleware(Either) {}
+  .middleware(KeyOrToken) {}

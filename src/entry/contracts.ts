@@ -80,7 +80,7 @@ export type {
   RateLimitSettings
 } from "../http/RateLimits.ts"
 export type { Reply } from "../http/Reply.ts"
-export type { Demand, Grant, Scope } from "../http/Scope.ts"
+export type { Demand, Grant, Scope } from "../auth/Scope.ts"
 export type {
   Beside,
   Contract as IdempotencyContract,

@@ -14,8 +14,8 @@ import {
   MissingAuthorization,
   TenantMismatch,
   TenantMismatchUsage
-} from "./Problems.ts"
-import type { Demand } from "./Scope.ts"
+} from "../auth/Problems.ts"
+import type { Demand } from "../auth/Scope.ts"
 
 const bearer = (format: string, description: string) =>
   HttpApiSecurity.bearer.pipe(
@@ -32,7 +32,7 @@ const asKey = bearer(
   "<prefix>-prod-<64 hex digits>",
   "an API key of a tenant (`POST /v1/tenants/{tenant_id}/applications`). Lives until it is deleted."
 )
-const asEither = bearer("JWT, or <prefix>-prod-<64 hex digits>", "a user token or an API key, whichever you have.")
+const asKeyOrToken = bearer("JWT, or <prefix>-prod-<64 hex digits>", "a user token or an API key, whichever you have.")
 
 const TokenProblem = Schema.Union(MissingAuthorization, InvalidToken, InsufficientScope)
 
@@ -89,11 +89,11 @@ export class TenantUsageToken extends Object.assign(
 ) {}
 
 /** K/U: read as a user token first, then as an API key. */
-export class Either extends Object.assign(
-  HttpApiMiddleware.Tag<Either>()("tollgate/http/Either", {
+export class KeyOrToken extends Object.assign(
+  HttpApiMiddleware.Tag<KeyOrToken>()("tollgate/http/KeyOrToken", {
     provides: CurrentCaller,
     failure: Schema.Union(MissingAuthorization, InvalidKeyFormat, ForeignKey, InvalidKey, InsufficientScope),
-    security: { user_token_or_api_key: asEither }
+    security: { user_token_or_api_key: asKeyOrToken }
   }),
   { demand: "calls" as const }
 ) {}

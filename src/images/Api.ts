@@ -2,10 +2,10 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Example, Metered } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
-import { ReadsOwnBody } from "../http/Frame.ts"
+import { ReadsOwnBody } from "../http/Annotations.ts"
 import { BodyRefusal } from "../http/Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
-import { Either } from "../http/Security.ts"
+import { KeyOrToken } from "../http/Security.ts"
 import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { UpstreamRefusal } from "../upstream/Problems.ts"
 import { ProviderList, ProviderNames } from "../upstream/Provider.ts"
@@ -50,4 +50,4 @@ export class ImagesApi extends HttpApiGroup.make("images")
       .addSuccess(ProviderList)
       .annotate(OpenApi.Summary, "Who makes images, described")
   )
-  .middleware(Either) {}
+  .middleware(KeyOrToken) {}

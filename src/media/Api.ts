@@ -3,10 +3,10 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example, Metered } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
-import { ReadsOwnBody } from "../http/Frame.ts"
+import { ReadsOwnBody } from "../http/Annotations.ts"
 import { BodyRefusal } from "../http/Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
-import { Either } from "../http/Security.ts"
+import { KeyOrToken } from "../http/Security.ts"
 import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { MediaModelEntry, MediaRequest, MediaResult, MediaStatus, MediaSubmitted } from "./Media.ts"
 import {
@@ -68,7 +68,7 @@ export class MediaApi extends HttpApiGroup.make("media")
       .annotate(Example, { body: { request_id: "{media_request_id}" } })
       .annotate(OpenApi.Summary, "Ask the vendor to stop, best effort")
   )
-  .middleware(Either) {}
+  .middleware(KeyOrToken) {}
 
 /** Open to everybody. */
 export class MediaModelsApi extends HttpApiGroup.make("mediaModels").add(

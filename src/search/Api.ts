@@ -2,9 +2,9 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Example, Metered } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
-import { NoHead } from "../http/Frame.ts"
+import { NoHead } from "../http/Annotations.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
-import { Either } from "../http/Security.ts"
+import { KeyOrToken } from "../http/Security.ts"
 import { UpstreamRefusal } from "../upstream/Problems.ts"
 import { ProviderList, ProviderNames } from "../upstream/Provider.ts"
 import { SearchAnswer, SearchQuery } from "./Query.ts"
@@ -34,4 +34,4 @@ export class SearchApi extends HttpApiGroup.make("search")
       .addSuccess(ProviderList)
       .annotate(OpenApi.Summary, "Who can be searched with, described")
   )
-  .middleware(Either) {}
+  .middleware(KeyOrToken) {}

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../http/Documented.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
-import { CallsToken, Either, TenantUsageToken } from "../http/Security.ts"
+import { CallsToken, KeyOrToken, TenantUsageToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { TenantId } from "../kernel/Ids.ts"
 import { NotAMember } from "../tenants/Problems.ts"
@@ -21,7 +21,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .addError(InvalidStartTime)
       .addError(InvalidEndTime)
       .addError(InvalidRequest)
-      .middleware(Either)
+      .middleware(KeyOrToken)
       .annotate(Example, { query: { start_time: "2026-01-01T00:00:00Z" } })
       .annotate(OpenApi.Summary, "What the caller's account used in the credential's tenant")
   )
@@ -30,7 +30,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .setPath(Schema.Struct({ usage_id: Schema.String }))
       .addSuccess(Explanation)
       .addError(UsageNotFound)
-      .middleware(Either)
+      .middleware(KeyOrToken)
       .annotate(OpenApi.Summary, "A charge computed again: units, price and its version, reservation, payer and why")
   )
   .add(

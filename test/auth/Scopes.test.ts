@@ -2,7 +2,7 @@
 import { HttpApi, HttpApiMiddleware } from "@effect/platform"
 import { describe, expect, it } from "vitest"
 import { Api } from "../../src/Api.ts"
-import { described, fromRow, grantOf, scopes, scopeText, toRow } from "../../src/http/Scope.ts"
+import { described, fromRow, grantOf, scopes, scopeText, toRow } from "../../src/auth/Scope.ts"
 import { demands } from "../support/demands.ts"
 
 /** Every route that takes a user token, and the scope that it demands. */

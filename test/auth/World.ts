@@ -16,7 +16,7 @@ import { Sessions } from "../../src/auth/Sessions.ts"
 import { SigningKeys } from "../../src/auth/SigningKeys.ts"
 import { Tokens } from "../../src/auth/Tokens.ts"
 import { ServiceInfo } from "../../src/kernel/ServiceInfo.ts"
-import { Frame } from "../../src/http/Frame.ts"
+import { ApiMiddleware } from "../../src/http/ApiMiddleware.ts"
 import { RateLimits } from "../../src/http/RateLimits.ts"
 import { parse } from "../../src/kernel/Moment.ts"
 import { usd } from "../../src/kernel/Money.ts"
@@ -79,7 +79,7 @@ const api = HttpApi.make("tollgate").add(AuthApi).add(TenantsApi)
 const routes = HttpApiBuilder.api(api).pipe(Layer.provide([AuthHttp, TenantsHttp]), Layer.provide(SecurityHttp))
 
 export const layerOf = (prices: PriceListFacts = defaults) =>
-  Frame.pipe(
+  ApiMiddleware.pipe(
     Layer.provideMerge(routes),
     Layer.provideMerge(
       Layer.mergeAll(HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer, HttpServer.layerContext)

@@ -6,9 +6,10 @@ import type { Socket } from "node:net"
 import { Bytes } from "../../src/http/Bytes.ts"
 import type { BytesSettings } from "../../src/http/Bytes.ts"
 import { CurrentCaller } from "../../src/http/Caller.ts"
-import { Express } from "../../src/http/Express.ts"
+import { Express } from "../../src/http/FastLane.ts"
 import { Face } from "../../src/http/Face.ts"
-import { Frame, ReadsOwnBody } from "../../src/http/Frame.ts"
+import { ReadsOwnBody } from "../../src/http/Annotations.ts"
+import { ApiMiddleware } from "../../src/http/ApiMiddleware.ts"
 import type { Inbound } from "../../src/http/Inbound.ts"
 import { bodyProblemOf } from "../../src/http/Incoming.ts"
 import { BodyRefusal } from "../../src/http/Problems.ts"
@@ -81,7 +82,7 @@ export const serve = (settings: Partial<BytesSettings> = {}): Promise<Edge> =>
       const context = yield* Layer.buildWithScope(
         NodeServer.layer({ host: "127.0.0.1", port: 0 }).pipe(
           Layer.provide([
-            Face.layer(Frame.pipe(Layer.provideMerge(HttpApiBuilder.api(EdgeApi).pipe(Layer.provide(group))))),
+            Face.layer(ApiMiddleware.pipe(Layer.provideMerge(HttpApiBuilder.api(EdgeApi).pipe(Layer.provide(group))))),
             Layer.succeed(Express, { "POST /lane": read })
           ]),
           Layer.provide(Bytes.layer(settings))

@@ -11,6 +11,7 @@ import { isProblem } from "../kernel/Problem.ts"
 import type { ProblemInstance } from "../kernel/Problem.ts"
 import { refusal } from "./Body.ts"
 import { traced, Tracing } from "../kernel/Tracing.ts"
+import { NoHead, ReadsOwnBody } from "./Annotations.ts"
 import { Bytes } from "./Bytes.ts"
 import type { Budget } from "./Bytes.ts"
 import { crossOrigin, preflight } from "./CrossOrigin.ts"
@@ -23,16 +24,6 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { reasonOf } from "./Reason.ts"
 import * as Reply from "./Reply.ts"
 import * as RequestId from "./RequestId.ts"
-
-/** An endpoint's annotation: its handler reads the body itself, with a limit of its own. */
-export class ReadsOwnBody extends Context.Reference<ReadsOwnBody>()("tollgate/http/ReadsOwnBody", {
-  defaultValue: () => false
-}) {}
-
-/** A GET endpoint's annotation: each call costs, so HEAD, whose answer would be thrown away, is refused. */
-export class NoHead extends Context.Reference<NoHead>()("tollgate/http/NoHead", {
-  defaultValue: () => false
-}) {}
 
 /** The longest body of a route that does not read its own. */
 export const bodyBytesMax = 1024 * 1024
@@ -72,7 +63,7 @@ const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> => {
   return routes
 }
 
-export const Frame = HttpApiBuilder.middleware(
+export const ApiMiddleware = HttpApiBuilder.middleware(
   Effect.gen(function* () {
     const { api } = yield* HttpApi.Api
     const observe = yield* Observer
