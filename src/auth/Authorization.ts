@@ -78,7 +78,7 @@ export const refuse = (error: string, error_description?: string, status: 400 | 
   ...(error_description !== undefined && { error_description })
 })
 
-export interface Contract {
+export interface AuthorizationContract {
   /** Whether what an application asks for is in order. */
   readonly check: (
     request: AuthorizationRequest
@@ -92,7 +92,7 @@ export interface Contract {
 export const codeLifetime = Duration.seconds(60)
 const nonceMax = 1_000
 
-export class Authorization extends Context.Tag("tollgate/auth/Authorization")<Authorization, Contract>() {
+export class Authorization extends Context.Tag("tollgate/auth/Authorization")<Authorization, AuthorizationContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Authorization, make))
 }
 
@@ -120,7 +120,7 @@ const make = Effect.gen(function* () {
   const tokens = yield* Tokens
   const tenants = yield* Tenants
 
-  const check: Contract["check"] = Effect.fn("Authorization.check")(function* (request) {
+  const check: AuthorizationContract["check"] = Effect.fn("Authorization.check")(function* (request) {
     const { client_id, code_challenge, code_challenge_method, nonce, redirect_uri, response_type, state } = request
     const { scope = "" } = request
     const wrong = (field: string, rule: string) => InvalidRequest.of(field, rule)
@@ -148,7 +148,7 @@ const make = Effect.gen(function* () {
     return { client, redirect_uri, scope, grant: granted.grant, state, nonce, challenge: code_challenge }
   })
 
-  const consent: Contract["consent"] = Effect.fn("Authorization.consent")(function* (person, asked) {
+  const consent: AuthorizationContract["consent"] = Effect.fn("Authorization.consent")(function* (person, asked) {
     const now = yield* Clock.currentTimeMillis
     const code = `oc_${randomBytes(32).toString("hex")}`
     const row = {
@@ -234,7 +234,7 @@ const make = Effect.gen(function* () {
     return yield* tokens.signId({ account_id, client_id, nonce, email, email_verified, name })
   })
 
-  const exchange: Contract["exchange"] = Effect.fn("Authorization.exchange")(function* (request) {
+  const exchange: AuthorizationContract["exchange"] = Effect.fn("Authorization.exchange")(function* (request) {
     const { grant_type = "", refresh_token } = request
     if (grant_type !== "authorization_code" && grant_type !== "refresh_token") {
       return yield* Effect.fail(refuse(`Unsupported grant_type: ${grant_type.slice(0, 200)}`))
@@ -250,7 +250,7 @@ const make = Effect.gen(function* () {
     )
   })
 
-  return { check, consent, exchange } satisfies Contract
+  return { check, consent, exchange } satisfies AuthorizationContract
 })
 
 /** RFC 7636: the challenge is the SHA-256 of the verifier. */

@@ -24,7 +24,7 @@ export class ConfiguredClients extends Context.Tag("tollgate/auth/ConfiguredClie
   ReadonlyArray<Client>
 >() {}
 
-export interface Contract {
+export interface ClientsContract {
   /** A client of one of these kinds. */
   readonly find: (client_id: string, kinds: ReadonlyArray<ClientKind>) => Effect.Effect<Client | undefined>
   readonly list: Effect.Effect<ReadonlyArray<Client>>
@@ -33,7 +33,7 @@ export interface Contract {
   readonly revoke: (client_id: string) => Effect.Effect<boolean>
 }
 
-export class Clients extends Context.Tag("tollgate/auth/Clients")<Clients, Contract>() {
+export class Clients extends Context.Tag("tollgate/auth/Clients")<Clients, ClientsContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Clients, make))
 }
 
@@ -50,7 +50,7 @@ const make = Effect.gen(function* () {
     trusted: row.trusted === 1
   })
 
-  const find: Contract["find"] = Effect.fnUntraced(function* (client_id, kinds) {
+  const find: ClientsContract["find"] = Effect.fnUntraced(function* (client_id, kinds) {
     const known = configured.find((client) => client.client_id === client_id)
     const [row] =
       known === undefined
@@ -70,7 +70,12 @@ const make = Effect.gen(function* () {
     (rows) => [...configured, ...rows.map(fromRow)]
   )
 
-  const create: Contract["create"] = Effect.fnUntraced(function* ({ kind, name, redirect_uris, trusted = false }) {
+  const create: ClientsContract["create"] = Effect.fnUntraced(function* ({
+    kind,
+    name,
+    redirect_uris,
+    trusted = false
+  }) {
     const now = yield* Clock.currentTimeMillis
     const client_id = `${kind}-${randomBytes(12).toString("hex")}`
     const client: Client = { client_id, kind, name, redirect_uris, trusted }
@@ -89,7 +94,7 @@ const make = Effect.gen(function* () {
     return client
   })
 
-  const revoke: Contract["revoke"] = Effect.fnUntraced(function* (client_id) {
+  const revoke: ClientsContract["revoke"] = Effect.fnUntraced(function* (client_id) {
     const now = yield* Clock.currentTimeMillis
     const ended = sql`UPDATE tollgate_auth_clients SET revoked_at = ${now}
       WHERE client_id = ${client_id} AND revoked_at IS NULL RETURNING client_id`
@@ -103,7 +108,7 @@ const make = Effect.gen(function* () {
     )
   })
 
-  return { find, list, create, revoke } satisfies Contract
+  return { find, list, create, revoke } satisfies ClientsContract
 })
 
 /** Whether an address may be registered: what leads back with a code is neither a script nor a file, and has no fragment. */

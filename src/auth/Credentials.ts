@@ -21,7 +21,7 @@ import { Tokens } from "./Tokens.ts"
 
 export type KeyProblem = MissingAuthorization | InvalidKeyFormat | ForeignKey | InvalidKey
 
-export interface Contract {
+export interface CredentialsContract {
   /** Routes for user tokens only; a token of an application must have been allowed what the route demands. */
   readonly userToken: (
     authorization: string | undefined,
@@ -36,7 +36,7 @@ export interface Contract {
   readonly apiKey: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem>
 }
 
-export class Credentials extends Context.Tag("tollgate/auth/Credentials")<Credentials, Contract>() {
+export class Credentials extends Context.Tag("tollgate/auth/Credentials")<Credentials, CredentialsContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Credentials, make))
 }
 
@@ -99,17 +99,17 @@ const make = Effect.gen(function* () {
     )
   }
 
-  const userToken: Contract["userToken"] = (authorization, demand) => {
+  const userToken: CredentialsContract["userToken"] = (authorization, demand) => {
     if (authorization === undefined || authorization === "") return new MissingAuthorization()
     const bearer = bearerOf(authorization)
     if (!looksLikeToken(bearer)) return new InvalidToken()
     return Effect.flatMap(byToken(bearer), (holder) => allowed(holder, demand))
   }
 
-  const apiKey: Contract["apiKey"] = (authorization) =>
+  const apiKey: CredentialsContract["apiKey"] = (authorization) =>
     authorization === undefined || authorization === "" ? new MissingAuthorization() : byKey(bearerOf(authorization))
 
-  const either: Contract["either"] = (authorization) => {
+  const either: CredentialsContract["either"] = (authorization) => {
     if (authorization === undefined || authorization === "") return new MissingAuthorization()
     const bearer = bearerOf(authorization)
     if (!looksLikeToken(bearer)) return byKey(bearer)
@@ -119,7 +119,7 @@ const make = Effect.gen(function* () {
     )
   }
 
-  return { userToken, either, apiKey } satisfies Contract
+  return { userToken, either, apiKey } satisfies CredentialsContract
 })
 
 const lacking = (scope: Demand): InsufficientScope =>

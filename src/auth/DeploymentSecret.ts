@@ -34,7 +34,7 @@ export interface Ending {
   readonly told: (n: number) => string
 }
 
-export interface Contract {
+export interface DeploymentSecretContract {
   /** HMAC-SHA256 as 64 hex digits. */
   readonly hash: (purpose: Purpose, value: string) => string
   readonly seal: (text: string) => Effect.Effect<string>
@@ -42,7 +42,10 @@ export interface Contract {
   readonly unseal: (sealed: string) => Effect.Effect<string>
 }
 
-export class DeploymentSecret extends Context.Tag("tollgate/auth/DeploymentSecret")<DeploymentSecret, Contract>() {}
+export class DeploymentSecret extends Context.Tag("tollgate/auth/DeploymentSecret")<
+  DeploymentSecret,
+  DeploymentSecretContract
+>() {}
 
 /** From at least 32 bytes of randomness. */
 export const layer = (secret: Uint8Array) => Layer.sync(DeploymentSecret, () => make(secret))
@@ -56,7 +59,7 @@ const decrypted = (key: Uint8Array, sealed: string) => Effect.tryPromise(() => c
 export const opens = (secret: Uint8Array, sealed: string): Effect.Effect<boolean> =>
   Effect.isSuccess(decrypted(derived(secret, "seal"), sealed))
 
-const make = (secret: Uint8Array): Contract => {
+const make = (secret: Uint8Array): DeploymentSecretContract => {
   const hashKeys = new Map(purposes.map((purpose) => [purpose, derived(secret, purpose)]))
   const sealingKey = derived(secret, "seal")
   return {

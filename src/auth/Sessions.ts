@@ -39,7 +39,7 @@ export interface SignIn {
   readonly grant: Grant
 }
 
-export interface Contract {
+export interface SessionsContract {
   readonly open: (signIn: SignIn) => Effect.Effect<TokenPair>
   /**
    * The same in one transaction with what is `beside` it, which is told the name that the sign-in can be ended by; `undefined` if
@@ -64,7 +64,7 @@ export interface Contract {
 export const refreshLifetime = Duration.days(7)
 export const familyLifetime = Duration.days(90)
 
-export class Sessions extends Context.Tag("tollgate/auth/Sessions")<Sessions, Contract>() {
+export class Sessions extends Context.Tag("tollgate/auth/Sessions")<Sessions, SessionsContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Sessions, make))
 }
 
@@ -172,7 +172,7 @@ const make = Effect.gen(function* () {
     yield* belonging.changed(account)
   })
 
-  const refresh: Contract["refresh"] = Effect.fn("Sessions.refresh")(function* ({
+  const refresh: SessionsContract["refresh"] = Effect.fn("Sessions.refresh")(function* ({
     client_id,
     refresh_token,
     tenant_id
@@ -211,7 +211,7 @@ const make = Effect.gen(function* () {
     if (row !== undefined) yield* end(row.account_id, row.family_id)
   })
 
-  return { open, openBeside, end, isLive, refresh, revoke } satisfies Contract
+  return { open, openBeside, end, isLive, refresh, revoke } satisfies SessionsContract
 })
 
 /** Under another secret no refresh token is known any more: every sign-in ends. */

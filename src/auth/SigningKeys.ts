@@ -17,7 +17,7 @@ export interface SigningKey {
   readonly key: CryptoKey
 }
 
-export interface Contract {
+export interface SigningKeysContract {
   /** The one that signs now. */
   readonly current: () => SigningKey
   /** The public key of that id, if it is one of ours. */
@@ -32,7 +32,7 @@ export interface Contract {
   readonly job: Loop.Job
 }
 
-export class SigningKeys extends Context.Tag("tollgate/auth/SigningKeys")<SigningKeys, Contract>() {
+export class SigningKeys extends Context.Tag("tollgate/auth/SigningKeys")<SigningKeys, SigningKeysContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(SigningKeys, make))
   static readonly layerJobs = Loop.layer(SigningKeys, ({ job }) => [job])
 }
@@ -135,7 +135,7 @@ const make = Effect.gen(function* () {
     rotate,
     reload,
     job: { name: "signing keys", turn: Effect.as(keepFresh, looks) }
-  } satisfies Contract
+  } satisfies SigningKeysContract
 })
 
 /** A text that the deployment's secret has sealed, by which it can be told from another; `undefined` where nothing was sealed yet. */

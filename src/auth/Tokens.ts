@@ -38,7 +38,7 @@ export interface VerifiedToken extends AccessToken {
   readonly expires_at: number
 }
 
-export interface Contract {
+export interface TokensContract {
   readonly sign: (token: AccessToken) => Effect.Effect<string>
   readonly signId: (token: IdToken) => Effect.Effect<string>
   readonly verify: (jwt: string) => Effect.Effect<VerifiedToken, InvalidToken>
@@ -57,7 +57,7 @@ export class TokenIssuer extends Context.Reference<TokenIssuer>()("tollgate/auth
   defaultValue: () => "tollgate"
 }) {}
 
-export class Tokens extends Context.Tag("tollgate/auth/Tokens")<Tokens, Contract>() {
+export class Tokens extends Context.Tag("tollgate/auth/Tokens")<Tokens, TokensContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Tokens, make))
 }
 
@@ -119,5 +119,5 @@ const make = Effect.gen(function* () {
     }
   })
 
-  return { sign, signId, verify } satisfies Contract
+  return { sign, signId, verify } satisfies TokensContract
 })

@@ -41,7 +41,7 @@ import type { AutoReload, AutoReloadChange, Kept } from "./Settings.ts"
 import { show, watched } from "./Watched.ts"
 import type { Turn, Watched } from "./Watched.ts"
 
-export interface Contract {
+export interface AutoReloadsContract {
   readonly find: (tenant: TenantId) => Effect.Effect<AutoReload>
   /** Replaces all settings. */
   readonly change: (
@@ -70,7 +70,7 @@ export interface Contract {
   readonly job: Loop.Job
 }
 
-export class AutoReloads extends Context.Tag("tollgate/autoreload/AutoReloads")<AutoReloads, Contract>() {
+export class AutoReloads extends Context.Tag("tollgate/autoreload/AutoReloads")<AutoReloads, AutoReloadsContract>() {
   static readonly layer = Layer.suspend(() => Layer.scoped(AutoReloads, make))
   static readonly layerJobs = Loop.layer(AutoReloads, ({ job }) => [job])
 }
@@ -195,7 +195,7 @@ const make = Effect.gen(function* () {
     if (role === undefined || !manages(role)) return yield* new InsufficientRole()
   })
 
-  const change: Contract["change"] = Effect.fn("AutoReloads.change")(function* (caller, wish) {
+  const change: AutoReloadsContract["change"] = Effect.fn("AutoReloads.change")(function* (caller, wish) {
     yield* mayManage(caller)
     const { alerts, auto_reload } = yield* Either.match(fits(wish), { onLeft: Effect.fail, onRight: Effect.succeed })
     const { amount_credits, enabled, payment_method_id, threshold_usd } = auto_reload
@@ -401,7 +401,7 @@ const make = Effect.gen(function* () {
       )
     )
 
-  const charge: Contract["charge"] = Effect.fn("AutoReloads.charge")(function* (caller) {
+  const charge: AutoReloadsContract["charge"] = Effect.fn("AutoReloads.charge")(function* (caller) {
     yield* mayManage(caller)
     const tenant = caller.tenant_id
     if (processor === undefined) return yield* new AutoReloadUnconfigured()
@@ -563,7 +563,7 @@ const make = Effect.gen(function* () {
     if (moved(account, before, after)) waker.wakeNow()
   })
 
-  return { find, change, charge, job: { name: loopName, turn, waker } } satisfies Contract
+  return { find, change, charge, job: { name: loopName, turn, waker } } satisfies AutoReloadsContract
 })
 
 const fromSettingsRow = (row: Row): Kept => ({

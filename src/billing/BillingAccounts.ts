@@ -17,7 +17,7 @@ import { Tenants } from "../tenants/Tenants.ts"
 import type { BillingAccount, BillingChange, Credits, LedgerEntry, LedgerPage, Settings } from "./Billing.ts"
 import { BillingAccountNotFound } from "./Problems.ts"
 
-export interface Contract {
+export interface BillingAccountsContract {
   readonly credits: (tenant: TenantId) => Effect.Effect<Credits, BillingAccountNotFound>
   /** Newest first. */
   readonly ledger: (tenant: TenantId, page: PageOf) => Effect.Effect<LedgerPage, BillingAccountNotFound>
@@ -42,7 +42,10 @@ export interface MemberSpend {
   readonly source: Settings["member_spend_source"]
 }
 
-export class BillingAccounts extends Context.Tag("tollgate/billing/BillingAccounts")<BillingAccounts, Contract>() {
+export class BillingAccounts extends Context.Tag("tollgate/billing/BillingAccounts")<
+  BillingAccounts,
+  BillingAccountsContract
+>() {
   static readonly layer = Layer.suspend(() => Layer.effect(BillingAccounts, make))
 }
 
@@ -75,7 +78,7 @@ const make = Effect.gen(function* () {
 
   const billingEmails = (tenant: TenantId) => Effect.map(settings(tenant), ({ billing_emails }) => billing_emails)
 
-  const memberSpend: Contract["memberSpend"] = Effect.fnUntraced(function* (places) {
+  const memberSpend: BillingAccountsContract["memberSpend"] = Effect.fnUntraced(function* (places) {
     const rows = yield* sql<{ tenant_id: TenantId; member_spend_enabled: number | null }>`
       SELECT tenant_id, member_spend_enabled FROM tollgate_billing_settings
       WHERE tenant_id IN (SELECT value FROM json_each(${JSON.stringify(places.map(({ tenant_id }) => tenant_id))}))`
@@ -99,7 +102,7 @@ const make = Effect.gen(function* () {
     return accountShown(yield* account(tenant), yield* settings(tenant))
   })
 
-  const change: Contract["change"] = Effect.fn("BillingAccounts.change")(function* (by, tenant, change) {
+  const change: BillingAccountsContract["change"] = Effect.fn("BillingAccounts.change")(function* (by, tenant, change) {
     const role = yield* tenants.roleOf(by, tenant)
     if (role === undefined || !manages(role)) return yield* new InsufficientRole()
     yield* account(tenant)
@@ -116,7 +119,7 @@ const make = Effect.gen(function* () {
     return yield* find(tenant)
   })
 
-  return { credits, ledger, find, change, billingEmails, memberSpend } satisfies Contract
+  return { credits, ledger, find, change, billingEmails, memberSpend } satisfies BillingAccountsContract
 })
 
 /** As it was set, else as the plan has it. */

@@ -18,7 +18,7 @@ import type { ClientToken, ContactMessage } from "./Contact.ts"
 import type { HeldClientTokenFacts } from "./HeldClientToken.ts"
 import { InvalidClientToken } from "./Problems.ts"
 
-export interface Contract {
+export interface ContactsContract {
   readonly token: (
     service_client_id: string | undefined
   ) => Effect.Effect<ClientToken, ClientIdRequired | ClientIdNotFound>
@@ -32,7 +32,7 @@ export interface Contract {
 
 export const tokenLifetime = Duration.minutes(30)
 
-export class Contacts extends Context.Tag("tollgate/contact/Contacts")<Contacts, Contract>() {
+export class Contacts extends Context.Tag("tollgate/contact/Contacts")<Contacts, ContactsContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Contacts, make))
 }
 
@@ -45,7 +45,7 @@ const make = Effect.gen(function* () {
   const operator = yield* ContactEmail
   const { service_name } = yield* ServiceInfo
 
-  const token: Contract["token"] = Effect.fn("Contacts.token")(function* (service_client_id) {
+  const token: ContactsContract["token"] = Effect.fn("Contacts.token")(function* (service_client_id) {
     if (service_client_id === undefined || service_client_id === "") {
       return yield* new ClientIdRequired({
         message: `${service_name} client ID is required`,
@@ -68,7 +68,7 @@ const make = Effect.gen(function* () {
     return { token, expires_in: Duration.toSeconds(tokenLifetime) }
   })
 
-  const held: Contract["held"] = Effect.fn("Contacts.held")(function* (authorization) {
+  const held: ContactsContract["held"] = Effect.fn("Contacts.held")(function* (authorization) {
     if (authorization === undefined || authorization === "") return yield* new MissingAuthorization()
     const bearer = /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ""
     const hash = secret.hash("client_token", bearer)
@@ -80,7 +80,7 @@ const make = Effect.gen(function* () {
     return row === undefined ? yield* new InvalidClientToken() : { hash, client_id: row.client_id }
   })
 
-  const write: Contract["write"] = Effect.fn("Contacts.write")(function* ({ client_id, hash }, message) {
+  const write: ContactsContract["write"] = Effect.fn("Contacts.write")(function* ({ client_id, hash }, message) {
     const now = yield* Clock.currentTimeMillis
     const id = Ids.at("msg", now)
     const { email, inquiryType: inquiry_type, message: text, name, subscribe } = message
@@ -125,7 +125,7 @@ const make = Effect.gen(function* () {
     yield* outbox.wake
   })
 
-  return { token, held, write } satisfies Contract
+  return { token, held, write } satisfies ContactsContract
 })
 
 /** Under another secret no client token is known any more. */

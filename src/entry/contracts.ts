@@ -7,38 +7,31 @@ export type {
   Asked,
   Authorization,
   AuthorizationRequest,
-  Contract as AuthorizationContract,
+  AuthorizationContract,
   Exchanged,
   OAuthRefusal,
   TokenRequest
 } from "../auth/Authorization.ts"
 export type { Browser, Contract as BrowserContract } from "../auth/Browser.ts"
-export type { Client, ClientKind, Clients, ConfiguredClients, Contract as ClientsContract } from "../auth/Clients.ts"
-export type { Contract as CredentialsContract, Credentials, KeyProblem } from "../auth/Credentials.ts"
+export type { Client, ClientKind, Clients, ConfiguredClients, ClientsContract } from "../auth/Clients.ts"
+export type { CredentialsContract, Credentials, KeyProblem } from "../auth/Credentials.ts"
 export type {
-  Contract as DeploymentSecretContract,
+  DeploymentSecretContract,
   DeploymentSecret,
   Ending,
   Protected,
   Purpose
 } from "../auth/DeploymentSecret.ts"
 export type * from "../auth/Problems.ts"
-export type { Contract as SessionsContract, Sessions, SignIn, TokenPair } from "../auth/Sessions.ts"
-export type { Contract as SigningKeysContract, SigningKey, SigningKeys } from "../auth/SigningKeys.ts"
-export type {
-  AccessToken,
-  Contract as TokensContract,
-  IdToken,
-  TokenIssuer,
-  Tokens,
-  VerifiedToken
-} from "../auth/Tokens.ts"
-export type { AutoReloads, Contract as AutoReloadsContract } from "../autoreload/AutoReloads.ts"
+export type { SessionsContract, Sessions, SignIn, TokenPair } from "../auth/Sessions.ts"
+export type { SigningKeysContract, SigningKey, SigningKeys } from "../auth/SigningKeys.ts"
+export type { AccessToken, TokensContract, IdToken, TokenIssuer, Tokens, VerifiedToken } from "../auth/Tokens.ts"
+export type { AutoReloads, AutoReloadsContract } from "../autoreload/AutoReloads.ts"
 export type * from "../autoreload/Problems.ts"
 export type { AutoReload, AutoReloadChange, Kept, State } from "../autoreload/Settings.ts"
 export type { Turn, Watched } from "../autoreload/Watched.ts"
 export type { BillingAccount, BillingChange, Credits, LedgerEntry, LedgerPage, Settings } from "../billing/Billing.ts"
-export type { BillingAccounts, Contract as BillingAccountsContract, MemberSpend } from "../billing/BillingAccounts.ts"
+export type { BillingAccounts, BillingAccountsContract, MemberSpend } from "../billing/BillingAccounts.ts"
 export type * from "../billing/Problems.ts"
 export type { Chat, ChatProblem, Contract as ChatContract } from "../chat/Chat.ts"
 export type { Extra } from "../chat/Extras.ts"
@@ -46,7 +39,7 @@ export type { Catalogue, LimitField, Model, ModelRoute, Models } from "../chat/M
 export type * from "../chat/Problems.ts"
 export type { Bound, ChatRequest, CompletionRequest, Prompt } from "../chat/Prompt.ts"
 export type { ClientToken, ClientTokenRequest, ContactEmail, ContactMessage } from "../contact/Contact.ts"
-export type { Contacts, Contract as ContactsContract } from "../contact/Contacts.ts"
+export type { Contacts, ContactsContract } from "../contact/Contacts.ts"
 export type { HeldClientToken, HeldClientTokenFacts } from "../contact/HeldClientToken.ts"
 export type * from "../contact/Problems.ts"
 export type { ConfiguredDecisionModel, DecisionAnswer, DecisionModel, DecisionRequest } from "../decisions/Decision.ts"
@@ -137,7 +130,7 @@ export type {
 } from "../ledger/Transaction.ts"
 export type { BalanceMoved, CommitLimit, Contract as WriterContract, Submitted, Writer } from "../ledger/Writer.ts"
 export type { LetterLimits, SelfLetter, SelfLetterSent } from "../mail/Letter.ts"
-export type { Contract as OutboxContract, Fate, Letter, Outbox } from "../mail/Outbox.ts"
+export type { OutboxContract, Fate, Letter, Outbox } from "../mail/Outbox.ts"
 export type * from "../mail/Problems.ts"
 export type { Contract as SelfMailContract, LetterPrice, SelfMail } from "../mail/SelfMail.ts"
 export type { Contract as JobsContract, FailureType, Job, Jobs, Order } from "../media/Jobs.ts"
@@ -165,7 +158,7 @@ export type {
   NotificationId,
   NotificationPage
 } from "../notifications/Notification.ts"
-export type { Contract as NotificationsContract, Notifications } from "../notifications/Notifications.ts"
+export type { NotificationsContract, Notifications } from "../notifications/Notifications.ts"
 export type * from "../notifications/Problems.ts"
 export type { Gauges } from "../ops/Gauges.ts"
 export type * from "../ops/Problems.ts"
@@ -182,9 +175,9 @@ export type {
   Waiting
 } from "../payments/Payment.ts"
 export type * from "../payments/Problems.ts"
-export type { Contract as PurchasesContract, Purchases } from "../payments/Purchases.ts"
+export type { PurchasesContract, Purchases } from "../payments/Purchases.ts"
 export type { Standing } from "../pooling/Order.ts"
-export type { Contract as PoolingContract, Pooling } from "../pooling/Pooling.ts"
+export type { PoolingContract, Pooling } from "../pooling/Pooling.ts"
 export type * from "../pooling/Problems.ts"
 export type {
   BillingSource,
@@ -221,8 +214,8 @@ export type {
   ApplicationWithKey,
   NewApplication
 } from "../tenants/Application.ts"
-export type { Applications, Asker, Contract as ApplicationsContract } from "../tenants/Applications.ts"
-export type { Belonging, Contract as BelongingContract, Mark } from "../tenants/Belonging.ts"
+export type { Applications, Asker, ApplicationsContract } from "../tenants/Applications.ts"
+export type { Belonging, BelongingContract, Mark } from "../tenants/Belonging.ts"
 export type { Listed } from "../tenants/Directory.ts"
 export type {
   Invite,
@@ -236,9 +229,9 @@ export type {
   PlanChange,
   TenantPlan
 } from "../tenants/Organisation.ts"
-export type { Contract as OrganisationsContract, Organisations } from "../tenants/Organisations.ts"
+export type { OrganisationsContract, Organisations } from "../tenants/Organisations.ts"
 export type * from "../tenants/Problems.ts"
-export type { Contract as TenantsContract, Tenants, Welcomed } from "../tenants/Tenants.ts"
+export type { TenantsContract, Tenants, Welcomed } from "../tenants/Tenants.ts"
 export type { TranscriptionAnswer, TranscriptionFields } from "../transcription/Fields.ts"
 export type { Length } from "../transcription/Length.ts"
 export type * from "../transcription/Problems.ts"
@@ -258,7 +251,7 @@ export type {
   TransferQuery,
   TransferStatus
 } from "../transfers/Transfer.ts"
-export type { Contract as TransfersContract, Transfers } from "../transfers/Transfers.ts"
+export type { TransfersContract, Transfers } from "../transfers/Transfers.ts"
 export type { UpstreamProblem } from "../upstream/Failures.ts"
 export type {
   Contract as IdentityContract,
@@ -285,11 +278,11 @@ export type * from "../upstream/Problems.ts"
 export type { Provider, ProviderList, ProviderNames } from "../upstream/Provider.ts"
 export type { Upstream, UpstreamObserver, Upstreams, UpstreamSettings } from "../upstream/Upstreams.ts"
 export type { Explanation } from "../usage/Explanation.ts"
-export type { Contract as ExplanationsContract, Explanations } from "../usage/Explanations.ts"
+export type { ExplanationsContract, Explanations } from "../usage/Explanations.ts"
 export type * from "../usage/Problems.ts"
-export type { Contract as RecordsContract, Records } from "../usage/Records.ts"
-export type { Contract as SumsContract, DatesQuery, Paid as PaidBySource, PayerSums, Sums } from "../usage/Sums.ts"
-export type { Contract as TeamUsageContract, TeamUsage } from "../usage/TeamUsage.ts"
+export type { RecordsContract, Records } from "../usage/Records.ts"
+export type { SumsContract, DatesQuery, Paid as PaidBySource, PayerSums, Sums } from "../usage/Sums.ts"
+export type { TeamUsageContract, TeamUsage } from "../usage/TeamUsage.ts"
 export type {
   DataPoint,
   Direction,

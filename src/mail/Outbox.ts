@@ -29,7 +29,7 @@ export interface Letter {
   readonly caused_by?: AccountId | undefined
 }
 
-export interface Contract {
+export interface OutboxContract {
   /**
    * The statement that puts a letter into the outbox, for the transaction that is its cause. One that its account may not cause any
    * more is left out.
@@ -63,7 +63,7 @@ const pauses = [30_000, 120_000, 600_000, 1_800_000, 7_200_000, 21_600_000]
 /** A letter that could not leave for so long is of no use any more. */
 export const lifetime = Duration.days(3)
 
-export class Outbox extends Context.Tag("tollgate/mail/Outbox")<Outbox, Contract>() {
+export class Outbox extends Context.Tag("tollgate/mail/Outbox")<Outbox, OutboxContract>() {
   static readonly layer = Layer.suspend(() => Layer.scoped(Outbox, make))
   static readonly layerJobs = Loop.layer(Outbox, ({ jobs }) => jobs)
 }
@@ -126,7 +126,7 @@ const make = Effect.gen(function* () {
       ([row]) => row?.created_at
     )
 
-  const room: Contract["room"] = Effect.fn("Outbox.room")(function* (account, to) {
+  const room: OutboxContract["room"] = Effect.fn("Outbox.room")(function* (account, to) {
     const now = yield* Clock.currentTimeMillis
     const ofThisHour = yield* inTheWay(ofHour(account, now), limits.per_hour)
     const ofThisDay = yield* inTheWay(ofDay(account, to, now), limits.per_day_to_one_address)
@@ -156,17 +156,17 @@ const make = Effect.gen(function* () {
     return { key, recipient: to, sealed, attempts: 0, created_at, caused_by }
   })
 
-  const letter: Contract["letter"] = Effect.fn("Outbox.letter")(function* (letter) {
+  const letter: OutboxContract["letter"] = Effect.fn("Outbox.letter")(function* (letter) {
     return statement(insert(yield* rowOf(letter), "waiting", 0))
   })
 
-  const requiredLetter: Contract["requiredLetter"] = Effect.fn("Outbox.requiredLetter")(function* (letter) {
+  const requiredLetter: OutboxContract["requiredLetter"] = Effect.fn("Outbox.requiredLetter")(function* (letter) {
     return statement(insert(yield* rowOf(letter), "waiting", 0), 1)
   })
 
   // ---- sending them -------------------------------------------------------------------------------------------------------
 
-  const post: Contract["post"] = Effect.fn("Outbox.post")(function* (port, letter) {
+  const post: OutboxContract["post"] = Effect.fn("Outbox.post")(function* (port, letter) {
     const row = yield* rowOf(letter)
     // As in `deliver`: should the process end now, nobody can know whether it left.
     yield* Effect.orDie(write(insert(row, "sending", 1)))
@@ -250,7 +250,7 @@ const make = Effect.gen(function* () {
 
   const jobs = mail === undefined ? [] : [{ name: loopName, turn: turn(mail), waker }]
 
-  return { letter, requiredLetter, room, wake: waker.wake, post, jobs } satisfies Contract
+  return { letter, requiredLetter, room, wake: waker.wake, post, jobs } satisfies OutboxContract
 })
 
 /** Under another secret a letter that waits cannot be opened. */

@@ -9,14 +9,17 @@ import { Writer } from "../ledger/Writer.ts"
 import type { Notification, NotificationId, NotificationPage } from "./Notification.ts"
 import { NotificationNotFound } from "./Problems.ts"
 
-export interface Contract {
+export interface NotificationsContract {
   /** Newest first. */
   readonly list: (account: AccountId, page: PageOf) => Effect.Effect<typeof NotificationPage.Type>
   /** Marking it again changes nothing. */
   readonly read: (account: AccountId, id: NotificationId) => Effect.Effect<Notification, NotificationNotFound>
 }
 
-export class Notifications extends Context.Tag("tollgate/notifications/Notifications")<Notifications, Contract>() {
+export class Notifications extends Context.Tag("tollgate/notifications/Notifications")<
+  Notifications,
+  NotificationsContract
+>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Notifications, make))
 }
 
@@ -46,7 +49,7 @@ const make = Effect.gen(function* () {
     return row === undefined ? yield* new NotificationNotFound() : fromRow(row)
   })
 
-  return { list, read } satisfies Contract
+  return { list, read } satisfies NotificationsContract
 })
 
 const fromRow = ({ created_at, data, id, kind, read_at, text, title }: Row): Notification => ({

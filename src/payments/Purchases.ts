@@ -28,7 +28,7 @@ import { PaymentsUnconfigured, ProcessorUnavailable, WebhookSignatureInvalid } f
 
 type ProcessorProblem = PaymentsUnconfigured | ProcessorUnavailable
 
-export interface Contract {
+export interface PurchasesContract {
   /** A page of the processor's on which so many credits are paid. */
   readonly checkout: (
     caller: Caller,
@@ -58,7 +58,7 @@ export interface Contract {
   readonly waiting: Effect.Effect<ReadonlyArray<Waiting>>
 }
 
-export class Purchases extends Context.Tag("tollgate/payments/Purchases")<Purchases, Contract>() {
+export class Purchases extends Context.Tag("tollgate/payments/Purchases")<Purchases, PurchasesContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Purchases, make))
 }
 
@@ -88,7 +88,7 @@ const make = Effect.gen(function* () {
 
   const configured = processor === undefined ? new PaymentsUnconfigured() : Effect.succeed(processor)
 
-  const customerOf: Contract["customerOf"] = Effect.fnUntraced(function* (tenant) {
+  const customerOf: PurchasesContract["customerOf"] = Effect.fnUntraced(function* (tenant) {
     const port = yield* configured
     const kept = Effect.map(
       Effect.orDie(
@@ -118,7 +118,7 @@ const make = Effect.gen(function* () {
     if (role === undefined || !manages(role)) return yield* new InsufficientRole()
   })
 
-  const checkout: Contract["checkout"] = Effect.fn("Purchases.checkout")(function* (caller, amount_credits) {
+  const checkout: PurchasesContract["checkout"] = Effect.fn("Purchases.checkout")(function* (caller, amount_credits) {
     yield* mayPay(caller)
     const port = yield* configured
     const { tenant_id } = caller
@@ -126,14 +126,14 @@ const make = Effect.gen(function* () {
     return yield* Effect.catchAll(port.checkout({ customer, tenant_id, cents: amount_credits * 100 }), unavailable)
   })
 
-  const setup: Contract["setup"] = Effect.fn("Purchases.setup")(function* (caller) {
+  const setup: PurchasesContract["setup"] = Effect.fn("Purchases.setup")(function* (caller) {
     yield* mayPay(caller)
     const port = yield* configured
     const customer = yield* customerOf(caller.tenant_id)
     return yield* Effect.catchAll(port.setup(customer, caller.tenant_id), unavailable)
   })
 
-  const methods: Contract["methods"] = Effect.fn("Purchases.methods")(function* (tenant) {
+  const methods: PurchasesContract["methods"] = Effect.fn("Purchases.methods")(function* (tenant) {
     const port = yield* configured
     return yield* Effect.catchAll(port.methods(yield* customerOf(tenant)), unavailable)
   })
@@ -166,7 +166,7 @@ const make = Effect.gen(function* () {
     )
   }
 
-  const book: Contract["book"] = Effect.fn("Purchases.book")(function* (paid, beside) {
+  const book: PurchasesContract["book"] = Effect.fn("Purchases.book")(function* (paid, beside) {
     const { cents, kind, payment_id, tenant_id } = paid
     const amount = BigInt(cents) * cent
     const now = yield* Clock.currentTimeMillis
@@ -292,7 +292,7 @@ const make = Effect.gen(function* () {
     ]
   }
 
-  const receive: Contract["receive"] = Effect.fn("Purchases.receive")(function* (body, signature) {
+  const receive: PurchasesContract["receive"] = Effect.fn("Purchases.receive")(function* (body, signature) {
     const port = yield* configured
     const event = port.event(body, signature, yield* Clock.currentTimeMillis)
     switch (event?._tag) {
@@ -312,7 +312,7 @@ const make = Effect.gen(function* () {
     }
   })
 
-  const bookOffline: Contract["bookOffline"] = Effect.fn("Purchases.bookOffline")(
+  const bookOffline: PurchasesContract["bookOffline"] = Effect.fn("Purchases.bookOffline")(
     function* (tenant, amount, reference) {
       const now = yield* Clock.currentTimeMillis
       const id = `offline_${reference}`
@@ -361,7 +361,7 @@ const make = Effect.gen(function* () {
     Effect.orDie
   )
 
-  return { checkout, setup, methods, customerOf, receive, book, bookOffline, owed, waiting } satisfies Contract
+  return { checkout, setup, methods, customerOf, receive, book, bookOffline, owed, waiting } satisfies PurchasesContract
 })
 
 const movementOf = ({ cents, id, kind, returned }: Moved): Movement => ({

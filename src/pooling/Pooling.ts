@@ -25,7 +25,7 @@ import type { BillingSource, BillingSources, Capacity, PayerUsage, PayerUsageQue
 
 type Asker = Pick<Caller, "account_id" | "tenant_id" | "team_first">
 
-export interface Contract {
+export interface PoolingContract {
   /** The order of charging for a credential; remembered as long as nothing that it follows from changes. */
   readonly payers: (caller: Asker) => Effect.Effect<ReadonlyArray<Source>>
   readonly sources: (caller: Asker) => Effect.Effect<BillingSources>
@@ -36,7 +36,7 @@ export interface Contract {
   readonly capacity: (caller: Asker) => Effect.Effect<Capacity>
 }
 
-export class Pooling extends Context.Tag("tollgate/pooling/Pooling")<Pooling, Contract>() {
+export class Pooling extends Context.Tag("tollgate/pooling/Pooling")<Pooling, PoolingContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Pooling, make))
   /** Tells the gate who may pay. */
   static readonly layerPayers = Layer.effect(
@@ -216,7 +216,7 @@ const make = Effect.gen(function* () {
     }
   })
 
-  return { payers, sources, select, usage, capacity } satisfies Contract
+  return { payers, sources, select, usage, capacity } satisfies PoolingContract
 })
 
 /** A team whose billing account is not active pays nothing, whatever its balance; the gate passes over it too. */

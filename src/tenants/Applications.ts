@@ -32,7 +32,7 @@ export interface Asker {
   readonly account_id: AccountId | null
 }
 
-export interface Contract {
+export interface ApplicationsContract {
   /** The key is in the answer, and nowhere else ever again. */
   readonly create: (caller: Caller, draft: NewApplication) => Effect.Effect<ApplicationWithKey>
   /** Those that the asker reaches, newest first. */
@@ -56,7 +56,7 @@ export interface Contract {
 export const cacheLifetime = Duration.minutes(1)
 const cachedMax = 50_000
 
-export class Applications extends Context.Tag("tollgate/tenants/Applications")<Applications, Contract>() {
+export class Applications extends Context.Tag("tollgate/tenants/Applications")<Applications, ApplicationsContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Applications, make))
 }
 
@@ -132,7 +132,7 @@ const make = Effect.gen(function* () {
       Effect.orDie
     )
 
-  const change: Contract["change"] = Effect.fn("Applications.change")(function* (asker, id, wish) {
+  const change: ApplicationsContract["change"] = Effect.fn("Applications.change")(function* (asker, id, wish) {
     yield* find(asker, id)
     const now = yield* Clock.currentTimeMillis
     const { description = null, name = null } = wish
@@ -142,7 +142,7 @@ const make = Effect.gen(function* () {
     return yield* find(asker, id)
   })
 
-  const remove: Contract["remove"] = Effect.fn("Applications.remove")(function* (asker, id) {
+  const remove: ApplicationsContract["remove"] = Effect.fn("Applications.remove")(function* (asker, id) {
     const application = yield* find(asker, id)
     const done = yield* guarded(sql`DELETE FROM tollgate_tenants_applications
       WHERE tenant_id = ${asker.tenant_id} AND id = ${id} AND ${reached(asker)} RETURNING id`)
@@ -197,7 +197,7 @@ const make = Effect.gen(function* () {
         : look(key, now)
     })
 
-  return { create, list, find, change, remove, callerOf } satisfies Contract
+  return { create, list, find, change, remove, callerOf } satisfies ApplicationsContract
 })
 
 /** Under another secret no API key is known any more. */

@@ -21,7 +21,7 @@ export const isCurrent = (marks: ReadonlyArray<Mark>): boolean => {
 
 type Marked = AccountId | TenantId | ApplicationId
 
-export interface Contract {
+export interface BelongingContract {
   /** Not an effect: it is taken in the middle of calls. */
   readonly markOf: (id: Marked) => Mark
   /** To be run after the commit of a change. */
@@ -31,7 +31,7 @@ export interface Contract {
 /** How many marks are kept. The oldest ends before its time then: whoever holds it reads again. */
 const marksMax = 100_000
 
-export class Belonging extends Context.Tag("tollgate/tenants/Belonging")<Belonging, Contract>() {
+export class Belonging extends Context.Tag("tollgate/tenants/Belonging")<Belonging, BelongingContract>() {
   static readonly layer = Layer.sync(Belonging, () => {
     const marks = new Map<string, Mark>()
     const end = (id: string) => {

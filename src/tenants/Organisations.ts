@@ -37,7 +37,7 @@ import {
 } from "./Problems.ts"
 import { Tenants } from "./Tenants.ts"
 
-export interface Contract {
+export interface OrganisationsContract {
   /** A tenant with no credit, whose owner the account is. */
   readonly create: (account: AccountId, name: string) => Effect.Effect<Organisation, TooManyTenants>
   readonly members: (viewer: AccountId, tenant: TenantId) => Effect.Effect<ReadonlyArray<Member>, NotAMember>
@@ -87,7 +87,10 @@ const membershipsMax = 100
 /** How long an invitation is open. */
 export const inviteLifetime = Duration.days(14)
 
-export class Organisations extends Context.Tag("tollgate/tenants/Organisations")<Organisations, Contract>() {
+export class Organisations extends Context.Tag("tollgate/tenants/Organisations")<
+  Organisations,
+  OrganisationsContract
+>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Organisations, make))
 }
 
@@ -153,7 +156,7 @@ const make = Effect.gen(function* () {
       rows.length === 0 ? new TooManyTenants() : Effect.void
     )
 
-  const create: Contract["create"] = Effect.fn("Organisations.create")(function* (account, name) {
+  const create: OrganisationsContract["create"] = Effect.fn("Organisations.create")(function* (account, name) {
     yield* hasRoom(account, true, true)
     const now = yield* Clock.currentTimeMillis
     const tenant = Ids.at("ten", now) as TenantId
@@ -184,48 +187,50 @@ const make = Effect.gen(function* () {
     return (yield* membersOf(tenant, viewer)).members
   })
 
-  const change: Contract["change"] = Effect.fn("Organisations.change")(function* (by, tenant, account, wish) {
-    const now = yield* Clock.currentTimeMillis
-    const { members, role } = yield* membersOf(tenant, by)
-    const member = members.find(({ account_id }) => account_id === account)
-    const leaving = by === account && wish.status === "removed" && wish.role === undefined
-    if (!leaving && !manages(role)) return yield* new InsufficientRole()
-    if (member === undefined) return yield* new MemberNotFound()
-    if (wish.role === undefined && wish.status === undefined) {
-      return yield* new InvalidRequest({
-        message: "role or status: one of them must be given",
-        field: "role",
-        rule: "role or status"
-      })
-    }
-    const after = { ...member, role: wish.role ?? member.role, status: wish.status ?? member.status, updated_at: now }
-    if (after.role === member.role && after.status === member.status) return member
-    if (!leaving && !(mayTouch(role, member.role) && mayTouch(role, after.role))) return yield* new InsufficientRole()
-    if (member.is_home && after.status !== "active") return yield* new HomeTenant()
-    const isOwner = (one: Pick<Member, "role" | "status">) => one.role === "owner" && one.status === "active"
-    const owners = members.filter(isOwner).length
-    if (isOwner(member) && !isOwner(after) && owners === 1) return yield* new LastOwner()
+  const change: OrganisationsContract["change"] = Effect.fn("Organisations.change")(
+    function* (by, tenant, account, wish) {
+      const now = yield* Clock.currentTimeMillis
+      const { members, role } = yield* membersOf(tenant, by)
+      const member = members.find(({ account_id }) => account_id === account)
+      const leaving = by === account && wish.status === "removed" && wish.role === undefined
+      if (!leaving && !manages(role)) return yield* new InsufficientRole()
+      if (member === undefined) return yield* new MemberNotFound()
+      if (wish.role === undefined && wish.status === undefined) {
+        return yield* new InvalidRequest({
+          message: "role or status: one of them must be given",
+          field: "role",
+          rule: "role or status"
+        })
+      }
+      const after = { ...member, role: wish.role ?? member.role, status: wish.status ?? member.status, updated_at: now }
+      if (after.role === member.role && after.status === member.status) return member
+      if (!leaving && !(mayTouch(role, member.role) && mayTouch(role, after.role))) return yield* new InsufficientRole()
+      if (member.is_home && after.status !== "active") return yield* new HomeTenant()
+      const isOwner = (one: Pick<Member, "role" | "status">) => one.role === "owner" && one.status === "active"
+      const owners = members.filter(isOwner).length
+      if (isOwner(member) && !isOwner(after) && owners === 1) return yield* new LastOwner()
 
-    const losesOwner = isOwner(member) && !isOwner(after)
-    const becomesOwner = member.role !== "owner" && after.role === "owner"
-    if (becomesOwner) yield* hasRoom(account, false, true)
-    const done = submit([
-      stillIs(by, tenant, role),
-      stillHasRoom(account, false, becomesOwner),
-      statement(
-        sql`UPDATE tollgate_tenants_memberships SET role = ${after.role}, status = ${after.status}, updated_at = ${now}
+      const losesOwner = isOwner(member) && !isOwner(after)
+      const becomesOwner = member.role !== "owner" && after.role === "owner"
+      if (becomesOwner) yield* hasRoom(account, false, true)
+      const done = submit([
+        stillIs(by, tenant, role),
+        stillHasRoom(account, false, becomesOwner),
+        statement(
+          sql`UPDATE tollgate_tenants_memberships SET role = ${after.role}, status = ${after.status}, updated_at = ${now}
           WHERE account_id = ${account} AND tenant_id = ${tenant} AND role = ${member.role} AND status = ${member.status}
             AND (${losesOwner ? 0 : 1} OR EXISTS (SELECT 1 FROM tollgate_tenants_memberships WHERE tenant_id = ${tenant}
               AND account_id <> ${account} AND role = 'owner' AND status = 'active'))
           RETURNING account_id`,
-        1
-      )
-    ])
-    return yield* Effect.matchEffect(done, {
-      onFailure: () => change(by, tenant, account, wish),
-      onSuccess: () => Effect.as(belonging.changed(account), after)
-    })
-  })
+          1
+        )
+      ])
+      return yield* Effect.matchEffect(done, {
+        onFailure: () => change(by, tenant, account, wish),
+        onSuccess: () => Effect.as(belonging.changed(account), after)
+      })
+    }
+  )
 
   const inviteShown = (row: InviteRow, now: number): Invite => ({
     id: row.id,
@@ -249,7 +254,7 @@ const make = Effect.gen(function* () {
     return rows.map((row) => inviteShown(row, now))
   })
 
-  const invite: Contract["invite"] = Effect.fn("Organisations.invite")(function* (by, tenant, draft) {
+  const invite: OrganisationsContract["invite"] = Effect.fn("Organisations.invite")(function* (by, tenant, draft) {
     const { members, role } = yield* managed(tenant, by)
     if (!mayTouch(role, draft.role)) return yield* new InsufficientRole()
     if (members.some(({ email }) => email === draft.email)) return yield* new AlreadyMember()
@@ -310,7 +315,7 @@ const make = Effect.gen(function* () {
     })
   })
 
-  const revoke: Contract["revoke"] = Effect.fn("Organisations.revoke")(function* (by, tenant, id) {
+  const revoke: OrganisationsContract["revoke"] = Effect.fn("Organisations.revoke")(function* (by, tenant, id) {
     const { role } = yield* managed(tenant, by)
     const now = yield* Clock.currentTimeMillis
     const [row] = yield* Effect.orDie(
@@ -336,7 +341,7 @@ const make = Effect.gen(function* () {
   const membershipOf = (account: AccountId, tenant: TenantId) =>
     Effect.map(tenants.memberships(account), (all) => all.find(({ tenant_id }) => tenant_id === tenant))
 
-  const accept: Contract["accept"] = Effect.fn("Organisations.accept")(function* (account, token) {
+  const accept: OrganisationsContract["accept"] = Effect.fn("Organisations.accept")(function* (account, token) {
     const now = yield* Clock.currentTimeMillis
     const [row] = yield* Effect.orDie(
       sql<InviteRow>`SELECT ${columns} FROM tollgate_tenants_invites WHERE token_hash = ${secret.hash("tenant_invite", token)}`
@@ -392,7 +397,11 @@ const make = Effect.gen(function* () {
     return yield* planShown(tenant)
   })
 
-  const setPlan: Contract["setPlan"] = Effect.fn("Organisations.setPlan")(function* (by, tenant, { plan, seats }) {
+  const setPlan: OrganisationsContract["setPlan"] = Effect.fn("Organisations.setPlan")(function* (
+    by,
+    tenant,
+    { plan, seats }
+  ) {
     yield* managed(tenant, by)
     const before = yield* tenants.plan(tenant)
     // A plan that is past due is the operator's to set right; one that was ended begins anew.
@@ -401,7 +410,7 @@ const make = Effect.gen(function* () {
     return yield* planShown(tenant)
   })
 
-  return { create, members, change, invites, invite, revoke, accept, plan, setPlan } satisfies Contract
+  return { create, members, change, invites, invite, revoke, accept, plan, setPlan } satisfies OrganisationsContract
 })
 
 /** Under another secret the links of invitations lead nowhere: whoever invited invites again. */

@@ -13,7 +13,7 @@ import type { Account, Me, Member, Membership, Plan, Role } from "./Account.ts"
 import { Belonging } from "./Belonging.ts"
 import { AccountNotFound } from "./Problems.ts"
 
-export interface Contract {
+export interface TenantsContract {
   /**
    * The account of a person whom a provider vouches for, made with its home tenant and signup credit if there is none. Whatever
    * races, an identity has one account, and an account is granted its credit once, when its address is first verified.
@@ -55,7 +55,7 @@ export interface Welcomed {
   readonly created: boolean
 }
 
-export class Tenants extends Context.Tag("tollgate/tenants/Tenants")<Tenants, Contract>() {
+export class Tenants extends Context.Tag("tollgate/tenants/Tenants")<Tenants, TenantsContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Tenants, make))
 }
 
@@ -346,5 +346,5 @@ const make = Effect.gen(function* () {
     named,
     plan,
     setPlan
-  } satisfies Contract
+  } satisfies TenantsContract
 })

@@ -54,7 +54,7 @@ import type {
   TransferQuery
 } from "./Transfer.ts"
 
-export interface Contract {
+export interface TransfersContract {
   /**
    * Puts the amount into escrow and mails an invitation. `key` names the request: the same one again answers the transfer as it is
    * now (`created: false`) and moves nothing. `literal` is the amount as it was written. Where the caller has caused too many
@@ -124,7 +124,7 @@ const loopName = "transfers"
 /** How long that loop waits at most: a timer of the process holds no thirty days. */
 const pauseMax = Duration.days(1)
 
-export class Transfers extends Context.Tag("tollgate/transfers/Transfers")<Transfers, Contract>() {
+export class Transfers extends Context.Tag("tollgate/transfers/Transfers")<Transfers, TransfersContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Transfers, make))
   static readonly layerJobs = Loop.layer(Transfers, ({ job }) => [job])
 }
@@ -315,7 +315,7 @@ const make = Effect.gen(function* () {
     }
   })
 
-  const expireAll: Contract["expire"] = Effect.orDie(Effect.map(endDue, ({ due, failed }) => due - failed))
+  const expireAll: TransfersContract["expire"] = Effect.orDie(Effect.map(endDue, ({ due, failed }) => due - failed))
 
   /** What is due ends when it falls due; a new transfer never falls due before the ones that are waited for. */
   const turn = Effect.gen(function* () {
@@ -361,7 +361,7 @@ const make = Effect.gen(function* () {
     }
   }
 
-  const create: Contract["create"] = Effect.fn("Transfers.create")(function* (caller, key, body, literal) {
+  const create: TransfersContract["create"] = Effect.fn("Transfers.create")(function* (caller, key, body, literal) {
     yield* mayMove(caller)
     const draft = yield* Either.match(draftOf(body, literal), { onLeft: Effect.fail, onRight: Effect.succeed })
     const billing_account_id = Ids.billingAccountOf(caller.tenant_id)
@@ -472,7 +472,7 @@ const make = Effect.gen(function* () {
     return row
   })
 
-  const revoke: Contract["revoke"] = Effect.fn("Transfers.revoke")(function* (caller, id) {
+  const revoke: TransfersContract["revoke"] = Effect.fn("Transfers.revoke")(function* (caller, id) {
     const row = yield* ofSender(caller, id)
     if (judge(row.status, "revoke") !== "make") return yield* new TransferNotPending()
     return yield* Effect.matchEffect(end(row, "revoke"), {
@@ -481,7 +481,7 @@ const make = Effect.gen(function* () {
     })
   })
 
-  const resend: Contract["resend"] = Effect.fn("Transfers.resend")(function* (caller, id) {
+  const resend: TransfersContract["resend"] = Effect.fn("Transfers.resend")(function* (caller, id) {
     const row = yield* ofSender(caller, id)
     if (row.status !== "pending") return yield* new TransferNotPending()
     const at = yield* Clock.currentTimeMillis
@@ -583,7 +583,7 @@ const make = Effect.gen(function* () {
     }
   })
 
-  const attach: Contract["attach"] = Effect.fn("Transfers.attach")(function* (account, token) {
+  const attach: TransfersContract["attach"] = Effect.fn("Transfers.attach")(function* (account, token) {
     const row = yield* current(byToken(token))
     if (row === undefined) return yield* new TransferInviteNotFound()
     if ((yield* tenants.verifiedEmail(account)) !== row.recipient_email) return yield* new EmailMismatch()
@@ -613,7 +613,7 @@ const make = Effect.gen(function* () {
     attach,
     expire: expireAll,
     job: { name: loopName, turn, waker }
-  } satisfies Contract
+  } satisfies TransfersContract
 })
 
 const hashOf = (draft: Draft): string =>

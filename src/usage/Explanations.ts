@@ -12,12 +12,12 @@ import type { Explanation } from "./Explanation.ts"
 import { priced, PriceVersions } from "../prices/PriceVersions.ts"
 import { UsageNotFound } from "./Problems.ts"
 
-export interface Contract {
+export interface ExplanationsContract {
   /** For the tenant that called, and for the one that paid. */
   readonly of: (caller: Caller, usage_id: string) => Effect.Effect<Explanation, UsageNotFound>
 }
 
-export class Explanations extends Context.Tag("tollgate/usage/Explanations")<Explanations, Contract>() {
+export class Explanations extends Context.Tag("tollgate/usage/Explanations")<Explanations, ExplanationsContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Explanations, make))
 }
 
@@ -67,7 +67,7 @@ const make = Effect.gen(function* () {
     return explained(row, row.price, lines ?? [])
   })
 
-  return { of } satisfies Contract
+  return { of } satisfies ExplanationsContract
 })
 
 const explained = (row: Row, version: string | null, lines: Parameters<typeof priced>[0]): Explanation => {

@@ -14,7 +14,7 @@ import type { Direction, RecordPage, RecordsQuery, Sort, UsageRecord } from "./U
 import { cursorOf, walkOf } from "./Walk.ts"
 import type { Walk } from "./Walk.ts"
 
-export interface Contract {
+export interface RecordsContract {
   /**
    * A page of the calls made with the tenant's credentials, whoever paid. By time it costs the same at any depth; in any
    * other order it reads the whole window, in pieces.
@@ -31,7 +31,7 @@ export const depthMax = 20_000
 /** How many places all sorted pages together hold on to: two hundred thousand are some 20 MB. */
 const placesMax = 200_000
 
-export class Records extends Context.Tag("tollgate/usage/Records")<Records, Contract>() {
+export class Records extends Context.Tag("tollgate/usage/Records")<Records, RecordsContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Records, make))
 }
 
@@ -140,7 +140,7 @@ const make = Effect.gen(function* () {
     }
   })
 
-  return { page } satisfies Contract
+  return { page } satisfies RecordsContract
 })
 
 type Read = (

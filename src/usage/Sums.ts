@@ -14,7 +14,7 @@ import type { DataPoint, Rollup, RollupName, RollupQuery, Summary, SummaryQuery,
 import { endOf, instantOf, partsOf, startOf, wholeDays } from "./Window.ts"
 import type { Part, Window } from "./Window.ts"
 
-export interface Contract {
+export interface SumsContract {
   /** The calls of the caller's account in the credential's tenant, to the millisecond. */
   readonly summary: (
     caller: Pick<Caller, "account_id" | "tenant_id">,
@@ -52,7 +52,7 @@ export interface PayerSums {
   >
 }
 
-export class Sums extends Context.Tag("tollgate/usage/Sums")<Sums, Contract>() {
+export class Sums extends Context.Tag("tollgate/usage/Sums")<Sums, SumsContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Sums, make))
 }
 
@@ -60,7 +60,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const numbers = Numbers.make(sql)
 
-  type CallerOf = Parameters<Contract["summary"]>[0]
+  type CallerOf = Parameters<SumsContract["summary"]>[0]
 
   const summary = Effect.fn("Sums.summary")(function* (caller: CallerOf, query: SummaryQuery) {
     const start = instantOf(query.start_time)
@@ -153,7 +153,7 @@ const make = Effect.gen(function* () {
     }
   })
 
-  return { summary, rollup, byPayer, paid } satisfies Contract
+  return { summary, rollup, byPayer, paid } satisfies SumsContract
 })
 
 const sumSelection = `SUM(successes) AS successes, SUM(prompt_tokens) AS prompt_tokens,

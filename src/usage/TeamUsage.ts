@@ -13,7 +13,7 @@ import type { Paid } from "./Sums.ts"
 import { teamMembersMax } from "./Usage.ts"
 import type { DataPoint, TeamQuery, TeamUsage as Team, Totals } from "./Usage.ts"
 
-export interface Contract {
+export interface TeamUsageContract {
   /** For any active member of a tenant that is a team. */
   readonly of: (
     viewer: Pick<Caller, "account_id">,
@@ -22,7 +22,7 @@ export interface Contract {
   ) => Effect.Effect<Team, NotAMember | TeamPlanRequired | InvalidRollup | InvalidRequest>
 }
 
-export class TeamUsage extends Context.Tag("tollgate/usage/TeamUsage")<TeamUsage, Contract>() {
+export class TeamUsage extends Context.Tag("tollgate/usage/TeamUsage")<TeamUsage, TeamUsageContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(TeamUsage, make))
 }
 
@@ -86,7 +86,7 @@ const make = Effect.gen(function* () {
     }
   })
 
-  return { of } satisfies Contract
+  return { of } satisfies TeamUsageContract
 })
 
 /** The accounts that a query names; `undefined` where it names none. */
