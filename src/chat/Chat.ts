@@ -1,5 +1,5 @@
 /** Chat and text completions: a relay over OpenAI-compatible upstreams, admitted and charged by the gate. */
-import { Context, Effect, Layer } from "effect"
+import { Cause, Context, Effect, FiberId, Layer } from "effect"
 import type { Either } from "effect"
 import { failure, Gate } from "../gate/Gate.ts"
 import type { Admission, Measured, Metered } from "../gate/Gate.ts"
@@ -111,37 +111,24 @@ const make = Effect.gen(function* () {
   ): Effect.Effect<Metered<Reply.Reply>, UpstreamProblem | BooksUnavailable> => {
     const limit = answerTokensWithin(model, prompt, admission.reserved)
     const answer = prompt.stream ? stream : complete
-    let left = false
-    const abort: Wire.Abort = {}
-    inbound.onGone(() => {
-      left = true
-      // What is under way may still end, and say what it cost; but not for ever.
-      setTimeout(() => abort.abort?.(), Relay.readOnFor).unref()
+    return firstOf(model.routes, (route) => {
+      const upstream = upstreams.get(route.upstream)!
+      const takes = route.limit_field !== "none"
+      return answer({
+        upstream,
+        request: {
+          method: "POST",
+          path: `/${endpoint.name}`,
+          headers: upstream.headers,
+          body: JSON.stringify(bodyFor(endpoint, route, prompt, takes ? limit : undefined))
+        },
+        admission,
+        model,
+        prompt,
+        most: mostOf(model, prompt, takes ? limit : model.output_tokens_max),
+        request_id: inbound.request_id
+      })
     })
-    return firstOf(
-      model.routes,
-      (route) => {
-        const upstream = upstreams.get(route.upstream)!
-        const takes = route.limit_field !== "none"
-        return answer({
-          upstream,
-          request: {
-            method: "POST",
-            path: `/${endpoint.name}`,
-            headers: upstream.headers,
-            body: JSON.stringify(bodyFor(endpoint, route, prompt, takes ? limit : undefined))
-          },
-          admission,
-          model,
-          prompt,
-          most: mostOf(model, prompt, takes ? limit : model.output_tokens_max),
-          request_id: inbound.request_id,
-          abort
-        })
-      },
-      // Nobody hears the answer, unless they come again with the same Idempotency-Key.
-      () => (left ? admission.answer(failure("client_disconnected"), () => clientLeft) : undefined)
-    )
   }
 
   const once = (endpoint: Endpoint) => {
@@ -151,7 +138,7 @@ const make = Effect.gen(function* () {
         caller,
         inbound,
         idempotency.onceOf(caller, inbound, endpoint.name, requestBytesMax, (inbound, beside) =>
-          call(caller, inbound, beside)
+          untilGone(inbound, call(caller, inbound, beside))
         )
       )
   }
@@ -183,27 +170,45 @@ const bodyFor = (
 }
 
 /**
- * Tries the routes in order. Only what the next one might do better goes on to it; nothing does once an answer has begun, or the
- * client has left, which `given` answers to.
+ * Tries the routes in order. Only what the next one might do better goes on to it; nothing does once an answer has begun. A caller
+ * that has left is told of no failure: the call ends with the interruption.
  */
 const firstOf = <A>(
   routes: Model["routes"],
-  attempt: (route: ModelRoute) => Effect.Effect<A, UpstreamProblem | BooksUnavailable>,
-  given: () => Effect.Effect<A, BooksUnavailable> | undefined
+  attempt: (route: ModelRoute) => Effect.Effect<A, UpstreamProblem | BooksUnavailable>
 ): Effect.Effect<A, UpstreamProblem | BooksUnavailable> => {
   const [first, ...others] = routes
-  return Effect.suspend(() => {
-    const up = given()
-    if (up !== undefined) return up
-    return Effect.catchAll(attempt(first!), (problem) => {
-      // The upstream did answer; what it cost is on its way into the books.
-      if (problem._tag === "BooksUnavailable") return Effect.fail(problem)
-      return problem._tag === "UpstreamRejected" || others.length === 0
-        ? (given() ?? Effect.fail(problem))
-        : firstOf(others, attempt, given)
-    })
+  return Effect.catchAll(attempt(first!), (problem) => {
+    // The upstream did answer; what it cost is on its way into the books.
+    if (problem._tag === "BooksUnavailable") return Effect.fail(problem)
+    return problem._tag === "UpstreamRejected" || others.length === 0
+      ? Effect.interruptible(Effect.fail(problem))
+      : firstOf(others, attempt)
   })
 }
+
+/**
+ * Interrupts the call when its client leaves. Nobody hears the answer then, unless they come again with the same Idempotency-Key.
+ */
+const untilGone = <E>(inbound: Inbound, call: Effect.Effect<Reply.Reply, E>): Effect.Effect<Reply.Reply, E> =>
+  Effect.uninterruptible(
+    Effect.withFiberRuntime((fiber) => {
+      let over = false
+      inbound.onGone(() => {
+        if (!over) fiber.unsafeInterruptAsFork(FiberId.none)
+      })
+      return Effect.matchCauseEffect(call, {
+        onSuccess: (reply) => {
+          over = true
+          return Effect.succeed(reply)
+        },
+        onFailure: (cause) => {
+          over = true
+          return Cause.isInterruptedOnly(cause) ? Effect.succeed(clientLeft) : Effect.failCause(cause)
+        }
+      })
+    })
+  )
 
 const clientLeft = Reply.json(499, { error: "the client left before there was an answer", code: "client_disconnected" })
 
@@ -217,16 +222,14 @@ interface Attempt {
   /** The most tokens that the request, as it is sent, can cause. */
   readonly most: Figures
   readonly request_id: string | undefined
-  /** Ends it, for a client that has left before the upstream began to answer. */
-  readonly abort: Wire.Abort
 }
 
 type Answer = (attempt: Attempt) => Effect.Effect<Metered<Reply.Reply>, UpstreamProblem | BooksUnavailable>
 
 const complete: Answer = Effect.fnUntraced(function* (attempt) {
-  const { abort, admission, request, request_id, upstream } = attempt
+  const { admission, request, request_id, upstream } = attempt
   const answer = yield* Effect.catchAll(
-    upstream.wire(admission).exchange(request, answerBytesMax, abort),
+    upstream.wire(admission).exchange(request, { limit: answerBytesMax }),
     ({ reason }) => failed(upstream.name, reason, request_id)
   )
   if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)
@@ -249,9 +252,9 @@ const complete: Answer = Effect.fnUntraced(function* (attempt) {
 })
 
 const stream: Answer = Effect.fnUntraced(function* (attempt) {
-  const { abort, admission, prompt, request, request_id, upstream } = attempt
+  const { admission, prompt, request, request_id, upstream } = attempt
   const unreachable = ({ reason }: Wire.Unreachable) => failed(upstream.name, reason, request_id)
-  const answer = yield* Effect.catchAll(upstream.wire(admission).open(request, abort), unreachable)
+  const answer = yield* Effect.catchAll(upstream.wire(admission).open(request), unreachable)
   if (answer.status < 200 || answer.status > 299) {
     const whole = yield* Effect.catchAll(Wire.collect(answer, refusalBytesMax), unreachable)
     return yield* refused(upstream.name, whole, request_id)
@@ -261,8 +264,6 @@ const stream: Answer = Effect.fnUntraced(function* (attempt) {
     answer.abort()
     return yield* failed(upstream.name, `asked for a stream, it answered ${type}`, request_id)
   }
-  // From here on the relay knows when the client leaves.
-  abort.abort = () => {}
   const relay = Relay.make(answer, prompt)
   const settled = Effect.flatMap(relay.ended, (ending) =>
     Effect.zipRight(

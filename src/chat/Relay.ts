@@ -4,6 +4,7 @@
  */
 import { Effect } from "effect"
 import { Readable } from "node:stream"
+import { readOnFor } from "../upstream/Wire.ts"
 import type { Streaming } from "../upstream/Wire.ts"
 import { bytesAToken, tokensIn } from "./Tokens.ts"
 
@@ -30,9 +31,6 @@ export interface Relay {
   /** Cuts the client off without an end: the books could not have it in time. */
   readonly cut: () => void
 }
-
-/** How long an upstream is read on after its client has left, to learn what it will charge. */
-export const readOnFor = 10_000
 
 /** An event longer than this is passed on without a look, and counted by its bytes. */
 const eventMax = 8 * 1024 * 1024

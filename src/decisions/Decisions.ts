@@ -78,17 +78,14 @@ const make = Effect.gen(function* () {
     )
 
   const ask = Effect.fnUntraced(function* (admission: Admission, body: string) {
-    const abort: Wire.Abort = {}
-    const late = setTimeout(() => abort.abort?.(), timeoutMillis)
     const request = { method: "POST", path: model.path, headers: upstream.headers, body } as const
     const answer = yield* upstream
       .wire(admission)
-      .exchange(request, answerBytesMax, abort)
+      .exchange(request, { limit: answerBytesMax, timeout: timeoutMillis })
       .pipe(
         Effect.catchAll(({ reason }) =>
           Effect.andThen(failed(upstream.name, reason), new DecisionUpstreamUnreachable())
-        ),
-        Effect.ensuring(Effect.sync(() => clearTimeout(late)))
+        )
       )
     const { headers, status } = answer
     if (status === 422 || status === 429 || status === 529) {

@@ -100,8 +100,10 @@ export interface Metered<A> {
 
 export interface Contract {
   /**
-   * Admits the claim and runs the call. From the admission on it cannot be interrupted: whoever leaves, the call is ended in
-   * the books. A call that fails costs 0 and leaves a record with `success: false`.
+   * Admits the claim and runs the call. From the admission on it cannot be interrupted, but where it waits for an upstream
+   * (`upstream/Wire`) or says `Effect.interruptible` itself: whoever leaves, the call is ended in the books. Its upstream is read on
+   * for up to ten seconds, and what came is charged. Who interrupts waits for that; who does not want to says `Effect.disconnect`.
+   * A call that fails costs 0 and leaves a record with `success: false`; one that its interruption ended is a `client_disconnected`.
    */
   readonly meter: <A, E, R>(
     claim: Claim,
@@ -605,6 +607,8 @@ export const failure = (error_type: string): Measured => ({
 })
 
 const failed = <E>(cause: Cause.Cause<E>): Measured => {
+  // Whoever called has left: their fiber was interrupted.
+  if (Cause.isInterruptedOnly(cause) && !Cause.isEmpty(cause)) return failure("client_disconnected")
   const error = Option.getOrUndefined(Cause.failureOption(cause))
   return failure(isProblem(error) ? (error.body.code ?? error._tag) : "internal_error")
 }

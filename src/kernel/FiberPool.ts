@@ -1,8 +1,10 @@
 /**
  * Fibers that outlive what they run. Making one is cheap, but the runtime keeps its root fibers in a `Set`, and the tables that a
  * busy set leaves behind hold on to whole calls until the next full collection. What runs once for every call runs here.
+ *
+ * Its fibers cannot be interrupted, but where what they run says `Effect.interruptible`; one that has been is not used again.
  */
-import { Effect, Runtime } from "effect"
+import { Cause, Effect, FiberRef, Runtime } from "effect"
 import type { Duration, Scope } from "effect"
 
 export interface FiberPool {
@@ -32,8 +34,11 @@ export const make: Effect.Effect<FiberPool, never, Scope.Scope> = Effect.gen(fun
   const work = (job: Job): Effect.Effect<void> => Effect.matchCauseEffect(job, { onFailure: next, onSuccess: next })
   const next = (): Effect.Effect<void> => {
     done()
-    return idle.length < idleMax ? Effect.flatMap(wait, work) : Effect.void
+    return goOn
   }
+  const goOn = Effect.flatMap(FiberRef.get(FiberRef.interruptedCause), (interrupted) =>
+    idle.length < idleMax && Cause.isEmpty(interrupted) ? Effect.flatMap(wait, work) : Effect.void
+  )
 
   // A fiber made for it has the tracer off: every call would open spans that nobody reads.
   const fork = Runtime.runFork(yield* Effect.withTracerEnabled(Effect.runtime<never>(), false))
@@ -47,7 +52,7 @@ export const make: Effect.Effect<FiberPool, never, Scope.Scope> = Effect.gen(fun
     run: (job) => {
       running++
       const resume = idle.pop()
-      if (resume === undefined) fork(work(job))
+      if (resume === undefined) fork(Effect.uninterruptible(work(job)))
       else resume(Effect.succeed(job))
     },
     quiet: (limit) =>

@@ -117,7 +117,7 @@ const make = Effect.gen(function* () {
           },
           body: form.body
         },
-        answerBytesMax
+        { limit: answerBytesMax }
       ),
       ({ reason }) => failed(upstream.name, reason)
     )

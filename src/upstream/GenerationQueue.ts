@@ -60,7 +60,7 @@ const ask = (
   admission: Admission,
   method: WireRequest["method"],
   path: string,
-  body?: string
+  { body, read_on = true }: { readonly body?: string; readonly read_on?: boolean } = {}
 ): Effect.Effect<Whole, Silent> =>
   upstream
     .wire(admission)
@@ -74,9 +74,12 @@ const ask = (
         },
         ...(body !== undefined && { body })
       },
-      answerBytesMax
+      { limit: answerBytesMax, read_on }
     )
     .pipe(Effect.mapError(({ reason }): Silent => ({ _tag: "Silent", reason })))
+
+/** A look costs nothing, so who stops looking need not wait for what comes. */
+const looking = { read_on: false } as const
 
 const silent = (answer: Whole): Silent => ({ _tag: "Silent", reason: `status ${answer.status}` })
 
@@ -87,7 +90,7 @@ export const submit = Effect.fnUntraced(function* (
   input: object
 ): Effect.fn.Return<Taken, NotTaken> {
   const answer = yield* Effect.mapError(
-    ask(upstream, admission, "POST", `/${endpoint}`, JSON.stringify(input)),
+    ask(upstream, admission, "POST", `/${endpoint}`, { body: JSON.stringify(input) }),
     (): NotTaken => ({ _tag: "NotTaken", how: "unavailable" })
   )
   const { body, headers, status } = answer
@@ -113,7 +116,7 @@ export const standing = Effect.fnUntraced(function* (
   endpoint: string,
   vendor_id: string
 ): Effect.fn.Return<Standing, Silent> {
-  const answer = yield* ask(upstream, admission, "GET", `${jobPath(endpoint, vendor_id)}/status`)
+  const answer = yield* ask(upstream, admission, "GET", `${jobPath(endpoint, vendor_id)}/status`, looking)
   if (answer.status === 404) return { how: "gone" }
   const parsed = answer.status < 300 ? parse(answer.body) : undefined
   switch (parsed?.status) {
@@ -145,7 +148,7 @@ export const result = Effect.fnUntraced(function* (
   endpoint: string,
   vendor_id: string
 ): Effect.fn.Return<Result, Silent> {
-  const answer = yield* ask(upstream, admission, "GET", jobPath(endpoint, vendor_id))
+  const answer = yield* ask(upstream, admission, "GET", jobPath(endpoint, vendor_id), looking)
   const { status } = answer
   const parsed = parse(answer.body)
   if (status >= 200 && status < 300 && parsed !== undefined) return { how: "output", output: parsed }

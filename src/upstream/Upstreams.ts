@@ -1,5 +1,6 @@
 /** The addresses of the outside world that serve models, by the names that the configuration gives them. */
 import { Context, Effect, Layer, Redacted } from "effect"
+import type { Scope } from "effect"
 import type { Admission } from "../gate/Gate.ts"
 import { traceparent, Tracing } from "../kernel/Tracing.ts"
 import * as Wire from "./Wire.ts"
@@ -33,7 +34,7 @@ export class Upstreams extends Context.Tag("tollgate/upstream/Upstreams")<Upstre
       Upstreams,
       Effect.map(
         Effect.forEach(Object.entries(settings), ([name, { api_key, base_url, silence_ms_max }]) =>
-          Effect.map(observed(name, Wire.make({ base_url, silence_ms_max })), (wire): Upstream => ({
+          Effect.map(observed(name, { base_url, silence_ms_max }), (wire): Upstream => ({
             name,
             wire: () => wire,
             headers: { "content-type": "application/json", authorization: `Bearer ${Redacted.value(api_key)}` },
@@ -45,34 +46,21 @@ export class Upstreams extends Context.Tag("tollgate/upstream/Upstreams")<Upstre
     )
 }
 
-/** The wire, counted, and with the trace of who uses it where traces are collected. */
-const observed = <R>(name: string, made: Effect.Effect<Wire.Wire, never, R>): Effect.Effect<Wire.Wire, never, R> =>
+/** The wire, observed, and with the trace of who uses it where traces are collected. */
+const observed = (name: string, options: Wire.WireOptions): Effect.Effect<Wire.Wire, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const wire = yield* made
     const observe = yield* UpstreamObserver
-    const tracing = yield* Tracing
-    const told = <A extends { readonly status: number }>(answer: Effect.Effect<A, Wire.Unreachable>) =>
-      Effect.mapBoth(answer, {
-        onFailure: (failure) => {
-          observe(name, "unreachable")
-          return failure
-        },
-        onSuccess: (answered) => {
-          observe(name, `${Math.floor(answered.status / 100)}xx`)
-          return answered
-        }
-      })
+    const wire = yield* Wire.make({ ...options, observe: (outcome) => observe(name, outcome) })
+    if (!(yield* Tracing)) return wire
     const withTrace = <A>(
       request: Wire.WireRequest,
       send: (request: Wire.WireRequest) => Effect.Effect<A, Wire.Unreachable>
     ) =>
-      tracing
-        ? Effect.flatMap(traceparent, (header) =>
-            send({ ...request, headers: { ...request.headers, ...header } })
-          ).pipe(Effect.withSpan(`${request.method} ${name}`, { kind: "client", captureStackTrace: false }))
-        : send(request)
+      Effect.flatMap(traceparent, (header) => send({ ...request, headers: { ...request.headers, ...header } })).pipe(
+        Effect.withSpan(`${request.method} ${name}`, { kind: "client", captureStackTrace: false })
+      )
     return {
-      exchange: (request, limit, abort) => told(withTrace(request, (sent) => wire.exchange(sent, limit, abort))),
-      open: (request, abort) => told(withTrace(request, (sent) => wire.open(sent, abort)))
+      exchange: (request, limits) => withTrace(request, (sent) => wire.exchange(sent, limits)),
+      open: (request) => withTrace(request, wire.open)
     }
   })

@@ -1,12 +1,21 @@
 /**
  * HTTP to an upstream: one keep-alive pool for each address, a whole answer or one that streams. It says what happened on the
  * wire and judges nothing.
+ *
+ * Interruption: a call that has not been sent when its fiber is interrupted is not sent. One that has been sent is read on for up to
+ * `readOnFor`, since it may be charged: what comes in that time is the call's answer as always, for a caller in an uninterruptible
+ * region (which the gate makes of every metered call) to put into the books. After that it is aborted, and fails with the
+ * interruption; so it does where it fails by itself. Who interrupts therefore waits up to ten seconds; who does not want to says
+ * `Effect.disconnect`.
  */
-import { Effect } from "effect"
+import { Cause, Data, Effect } from "effect"
 import type { Scope } from "effect"
 import type { Readable } from "node:stream"
 import { Pool } from "undici"
 import type { Dispatcher } from "undici"
+
+/** How long an upstream is read on after its caller has left, to learn what it charges: milliseconds. */
+export const readOnFor = 10_000
 
 export type WireHeaders = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
@@ -20,10 +29,7 @@ export interface WireRequest {
 }
 
 /** No answer: not connected, cut off, or too slow. The reason is for the log, never for a caller. */
-export interface Unreachable {
-  readonly _tag: "Unreachable"
-  readonly reason: string
-}
+export class Unreachable extends Data.TaggedError("Unreachable")<{ readonly reason: string }> {}
 
 export interface Whole {
   readonly status: number
@@ -49,27 +55,116 @@ export interface Streaming {
   readonly abort: () => void
 }
 
-/** Ends a call early. Aborting twice, or a call that is over, does nothing. */
-export interface Abort {
-  abort?: () => void
+export interface Limits {
+  /** The longest answer, in bytes. */
+  readonly limit: number
+  /** How long it may take from the request to the answer's last byte, in milliseconds; without it only silence is limited. */
+  readonly timeout?: number
+  /** `false` for a call that costs nothing: it is aborted as soon as it is interrupted. */
+  readonly read_on?: boolean
 }
 
 export interface Wire {
-  /** The whole answer, up to `limit` bytes. */
-  readonly exchange: (request: WireRequest, limit: number, abort?: Abort) => Effect.Effect<Whole, Unreachable>
+  /** The whole answer. */
+  readonly exchange: (request: WireRequest, limits: Limits) => Effect.Effect<Whole, Unreachable>
   /** The answer's head; its body flows when asked. */
-  readonly open: (request: WireRequest, abort?: Abort) => Effect.Effect<Streaming, Unreachable>
+  readonly open: (request: WireRequest) => Effect.Effect<Streaming, Unreachable>
 }
 
 export interface WireOptions {
   readonly base_url: string
   /** How long an upstream may stay silent: before its head, and between two pieces of its body. */
   readonly silence_ms_max: number
+  /** Told how each call ended: `2xx`, `4xx`, `5xx`, `unreachable`. */
+  readonly observe?: (outcome: string) => void
 }
 
 const cutShort = new Error("aborted by the caller")
 
-export const make = ({ base_url, silence_ms_max }: WireOptions): Effect.Effect<Wire, never, Scope.Scope> =>
+/** One call on the wire: what came of it, who waits for that, and how to end it early. */
+class Call<A> {
+  begun = false
+  private readonly reads_on: boolean
+  private outcome: Effect.Effect<A, Unreachable> | undefined
+  private waiter: ((outcome: Effect.Effect<A, Unreachable>) => void) | undefined
+  private stop: (() => void) | undefined
+  private aborted = false
+  private timer: NodeJS.Timeout | undefined
+
+  constructor(reads_on = true) {
+    this.reads_on = reads_on
+  }
+
+  /** It can be aborted from now on. */
+  started(stop: () => void): void {
+    this.stop = stop
+    if (this.aborted) stop()
+  }
+
+  end(outcome: Effect.Effect<A, Unreachable>): void {
+    if (this.outcome !== undefined) return
+    this.outcome = outcome
+    clearTimeout(this.timer)
+    this.waiter?.(outcome)
+  }
+
+  fail(reason: string): void {
+    this.end(new Unreachable({ reason }))
+  }
+
+  abort(): void {
+    this.aborted = true
+    this.stop?.()
+  }
+
+  /** Aborts it and fails unless it ends within so many milliseconds. */
+  within(timeout: number): void {
+    this.timer = setTimeout(() => {
+      this.fail(`no answer within ${timeout} ms`)
+      this.abort()
+    }, timeout)
+  }
+
+  wait(waiter: (outcome: Effect.Effect<A, Unreachable>) => void): void {
+    this.waiter = waiter
+    if (this.outcome !== undefined) waiter(this.outcome)
+  }
+
+  /** What an interruption comes to: the answer, where it still comes in time. */
+  interrupted(cause: Cause.Cause<never>): Effect.Effect<A, Unreachable> {
+    if (!this.begun || !this.reads_on) {
+      this.abort()
+      return Effect.failCause(cause)
+    }
+    return Effect.async<A, Unreachable>((resume) => {
+      const limit = setTimeout(() => {
+        resume(Effect.failCause(cause))
+        this.abort()
+      }, readOnFor)
+      this.wait((outcome) => {
+        clearTimeout(limit)
+        resume(Effect.catchAll(outcome, () => Effect.failCause(cause)))
+      })
+    })
+  }
+}
+
+/** Begins a call and waits for its outcome. The wait can be interrupted wherever it stands; the call is then read on. */
+const waited = <A>(call: Call<A>, begin: (call: Call<A>) => void): Effect.Effect<A, Unreachable> =>
+  Effect.uninterruptible(
+    Effect.catchAllCause(
+      Effect.interruptible(
+        Effect.async<A, Unreachable>((resume) => {
+          call.begun = true
+          call.wait(resume)
+          begin(call)
+        })
+      ),
+      (cause) => (Cause.isInterrupted(cause) ? call.interrupted(Cause.stripFailures(cause)) : Effect.failCause(cause))
+    )
+  )
+
+export const make = ({ base_url, observe, silence_ms_max }: WireOptions): Effect.Effect<Wire, never, Scope.Scope> =>
   Effect.gen(function* () {
     const base = new URL(base_url)
     const prefix = base.pathname.replace(/\/+$/, "")
@@ -93,103 +188,113 @@ export const make = ({ base_url, silence_ms_max }: WireOptions): Effect.Effect<W
       body: body ?? null
     })
 
-    const exchange: Wire["exchange"] = (request, limit, abort) =>
-      Effect.async((resume) => {
-        const chunks: Array<Buffer> = []
-        let size = 0
-        let status = 0
-        let head: WireHeaders = {}
-        pool.dispatch(options(request), {
-          onRequestStart: (controller) => {
-            if (abort !== undefined) abort.abort = () => controller.abort(cutShort)
-          },
-          onResponseStart: (_, code, headers) => {
-            status = code
-            head = headers
-          },
-          onResponseData: (controller, chunk) => {
-            size += chunk.length
-            if (size > limit) controller.abort(new Error(`the answer is longer than ${limit} bytes`))
-            else chunks.push(chunk)
-          },
-          onResponseEnd: () => {
-            const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)
-            resume(Effect.succeed({ status, headers: head, body }))
-          },
-          onResponseError: (_, error) => resume(Effect.fail(unreachable(error)))
-        })
-      })
+    const answered = (status: number) => observe?.(`${Math.floor(status / 100)}xx`)
 
-    const open: Wire["open"] = (request, abort) =>
-      Effect.async((resume) => {
-        let started = false
-        let sink: Sink | undefined
-        let ending: ((sink: Sink) => void) | undefined
-        const early: Array<Buffer> = []
-        const over = (how: (sink: Sink) => void) => {
-          if (sink !== undefined) how(sink)
-          else ending = how
-        }
-        pool.dispatch(options(request), {
-          onRequestStart: (controller) => {
-            if (abort !== undefined) abort.abort = () => controller.abort(cutShort)
-          },
-          onResponseStart: (controller, status, headers) => {
-            // An informational head precedes the real one.
-            if (status < 200) return
-            started = true
-            const flow = (to: Sink) => {
-              sink = to
-              for (const chunk of early.splice(0)) to.data(chunk)
-              ending?.(to)
+    const exchange: Wire["exchange"] = (request, { limit, read_on, timeout }) =>
+      Effect.suspend(() =>
+        waited(new Call<Whole>(read_on), (call) => {
+          const chunks: Array<Buffer> = []
+          let size = 0
+          let status = 0
+          let head: WireHeaders = {}
+          if (timeout !== undefined) call.within(timeout)
+          pool.dispatch(options(request), {
+            onRequestStart: (controller) => call.started(() => controller.abort(cutShort)),
+            onResponseStart: (_, code, headers) => {
+              status = code
+              head = headers
+            },
+            onResponseData: (controller, chunk) => {
+              size += chunk.length
+              if (size > limit) controller.abort(new Error(`the answer is longer than ${limit} bytes`))
+              else chunks.push(chunk)
+            },
+            onResponseEnd: () => {
+              const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)
+              answered(status)
+              call.end(Effect.succeed({ status, headers: head, body }))
+            },
+            onResponseError: (_, error) => {
+              observe?.("unreachable")
+              call.fail(reasonOf(error))
             }
-            resume(
-              Effect.succeed({
-                status,
-                headers,
-                flow,
-                pause: () => controller.pause(),
-                resume: () => controller.resume(),
-                abort: () => controller.abort(cutShort)
-              })
-            )
-          },
-          onResponseData: (_, chunk) => {
-            if (sink !== undefined) sink.data(chunk)
-            else early.push(chunk)
-          },
-          onResponseEnd: () => over((sink) => sink.end()),
-          onResponseError: (_, error) => {
-            if (started) over((sink) => sink.cut(unreachable(error).reason))
-            else resume(Effect.fail(unreachable(error)))
-          }
+          })
         })
-      })
+      )
+
+    const open: Wire["open"] = (request) =>
+      Effect.suspend(() =>
+        waited(new Call<Streaming>(), (call) => {
+          let started = false
+          let sink: Sink | undefined
+          let ending: ((sink: Sink) => void) | undefined
+          const early: Array<Buffer> = []
+          const over = (how: (sink: Sink) => void) => {
+            if (sink !== undefined) how(sink)
+            else ending = how
+          }
+          const flow = (to: Sink) => {
+            sink = to
+            for (const chunk of early.splice(0)) to.data(chunk)
+            ending?.(to)
+          }
+          pool.dispatch(options(request), {
+            onRequestStart: (controller) => call.started(() => controller.abort(cutShort)),
+            onResponseStart: (controller, status, headers) => {
+              // An informational head precedes the real one.
+              if (status < 200) return
+              started = true
+              answered(status)
+              call.end(
+                Effect.succeed({
+                  status,
+                  headers,
+                  flow,
+                  pause: () => controller.pause(),
+                  resume: () => controller.resume(),
+                  abort: () => controller.abort(cutShort)
+                })
+              )
+            },
+            onResponseData: (_, chunk) => {
+              if (sink !== undefined) sink.data(chunk)
+              else early.push(chunk)
+            },
+            onResponseEnd: () => over((sink) => sink.end()),
+            onResponseError: (_, error) => {
+              if (started) return over((sink) => sink.cut(reasonOf(error)))
+              observe?.("unreachable")
+              call.fail(reasonOf(error))
+            }
+          })
+        })
+      )
 
     return { exchange, open }
   })
 
-const unreachable = (error: Error & { readonly code?: string }): Unreachable => ({
-  _tag: "Unreachable",
-  reason: error.code ?? error.message
-})
+const reasonOf = (error: Error & { readonly code?: string }): string => error.code ?? error.message
 
 /** Reads the rest of a streaming answer whole: the body of a refusal. */
 export const collect = (streaming: Streaming, limit: number): Effect.Effect<Whole, Unreachable> =>
-  Effect.async((resume) => {
-    const chunks: Array<Buffer> = []
-    let size = 0
-    streaming.flow({
-      data: (chunk) => {
-        size += chunk.length
-        if (size > limit) streaming.abort()
-        else chunks.push(chunk)
-      },
-      end: () =>
-        resume(
-          Effect.succeed({ status: streaming.status, headers: streaming.headers, body: Buffer.concat(chunks, size) })
-        ),
-      cut: (reason) => resume(Effect.fail({ _tag: "Unreachable", reason }))
+  Effect.suspend(() => {
+    const call = new Call<Whole>()
+    call.started(() => streaming.abort())
+    return waited(call, () => {
+      const chunks: Array<Buffer> = []
+      let size = 0
+      streaming.flow({
+        data: (chunk) => {
+          size += chunk.length
+          if (size > limit) streaming.abort()
+          else chunks.push(chunk)
+        },
+        end: () => {
+          const { headers, status } = streaming
+          call.end(Effect.succeed({ status, headers, body: Buffer.concat(chunks, size) }))
+        },
+        cut: (reason) => call.fail(reason)
+      })
     })
   })
 

@@ -56,7 +56,7 @@ const call = (telemetry: object | undefined) =>
   Effect.gen(function* () {
     const upstream = (yield* Upstreams).get("outside")!
     const request = { method: "POST", path: "/chat", headers: {}, body: "{}" } as const
-    const exchange = upstream.wire({} as Admission).exchange(request, 1_000)
+    const exchange = upstream.wire({} as Admission).exchange(request, { limit: 1_000 })
     yield* traced("POST /v1/chat/completions", `00-${trace}-b7ad6b7169203331-01`, exchange)
   }).pipe(
     Effect.provide(
