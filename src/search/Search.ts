@@ -76,8 +76,9 @@ const make = Effect.gen(function* () {
     const upstream = upstreams.get(provider.upstream)!
     const vendor = searchVendors[provider.vendor]
     const request = vendor.request(asked, Redacted.value(upstream.key))
-    const answer = yield* Effect.catchAll(upstream.wire(admission).exchange(request, { limit: answerBytesMax }), ({ reason }) =>
-      failed(upstream.name, reason, inbound.request_id)
+    const answer = yield* Effect.catchAll(
+      upstream.wire(admission).exchange(request, { limit: answerBytesMax }),
+      ({ reason }) => failed(upstream.name, reason, inbound.request_id)
     )
     if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, inbound.request_id)
     const parsed = parse(answer.body)
