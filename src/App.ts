@@ -4,8 +4,6 @@
  * service over HTTP, to be mounted in any server of the platform. `express` is the short way to the same handlers on node's own server.
  */
 import { HttpApiBuilder } from "@effect/platform"
-import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
-import * as NodePath from "@effect/platform-node/NodePath"
 import { Effect, Layer } from "effect"
 import { Api } from "./Api.ts"
 import { Credentials } from "./auth/Credentials.ts"
@@ -26,7 +24,7 @@ import { ChatHttp } from "./chat/Http.ts"
 import { Contacts } from "./contact/Contacts.ts"
 import { ContactHttp } from "./contact/Http.ts"
 import { Decisions } from "./decisions/Decisions.ts"
-import { DecisionsHttp } from "./decisions/Http.ts"
+import { decide, DecisionsHttp } from "./decisions/Http.ts"
 import { Gate } from "./gate/Gate.ts"
 import type { Caller } from "./kernel/Caller.ts"
 import { Express } from "./http/FastLane.ts"
@@ -55,7 +53,7 @@ import { Organisations } from "./tenants/Organisations.ts"
 import { Tenants } from "./tenants/Tenants.ts"
 import { TransferInvitesHttp, TransfersHttp } from "./transfers/Http.ts"
 import { Transfers } from "./transfers/Transfers.ts"
-import { SearchHttp } from "./search/Http.ts"
+import { search, SearchHttp } from "./search/Http.ts"
 import { Search } from "./search/Search.ts"
 import { SpeechHttp } from "./speech/Http.ts"
 import { Speech } from "./speech/Speech.ts"
@@ -117,9 +115,7 @@ export const domains = Layer.mergeAll(
   Layer.provideMerge(Layer.mergeAll(Sums.layer, BillingAccounts.layer)),
   Layer.provideMerge(Ledger.layer),
   Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
-  Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer)),
-  // Uploads lie on the disk while their call lasts.
-  Layer.provide([NodeFileSystem.layer, NodePath.layer])
+  Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer))
 )
 
 /** The loops of the rooms of `domains`: what the service does without being asked. */
@@ -175,8 +171,6 @@ export const express = Layer.effect(
   Effect.gen(function* () {
     const credentials = yield* Credentials
     const chat = yield* Chat
-    const decisions = yield* Decisions
-    const search = yield* Search
     const authenticated =
       <E>(handler: (caller: Caller, inbound: Inbound) => Effect.Effect<Reply, E>) =>
       (inbound: Inbound) =>
@@ -187,8 +181,8 @@ export const express = Layer.effect(
     return {
       "POST /v1/chat/completions": authenticated(chat.chat),
       "POST /v1/completions": authenticated(chat.completion),
-      "POST /v1/decisions": authenticated(decisions.decide),
-      "GET /v1/search": authenticated(search.search)
+      "POST /v1/decisions": authenticated(yield* decide),
+      "GET /v1/search": authenticated(yield* search)
     }
   })
 )

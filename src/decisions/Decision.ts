@@ -1,12 +1,11 @@
 /** A decision: typed questions about a state, what may be asked, and what it costs. */
 import { Context, Either, Schema } from "effect"
-import { notJson, parse } from "../http/Json.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { usd } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
 import { isObject } from "../upstream/Failures.ts"
-import { DecisionBodyUnreadable } from "./Problems.ts"
+import { UnknownModel } from "../upstream/Provider.ts"
 
 /** The decision model of the deployment; `undefined` where it has none. */
 export interface DecisionModel {
@@ -29,8 +28,6 @@ export class ConfiguredDecisionModel extends Context.Reference<ConfiguredDecisio
 
 /** What is set aside for every call, whatever it asks. */
 export const reservation: Nano = (usd * 30n) / 100n
-
-export const bodyBytesMax = 1024 * 1024
 
 /** The documented shape. What a question may hold is the model's own to say, so that its newer types pass. */
 export const DecisionRequest = Schema.Struct({
@@ -57,23 +54,25 @@ export const DecisionAnswer = Schema.Struct({
   usage: Schema.Struct({ input_tokens: Schema.Int, output_tokens: Schema.Int, cost: Schema.Number })
 }).annotations({ identifier: "DecisionAnswer" })
 
-/** The body for the upstream: as it came, with the model that is served. */
-export const read = (
-  bytes: Buffer,
-  { model, spellings }: DecisionModel
-): Either.Either<string, InvalidRequest | DecisionBodyUnreadable> => {
-  const parsed = parse(bytes)
-  if (Either.isLeft(parsed)) return parsed.left === notJson ? unreadable : Either.left(parsed.left)
-  const body = parsed.right
-  if (!isObject(body)) return unreadable
-  const asked = body.model ?? spellings[0]
-  if (typeof asked !== "string") return wrong("model", "a text")
-  if (asked !== model && !spellings.includes(asked)) return wrong("model", `one of ${spellings.join(", ")}`)
-  if (body.state === undefined || body.state === null) return wrong("state", "required: the full context")
-  if (!isObject(body.questions)) return wrong("questions", "required: an object, keyed by the ids of the answers")
-  return Either.right(JSON.stringify({ ...body, model }))
+/**
+ * What is asked. The rules of `state`, `questions` and `model` are looked at by `bodyFor`; what else it holds reaches the model as it
+ * is, members that are not named here included.
+ */
+export interface DecisionRequest extends Schema.Schema.Type<typeof DecisionRequest> {
+  readonly [member: string]: unknown
 }
 
-const unreadable = Either.left(new DecisionBodyUnreadable({ field: "", rule: "a JSON document, which is an object" }))
+/** The body for the upstream: what is asked, of the model that is served. */
+export const bodyFor = (
+  request: DecisionRequest,
+  { model, spellings }: DecisionModel
+): Either.Either<string, InvalidRequest> => {
+  const asked: unknown = request.model ?? spellings[0]
+  if (typeof asked !== "string") return wrong("model", "a text")
+  if (asked !== model && !spellings.includes(asked)) return Either.left(new UnknownModel(asked, spellings))
+  if (request.state === undefined || request.state === null) return wrong("state", "required: the full context")
+  if (!isObject(request.questions)) return wrong("questions", "required: an object, keyed by the ids of the answers")
+  return Either.right(JSON.stringify({ ...request, model }))
+}
 
 const wrong = (field: string, rule: string) => Either.left(InvalidRequest.of(field, rule))

@@ -1,46 +1,68 @@
-/** Decisions: one model, one try, one price. Its own statuses pass through; everything else that it says is a 502. */
+/** Decisions: one model, one try, one price. The model's refusals are `DecisionRefused`; everything else that goes wrong there is a 502. */
 import { Context, Effect, Layer } from "effect"
 import { Gate } from "../gate/Gate.ts"
-import type { Admission, Measured } from "../gate/Gate.ts"
+import type { Admission, Claim, Measured, Receipt } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
 import type { Caller } from "../kernel/Caller.ts"
-import type { Inbound } from "../http/Inbound.ts"
-import type { BodyProblem } from "../http/Incoming.ts"
-import type { PayloadTooLarge } from "../http/Problems.ts"
-import type { Reply } from "../http/Reply.ts"
-import { Idempotency } from "../idempotency/Idempotency.ts"
-import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
 import { usageOf } from "../kernel/Ids.ts"
-import { write } from "../kernel/Decimal.ts"
-import { toDecimal, toJson } from "../kernel/Money.ts"
+import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import type { Nano } from "../kernel/Money.ts"
 import { affordable, charge } from "../kernel/Price.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
 import { isObject, parse } from "../upstream/Failures.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
 import * as Wire from "../upstream/Wire.ts"
-import { bodyBytesMax, ConfiguredDecisionModel, read, reservation } from "./Decision.ts"
-import type { DecisionModel } from "./Decision.ts"
+import { bodyFor, ConfiguredDecisionModel, reservation } from "./Decision.ts"
+import type { DecisionModel, DecisionRequest } from "./Decision.ts"
 import {
-  DecisionBodyTooLarge,
-  DecisionBodyUnreadable,
+  DecisionRefused,
   DecisionsUnavailable,
   DecisionUpstreamFailed,
   DecisionUpstreamUnreachable
 } from "./Problems.ts"
 
+/** One decision that is asked for. */
+export interface DecisionCall {
+  readonly caller: Caller
+  readonly request: DecisionRequest
+  /** Statements that stand or fall with the admission of the call. */
+  readonly beside?: Claim["beside"]
+}
+
+export interface Decision {
+  /** By the ids of the questions. */
+  readonly answers: Readonly<Record<string, unknown>>
+  readonly id: string
+  readonly model: string
+  readonly provider: string
+  readonly usage: { readonly input_tokens: number; readonly output_tokens: number; readonly cost: Nano }
+  readonly receipt: Receipt
+  /** What the model answered, whole, with the members that are not known here. */
+  readonly upstream: UpstreamAnswer
+}
+
+export interface UpstreamAnswer {
+  /** From 200 to 299. */
+  readonly status: number
+  readonly retry_after: string | undefined
+  readonly body: Readonly<Record<string, unknown>>
+}
+
 export type DecisionProblem =
-  | Exclude<BodyProblem, PayloadTooLarge>
-  | DecisionBodyUnreadable
-  | DecisionBodyTooLarge
+  | InvalidRequest
   | DecisionsUnavailable
   | InsufficientCredits
-  | IdempotencyProblem
+  | BooksUnavailable
+  | DecisionRefused
   | DecisionUpstreamFailed
   | DecisionUpstreamUnreachable
 
 export interface DecisionsContract {
-  /** `POST /v1/decisions`. */
-  readonly decide: (caller: Caller, inbound: Inbound) => Effect.Effect<Reply, DecisionProblem>
+  /** The model that answers. */
+  readonly model: Effect.Effect<DecisionModel, DecisionsUnavailable>
+  /** Asks the model once, for up to 30 seconds. 0.30 USD is set aside, the input tokens are charged. */
+  readonly decide: (call: DecisionCall) => Effect.Effect<Decision, DecisionProblem>
 }
 
 /** How long the model may take, from the first byte to the last. */
@@ -54,27 +76,31 @@ export class Decisions extends Context.Tag("tollgate/decisions/Decisions")<Decis
 const make = Effect.gen(function* () {
   const gate = yield* Gate
   const upstreams = yield* Upstreams
-  const idempotency = yield* Idempotency
   const versions = yield* PriceVersions
   const model = yield* ConfiguredDecisionModel
-  if (model === undefined) return { decide: () => new DecisionsUnavailable() } satisfies DecisionsContract
+  if (model === undefined) {
+    const unavailable = new DecisionsUnavailable()
+    return { model: unavailable, decide: () => unavailable } satisfies DecisionsContract
+  }
   const upstream = upstreams.get(model.upstream)!
   const price = yield* versions.of([{ quantity: "prompt_tokens", unit: "token", price: model.input_price }])
 
-  const admitted = (caller: Caller, body: string, beside: Beside | undefined) =>
-    gate.meter(
-      {
-        caller,
-        usage_type: "inference",
-        endpoint: "decisions",
-        model: model.model,
-        provider: upstream.name,
-        price,
-        most: reservation,
-        least: reservation,
-        beside
-      },
-      (admission) => ask(admission, body)
+  const decide: DecisionsContract["decide"] = ({ beside, caller, request }) =>
+    Effect.flatMap(bodyFor(request, model), (body) =>
+      gate.meter(
+        {
+          caller,
+          usage_type: "inference",
+          endpoint: "decisions",
+          model: model.model,
+          provider: upstream.name,
+          price,
+          most: reservation,
+          least: reservation,
+          beside
+        },
+        (admission) => ask(admission, body)
+      )
     )
 
   const ask = Effect.fnUntraced(function* (admission: Admission, body: string) {
@@ -89,82 +115,57 @@ const make = Effect.gen(function* () {
       )
     const { headers, status } = answer
     if (status === 422 || status === 429 || status === 529) {
-      return yield* admission.answer(refusedBy(status), () => passed(answer))
+      const refusal = refusalOf(answer, status)
+      yield* admission.settle(costless(refusal.error_type))
+      return yield* refusal
     }
     const parsed = status >= 200 && status < 300 ? parse(answer.body) : undefined
     if (parsed === undefined) {
       yield* failed(upstream.name, `status ${status}`)
-      return yield* new DecisionUpstreamFailed({ message: `The decision model upstream failed with status ${status}` })
+      return yield* DecisionUpstreamFailed.of(status)
     }
     const measured = measuredOf(model, parsed.usage, Buffer.byteLength(body))
-    return yield* admission.answer(measured, ({ charged }) => ({
-      status,
-      headers: { "content-type": "application/json", ...retryAfter(headers), "x-charge-usd": toDecimal(charged) },
-      body: write({
-        ...parsed,
-        id: typeof parsed.id === "string" ? parsed.id : usageOf(admission.call),
-        model: typeof parsed.model === "string" ? parsed.model : model.model,
-        provider: upstream.name,
-        usage: {
-          ...(isObject(parsed.usage) ? parsed.usage : {}),
-          input_tokens: measured.prompt_tokens,
-          output_tokens: measured.completion_tokens,
-          cost: toJson(charged)
-        }
-      })
+    return yield* admission.answer(measured, (receipt): Decision => ({
+      answers: isObject(parsed.answers) ? parsed.answers : {},
+      id: typeof parsed.id === "string" ? parsed.id : usageOf(admission.call),
+      model: typeof parsed.model === "string" ? parsed.model : model.model,
+      provider: upstream.name,
+      usage: {
+        input_tokens: measured.prompt_tokens,
+        output_tokens: measured.completion_tokens,
+        cost: receipt.charged
+      },
+      receipt,
+      upstream: { status, retry_after: Wire.header(headers, "retry-after"), body: parsed }
     }))
   })
 
-  const decide: DecisionsContract["decide"] = (caller, inbound) => {
-    const call = (inbound: Inbound, beside: Beside | undefined) =>
-      Effect.flatMap(bodyOf(inbound), (bytes) =>
-        Effect.flatMap(read(bytes, model), (body) => admitted(caller, body, beside))
-      )
-    return Effect.catchTag(
-      idempotency.onceOf(caller, inbound, "decisions", bodyBytesMax, call),
-      "PayloadTooLarge",
-      () => new DecisionBodyTooLarge()
-    )
-  }
-
-  return { decide } satisfies DecisionsContract
+  return { model: Effect.succeed(model), decide } satisfies DecisionsContract
 })
-
-const bodyOf = (inbound: Inbound) =>
-  Effect.catchTag(
-    inbound.read(bodyBytesMax),
-    "InvalidRequest",
-    ({ field, rule }) => new DecisionBodyUnreadable({ field, rule })
-  )
 
 const failed = (upstream: string, reason: string) =>
   Effect.annotateLogs(Effect.logWarning("the decision model failed"), { upstream, reason })
 
-const retryAfter = (headers: Wire.WireHeaders): Record<string, string> => {
-  const after = Wire.header(headers, "retry-after")
-  return after === undefined ? {} : { "retry-after": after }
-}
+const errorTypes = { 422: "upstream_rejected", 429: "upstream_rate_limited", 529: "upstream_overloaded" } as const
 
-/** The model's own words, as they came; they cost nothing. */
-const passed = ({ body, headers, status }: Wire.Whole): Reply => ({
-  status,
-  headers: {
-    "content-type": Wire.header(headers, "content-type") ?? "application/json",
-    ...retryAfter(headers),
-    "x-charge-usd": "0"
-  },
-  body
-})
+const refusalOf = ({ body, headers }: Wire.Whole, status: keyof typeof errorTypes): DecisionRefused =>
+  new DecisionRefused({
+    status,
+    error_type: errorTypes[status],
+    content_type: Wire.header(headers, "content-type") ?? "application/json",
+    retry_after: Wire.header(headers, "retry-after"),
+    body
+  })
 
 /** A refusal of the model costs nothing. */
-const refusedBy = (status: number): Measured => ({
+const costless = (error_type: string): Measured => ({
   cost: 0n,
   prompt_tokens: 0,
   completion_tokens: 0,
   units: 0,
   provider: null,
   success: false,
-  error_type: status === 422 ? "upstream_rejected" : status === 429 ? "upstream_rate_limited" : "upstream_overloaded",
+  error_type,
   usage_source: "none"
 })
 
@@ -176,8 +177,8 @@ const refusedBy = (status: number): Measured => ({
 const measuredOf = (model: DecisionModel, usage: unknown, bytes: number): Measured => {
   const { input_tokens, output_tokens } = isObject(usage) ? usage : {}
   const most = Math.min(bytes + tokensBeyondText, affordable(reservation, model.input_price))
-  const told = count(input_tokens, most)
-  const prompt_tokens = told ?? Math.min(most, isAbsent(input_tokens) ? Math.ceil(bytes / 4) : most)
+  const reported = count(input_tokens, most)
+  const prompt_tokens = reported ?? Math.min(most, isAbsent(input_tokens) ? Math.ceil(bytes / 4) : most)
   const answered = count(output_tokens, outputTokensMax)
   return {
     cost: charge([{ units: prompt_tokens, price: model.input_price }]),
@@ -187,7 +188,8 @@ const measuredOf = (model: DecisionModel, usage: unknown, bytes: number): Measur
     provider: null,
     success: true,
     error_type: null,
-    usage_source: told === undefined || (answered === undefined && !isAbsent(output_tokens)) ? "estimated" : "provider"
+    usage_source:
+      reported === undefined || (answered === undefined && !isAbsent(output_tokens)) ? "estimated" : "provider"
   }
 }
 

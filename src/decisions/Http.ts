@@ -1,14 +1,100 @@
+/** The decisions route: bytes to a request, a decision to bytes. */
 import { HttpApiBuilder } from "@effect/platform"
-import { Effect } from "effect"
+import { Effect, Either } from "effect"
 import { Api } from "../Api.ts"
+import type { Inbound } from "../http/Inbound.ts"
+import { notJson, parse } from "../http/Json.ts"
 import { raw } from "../http/Raw.ts"
+import type { Reply } from "../http/Reply.ts"
+import { Idempotency } from "../idempotency/Idempotency.ts"
+import type { Beside } from "../idempotency/Idempotency.ts"
+import type { Caller } from "../kernel/Caller.ts"
+import { write } from "../kernel/Decimal.ts"
+import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import { toDecimal, toJson } from "../kernel/Money.ts"
+import { isObject } from "../upstream/Failures.ts"
+import type { DecisionRequest } from "./Decision.ts"
 import { Decisions } from "./Decisions.ts"
+import type { Decision } from "./Decisions.ts"
+import { DecisionBodyTooLarge, DecisionBodyUnreadable } from "./Problems.ts"
+import type { DecisionRefused } from "./Problems.ts"
 
-export const DecisionsHttp = HttpApiBuilder.group(
-  Api,
-  "decisions",
-  Effect.fnUntraced(function* (handlers) {
-    const decisions = yield* Decisions
-    return handlers.handleRaw("decide", raw(decisions.decide))
-  })
+const bodyBytesMax = 1024 * 1024
+
+/** `POST /v1/decisions`. Without a model it refuses before it reads the body. */
+export const decide = Effect.gen(function* () {
+  const decisions = yield* Decisions
+  const idempotency = yield* Idempotency
+  const model = yield* Effect.either(decisions.model)
+
+  const answer = (caller: Caller, request: DecisionRequest, beside: Beside | undefined) =>
+    decisions.decide({ caller, request, beside }).pipe(
+      Effect.map(replyOf),
+      Effect.catchTag("DecisionRefused", (refusal) => Effect.succeed(replyOfRefusal(refusal)))
+    )
+
+  return (caller: Caller, inbound: Inbound) => {
+    if (Either.isLeft(model)) return model.left
+    const call = (inbound: Inbound, beside: Beside | undefined) =>
+      Effect.flatMap(bytesOf(inbound), (bytes) =>
+        Effect.flatMap(read(bytes), (request) => answer(caller, request, beside))
+      )
+    return Effect.catchTag(
+      idempotency.onceOf(caller, inbound, "decisions", bodyBytesMax, call),
+      "PayloadTooLarge",
+      () => new DecisionBodyTooLarge()
+    )
+  }
+})
+
+export const DecisionsHttp = HttpApiBuilder.group(Api, "decisions", (handlers) =>
+  Effect.map(decide, (decide) => handlers.handleRaw("decide", raw(decide)))
 )
+
+const bytesOf = (inbound: Inbound) =>
+  Effect.catchTag(
+    inbound.read(bodyBytesMax),
+    "InvalidRequest",
+    ({ field, rule }) => new DecisionBodyUnreadable({ field, rule })
+  )
+
+/** A JSON object; the service says what is wrong with its members. */
+const read = (bytes: Buffer): Either.Either<DecisionRequest, InvalidRequest | DecisionBodyUnreadable> => {
+  const parsed = parse(bytes)
+  if (Either.isLeft(parsed)) return parsed.left === notJson ? unreadable : Either.left(parsed.left)
+  return isObject(parsed.right) ? Either.right(parsed.right as DecisionRequest) : unreadable
+}
+
+const unreadable = Either.left(new DecisionBodyUnreadable({ field: "", rule: "a JSON document, which is an object" }))
+
+/** The model's own body with its own status, its figures replaced by those that are charged. */
+const replyOf = ({ id, model, provider, receipt, upstream, usage }: Decision): Reply => ({
+  status: upstream.status,
+  headers: {
+    "content-type": "application/json",
+    ...retryAfter(upstream.retry_after),
+    "x-charge-usd": toDecimal(receipt.charged)
+  },
+  body: write({
+    ...upstream.body,
+    id,
+    model,
+    provider,
+    usage: {
+      ...(isObject(upstream.body.usage) ? upstream.body.usage : {}),
+      input_tokens: usage.input_tokens,
+      output_tokens: usage.output_tokens,
+      cost: toJson(usage.cost)
+    }
+  })
+})
+
+/** The model's refusal as it came. */
+const replyOfRefusal = ({ body, content_type, retry_after, status }: DecisionRefused): Reply => ({
+  status,
+  headers: { "content-type": content_type, ...retryAfter(retry_after), "x-charge-usd": "0" },
+  body: Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+})
+
+const retryAfter = (value: string | undefined): Record<string, string> =>
+  value === undefined ? {} : { "retry-after": value }

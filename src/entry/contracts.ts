@@ -43,7 +43,14 @@ export type { Contacts, ContactsContract } from "../contact/Contacts.ts"
 export type { HeldClientToken, HeldClientTokenFacts } from "../contact/HeldClientToken.ts"
 export type * from "../contact/Problems.ts"
 export type { ConfiguredDecisionModel, DecisionAnswer, DecisionModel, DecisionRequest } from "../decisions/Decision.ts"
-export type { DecisionProblem, Decisions, DecisionsContract } from "../decisions/Decisions.ts"
+export type {
+  Decision,
+  DecisionCall,
+  DecisionProblem,
+  Decisions,
+  DecisionsContract,
+  UpstreamAnswer
+} from "../decisions/Decisions.ts"
 export type * from "../decisions/Problems.ts"
 export type {
   Admission,
@@ -192,10 +199,10 @@ export type { Contract as PriceVersionsContract, PriceLine, PriceVersions, Quant
 export type { CurrentSandbox, LeverNote, SandboxInfo, Steered } from "../sandbox/SandboxInfo.ts"
 export type { SearchProvider, SearchProviders, SearchVendorName } from "../search/Provider.ts"
 export type { SearchAnswer, SearchQuery } from "../search/Query.ts"
-export type { Search, SearchContract } from "../search/Search.ts"
+export type { Search, SearchContract, SearchProblem, SearchResults } from "../search/Search.ts"
 export type { SpeechModel, SpeechProvider, SpeechProviders } from "../speech/Provider.ts"
 export type { SpeechFormat, SpeechRequest, ToolSpeechRequest } from "../speech/Request.ts"
-export type { Speech, SpeechContract } from "../speech/Speech.ts"
+export type { Speech, SpeechAudio, SpeechCall, SpeechContract, SpeechProblem } from "../speech/Speech.ts"
 export type {
   Account,
   Me,
@@ -232,11 +239,20 @@ export type {
 export type { OrganisationsContract, Organisations } from "../tenants/Organisations.ts"
 export type * from "../tenants/Problems.ts"
 export type { TenantsContract, Tenants, Welcomed } from "../tenants/Tenants.ts"
+export type { Audio } from "../transcription/Audio.ts"
 export type { TranscriptionAnswer, TranscriptionFields } from "../transcription/Fields.ts"
 export type { Length } from "../transcription/Length.ts"
 export type * from "../transcription/Problems.ts"
 export type { TranscriptionModel, TranscriptionProvider, TranscriptionProviders } from "../transcription/Provider.ts"
-export type { Transcription, TranscriptionContract } from "../transcription/Transcription.ts"
+export type {
+  Transcript,
+  Transcription,
+  TranscriptionCall,
+  TranscriptionChoice,
+  TranscriptionContract,
+  TranscriptionProblem,
+  TranscriptionQuote
+} from "../transcription/Transcription.ts"
 export type * from "../transfers/Problems.ts"
 export type {
   Draft,
@@ -275,7 +291,8 @@ export type {
   ProcessorSilent
 } from "../upstream/Payments.ts"
 export type * from "../upstream/Problems.ts"
-export type { Provider, ProviderList, ProviderNames } from "../upstream/Provider.ts"
+export type { Provider, ProviderList, ProviderNames, UnknownModel, UnknownProvider } from "../upstream/Provider.ts"
+export type { SearchResult } from "../upstream/search/SearchVendor.ts"
 export type { Upstream, UpstreamObserver, Upstreams, UpstreamSettings } from "../upstream/Upstreams.ts"
 export type { Explanation } from "../usage/Explanation.ts"
 export type { ExplanationsContract, Explanations } from "../usage/Explanations.ts"

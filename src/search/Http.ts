@@ -1,21 +1,43 @@
+/** The search routes: a query string to a query, results to JSON. */
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
+import { query } from "../http/Body.ts"
+import type { Inbound } from "../http/Inbound.ts"
 import { raw } from "../http/Raw.ts"
+import { json } from "../http/Reply.ts"
+import type { Reply } from "../http/Reply.ts"
+import type { Caller } from "../kernel/Caller.ts"
+import { toDecimal } from "../kernel/Money.ts"
 import { listOf, namesOf } from "../upstream/Provider.ts"
 import { SearchProviders } from "./Provider.ts"
+import { SearchQuery } from "./Query.ts"
 import { Search } from "./Search.ts"
+import type { SearchResults } from "./Search.ts"
+
+const read = query(SearchQuery)
+
+/** `GET /v1/search`. */
+export const search = Effect.map(
+  Search,
+  ({ search }) =>
+    (caller: Caller, inbound: Inbound) =>
+      Effect.flatMap(read(inbound.query()), (query) => Effect.map(search({ caller, query }), replyOf))
+)
 
 export const SearchHttp = HttpApiBuilder.group(
   Api,
   "search",
   Effect.fnUntraced(function* (handlers) {
-    const { search } = yield* Search
+    const handler = raw(yield* search)
     const providers = yield* SearchProviders
     return handlers
-      .handleRaw("search", raw(search))
-      .handleRaw("toolSearch", raw(search))
+      .handleRaw("search", handler)
+      .handleRaw("toolSearch", handler)
       .handle("providers", () => Effect.succeed(namesOf(providers)))
       .handle("toolProviders", () => Effect.succeed(listOf(providers)))
   })
 )
+
+const replyOf = ({ provider, query, receipt, results }: SearchResults): Reply =>
+  json(200, { query, results, provider }, { "x-charge-usd": toDecimal(receipt.charged) })

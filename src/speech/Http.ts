@@ -1,14 +1,48 @@
+/** The speech routes: JSON to a request, audio as it comes. */
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
+import type { Either } from "effect"
 import { Api } from "../Api.ts"
+import { json } from "../http/Body.ts"
+import type { Inbound } from "../http/Inbound.ts"
 import { raw } from "../http/Raw.ts"
+import type { Reply } from "../http/Reply.ts"
+import { Idempotency } from "../idempotency/Idempotency.ts"
+import type { Beside } from "../idempotency/Idempotency.ts"
+import type { Caller } from "../kernel/Caller.ts"
+import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import { toDecimal } from "../kernel/Money.ts"
+import { SpeechRequest, ToolSpeechRequest } from "./Request.ts"
 import { Speech } from "./Speech.ts"
+import type { SpeechAudio } from "./Speech.ts"
+
+const bodyBytesMax = 1024 * 1024
 
 export const SpeechHttp = HttpApiBuilder.group(
   Api,
   "speech",
   Effect.fnUntraced(function* (handlers) {
     const speech = yield* Speech
-    return handlers.handleRaw("speak", raw(speech.speak)).handleRaw("speakSimply", raw(speech.speakSimply))
+    const idempotency = yield* Idempotency
+
+    /** A route, by which its keys are told from the other's, and how its body is read. */
+    const speak = (route: string, read: (bytes: Buffer) => Either.Either<SpeechRequest, InvalidRequest>) => {
+      const call = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
+        const request = yield* read(yield* inbound.read(bodyBytesMax))
+        return replyOf(yield* speech.speak({ caller, request, beside }))
+      })
+      return (caller: Caller, inbound: Inbound) =>
+        idempotency.onceOf(caller, inbound, route, bodyBytesMax, (inbound, beside) => call(caller, inbound, beside))
+    }
+
+    return handlers
+      .handleRaw("speak", raw(speak("speech", json(SpeechRequest))))
+      .handleRaw("speakSimply", raw(speak("tools/speech", json(ToolSpeechRequest))))
   })
 )
+
+const replyOf = ({ audio, content_type, cost }: SpeechAudio): Reply => ({
+  status: 200,
+  headers: { "content-type": content_type, "x-charge-usd": toDecimal(cost) },
+  body: audio
+})

@@ -65,12 +65,14 @@ export const SpeechRequest = Schema.Struct({
   voice: oneOf(voices),
   ...rest
 }).annotations({ identifier: "SpeechRequest" })
-export interface SpeechRequest extends Schema.Schema.Type<typeof SpeechRequest> {}
 
 /** The same below `/v1/tools`, where only the text must be given. */
 export const ToolSpeechRequest = Schema.Struct({
   input: Input,
-  model: Schema.optionalWith(Schema.String, { default: () => "" }),
+  model: Schema.optional(Schema.String),
   voice: Schema.optionalWith(oneOf(voices), { default: () => "alloy" as const }),
   ...rest
 }).annotations({ identifier: "ToolSpeechRequest" })
+
+/** A text that is to be spoken, as either route reads it. Without a model it is the provider's first, without a provider the first. */
+export interface SpeechRequest extends Schema.Schema.Type<typeof ToolSpeechRequest> {}

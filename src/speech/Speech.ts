@@ -1,141 +1,137 @@
 /** Text to speech over the OpenAI audio route: the audio passes through as it comes, at the model's price of a character. */
-import { Context, Effect, Layer } from "effect"
-import type { Either } from "effect"
+import { Context, Deferred, Effect, Exit, Layer } from "effect"
+import type { Readable } from "node:stream"
 import { Gate } from "../gate/Gate.ts"
-import type { Admission, Measured, Metered } from "../gate/Gate.ts"
+import type { Admission, Claim, Measured, Metered, Receipt } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
-import { json } from "../http/Body.ts"
 import type { Caller } from "../kernel/Caller.ts"
-import type { Inbound } from "../http/Inbound.ts"
-import type { BodyProblem } from "../http/Incoming.ts"
-import { InvalidRequest } from "../kernel/InvalidRequest.ts"
-import type { Reply } from "../http/Reply.ts"
-import { Idempotency } from "../idempotency/Idempotency.ts"
-import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
-import { toDecimal } from "../kernel/Money.ts"
+import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
 import { failed, refused } from "../upstream/Failures.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
 import * as Passage from "../upstream/Passage.ts"
-import { pick } from "../upstream/Provider.ts"
+import { pick, pickModel } from "../upstream/Provider.ts"
+import type { UnknownModel, UnknownProvider } from "../upstream/Provider.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
 import * as Wire from "../upstream/Wire.ts"
 import { SpeechProviders } from "./Provider.ts"
 import type { SpeechModel, SpeechProvider } from "./Provider.ts"
-import { charactersOf, formats, SpeechRequest, ToolSpeechRequest } from "./Request.ts"
+import { charactersOf, formats } from "./Request.ts"
+import type { SpeechRequest } from "./Request.ts"
 
-type SpeechProblem = BodyProblem | InsufficientCredits | IdempotencyProblem | UpstreamProblem
-
-export interface SpeechContract {
-  /** `POST /v1/speech`. */
-  readonly speak: (caller: Caller, inbound: Inbound) => Effect.Effect<Reply, SpeechProblem>
-  /** `POST /v1/tools/speech`, which needs only the text. */
-  readonly speakSimply: (caller: Caller, inbound: Inbound) => Effect.Effect<Reply, SpeechProblem>
+/** One text that is to be spoken. */
+export interface SpeechCall {
+  readonly caller: Caller
+  readonly request: SpeechRequest
+  /** Statements that stand or fall with the admission of the call. */
+  readonly beside?: Claim["beside"]
 }
 
-const bodyBytesMax = 1024 * 1024
+export interface SpeechAudio {
+  /**
+   * The audio as it comes. Its end waits until the charge is in the books; it is destroyed with an error where the upstream breaks off.
+   * It must be read to its end or destroyed: until then the call is open.
+   */
+  readonly audio: Readable
+  readonly content_type: string
+  /** What is charged: all of it once the audio has begun to come, nothing where the upstream breaks off. */
+  readonly cost: Nano
+  /** Waits for the end of the audio. */
+  readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
+}
+
+export type SpeechProblem = UnknownProvider | UnknownModel | InsufficientCredits | BooksUnavailable | UpstreamProblem
+
+export interface SpeechContract {
+  /** Answers once the first bytes of audio have come. */
+  readonly speak: (call: SpeechCall) => Effect.Effect<SpeechAudio, SpeechProblem>
+}
+
 const refusalBytesMax = 1024 * 1024
 
 export class Speech extends Context.Tag("tollgate/speech/Speech")<Speech, SpeechContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Speech, make))
 }
 
+/** A text, by whom it is spoken, and what that costs. */
+interface Order {
+  readonly provider: SpeechProvider
+  readonly model: SpeechModel
+  readonly request: SpeechRequest
+  readonly characters: number
+  readonly cost: Nano
+}
+
 const make = Effect.gen(function* () {
   const gate = yield* Gate
   const upstreams = yield* Upstreams
   const providers = yield* SpeechProviders
-  const idempotency = yield* Idempotency
   const versions = yield* PriceVersions
 
-  const serve = (read: (bytes: Buffer) => Either.Either<SpeechRequest, InvalidRequest>) =>
-    Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
-      const asked = yield* read(yield* inbound.read(bodyBytesMax))
-      const provider = yield* pick(providers, asked.provider)
-      const model = yield* modelOf(provider, asked.model)
-      const characters = charactersOf(asked.input)
-      const cost = charge([{ units: characters, price: model.price }])
-      const claim = {
-        caller,
-        usage_type: "tool",
-        endpoint: "speech",
-        model: model.id,
-        provider: provider.id,
-        price: yield* versions.of([{ quantity: "units", unit: "character", price: model.price }]),
-        most: cost,
-        least: cost,
-        beside
-      } as const
-      return yield* gate.meter(claim, (admission) => ask(admission, provider, model, asked, characters, inbound))
-    })
+  const speak: SpeechContract["speak"] = Effect.fnUntraced(function* ({ beside, caller, request }) {
+    const provider = yield* pick(providers, request.provider)
+    const model = yield* pickModel(provider.models, request.model)
+    const characters = charactersOf(request.input)
+    const cost = charge([{ units: characters, price: model.price }])
+    const claim = {
+      caller,
+      usage_type: "tool",
+      endpoint: "speech",
+      model: model.id,
+      provider: provider.id,
+      price: yield* versions.of([{ quantity: "units", unit: "character", price: model.price }]),
+      most: cost,
+      least: cost,
+      beside
+    } as const
+    return yield* gate.meter(claim, (admission) => ask(admission, { provider, model, request, characters, cost }))
+  })
 
   const ask = Effect.fnUntraced(function* (
     admission: Admission,
-    provider: SpeechProvider,
-    model: SpeechModel,
-    { input, instructions, response_format, speed, voice }: SpeechRequest,
-    characters: number,
-    inbound: Inbound
-  ): Effect.fn.Return<Metered<Reply>, UpstreamProblem> {
+    order: Order
+  ): Effect.fn.Return<Metered<SpeechAudio>, UpstreamProblem> {
+    const { cost, model, provider, request } = order
+    const { input, instructions, response_format, speed, voice } = request
     const upstream = upstreams.get(provider.upstream)!
-    const unreachable = ({ reason }: Wire.Unreachable) => failed(upstream.name, reason, inbound.request_id)
+    const unreachable = ({ reason }: Wire.Unreachable) => failed(upstream.name, reason)
     const body = JSON.stringify({ model: model.upstream_model, input, voice, response_format, speed, instructions })
-    const request = { method: "POST", path: "/audio/speech", headers: upstream.headers, body } as const
-    const answer = yield* Effect.catchAll(upstream.wire(admission).open(request), unreachable)
+    const sent = { method: "POST", path: "/audio/speech", headers: upstream.headers, body } as const
+    const answer = yield* Effect.catchAll(upstream.wire(admission).open(sent), unreachable)
     if (answer.status < 200 || answer.status > 299) {
       const whole = yield* Effect.catchAll(Wire.collect(answer, refusalBytesMax), unreachable)
-      return yield* refused(upstream.name, whole, inbound.request_id)
+      return yield* refused(upstream.name, whole)
     }
     const type = Wire.header(answer.headers, "content-type") ?? ""
     if (/json|text\//.test(type)) {
       answer.abort()
-      return yield* failed(upstream.name, `its answer is ${type}, not audio`, inbound.request_id)
+      return yield* failed(upstream.name, `its answer is ${type}, not audio`)
     }
     const passage = Passage.make(answer)
     // Once the head has left, the only way to say that nothing came is to cut the connection.
-    if (!(yield* passage.begun)) return yield* failed(upstream.name, "its answer is empty", inbound.request_id)
+    if (!(yield* passage.begun)) return yield* failed(upstream.name, "its answer is empty")
+    const receipt = yield* Deferred.make<Receipt, BooksUnavailable>()
     const settled = Effect.flatMap(passage.ended, (ending) =>
-      Effect.matchCause(admission.settle(measuredOf(ending, provider, model, characters)), {
-        onFailure: passage.cut,
-        onSuccess: () => passage.finish(ending)
+      Effect.map(Effect.exit(admission.settle(measuredOf(ending, order))), (exit) => {
+        Deferred.unsafeDone(receipt, exit)
+        if (Exit.isSuccess(exit)) passage.finish(ending)
+        else passage.cut()
       })
     )
     return yield* admission.goOn(
-      {
-        status: 200,
-        headers: { "content-type": formats[response_format], "x-charge-usd": toDecimal(admission.reserved) },
-        body: passage.body
-      },
+      { audio: passage.body, content_type: formats[response_format], cost, receipt: Deferred.await(receipt) },
       settled
     )
   })
 
-  const once = (route: string, schema: Parameters<typeof serve>[0]) => {
-    const call = serve(schema)
-    return (caller: Caller, inbound: Inbound) =>
-      idempotency.onceOf(caller, inbound, route, bodyBytesMax, (inbound, beside) => call(caller, inbound, beside))
-  }
-
-  return {
-    speak: once("speech", json(SpeechRequest)),
-    speakSimply: once("tools/speech", json(ToolSpeechRequest))
-  } satisfies SpeechContract
+  return { speak } satisfies SpeechContract
 })
 
-const modelOf = ({ models }: SpeechProvider, asked: string): Effect.Effect<SpeechModel, InvalidRequest> => {
-  const found = asked === "" ? models[0] : models.find(({ id }) => id === asked)
-  const rule = `one of ${models.map(({ id }) => id).join(", ")}`
-  return found === undefined ? InvalidRequest.of("model", rule) : Effect.succeed(found)
-}
-
-/** A client that leaves has had it made all the same; what the upstream broke off costs nothing. */
-const measuredOf = (
-  { how }: Passage.PassageEnding,
-  provider: SpeechProvider,
-  model: SpeechModel,
-  characters: number
-): Measured => ({
-  cost: how === "broken" ? 0n : charge([{ units: characters, price: model.price }]),
+/** Audio whose reader leaves was made all the same; what the upstream broke off costs nothing. */
+const measuredOf = ({ how }: Passage.PassageEnding, { characters, cost, provider }: Order): Measured => ({
+  cost: how === "broken" ? 0n : cost,
   prompt_tokens: 0,
   completion_tokens: 0,
   units: how === "broken" ? 0 : characters,

@@ -20,12 +20,12 @@ export interface Length {
  * The seconds of an answer about a file of so many bytes. What the provider says is believed as far as the bytes can last; anything
  * else that it says (longer, below zero, no number) is charged as the longest that they can, and estimated.
  */
-export const lengthOf = (told: unknown, bytes: number): Length => {
-  if (told === undefined || told === null) {
+export const lengthOf = (reported: unknown, bytes: number): Length => {
+  if (reported === undefined || reported === null) {
     return { duration: undefined, seconds: secondsGuessed(bytes), usage_source: "estimated" }
   }
   // Some providers write the number as a text.
-  const duration = typeof told === "string" && /^\d+(\.\d+)?$/.test(told) ? Number(told) : told
+  const duration = typeof reported === "string" && /^\d+(\.\d+)?$/.test(reported) ? Number(reported) : reported
   return typeof duration === "number" && duration >= 0 && Math.ceil(duration) <= secondsMost(bytes)
     ? { duration, seconds: Math.ceil(duration), usage_source: "provider" }
     : { duration: undefined, seconds: secondsMost(bytes), usage_source: "estimated" }

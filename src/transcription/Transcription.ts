@@ -1,42 +1,83 @@
 /** Transcriptions over the OpenAI audio route, at the model's price of a second. */
-import type { FileSystem, Path } from "@effect/platform"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
 import { Gate } from "../gate/Gate.ts"
-import type { Admission, Measured } from "../gate/Gate.ts"
+import type { Admission, Claim, Measured, Receipt } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
 import type { Caller } from "../kernel/Caller.ts"
-import type { Inbound } from "../http/Inbound.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
-import { json } from "../http/Reply.ts"
-import type { Reply } from "../http/Reply.ts"
-import { affordable } from "../idempotency/BeforeBody.ts"
-import { Idempotency } from "../idempotency/Idempotency.ts"
-import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
-import { toDecimal } from "../kernel/Money.ts"
+import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
 import { failed, isObject, parse, refused } from "../upstream/Failures.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
-import { pick } from "../upstream/Provider.ts"
+import { pick, pickModel } from "../upstream/Provider.ts"
+import type { UnknownModel, UnknownProvider } from "../upstream/Provider.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
-import type { TranscriptionAnswer } from "./Fields.ts"
-import { lengthOf, secondsMost } from "./Length.ts"
+import { formOf, lengthInBytes, release } from "./Audio.ts"
+import type { Audio } from "./Audio.ts"
+import { fileBytesMax, lengthOf, secondsMost } from "./Length.ts"
+import { AudioTooLarge } from "./Problems.ts"
 import { TranscriptionProviders } from "./Provider.ts"
 import type { TranscriptionModel, TranscriptionProvider } from "./Provider.ts"
-import { formOf, receive } from "./Upload.ts"
-import type { Upload, UploadProblem } from "./Upload.ts"
 
-type TranscriptionProblem = UploadProblem | InsufficientCredits | IdempotencyProblem | UpstreamProblem
+/** By whom audio is transcribed: the first provider, and its first model, unless they are named. */
+export interface TranscriptionChoice {
+  readonly provider?: string | undefined
+  readonly model?: string | undefined
+}
+
+/** One audio file that is to be transcribed. */
+export interface TranscriptionCall extends TranscriptionChoice {
+  readonly caller: Caller
+  /** Up to 25 MiB. */
+  readonly audio: Audio
+  /** An ISO-639-1 code. */
+  readonly language?: string | undefined
+  readonly prompt?: string | undefined
+  /** From 0 to 2. */
+  readonly temperature?: number | undefined
+  /** Statements that stand or fall with the admission of the call. */
+  readonly beside?: Claim["beside"]
+}
+
+export interface Transcript {
+  readonly text: string
+  /** Seconds, where the provider says how long the audio is. */
+  readonly duration?: number
+  /** The id of the provider that answered. */
+  readonly provider: string
+  readonly receipt: Receipt
+}
+
+export interface TranscriptionQuote {
+  /** Their ids. */
+  readonly provider: string
+  readonly model: string
+  /** The most that it can cost, which is what is set aside. */
+  readonly most: Nano
+}
+
+export type TranscriptionProblem =
+  | InvalidRequest
+  | AudioTooLarge
+  | UnknownProvider
+  | UnknownModel
+  | InsufficientCredits
+  | BooksUnavailable
+  | UpstreamProblem
 
 export interface TranscriptionContract {
-  /** A form with the audio in it; `shape` makes the body of the answer, which is another on each route. */
-  readonly transcribe: (
-    caller: Caller,
-    inbound: Inbound,
-    route: "transcriptions" | "tools/transcriptions",
-    shape: (answer: TranscriptionAnswer) => object
-  ) => Effect.Effect<Reply, TranscriptionProblem>
+  /** The least that any call costs; 0 where one may be free. */
+  readonly least: Nano
+  /** Who would transcribe so many bytes of audio, and at what cost at most. */
+  readonly quote: (
+    choice: TranscriptionChoice,
+    bytes: number
+  ) => Effect.Effect<TranscriptionQuote, UnknownProvider | UnknownModel>
+  /** Sends the audio once. Of a stream, whatever is not read is thrown away. */
+  readonly transcribe: (call: TranscriptionCall) => Effect.Effect<Transcript, TranscriptionProblem>
 }
 
 const answerBytesMax = 32 * 1024 * 1024
@@ -52,57 +93,52 @@ const make = Effect.gen(function* () {
   const gate = yield* Gate
   const upstreams = yield* Upstreams
   const providers = yield* TranscriptionProviders
-  const idempotency = yield* Idempotency
   const versions = yield* PriceVersions
-  const disk = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
 
-  // A file that is not empty lasts a second at least.
-  const least = providers.flatMap(({ models }) => models.map(({ price }) => charge([{ units: 1, price }])))
-  const paid = affordable(gate, idempotency, least)
+  const quote: TranscriptionContract["quote"] = Effect.fnUntraced(function* (choice, bytes) {
+    const provider = yield* pick(providers, choice.provider)
+    const model = yield* pickModel(provider.models, choice.model)
+    return { provider: provider.id, model: model.id, most: most(bytes, model) }
+  })
 
-  const transcribe: TranscriptionContract["transcribe"] = (caller, inbound, route, shape) =>
-    Effect.gen(function* () {
-      const upload = yield* receive(inbound)
-      const provider = yield* pick(providers, upload.fields.provider)
-      const model = yield* modelOf(provider, upload.fields.model)
-      const price = yield* versions.of([{ quantity: "units", unit: "second", price: model.price }])
-      const most = charge([{ units: secondsMost(upload.bytes), price: model.price }])
-      const call = (beside: Beside | undefined) =>
-        gate.meter(
-          {
-            caller,
-            usage_type: "tool",
-            endpoint: "transcriptions",
-            model: model.id,
-            provider: provider.id,
-            price,
-            most,
-            least: most,
-            beside
-          },
-          (admission) => ask(admission, provider, model, upload, shape)
-        )
-      return yield* idempotency.once(
-        caller,
-        inbound.header("idempotency-key"),
-        () => `${route} ${upload.fingerprint}`,
-        call
-      )
-    }).pipe(Effect.scoped, Effect.provide(disk), (served) => paid(caller, inbound, served))
+  const metered = Effect.fnUntraced(function* (call: TranscriptionCall) {
+    const provider = yield* pick(providers, call.provider)
+    const model = yield* pickModel(provider.models, call.model)
+    const bytes = lengthInBytes(call.audio)
+    if (bytes === 0) return yield* empty
+    if (bytes > fileBytesMax) return yield* new AudioTooLarge()
+    const bound = most(bytes, model)
+    const claim = {
+      caller: call.caller,
+      usage_type: "tool",
+      endpoint: "transcriptions",
+      model: model.id,
+      provider: provider.id,
+      price: yield* versions.of([{ quantity: "units", unit: "second", price: model.price }]),
+      most: bound,
+      least: bound,
+      beside: call.beside
+    } as const
+    return yield* gate.meter(claim, (admission) => ask(admission, provider, model, call))
+  })
 
   const ask = Effect.fnUntraced(function* (
     admission: Admission,
     provider: TranscriptionProvider,
     model: TranscriptionModel,
-    upload: Upload,
-    shape: (answer: TranscriptionAnswer) => object
+    { audio, language, prompt, temperature }: TranscriptionCall
   ) {
     const upstream = upstreams.get(provider.upstream)!
     const boundary = `tollgate-${randomBytes(16).toString("hex")}`
-    const { language, prompt, temperature } = upload.fields
     const form = formOf(
-      upload,
-      { model: model.upstream_model, response_format: model.wire_format, language, prompt, temperature },
+      audio,
+      {
+        model: model.upstream_model,
+        response_format: model.wire_format,
+        language,
+        prompt,
+        temperature: temperature?.toString()
+      },
       boundary
     )
     const answer = yield* Effect.catchAll(
@@ -123,9 +159,12 @@ const make = Effect.gen(function* () {
     )
     if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer)
     const parsed = parse(answer.body)
-    if (typeof parsed?.text !== "string") return yield* failed(upstream.name, "its answer holds no text")
-    const told = parsed.duration ?? (isObject(parsed.usage) ? parsed.usage.seconds : undefined)
-    const { duration, seconds, usage_source } = lengthOf(told, upload.bytes)
+    const text = parsed?.text
+    if (parsed === undefined || typeof text !== "string") {
+      return yield* failed(upstream.name, "its answer holds no text")
+    }
+    const reported = parsed.duration ?? (isObject(parsed.usage) ? parsed.usage.seconds : undefined)
+    const { duration, seconds, usage_source } = lengthOf(reported, lengthInBytes(audio))
     const measured: Measured = {
       cost: charge([{ units: seconds, price: model.price }]),
       prompt_tokens: 0,
@@ -136,25 +175,31 @@ const make = Effect.gen(function* () {
       error_type: null,
       usage_source
     }
-    const shown: TranscriptionAnswer = {
-      text: parsed.text,
-      status: "completed",
+    return yield* admission.answer(measured, (receipt): Transcript => ({
+      text,
       provider: provider.id,
-      ...(duration !== undefined && { duration })
-    }
-    return yield* admission.answer(measured, ({ charged }) =>
-      json(200, shape(shown), { "x-charge-usd": toDecimal(charged) })
-    )
+      ...(duration !== undefined && { duration }),
+      receipt
+    }))
   })
 
-  return { transcribe } satisfies TranscriptionContract
+  return {
+    least: leastOf(providers),
+    quote,
+    transcribe: (call) =>
+      Effect.ensuring(
+        metered(call),
+        Effect.sync(() => release(call.audio))
+      )
+  } satisfies TranscriptionContract
 })
 
-const modelOf = (
-  { models }: TranscriptionProvider,
-  asked: string | undefined
-): Effect.Effect<TranscriptionModel, InvalidRequest> => {
-  const found = asked === undefined || asked === "" ? models[0] : models.find(({ id }) => id === asked)
-  const rule = `one of ${models.map(({ id }) => id).join(", ")}`
-  return found === undefined ? InvalidRequest.of("model", rule) : Effect.succeed(found)
-}
+const most = (bytes: number, { price }: TranscriptionModel): Nano => charge([{ units: secondsMost(bytes), price }])
+
+/** Audio that is not empty lasts a second at least. */
+const leastOf = (providers: ReadonlyArray<TranscriptionProvider>): Nano =>
+  providers
+    .flatMap(({ models }) => models.map(({ price }) => charge([{ units: 1, price }])))
+    .reduce<Nano | undefined>((least, cost) => (least === undefined || cost < least ? cost : least), undefined) ?? 0n
+
+const empty = new InvalidRequest({ message: "file: it is empty", field: "file", rule: "not empty" })

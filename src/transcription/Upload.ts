@@ -5,7 +5,7 @@ import type { Scope } from "effect"
 import * as Multipasta from "multipasta"
 import { createHash } from "node:crypto"
 import { createReadStream, createWriteStream } from "node:fs"
-import { Readable } from "node:stream"
+import type { Readable } from "node:stream"
 import { refused } from "../http/Body.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import { bodyProblemOf } from "../http/Incoming.ts"
@@ -184,34 +184,3 @@ const dispositionOf = ({ headers }: Multipasta.PartInfo): { readonly name: strin
 }
 
 const readFields = Schema.decodeUnknownEither(TranscriptionFields)
-
-/** The form for the upstream, made as it is read: the fields, then the file from the disk. */
-export const formOf = (
-  { bytes, content_type, name, path }: Upload,
-  fields: Readonly<Record<string, string | undefined>>,
-  boundary: string
-): { readonly body: Readable; readonly length: number } => {
-  const quoted = (text: string) => text.replace(/["\r\n]/g, (one) => encodeURIComponent(one))
-  const head = Buffer.from(
-    Object.entries(fields)
-      .flatMap(([key, value]) =>
-        value === undefined
-          ? []
-          : [`--${boundary}\r\ncontent-disposition: form-data; name="${key}"\r\n\r\n${value}\r\n`]
-      )
-      .join("") +
-      `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="${quoted(name)}"\r\n` +
-      `content-type: ${/^[\w.+-]+\/[\w.+-]+$/.test(content_type) ? content_type : "application/octet-stream"}\r\n\r\n`
-  )
-  const tail = Buffer.from(`\r\n--${boundary}--\r\n`)
-  return {
-    body: Readable.from(parts(head, path, tail), { objectMode: false }),
-    length: head.length + bytes + tail.length
-  }
-}
-
-async function* parts(head: Buffer, path: string, tail: Buffer): AsyncGenerator<Buffer> {
-  yield head
-  for await (const chunk of createReadStream(path)) yield chunk as Buffer
-  yield tail
-}

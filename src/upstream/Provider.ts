@@ -21,19 +21,60 @@ export const ProviderList = Schema.Struct({
   providers: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String, description: Schema.String }))
 }).annotations({ identifier: "ProviderList" })
 
-export const namesOf = (providers: ReadonlyArray<Provider>) => ({ providers: providers.map(({ id }) => id) })
+export const namesOf = (providers: ReadonlyArray<Provider>) => ({ providers: idsOf(providers) })
 
 export const listOf = (providers: ReadonlyArray<Provider>) => ({
   providers: providers.map(({ description, id, name }) => ({ id, name, description }))
 })
 
-/** The provider that a caller asks for, or the first. */
+/** There is no provider of this name. Over HTTP an `InvalidRequest` of the field `provider`. */
+export class UnknownProvider extends InvalidRequest {
+  readonly provider: string
+  /** Those that there are. */
+  readonly providers: ReadonlyArray<string>
+
+  constructor(provider: string, providers: ReadonlyArray<string>) {
+    super(oneOf("provider", providers))
+    this.provider = provider
+    this.providers = providers
+  }
+}
+
+/** The provider has no model of this name. Over HTTP an `InvalidRequest` of the field `model`. */
+export class UnknownModel extends InvalidRequest {
+  readonly model: string
+  /** Those that it has. */
+  readonly models: ReadonlyArray<string>
+
+  constructor(model: string, models: ReadonlyArray<string>) {
+    super(oneOf("model", models))
+    this.model = model
+    this.models = models
+  }
+}
+
+const oneOf = (field: string, names: ReadonlyArray<string>) => {
+  const rule = names.length === 0 ? "none is configured here" : `one of ${names.join(", ")}`
+  return { field, rule, message: `${field}: ${rule}` }
+}
+
+/** The provider that a caller asks for; the first where none is named. */
 export const pick = <P extends Provider>(
   providers: ReadonlyArray<P>,
   asked: string | undefined
-): Either.Either<P, InvalidRequest> => {
+): Either.Either<P, UnknownProvider> => {
   const found = asked === undefined || asked === "" ? providers[0] : providers.find(({ id }) => id === asked)
   if (found !== undefined) return Either.right(found)
-  const rule = providers.length === 0 ? "none is configured here" : `one of ${providers.map(({ id }) => id).join(", ")}`
-  return Either.left(InvalidRequest.of("provider", rule))
+  return Either.left(new UnknownProvider(asked ?? "", idsOf(providers)))
 }
+
+/** The model that a caller asks for; the provider's first where none is named. */
+export const pickModel = <M extends { readonly id: string }>(
+  models: ReadonlyArray<M>,
+  asked: string | undefined
+): Either.Either<M, UnknownModel> => {
+  const found = asked === undefined || asked === "" ? models[0] : models.find(({ id }) => id === asked)
+  return found === undefined ? Either.left(new UnknownModel(asked ?? "", idsOf(models))) : Either.right(found)
+}
+
+const idsOf = (named: ReadonlyArray<{ readonly id: string }>): ReadonlyArray<string> => named.map(({ id }) => id)

@@ -1,0 +1,55 @@
+/** Audio that is to be transcribed, and the form in which an upstream takes it, made as it is read. */
+import { createReadStream } from "node:fs"
+import { Readable } from "node:stream"
+
+/** An audio file: its bytes, a file on the disk, or a stream that is read once. What is not bytes must be exactly `length` bytes long. */
+export type Audio = {
+  /** Its ending tells many providers the format: `a.wav`. */
+  readonly name: string
+  /** Its media type. */
+  readonly content_type: string
+} & (
+  | { readonly bytes: Uint8Array }
+  | { readonly path: string; readonly length: number }
+  | { readonly stream: Readable; readonly length: number }
+)
+
+export const lengthInBytes = (audio: Audio): number => ("bytes" in audio ? audio.bytes.length : audio.length)
+
+/** Lets go of a stream that was not read, or not to its end. */
+export const release = (audio: Audio): void => {
+  if ("stream" in audio) audio.stream.destroy()
+}
+
+/** The form: the fields, then the file. */
+export const formOf = (
+  audio: Audio,
+  fields: Readonly<Record<string, string | undefined>>,
+  boundary: string
+): { readonly body: Readable; readonly length: number } => {
+  const { content_type, name } = audio
+  const quoted = (text: string) => text.replace(/["\r\n]/g, (one) => encodeURIComponent(one))
+  const head = Buffer.from(
+    Object.entries(fields)
+      .flatMap(([key, value]) =>
+        value === undefined
+          ? []
+          : [`--${boundary}\r\ncontent-disposition: form-data; name="${key}"\r\n\r\n${value}\r\n`]
+      )
+      .join("") +
+      `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="${quoted(name)}"\r\n` +
+      `content-type: ${/^[\w.+-]+\/[\w.+-]+$/.test(content_type) ? content_type : "application/octet-stream"}\r\n\r\n`
+  )
+  const tail = Buffer.from(`\r\n--${boundary}--\r\n`)
+  return {
+    body: Readable.from(parts(head, audio, tail), { objectMode: false }),
+    length: head.length + lengthInBytes(audio) + tail.length
+  }
+}
+
+async function* parts(head: Buffer, audio: Audio, tail: Buffer): AsyncGenerator<Uint8Array> {
+  yield head
+  if ("bytes" in audio) yield audio.bytes
+  else for await (const chunk of "path" in audio ? createReadStream(audio.path) : audio.stream) yield chunk as Buffer
+  yield tail
+}
