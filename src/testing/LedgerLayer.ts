@@ -6,7 +6,7 @@ import { Writer } from "../ledger/Writer.ts"
 import * as Sql from "../sql/Sql.ts"
 import type { LedgerUnderTest } from "./LedgerProperties.ts"
 
-/** The world in memory: the real books over a fresh database. */
+/** The ledger of this package over a fresh database in memory. */
 export const layerMemory = Ledger.layer.pipe(Layer.provideMerge(Writer.layer), Layer.provideMerge(Sql.layerMemory))
 
 /** A fresh ledger from the layer, each time it is asked. */
@@ -19,7 +19,7 @@ export const ofLayer =
         runtime.runPromise(
           Effect.map(
             Effect.flatMap(Writer, (writer) => writer.submit({ postings, statements: [] })).pipe(
-              // No answer of the books: the story cannot go on.
+              // Nothing is known then of what was done, so the story cannot go on.
               Effect.catchTag("BooksUnavailable", Effect.die),
               Effect.either
             ),

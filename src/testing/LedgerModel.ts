@@ -1,127 +1,331 @@
 /**
- * The rules of the books as a bystander would keep them in a notebook: one entry after the other, no database, no concurrency. What
- * a ledger answers is held against what the notebook says that it must.
+ * The rules of the ledger, stated a second time: one transaction after the other, without database, batches or concurrency. What a
+ * ledger answers is compared with what follows from them. This file shares no code with the ledger of this package.
  */
-import type { CreditSource, Posting, Refusal, Result } from "../ledger/Transaction.ts"
+import type { AccountStatus, CallFacts, CreditSource, Posting, Refusal, Result, Source } from "../ledger/Transaction.ts"
 
-/** What the notebook knows of an account. */
-export interface Purse {
-  giftable: bigint
-  granted: bigint
-  held: bigint
-  reserved: bigint
-  /** What came in from outside, and what went out in charges and purchases taken back. */
-  came: bigint
-  went: bigint
+/** The largest balance: 10^9 USD in nano-USD. It is above 2^53, so that no double holds all amounts below it. */
+export const balanceMax = 1_000_000_000_000_000_000n
+
+/** An entry that an account must have. */
+export interface ModelEntry {
+  readonly type: "credit" | "debit"
+  readonly amount: bigint
+  readonly balance: bigint
+  readonly giftable: bigint
+  readonly source: CreditSource | null
+  /** Of a charge: the call. The ledger's own entry has the `usage_id` that settling it answered. */
+  readonly reference: string
+  /** That of a charge is the ledger's to choose. */
+  readonly description: string | undefined
 }
 
+export interface ModelAccount {
+  readonly status: AccountStatus
+  readonly giftable: bigint
+  readonly granted: bigint
+  readonly held: bigint
+  readonly reserved: bigint
+  /** Whether credit was ever purchased or received. */
+  readonly funded: boolean
+  readonly entries: ReadonlyArray<ModelEntry>
+  /** What came in from outside. */
+  readonly came: bigint
+  /** What went out: charges, and purchases taken back. */
+  readonly went: bigint
+}
+
+interface Amount {
+  readonly account: string
+  readonly amount: bigint
+}
+
+/** What the model knows. It is not changed: a transaction gives another one. */
 export interface Notebook {
-  readonly purses: Map<string, Purse>
-  /** Open calls: who pays, and how much is set aside. */
-  readonly calls: Map<string, { readonly account: string; readonly amount: bigint }>
-  readonly settled: Set<string>
-  /** Escrows that are open: whose, and how much. */
-  readonly escrows: Map<string, { readonly account: string; readonly amount: bigint }>
-  /** Transfers whose escrow has ended: no other bears their name. */
-  readonly ended: Set<string>
+  readonly accounts: ReadonlyMap<string, ModelAccount>
+  /** Open calls: who pays, and how much is reserved. */
+  readonly calls: ReadonlyMap<string, Amount>
+  /** Settled calls, and the `usage_id` that the ledger gave to each. */
+  readonly settled: ReadonlyMap<string, string>
+  /** Open escrows by their transfer: who sends, and how much. */
+  readonly escrows: ReadonlyMap<string, Amount>
+  /** Transfers whose escrow has ended, and what they were. */
+  readonly ended: ReadonlyMap<string, Amount>
 }
 
-export const empty = (): Notebook => ({
-  purses: new Map(),
+export const empty: Notebook = {
+  accounts: new Map(),
   calls: new Map(),
-  settled: new Set(),
+  settled: new Map(),
   escrows: new Map(),
-  ended: new Set()
+  ended: new Map()
+}
+
+/** A result as the rules give it. The `usage_id` of a settlement is the ledger's to choose. */
+export type ExpectedResult =
+  | Exclude<Result, { _tag: "Settled" }>
+  | Omit<Extract<Result, { _tag: "Settled" }>, "usage_id">
+
+/** What must be answered, and how things stand then. */
+export type Expected =
+  | { readonly results: ReadonlyArray<ExpectedResult>; readonly notebook: Notebook }
+  | { readonly refusal: Refusal }
+
+/** All postings of a transaction, each after those before it; or nothing of it, with the refusal of the first that cannot be done. */
+export const apply = (notebook: Notebook, postings: ReadonlyArray<Posting>): Expected => {
+  const results: Array<ExpectedResult> = []
+  let now = notebook
+  for (const posting of postings) {
+    const done = post(now, posting)
+    if ("refusal" in done) return done
+    results.push(done.result)
+    now = done.notebook
+  }
+  return { results, notebook: now }
+}
+
+type Done = { readonly result: ExpectedResult; readonly notebook: Notebook } | { readonly refusal: Refusal }
+
+type Of<Tag extends Posting["_tag"]> = Extract<Posting, { _tag: Tag }>
+
+/** One posting. Where several refusals would be true, the first in this order of questions is the answer. */
+export const post = (notebook: Notebook, posting: Posting): Done => {
+  switch (posting._tag) {
+    case "Open":
+      return open(notebook, posting)
+    case "SetStatus":
+      return setStatus(notebook, posting)
+    case "Credit":
+      return credit(notebook, posting)
+    case "TakeBack":
+      return takeBack(notebook, posting)
+    case "Escrow":
+      return escrow(notebook, posting)
+    case "EndEscrow":
+      return endEscrow(notebook, posting)
+    case "Reserve":
+      return reserve(notebook, posting)
+    case "Settle":
+      return settle(notebook, posting)
+  }
+}
+
+const refuse = (refusal: Refusal): Done => ({ refusal })
+const missing = (account: string): Done => refuse({ _tag: "AccountMissing", account })
+const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other)
+const larger = (one: bigint, other: bigint): bigint => (one < other ? other : one)
+const balanceOf = ({ giftable, granted }: ModelAccount): bigint => giftable + granted
+const availableOf = (account: ModelAccount): bigint => balanceOf(account) - account.reserved
+
+/** Purchased and received credit may be sent on; granted credit may only be spent. */
+const isGiftable = (source: CreditSource): boolean =>
+  source === "purchase" || source === "transfer_release" || source === "transfer_return"
+
+const put = <A>(map: ReadonlyMap<string, A>, key: string, value: A): ReadonlyMap<string, A> =>
+  new Map(map).set(key, value)
+
+const without = <A>(map: ReadonlyMap<string, A>, key: string): ReadonlyMap<string, A> =>
+  new Map([...map].filter(([one]) => one !== key))
+
+const withAccount = (notebook: Notebook, id: string, account: ModelAccount): Notebook => ({
+  ...notebook,
+  accounts: put(notebook.accounts, id, account)
 })
 
-/** What a ledger must answer: the name of its result or refusal. */
-export type Expected = Result["_tag"] | Refusal["_tag"]
+/** The account with an entry for a movement that has been made on it. */
+const entered = (
+  account: ModelAccount,
+  entry: Pick<ModelEntry, "type" | "amount" | "source" | "reference" | "description">
+): ModelAccount => ({
+  ...account,
+  entries: [...account.entries, { ...entry, balance: balanceOf(account), giftable: account.giftable }]
+})
 
-const giftableSources: ReadonlySet<CreditSource> = new Set(["purchase", "transfer_release", "transfer_return"])
+const open = (notebook: Notebook, { account }: Of<"Open">): Done => {
+  if (notebook.accounts.has(account)) return refuse({ _tag: "AccountExists", account })
+  const opened: ModelAccount = {
+    status: "active",
+    giftable: 0n,
+    granted: 0n,
+    held: 0n,
+    reserved: 0n,
+    funded: false,
+    entries: [],
+    came: 0n,
+    went: 0n
+  }
+  return { result: { _tag: "Opened" }, notebook: withAccount(notebook, account, opened) }
+}
 
-const available = (purse: Purse): bigint => purse.giftable + purse.granted - purse.reserved
+const setStatus = (notebook: Notebook, { account: id, status }: Of<"SetStatus">): Done => {
+  const account = notebook.accounts.get(id)
+  if (account === undefined) return missing(id)
+  return { result: { _tag: "Changed" }, notebook: withAccount(notebook, id, { ...account, status }) }
+}
 
-/** Writes the posting into the notebook if it can be done, and says what must be answered. */
-export const apply = (notebook: Notebook, posting: Posting): Expected => {
-  switch (posting._tag) {
-    case "Open": {
-      if (notebook.purses.has(posting.account)) return "AccountExists"
-      notebook.purses.set(posting.account, { giftable: 0n, granted: 0n, held: 0n, reserved: 0n, came: 0n, went: 0n })
-      return "Opened"
-    }
-    case "SetStatus":
-      return notebook.purses.has(posting.account) ? "Changed" : "AccountMissing"
-    case "Credit": {
-      const purse = notebook.purses.get(posting.account)
-      if (purse === undefined) return "AccountMissing"
-      if (giftableSources.has(posting.source)) purse.giftable += posting.amount
-      else purse.granted += posting.amount
-      purse.came += posting.amount
-      return "Credited"
-    }
-    case "TakeBack": {
-      const purse = notebook.purses.get(posting.account)
-      if (purse === undefined) return "AccountMissing"
-      const taken = posting.amount < available(purse) ? posting.amount : available(purse)
-      const fromGiftable = taken < purse.giftable ? taken : purse.giftable
-      purse.giftable -= fromGiftable
-      purse.granted -= taken - fromGiftable
-      purse.went += taken
-      return "TakenBack"
-    }
-    case "Escrow": {
-      const purse = notebook.purses.get(posting.account)
-      if (purse === undefined) return "AccountMissing"
-      if (posting.amount > available(purse)) return "InsufficientCredits"
-      if (posting.amount > purse.giftable) return "InsufficientGiftable"
-      purse.giftable -= posting.amount
-      purse.held += posting.amount
-      notebook.escrows.set(posting.transfer, { account: posting.account, amount: posting.amount })
-      return "Escrowed"
-    }
-    case "EndEscrow": {
-      const from = notebook.purses.get(posting.from)
-      const to = notebook.purses.get(posting.to)
-      if (from === undefined || to === undefined) return "AccountMissing"
-      if (posting.amount > from.held) return "NotHeld"
-      from.held -= posting.amount
-      to.giftable += posting.amount
-      notebook.escrows.delete(posting.transfer)
-      notebook.ended.add(posting.transfer)
-      return "EscrowEnded"
-    }
-    case "Reserve": {
-      const affording = posting.sources.filter(({ billing_account_id }) => {
-        const purse = notebook.purses.get(billing_account_id)
-        return purse !== undefined && available(purse) >= posting.least
-      })
-      const payer =
-        affording.find(
-          ({ billing_account_id }) =>
-            available(notebook.purses.get(billing_account_id)!) >= (posting.enough ?? posting.least)
-        ) ?? affording[0]
-      const [first] = posting.sources
-      if (first?.kind === "own" && !notebook.purses.has(first.billing_account_id)) return "AccountMissing"
-      if (payer === undefined) return "InsufficientCredits"
-      const purse = notebook.purses.get(payer.billing_account_id)!
-      const amount = available(purse) < posting.most ? available(purse) : posting.most
-      purse.reserved += amount
-      notebook.calls.set(posting.call, { account: payer.billing_account_id, amount })
-      return "Reserved"
-    }
-    case "Settle": {
-      const call = notebook.calls.get(posting.call)
-      if (call === undefined) return "AlreadySettled"
-      const purse = notebook.purses.get(call.account)!
-      purse.reserved -= call.amount
-      const paid = posting.outcome.cost < available(purse) ? posting.outcome.cost : available(purse)
-      const fromGranted = paid < purse.granted ? paid : purse.granted
-      purse.granted -= fromGranted
-      purse.giftable -= paid - fromGranted
-      purse.went += paid
-      notebook.calls.delete(posting.call)
-      notebook.settled.add(posting.call)
-      return "Settled"
+const credit = (notebook: Notebook, posting: Of<"Credit">): Done => {
+  const { account: id, amount, description, reference, source } = posting
+  const account = notebook.accounts.get(id)
+  if (account === undefined) return missing(id)
+  if (balanceOf(account) + amount > balanceMax) return refuse({ _tag: "BalanceTooLarge", account: id })
+  const kind = isGiftable(source) ? "giftable" : "granted"
+  const after = entered(
+    {
+      ...account,
+      [kind]: account[kind] + amount,
+      funded: account.funded || source === "purchase" || source === "transfer_release",
+      came: account.came + amount
+    },
+    { type: "credit", amount, source, reference, description }
+  )
+  return { result: { _tag: "Credited", balance: balanceOf(after) }, notebook: withAccount(notebook, id, after) }
+}
+
+/** What is available is taken, up to the amount, the giftable part first. Where there is nothing, there is no entry. */
+const takeBack = (notebook: Notebook, { account: id, amount, description, reference }: Of<"TakeBack">): Done => {
+  const account = notebook.accounts.get(id)
+  if (account === undefined) return missing(id)
+  const taken = smaller(amount, availableOf(account))
+  if (taken === 0n) return { result: { _tag: "TakenBack", taken, balance: balanceOf(account) }, notebook }
+  const giftable = smaller(taken, account.giftable)
+  const after = entered(
+    {
+      ...account,
+      giftable: account.giftable - giftable,
+      granted: account.granted - (taken - giftable),
+      went: account.went + taken
+    },
+    { type: "debit", amount: taken, source: "purchase", reference, description }
+  )
+  return { result: { _tag: "TakenBack", taken, balance: balanceOf(after) }, notebook: withAccount(notebook, id, after) }
+}
+
+const escrow = (notebook: Notebook, { account: id, amount, description, transfer }: Of<"Escrow">): Done => {
+  const account = notebook.accounts.get(id)
+  if (account === undefined) return missing(id)
+  if (account.status !== "active") return refuse({ _tag: "AccountInactive", account: id })
+  const available = availableOf(account)
+  if (amount > available) return refuse({ _tag: "InsufficientCredits", available })
+  if (amount > account.giftable) return refuse({ _tag: "InsufficientGiftable", giftable: account.giftable })
+  const after = entered(
+    { ...account, giftable: account.giftable - amount, held: account.held + amount },
+    { type: "debit", amount, source: "transfer_escrow", reference: transfer, description }
+  )
+  return {
+    result: { _tag: "Escrowed", balance: balanceOf(after) },
+    notebook: {
+      ...withAccount(notebook, id, after),
+      escrows: put(notebook.escrows, transfer, { account: id, amount })
     }
   }
 }
+
+/** The recipient may be the sender. What comes back to its sender fits, since it was there before. */
+const endEscrow = (notebook: Notebook, posting: Of<"EndEscrow">): Done => {
+  const { amount, description, from, source, to, transfer } = posting
+  const sender = notebook.accounts.get(from)
+  if (sender === undefined) return missing(from)
+  if (amount > sender.held) return refuse({ _tag: "NotHeld", account: from })
+  const released = withAccount(notebook, from, { ...sender, held: sender.held - amount })
+  const recipient = released.accounts.get(to)
+  if (recipient === undefined) return missing(to)
+  const received = source === "transfer_release"
+  if (received && balanceOf(recipient) + amount > balanceMax) return refuse({ _tag: "BalanceTooLarge", account: to })
+  const after = entered(
+    { ...recipient, giftable: recipient.giftable + amount, funded: recipient.funded || received },
+    { type: "credit", amount, source, reference: transfer, description }
+  )
+  return {
+    result: { _tag: "EscrowEnded", balance: balanceOf(after) },
+    notebook: {
+      ...withAccount(released, to, after),
+      escrows: without(notebook.escrows, transfer),
+      ended: put(notebook.ended, transfer, { account: from, amount })
+    }
+  }
+}
+
+/**
+ * The caller's own account must be there and active, wherever it stands among the sources and whether or not it pays. Of those that
+ * may pay, the first with `enough` available does, else the first with `least`.
+ */
+const reserve = (notebook: Notebook, posting: Of<"Reserve">): Done => {
+  const { call, enough, least, most, sources } = posting
+  for (const { billing_account_id: account, kind } of sources) {
+    if (kind === "team") continue
+    const own = notebook.accounts.get(account)
+    if (own === undefined) return missing(account)
+    if (own.status !== "active") return refuse({ _tag: "AccountInactive", account })
+  }
+  const able = sources.flatMap((source) => {
+    const account = notebook.accounts.get(source.billing_account_id)
+    return source.barred === true || account?.status !== "active" ? [] : [{ source, account }]
+  })
+  const having = (wanted: bigint) => able.find(({ account }) => availableOf(account) >= wanted)
+  const payer = having(enough ?? least) ?? having(least)
+  if (payer === undefined) {
+    const available = able.reduce((most, { account }) => larger(most, availableOf(account)), 0n)
+    return refuse({ _tag: "InsufficientCredits", available })
+  }
+  const { account, source } = payer
+  const amount = smaller(availableOf(account), most)
+  const id = source.billing_account_id
+  return {
+    result: { _tag: "Reserved", source, amount },
+    notebook: {
+      ...withAccount(notebook, id, { ...account, reserved: account.reserved + amount }),
+      calls: put(notebook.calls, call, { account: id, amount })
+    }
+  }
+}
+
+/** The reservation comes back, and the cost is collected as far as it is available then, granted credit first. */
+const settle = (notebook: Notebook, { call, outcome }: Of<"Settle">): Done => {
+  const reserved = notebook.calls.get(call)
+  if (reserved === undefined) return { result: { _tag: "AlreadySettled" }, notebook }
+  const account = notebook.accounts.get(reserved.account)!
+  const back = { ...account, reserved: account.reserved - reserved.amount }
+  const collected = smaller(outcome.cost, availableOf(back))
+  const granted = smaller(collected, back.granted)
+  const after = {
+    ...back,
+    granted: back.granted - granted,
+    giftable: back.giftable - (collected - granted),
+    went: back.went + collected
+  }
+  const charged =
+    collected === 0n
+      ? after
+      : entered(after, { type: "debit", amount: collected, source: null, reference: call, description: undefined })
+  return {
+    result: { _tag: "Settled", collected, balance: balanceOf(charged) },
+    notebook: { ...withAccount(notebook, reserved.account, charged), calls: without(notebook.calls, call) }
+  }
+}
+
+// ---- what stories are made of -------------------------------------------------------------------------------------------------
+
+/** The billing accounts that the stories begin with. */
+export const people = ["ada", "bob", "cyd"] as const
+
+/** Those, and one that has to be opened first. */
+export const everyone = [...people, "dan"] as const
+
+/** The account's owner as a source of a reservation, or the team's that has it. */
+export const sourceOf = (account: string, kind: Source["kind"], barred = false): Source => ({
+  billing_account_id: account,
+  tenant_id: `ten_${account}`,
+  kind,
+  why: kind === "own" ? "own" : "team_first",
+  ...(barred && { barred })
+})
+
+export const factsOf = (account: string): CallFacts => ({
+  account_id: `acc_${account}`,
+  tenant_id: `ten_${account}`,
+  application_id: null,
+  usage_type: "tool",
+  endpoint: "story",
+  model: "model",
+  provider: "provider"
+})

@@ -1,48 +1,74 @@
 /**
- * The property suite for a ledger, whoever wrote it: stories of people who fund, spend, send and take back, told to the ledger and to
- * a notebook, with every invariant of the books looked at after each step. A ledger that is wrong is answered with the shortest
- * story that shows it.
+ * What must be true of a ledger under test: every answer is the model's in every field, and every invariant of the books holds of all
+ * accounts after every step.
  */
-import fc from "fast-check"
-import type { CreditSource, Entry, Posting, Refusal, Result } from "../ledger/Transaction.ts"
-import { apply, empty } from "./LedgerModel.ts"
-import type { Notebook } from "./LedgerModel.ts"
-import { tell } from "./Story.ts"
-import type { Step } from "./Story.ts"
+import { Either } from "effect"
+import type { Entry, Posting, Refusal, Result } from "../ledger/Transaction.ts"
+import { difference, show } from "./Difference.ts"
+import { apply, everyone } from "./LedgerModel.ts"
+import type { ExpectedResult, ModelAccount, Notebook } from "./LedgerModel.ts"
+import { explain } from "./SerialOrder.ts"
 
-/** A ledger as the suite speaks to it. */
+/** What a transaction comes to: a result for each posting, or why nothing of it was done. */
+export type Answer = { readonly results: ReadonlyArray<Result> } | { readonly refusal: Refusal }
+
+/** A ledger as the suite speaks to it. Several transactions are under way at the same time. */
 export interface LedgerUnderTest {
-  /** Does all of it or nothing, and answers each posting's result, or why it was refused. */
-  readonly submit: (
-    postings: ReadonlyArray<Posting>
-  ) => Promise<{ readonly results: ReadonlyArray<Result> } | { readonly refusal: Refusal }>
+  /** Does all of it or nothing. It rejects only where the ledger is broken. */
+  readonly submit: (postings: ReadonlyArray<Posting>) => Promise<Answer>
+  /** An account as it stands; `undefined` where there is none. */
   readonly account: (id: string) => Promise<AccountView | undefined>
   /** The account's ledger, oldest entry first. */
   readonly entries: (id: string) => Promise<ReadonlyArray<EntryView>>
   readonly close?: () => Promise<void>
 }
 
+/** `status` and `funded` are compared where there are such fields. */
 export interface AccountView {
   readonly giftable: bigint
   readonly granted: bigint
   readonly held: bigint
   readonly reserved: bigint
+  readonly status?: string
+  readonly funded?: boolean
 }
 
-export type EntryView = Pick<Entry, "type" | "amount" | "balance" | "source" | "reference_id">
+/** `giftable` and `description` are compared where there are such fields. */
+export type EntryView = Pick<Entry, "type" | "amount" | "balance" | "source" | "reference_id"> &
+  Partial<Pick<Entry, "giftable" | "description">>
 
+/** An account that there is, with its entries. */
 export interface View extends AccountView {
   readonly id: string
   readonly entries: ReadonlyArray<EntryView>
 }
 
-/** What must hold of all accounts at every moment, by the names of the contract. Each answers what is wrong, or nothing. */
-export const invariants: Readonly<
-  Record<string, (views: ReadonlyArray<View>, notebook: Notebook) => string | undefined>
-> = {
+/** What is wrong with the accounts, if the transactions in the notebook are all that happened. */
+export type Invariant = (views: ReadonlyArray<View>, notebook: Notebook) => string | undefined
+
+/** What must hold of all accounts at every moment, by the names of the contract. They are looked at in this order. */
+export const invariants: Readonly<Record<string, Invariant>> = {
+  "amounts are exact": (views) =>
+    first(views, ({ entries, giftable, granted, held, id, reserved }) => {
+      const amounts = [
+        giftable,
+        granted,
+        held,
+        reserved,
+        ...entries.flatMap(({ amount, balance }) => [amount, balance])
+      ]
+      const inexact = amounts.find((amount: unknown) => typeof amount !== "bigint")
+      return inexact === undefined ? undefined : `${id} has ${show(inexact)} as an amount`
+    }),
+  "accounts are those that were opened": (views, { accounts }) => {
+    const lost = [...accounts.keys()].find((id) => views.every((view) => view.id !== id))
+    if (lost !== undefined) return `${lost} is gone`
+    const made = views.find(({ id }) => !accounts.has(id))
+    return made === undefined ? undefined : `there is ${made.id}, who was not opened`
+  },
   "a balance is the sum of its entries": (views) =>
     first(views, ({ entries, giftable, granted, id }) => {
-      const sum = entries.reduce((sum, { amount, type }) => sum + (type === "credit" ? amount : -amount), 0n)
+      const sum = sumOf(entries, ({ amount, type }) => (type === "credit" ? amount : -amount))
       return sum === giftable + granted ? undefined : `${id} has ${giftable + granted}, its entries sum to ${sum}`
     }),
   "a balance is that of the last entry": (views) =>
@@ -54,56 +80,93 @@ export const invariants: Readonly<
     first(views, ({ giftable, granted, held, id, reserved }) =>
       [giftable, granted, held, reserved].some((amount) => amount < 0n) ? `${id} has less than nothing` : undefined
     ),
-  "what calls have set aside is within the balance": (views) =>
+  "what calls have reserved is within the balance": (views) =>
     first(views, ({ giftable, granted, id, reserved }) =>
-      reserved > giftable + granted ? `${id} has set aside ${reserved} of ${giftable + granted}` : undefined
+      reserved > giftable + granted ? `${id} has reserved ${reserved} of ${giftable + granted}` : undefined
     ),
-  "what is set aside is that of the open calls": (views, { calls }) =>
+  "what is reserved is that of the open calls": (views, { calls }) =>
     first(views, ({ id, reserved }) => {
-      const open = [...calls.values()].reduce((sum, call) => sum + (call.account === id ? call.amount : 0n), 0n)
-      return reserved === open ? undefined : `${id} has set aside ${reserved}, its open calls come to ${open}`
+      const open = sumOf(calls.values(), ({ account, amount }) => (account === id ? amount : 0n))
+      return reserved === open ? undefined : `${id} has reserved ${reserved}, its open calls come to ${open}`
     }),
   "held credit is that of the pending transfers": (views, { escrows }) =>
     first(views, ({ held, id }) => {
-      const open = [...escrows.values()].reduce((sum, one) => sum + (one.account === id ? one.amount : 0n), 0n)
+      const open = sumOf(escrows.values(), ({ account, amount }) => (account === id ? amount : 0n))
       return held === open ? undefined : `${id} holds ${held}, its pending transfers come to ${open}`
     }),
   "a transfer pays out once": (views) => {
-    const paid = views.flatMap(({ entries }) =>
-      entries.filter(({ source }) => source === "transfer_release" || source === "transfer_return")
+    const twice = twin(
+      views.flatMap(({ entries }) =>
+        entries.filter(({ source }) => source === "transfer_release" || source === "transfer_return")
+      )
     )
-    const twice = paid.find((one, i) => paid.findIndex(({ reference_id }) => reference_id === one.reference_id) !== i)
     return twice === undefined ? undefined : `transfer ${twice.reference_id} was paid out twice`
   },
   "a call is charged at most once": (views) => {
-    const charges = views.flatMap(({ entries }) =>
-      entries.filter(({ source, type }) => type === "debit" && source === null)
-    )
-    const twice = charges.find(
-      (one, i) => charges.findIndex(({ reference_id }) => reference_id === one.reference_id) !== i
+    const twice = twin(
+      views.flatMap(({ entries }) => entries.filter(({ source, type }) => type === "debit" && source === null))
     )
     return twice === undefined ? undefined : `call ${twice.reference_id} was charged twice`
   },
-  "credit is neither made nor lost": (views, { purses }) => {
-    const made = [...purses.values()].reduce((sum, { came, went }) => sum + came - went, 0n)
-    const kept = views.reduce((sum, { giftable, granted, held }) => sum + giftable + granted + held, 0n)
-    return made === kept ? undefined : `what came in less charges is ${made}, but accounts and escrow hold ${kept}`
+  "credit is neither made nor lost": (views, { accounts }) => {
+    const made = sumOf(accounts.values(), ({ came, went }) => came - went)
+    const there = sumOf(views, ({ giftable, granted, held }) => giftable + granted + held)
+    return made === there ? undefined : `what came in less charges is ${made}, but accounts and escrow have ${there}`
   },
-  "granted credit is spent before giftable": (views, { purses }) =>
-    first(views, ({ giftable, granted, id }) => {
-      const purse = purses.get(id)
-      return purse === undefined || (purse.giftable === giftable && purse.granted === granted)
+  "granted credit is spent before giftable": (views, notebook) =>
+    compared(views, notebook, ({ giftable, granted, id }, account) =>
+      account.giftable === giftable && account.granted === granted
         ? undefined
-        : `${id} has ${giftable} to give away and ${granted} granted; it must be ${purse.giftable} and ${purse.granted}`
+        : `${id} has ${giftable} giftable and ${granted} granted; it must be ${account.giftable} and ${account.granted}`
+    ),
+  "a status is the one that was set": (views, notebook) =>
+    compared(views, notebook, ({ funded, id, status }, account) => {
+      const optional = { status: status && account.status, funded: funded === undefined ? undefined : account.funded }
+      return difference(optional, { status, funded }, id)
+    }),
+  "each movement has its entry": (views, notebook) =>
+    compared(views, notebook, ({ entries, id }, account) => {
+      if (entries.length !== account.entries.length) {
+        return `${id} has ${entries.length} entries, must have ${account.entries.length}`
+      }
+      return firstOf(account.entries.entries(), ([i, { description, giftable, reference, ...expected }]) => {
+        const found = entries[i]!
+        const reference_id = expected.source === null ? notebook.settled.get(reference) : reference
+        const optional = {
+          giftable: found.giftable === undefined ? undefined : giftable,
+          description: found.description === undefined ? undefined : description
+        }
+        return difference({ ...expected, reference_id, ...optional }, found, `entry ${i + 1} of ${id}`)
+      })
     })
 }
 
-const first = (views: ReadonlyArray<View>, wrong: (view: View) => string | undefined): string | undefined => {
-  for (const view of views) {
-    const found = wrong(view)
-    if (found !== undefined) return found
+const firstOf = <A>(items: Iterable<A>, wrong: (item: A) => string | undefined): string | undefined => {
+  for (const item of items) {
+    const why = wrong(item)
+    if (why !== undefined) return why
   }
   return undefined
+}
+
+const first: (views: ReadonlyArray<View>, wrong: (view: View) => string | undefined) => string | undefined = firstOf
+
+const compared = (
+  views: ReadonlyArray<View>,
+  { accounts }: Notebook,
+  wrong: (view: View, account: ModelAccount) => string | undefined
+): string | undefined => first(views, (view) => wrong(view, accounts.get(view.id)!))
+
+const sumOf = <A>(items: Iterable<A>, amountOf: (item: A) => bigint): bigint => {
+  let sum = 0n
+  for (const item of items) sum += amountOf(item)
+  return sum
+}
+
+/** The second of two entries with one reference. */
+const twin = (entries: ReadonlyArray<EntryView>): EntryView | undefined => {
+  const references = new Set<string>()
+  return entries.find(({ reference_id }) => references.size === references.add(reference_id).size)
 }
 
 /** A ledger that broke a rule: which one, and how. */
@@ -111,181 +174,84 @@ export class InvariantBroken extends Error {
   override readonly name = "InvariantBroken"
 }
 
-// ---- arbitraries --------------------------------------------------------------------------------------------------------
-
-/** Amounts of money: small ones, so that they meet, and some that are large. */
-export const amounts: fc.Arbitrary<bigint> = fc.oneof(
-  { weight: 9, arbitrary: fc.bigInt({ min: 1n, max: 20n }) },
-  { weight: 1, arbitrary: fc.bigInt({ min: 1n, max: 1_000_000_000_000n }) }
-)
-
-/** The billing accounts of the stories. */
-export const people = ["ada", "bob", "cyd"] as const
-
-const name = fc.constantFrom(...people)
-const which = fc.nat({ max: 30 })
-
-export interface World {
-  readonly ledger: LedgerUnderTest
-}
-
-export type Deed = Step<Notebook, World>
-
-const told = (sentence: string, postingOf: (notebook: Notebook) => Posting | undefined): Deed => ({
-  sentence,
-  possible: (notebook) => postingOf(notebook as Notebook) !== undefined,
-  happen: async (notebook, { ledger }) => {
-    const posting = postingOf(notebook)!
-    const answer = await ledger.submit([posting])
-    const found = "refusal" in answer ? answer.refusal._tag : (answer.results[0]?._tag ?? "nothing")
-    const expected = apply(notebook, posting)
-    if (found !== expected) throw new InvariantBroken(`it answered ${found}, where ${expected} is due`)
-    await look(notebook, ledger)
-  }
-})
-
-const look = async (notebook: Notebook, ledger: LedgerUnderTest): Promise<void> => {
-  const views: Array<View> = []
-  for (const id of notebook.purses.keys()) {
-    const account = await ledger.account(id)
-    if (account === undefined) throw new InvariantBroken(`${id} is gone`)
-    views.push({ id, ...account, entries: await ledger.entries(id) })
-  }
-  for (const [rule, wrong] of Object.entries(invariants)) {
-    const why = wrong(views, notebook)
-    if (why !== undefined) throw new InvariantBroken(`${rule}: ${why}`)
-  }
-}
-
-const source = (account: string) => ({
-  billing_account_id: account,
-  tenant_id: `ten_${account}`,
-  kind: "own" as const,
-  why: "own" as const
-})
-
-/** Everything that may happen to a ledger, a sentence each. */
-export const deeds: ReadonlyArray<fc.Arbitrary<Deed>> = [
-  fc
-    .tuple(name, amounts, fc.constantFrom<CreditSource>("purchase", "admin", "signup_grant"))
-    .map(([who, amount, source]) =>
-      told(`${who} gets ${amount} (${source})`, () => ({
-        _tag: "Credit",
-        account: who,
-        amount,
-        source,
-        reference: "pay",
-        description: source
-      }))
-    ),
-  fc.tuple(name, amounts, amounts).map(([who, one, other]) =>
-    told(`${who} calls, setting aside ${one < other ? one : other} to ${one < other ? other : one}`, (notebook) => ({
-      _tag: "Reserve",
-      call: `call_${notebook.calls.size + notebook.settled.size}`,
-      sources: [source(who)],
-      least: one < other ? one : other,
-      most: one < other ? other : one,
-      run: "story",
-      facts: {
-        account_id: who,
-        tenant_id: `ten_${who}`,
-        application_id: null,
-        usage_type: "tool",
-        endpoint: "story",
-        model: "model",
-        provider: "provider"
-      }
-    }))
-  ),
-  fc.tuple(which, fc.oneof(fc.constant(0n), amounts)).map(([index, cost]) =>
-    told(`an open call ends at a cost of ${cost}`, ({ calls }) => {
-      const call = [...calls.keys()][index % Math.max(1, calls.size)]
-      return call === undefined ? undefined : settle(call, cost)
-    })
-  ),
-  fc.tuple(which, amounts).map(([index, cost]) =>
-    told(`a call that has ended ends again, at ${cost}`, ({ settled }) => {
-      const call = [...settled][index % Math.max(1, settled.size)]
-      return call === undefined ? undefined : settle(call, cost)
-    })
-  ),
-  fc.tuple(name, amounts).map(([who, amount]) =>
-    told(`${who} puts ${amount} into escrow`, (notebook) => ({
-      _tag: "Escrow",
-      account: who,
-      amount,
-      transfer: `trf_${notebook.escrows.size + notebook.ended.size}`,
-      description: "sent"
-    }))
-  ),
-  fc.tuple(which, fc.option(name, { nil: undefined })).map(([index, to]) =>
-    told(to === undefined ? "an escrow goes back" : `an escrow goes to ${to}`, ({ escrows }) => {
-      const [transfer, escrow] = [...escrows][index % Math.max(1, escrows.size)] ?? []
-      return transfer === undefined || escrow === undefined
-        ? undefined
-        : {
-            _tag: "EndEscrow",
-            source: to === undefined ? "transfer_return" : "transfer_release",
-            from: escrow.account,
-            to: to ?? escrow.account,
-            amount: escrow.amount,
-            transfer,
-            description: "ended"
-          }
-    })
-  ),
-  fc.tuple(name, amounts).map(([who, amount]) =>
-    told(`${amount} that ${who} paid is taken back`, () => ({
-      _tag: "TakeBack",
-      account: who,
-      amount,
-      reference: "pay",
-      description: "refunded"
-    }))
-  )
-]
-
-const settle = (call: string, cost: bigint): Posting => ({
-  _tag: "Settle",
-  call,
-  outcome: {
-    cost,
-    prompt_tokens: 0,
-    completion_tokens: 0,
-    units: 1,
-    success: true,
-    error_type: null,
-    usage_source: "counted",
-    latency_ms: 1
-  }
-})
-
-export interface SuiteOptions {
-  /** A fresh ledger for each story. */
-  readonly make: () => Promise<LedgerUnderTest>
-  readonly stories?: number | undefined
-  /** The most steps of a story. */
-  readonly length?: number | undefined
-  /** Tells the same stories again. */
-  readonly seed?: number | undefined
-}
-
-/** Tells the ledger stories; fails with the shortest that goes wrong. */
-export const checkLedger = ({ length = 40, make, seed, stories = 100 }: SuiteOptions): Promise<void> =>
-  tell<Notebook, World>({
-    steps: deeds,
-    begin: async () => {
-      const ledger = await make()
-      const notebook = empty()
-      for (const account of people) {
-        const opened: Posting = { _tag: "Open", account, tenant: `ten_${account}` }
-        await ledger.submit([opened])
-        apply(notebook, opened)
-      }
-      return { notebook, world: { ledger } }
-    },
-    close: async ({ ledger }) => ledger.close?.(),
-    stories,
-    length,
-    seed
+/** The invariant that does not hold, and why. */
+export const broken: Invariant = (views, notebook) =>
+  firstOf(Object.entries(invariants), ([rule, invariant]) => {
+    const why = invariant(views, notebook)
+    return why === undefined ? undefined : `${rule}: ${why}`
   })
+
+/** The notebook after a transaction that was answered so; or why that answer is wrong. */
+export const judge = (
+  notebook: Notebook,
+  postings: ReadonlyArray<Posting>,
+  answer: Answer
+): Either.Either<Notebook, string> => {
+  const expected = apply(notebook, postings)
+  if ("refusal" in expected) {
+    const why =
+      "refusal" in answer
+        ? (misnamed(expected.refusal, answer.refusal) ??
+          difference(expected.refusal, answer.refusal, expected.refusal._tag))
+        : misnamed(expected.refusal, answer.results.at(-1))
+    return why === undefined ? Either.right(notebook) : Either.left(why)
+  }
+  if ("refusal" in answer) return Either.left(misnamed(expected.results.at(-1), answer.refusal)!)
+  if (answer.results.length !== postings.length) {
+    return Either.left(`it answered ${answer.results.length} results to ${postings.length} postings`)
+  }
+  const settled = new Map(expected.notebook.settled)
+  for (const [i, result] of expected.results.entries()) {
+    const found = answer.results[i]!
+    const why = misnamed(result, found) ?? difference(result, found, result._tag)
+    if (why !== undefined) return Either.left(why)
+    const posting = postings[i]!
+    if (found._tag !== "Settled" || posting._tag !== "Settle") continue
+    const { usage_id } = found
+    if (typeof usage_id !== "string" || [...settled.values()].includes(usage_id)) {
+      return Either.left(`usage_id of Settled is ${show(usage_id)}, must be one that no other call has`)
+    }
+    settled.set(posting.call, usage_id)
+  }
+  return Either.right({ ...expected.notebook, settled })
+}
+
+const misnamed = (
+  expected: ExpectedResult | Refusal | undefined,
+  found: Result | Refusal | undefined
+): string | undefined =>
+  expected?._tag === found?._tag
+    ? undefined
+    : `it answered ${found === undefined ? "nothing" : show(found)}, where ${expected === undefined ? "nothing" : show(expected)} is due`
+
+/** All accounts of the stories that there are. */
+const viewsOf = async (ledger: LedgerUnderTest): Promise<ReadonlyArray<View>> => {
+  const views: Array<View> = []
+  for (const id of everyone) {
+    const account = await ledger.account(id)
+    if (account !== undefined) views.push({ ...account, id, entries: await ledger.entries(id) })
+  }
+  return views
+}
+
+/** Submits transactions, all at once; answers the notebook after them, if some order of them explains answers and accounts. */
+export const submitted = async (
+  notebook: Notebook,
+  ledger: LedgerUnderTest,
+  transactions: ReadonlyArray<ReadonlyArray<Posting>>
+): Promise<Notebook> => {
+  const settled = await Promise.allSettled(transactions.map((postings) => ledger.submit(postings)))
+  const answers = settled.map((one) => {
+    if (one.status === "rejected") throw one.reason
+    return one.value
+  })
+  const views = await viewsOf(ledger)
+  const explained = explain({
+    notebook,
+    count: transactions.length,
+    apply: (before, i) => judge(before, transactions[i]!, answers[i]!),
+    outcome: (after) => broken(views, after)
+  })
+  if (Either.isLeft(explained)) throw new InvariantBroken(explained.left)
+  return explained.right
+}

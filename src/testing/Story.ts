@@ -1,35 +1,18 @@
 /**
- * Stories: random steps told to the real thing and to a notebook that a bystander keeps. A step reads as a sentence, so that the
- * story to which a failure is shrunk reads as one too.
+ * Stories: random steps, done to the thing under test and to a model of it. A step reads as a sentence, so that the story to which a
+ * failure is shrunk reads as one too.
  */
 import fc from "fast-check"
 
 /** A step of a story. It is skipped where it cannot happen. */
 export interface Step<Notebook, World> {
-  readonly sentence: string
+  /** What happens, in words; of the moment before it happens, where that depends on the notebook. */
+  readonly sentence: string | ((notebook: Readonly<Notebook>) => string)
   readonly possible?: (notebook: Readonly<Notebook>) => boolean
   /** Does it in the world, writes it into the notebook, and compares. */
   readonly happen: (notebook: Notebook, world: World) => Promise<void>
-}
-
-class Told<Notebook extends object, World extends object> implements fc.AsyncCommand<Notebook, World> {
-  readonly step: Step<Notebook, World>
-
-  constructor(step: Step<Notebook, World>) {
-    this.step = step
-  }
-
-  check(notebook: Readonly<Notebook>): boolean {
-    return this.step.possible?.(notebook) ?? true
-  }
-
-  run(notebook: Notebook, world: World): Promise<void> {
-    return this.step.happen(notebook, world)
-  }
-
-  toString(): string {
-    return this.step.sentence
-  }
+  /** Steps that do less than this one. A story that fails with one of them instead is told with that one. */
+  readonly simpler?: ReadonlyArray<Step<Notebook, World>>
 }
 
 export interface Telling<Notebook, World> {
@@ -38,77 +21,141 @@ export interface Telling<Notebook, World> {
   readonly begin: () => Promise<{ readonly notebook: Notebook; readonly world: World }>
   /** What must hold when a story is over. */
   readonly end?: (notebook: Notebook, world: World) => Promise<void>
-  /** Lets go of the world, however its story went. */
+  /** Releases the world, however its story went. */
   readonly close?: (world: World) => Promise<void>
   readonly stories: number
+  /** The most steps of a story. */
   readonly length: number
   /** Tells the same stories again. */
   readonly seed?: number | undefined
 }
 
-/** Tells that many stories; fails with the shortest one that goes wrong, a sentence a line. */
-export const tell = async <Notebook extends object, World extends object>({
-  begin,
-  close,
-  end,
-  length,
-  seed,
-  steps,
-  stories
-}: Telling<Notebook, World>): Promise<void> => {
-  let shrunkBy = Number.POSITIVE_INFINITY
+/** How long a failing story is shrunk, in milliseconds. After that it is told as it stands. */
+const shrinkLimit = 20_000
+
+/** One telling of a story: what it works on, and the steps that have happened so far. */
+interface Run<Notebook, World> {
+  readonly notebook: Notebook
+  readonly world: World
+  readonly steps: Array<Step<Notebook, World>>
+  readonly sentences: Array<string>
+}
+
+interface Failure<Notebook, World> extends Pick<Run<Notebook, World>, "steps" | "sentences"> {
+  readonly error: unknown
+}
+
+class Command<Notebook, World> implements fc.AsyncCommand<Run<Notebook, World>, object> {
+  readonly step: Step<Notebook, World>
+
+  constructor(step: Step<Notebook, World>) {
+    this.step = step
+  }
+
+  check({ notebook }: Run<Notebook, World>): boolean {
+    return this.step.possible?.(notebook) ?? true
+  }
+
+  run({ notebook, sentences, steps, world }: Run<Notebook, World>): Promise<void> {
+    const { sentence } = this.step
+    steps.push(this.step)
+    sentences.push(typeof sentence === "string" ? sentence : sentence(notebook))
+    return this.step.happen(notebook, world)
+  }
+}
+
+/** Tells that many stories; rejects with the shortest one that fails, a sentence a line. */
+export const tell = async <Notebook extends object, World extends object>(
+  telling: Telling<Notebook, World>
+): Promise<void> => {
+  const { length, seed, steps, stories } = telling
+  let deadline = Number.POSITIVE_INFINITY
+  let failure: Failure<Notebook, World> | undefined
   const property = fc.asyncProperty(
     fc.commands(
-      steps.map((step) => step.map((one) => new Told(one))),
+      steps.map((step) => step.map((one) => new Command(one))),
       { maxCommands: length, size: "max" }
     ),
     async (story) => {
-      // A failure is told as it stands when shrinking it further would take too long.
-      if (performance.now() > shrunkBy) return
-      const { notebook, world } = await begin()
-      try {
-        await fc.asyncModelRun(() => ({ model: notebook, real: world }), story)
-        await end?.(notebook, world)
-      } catch (wrong) {
-        shrunkBy = Math.min(shrunkBy, performance.now() + 20_000)
-        throw wrong
-      } finally {
-        await close?.(world)
-      }
+      if (performance.now() > deadline) return
+      const failed = await tellOnce(telling, story)
+      if (failed === undefined) return
+      failure = failed
+      deadline = Math.min(deadline, performance.now() + shrinkLimit)
+      throw failed.error
     }
   )
-  const told = await fc.check(property, {
-    numRuns: stories,
-    ...(seed !== undefined && { seed })
-  })
-  if (told.failed) throw new StoryFailed(told)
+  const checked = await fc.check(property, { numRuns: stories, ...(seed !== undefined && { seed }) })
+  if (failure !== undefined) throw new StoryFailed(await shorten(telling, failure, deadline), checked)
+  // The stories themselves could not be made.
+  if (checked.failed) throw checked.errorInstance
 }
 
-/** The story that goes wrong, a step a line, and what is wrong at its end. */
+/** Tells one story from a fresh beginning; answers how it fails, if it does. */
+const tellOnce = async <Notebook extends object, World extends object>(
+  { begin, close, end }: Telling<Notebook, World>,
+  story: Iterable<fc.AsyncCommand<Run<Notebook, World>, object>>
+): Promise<Failure<Notebook, World> | undefined> => {
+  const { notebook, world } = await begin()
+  const run: Run<Notebook, World> = { notebook, world, steps: [], sentences: [] }
+  try {
+    await fc.asyncModelRun(() => ({ model: run, real: world }), story)
+    await end?.(notebook, world)
+    return undefined
+  } catch (error) {
+    return { steps: run.steps, sentences: run.sentences, error }
+  } finally {
+    await close?.(world)
+  }
+}
+
+/**
+ * The same failure in fewer and simpler steps: each step is left out, and each is replaced by what does less, for as long as the
+ * story still fails. The library's own shrinking removes steps only from the beginning of a story or in blocks.
+ */
+const shorten = async <Notebook extends object, World extends object>(
+  telling: Telling<Notebook, World>,
+  found: Failure<Notebook, World>,
+  deadline: number
+): Promise<Failure<Notebook, World>> => {
+  for (const steps of shorterThan(found.steps)) {
+    if (performance.now() > deadline) return found
+    const failed = await tellOnce(
+      telling,
+      steps.map((step) => new Command(step))
+    )
+    if (failed !== undefined) return shorten(telling, failed, deadline)
+  }
+  return found
+}
+
+function* shorterThan<Notebook, World>(
+  steps: ReadonlyArray<Step<Notebook, World>>
+): Generator<ReadonlyArray<Step<Notebook, World>>> {
+  for (const i of steps.keys()) yield steps.toSpliced(i, 1)
+  for (const [i, { simpler }] of steps.entries()) for (const step of simpler ?? []) yield steps.toSpliced(i, 1, step)
+}
+
+/** The story that fails, a step a line, and what is wrong at its end. */
 class StoryFailed extends Error {
+  readonly steps: ReadonlyArray<string>
   readonly actual: unknown
   readonly expected: unknown
 
-  constructor({
-    counterexample,
-    errorInstance,
-    numRuns,
-    numShrinks,
-    seed
-  }: fc.RunDetails<[Iterable<fc.AsyncCommand<object, object>>]>) {
-    const wrong = errorInstance instanceof Error ? errorInstance : new Error(String(errorInstance))
-    const steps = [...(counterexample?.[0] ?? [])].filter(happened).map((step, i) => `  ${i + 1}. ${step}`)
+  constructor(
+    { error, sentences }: { readonly error: unknown; readonly sentences: ReadonlyArray<string> },
+    { numRuns, seed }: { readonly numRuns: number; readonly seed: number }
+  ) {
+    const wrong = error instanceof Error ? error : new Error(String(error))
     super(
-      `story ${numRuns} goes wrong (shrunk ${numShrinks} times; seed ${seed} tells it again):\n` +
-        `${steps.join("\n")}\n${wrong.message}`,
+      `story ${numRuns} goes wrong (in its shortest form; seed ${seed} tells it again):\n` +
+        `${sentences.map((sentence, i) => `  ${i + 1}. ${sentence}`).join("\n")}\n${wrong.message}`,
       { cause: wrong }
     )
     this.name = "StoryFailed"
+    this.steps = sentences
     // By these the reporter shows what differs.
     if ("actual" in wrong) this.actual = wrong.actual
     if ("expected" in wrong) this.expected = wrong.expected
   }
 }
-
-/** fast-check marks the steps that it came to. */
-const happened = (step: object): boolean => !("hasRan" in step) || step.hasRan === true

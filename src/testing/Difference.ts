@@ -1,0 +1,40 @@
+/** How what was found differs from what is expected, in words. */
+
+/**
+ * The first difference; `undefined` where there is none. Fields that are not expected, or expected as `undefined`, are not looked at.
+ * Amounts are `bigint`: the number 5 is not the amount 5.
+ */
+export const difference = (expected: unknown, found: unknown, name: string): string | undefined => {
+  if (typeof expected !== "object" || expected === null) {
+    return Object.is(expected, found) ? undefined : `${name} is ${show(found)}, must be ${show(expected)}`
+  }
+  if (typeof found !== "object" || found === null) return `${name} is ${show(found)}, must be ${show(expected)}`
+  for (const [key, value] of Object.entries(expected)) {
+    if (value === undefined) continue
+    const why = difference(value, (found as Record<string, unknown>)[key], `${key} of ${name}`)
+    if (why !== undefined) return why
+  }
+  return undefined
+}
+
+/** A value as a message has it. A `bigint` has no suffix; a number, which no amount is, says so. */
+export const show = (value: unknown): string => {
+  switch (typeof value) {
+    case "bigint":
+      return String(value)
+    case "number":
+      return `the number ${value}`
+    case "object":
+      return value === null ? "null" : showObject(value)
+    default:
+      return value === undefined ? "nothing" : String(value)
+  }
+}
+
+/** With its tag in front, where it has one. */
+const showObject = (value: object): string => {
+  const fields = Object.entries(value).filter(([key, field]) => key !== "_tag" && field !== undefined)
+  const tag = "_tag" in value ? String(value._tag) : ""
+  const shown = fields.map(([key, field]) => `${key}: ${show(field)}`).join(", ")
+  return fields.length === 0 ? tag || "{}" : `${tag}${tag && " "}{ ${shown} }`
+}

@@ -1,0 +1,431 @@
+/**
+ * The property suite for a ledger, whoever wrote it: random transactions, alone and several at once, are submitted to it and to the
+ * model of the rules. A ledger that is wrong fails with the shortest story that shows it.
+ */
+import fc from "fast-check"
+import type { CreditSource, Posting, Source } from "../ledger/Transaction.ts"
+import { balanceMax, empty, everyone, factsOf, people, post, sourceOf } from "./LedgerModel.ts"
+import type { ModelAccount, Notebook } from "./LedgerModel.ts"
+import { submitted } from "./LedgerProperties.ts"
+import type { LedgerUnderTest } from "./LedgerProperties.ts"
+import { tell } from "./Story.ts"
+import type { Step } from "./Story.ts"
+
+/** The notebook of a story: as it is now, and how many names have been given. */
+export interface LedgerStory {
+  now: Notebook
+  named: number
+}
+
+export type LedgerStep = Step<LedgerStory, LedgerUnderTest>
+
+// ---- one posting ---------------------------------------------------------------------------------------------------------------
+
+/** A posting that makes sense as things stand, in words too; `undefined` where there is none of its kind. */
+type Deed = (notebook: Notebook, names: Names) => { readonly posting: Posting; readonly sentence: string } | undefined
+
+/** Names that nothing else has. */
+class Names {
+  given: number
+
+  constructor(given: number) {
+    this.given = given
+  }
+
+  next(kind: "call" | "trf" | "pay"): string {
+    return `${kind}_${++this.given}`
+  }
+}
+
+/**
+ * Amounts of money: mostly small ones, which meet; some where doubles are no longer exact; and some that reach the largest balance.
+ */
+export const amounts: fc.Arbitrary<bigint> = fc.oneof(
+  { withCrossShrink: true },
+  { weight: 14, arbitrary: fc.bigInt({ min: 1n, max: 20n }) },
+  { weight: 2, arbitrary: fc.bigInt({ min: 1n, max: 1_000_000_000_000n }) },
+  { weight: 1, arbitrary: fc.bigInt({ min: 2n ** 53n - 2n, max: 2n ** 53n + 20n }) },
+  { weight: 2, arbitrary: fc.bigInt({ min: balanceMax - 20n, max: balanceMax }) }
+)
+
+/** An amount, given the account that it is about. */
+type Size = (account: ModelAccount | undefined) => bigint
+
+const edges = {
+  available: ({ giftable, granted, reserved }: ModelAccount) => giftable + granted - reserved,
+  balance: ({ giftable, granted }: ModelAccount) => giftable + granted,
+  giftable: ({ giftable }: ModelAccount) => giftable,
+  room: ({ giftable, granted }: ModelAccount) => balanceMax - giftable - granted
+}
+
+/** Any amount, or one at the edge of what the account has. */
+const sizes = (...at: ReadonlyArray<keyof typeof edges>): fc.Arbitrary<Size> =>
+  fc.oneof(
+    { withCrossShrink: true },
+    { weight: 2, arbitrary: amounts.map((amount) => () => amount) },
+    {
+      weight: 1,
+      arbitrary: fc.tuple(fc.constantFrom(...at), fc.constantFrom(0n, 1n, -1n)).map(
+        ([edge, more]): Size =>
+          (account) =>
+            account === undefined ? 1n : edges[edge](account) + more
+      )
+    }
+  )
+
+const name = fc.constantFrom(...people, ...people, ...everyone)
+
+/** Among the oldest, so that the same one is chosen often. */
+const which = fc.nat({ max: 3 })
+
+const nth = <A>(items: Iterable<A>, index: number): A | undefined => {
+  const all = [...items]
+  return all[index % all.length]
+}
+
+const opens: fc.Arbitrary<Deed> = fc.constantFrom(...everyone).map((account) => () => ({
+  posting: { _tag: "Open", account, tenant: `ten_${account}` },
+  sentence: `${account} is opened`
+}))
+
+const setsStatus: fc.Arbitrary<Deed> = fc
+  .tuple(name, fc.constantFrom("active" as const, "active" as const, "suspended" as const, "closed" as const))
+  .map(([account, status]) => () => ({
+    posting: { _tag: "SetStatus", account, status },
+    sentence: `${account} becomes ${status}`
+  }))
+
+const sources = fc.constantFrom<CreditSource>("purchase", "purchase", "admin", "signup_grant", "registration_bonus")
+
+const credits: fc.Arbitrary<Deed> = fc
+  .tuple(name, sizes("room"), sources)
+  .map(([account, size, source]) => ({ accounts }, names) => {
+    const amount = size(accounts.get(account))
+    if (amount < 1n) return undefined
+    return {
+      posting: { _tag: "Credit", account, amount, source, reference: names.next("pay"), description: `a ${source}` },
+      sentence: `${account} gets ${amount} (${source})`
+    }
+  })
+
+const takesBack: fc.Arbitrary<Deed> = fc
+  .tuple(name, sizes("available", "giftable"))
+  .map(([account, size]) => ({ accounts }, names) => {
+    const amount = size(accounts.get(account))
+    if (amount < 1n) return undefined
+    return {
+      posting: { _tag: "TakeBack", account, amount, reference: names.next("pay"), description: "refunded" },
+      sentence: `${amount} that ${account} bought are taken back`
+    }
+  })
+
+const escrows: fc.Arbitrary<Deed> = fc
+  .tuple(name, sizes("available", "giftable", "balance"))
+  .map(([account, size]) => ({ accounts }, names) => {
+    const amount = size(accounts.get(account))
+    const transfer = names.next("trf")
+    if (amount < 1n) return undefined
+    return {
+      posting: { _tag: "Escrow", account, amount, transfer, description: "sent" },
+      sentence: `${account} puts ${amount} into escrow (${transfer})`
+    }
+  })
+
+const ending = (
+  transfer: string,
+  { account: from, amount }: { readonly account: string; readonly amount: bigint },
+  to: string | undefined
+): Posting => ({
+  _tag: "EndEscrow",
+  source: to === undefined ? "transfer_return" : "transfer_release",
+  from,
+  to: to ?? from,
+  amount,
+  transfer,
+  description: "ended"
+})
+
+const recipient = fc.option(name, { nil: undefined })
+const toward = (to: string | undefined) => (to === undefined ? "back" : `to ${to}`)
+
+const endsEscrow: fc.Arbitrary<Deed> = fc.tuple(which, recipient).map(([index, to]) => ({ escrows }) => {
+  const [transfer, escrow] = nth(escrows, index) ?? []
+  if (transfer === undefined || escrow === undefined) return undefined
+  return { posting: ending(transfer, escrow, to), sentence: `${transfer} goes ${toward(to)}` }
+})
+
+const endsEscrowAgain: fc.Arbitrary<Deed> = fc.tuple(which, recipient).map(([index, to]) => ({ ended }) => {
+  const [transfer, escrow] = nth(ended, index) ?? []
+  if (transfer === undefined || escrow === undefined) return undefined
+  return { posting: ending(transfer, escrow, to), sentence: `${transfer}, which has ended, goes ${toward(to)}` }
+})
+
+const endsMoreThanHeld: fc.Arbitrary<Deed> = fc
+  .tuple(which, recipient, fc.constantFrom(1n, 5n))
+  .map(([index, to, more]) => ({ accounts, escrows }) => {
+    const [transfer, escrow] = nth(escrows, index) ?? []
+    if (transfer === undefined || escrow === undefined) return undefined
+    const { account } = escrow
+    const amount = accounts.get(account)!.held + more
+    return {
+      posting: ending(transfer, { account, amount }, to),
+      sentence: `${transfer} goes ${toward(to)} with ${amount}, which is more than ${account} holds`
+    }
+  })
+
+/** Mostly the account of the caller alone; else several, in any order, of which at most one is the caller's own. */
+const orders: fc.Arbitrary<ReadonlyArray<Source>> = fc.oneof(
+  { withCrossShrink: true },
+  { weight: 2, arbitrary: name.map((account) => [sourceOf(account, "own")]) },
+  {
+    weight: 3,
+    arbitrary: fc
+      .tuple(
+        fc.shuffledSubarray([...everyone], { minLength: 1 }),
+        fc.nat({ max: everyone.length }),
+        fc.array(fc.constantFrom(false, false, false, true), { minLength: 4, maxLength: 4 })
+      )
+      .map(([accounts, own, barred]) =>
+        accounts.map((account, i) => sourceOf(account, i === own ? "own" : "team", barred[i]))
+      )
+  }
+)
+
+const sourceInWords = ({ barred, billing_account_id, kind }: Source): string =>
+  kind === "own" && barred === undefined
+    ? billing_account_id
+    : `${billing_account_id} (${kind}${barred === undefined ? "" : ", barred"})`
+
+const reserves: fc.Arbitrary<Deed> = fc
+  .tuple(
+    orders,
+    fc.tuple(sizes("available"), sizes("available"), sizes("available")),
+    fc.constantFrom(false, true, true)
+  )
+  .map(([sources, sized, hasEnough]) => ({ accounts }, names) => {
+    const call = names.next("call")
+    const account = accounts.get(sources[0]!.billing_account_id)
+    const [least = 0n, enough, most = 0n] = sized
+      .map((size) => size(account))
+      .map((amount) => (amount < 0n ? 0n : amount))
+      .sort((one, other) => (one < other ? -1 : one > other ? 1 : 0))
+    return {
+      posting: {
+        _tag: "Reserve",
+        call,
+        sources,
+        least,
+        ...(hasEnough && { enough }),
+        most,
+        run: "story",
+        facts: factsOf(sources[0]!.billing_account_id)
+      },
+      sentence:
+        `${call} reserves ${least} to ${most}${hasEnough ? `, where ${enough} is enough,` : ""}` +
+        ` from ${sources.map(sourceInWords).join(", else ")}`
+    }
+  })
+
+const settling = (call: string, cost: bigint): Posting => ({
+  _tag: "Settle",
+  call,
+  outcome: {
+    cost,
+    prompt_tokens: 0,
+    completion_tokens: 0,
+    units: 1,
+    success: cost > 0n,
+    error_type: cost > 0n ? null : "failed",
+    usage_source: "counted",
+    latency_ms: 1
+  }
+})
+
+const settles: fc.Arbitrary<Deed> = fc
+  .tuple(
+    which,
+    fc.oneof(
+      fc.constant(() => 0n),
+      sizes("available", "balance"),
+      sizes("giftable")
+    )
+  )
+  .map(([index, size]) => ({ accounts, calls }) => {
+    const [call, reserved] = nth(calls, index) ?? []
+    if (call === undefined || reserved === undefined) return undefined
+    // Of its payer once the reservation is back, so that the edge is that of what can be collected.
+    const payer = accounts.get(reserved.account)!
+    const cost = size({ ...payer, reserved: payer.reserved - reserved.amount })
+    if (cost < 0n) return undefined
+    return {
+      posting: settling(call, cost),
+      sentence: cost === 0n ? `${call} is released` : `${call} ends at a cost of ${cost}`
+    }
+  })
+
+const settlesAgain: fc.Arbitrary<Deed> = fc
+  .tuple(which, fc.oneof(fc.constant(0n), amounts))
+  .map(([index, cost]) => ({ settled }) => {
+    const [call] = nth(settled, index) ?? []
+    if (call === undefined) return undefined
+    return {
+      posting: settling(call, cost),
+      sentence: `${call}, which has ended, ${cost === 0n ? "is released" : `ends at a cost of ${cost}`}`
+    }
+  })
+
+const deed: fc.Arbitrary<Deed> = fc.oneof(
+  { weight: 6, arbitrary: credits },
+  { weight: 6, arbitrary: reserves },
+  { weight: 5, arbitrary: settles },
+  { weight: 4, arbitrary: escrows },
+  { weight: 3, arbitrary: endsEscrow },
+  { weight: 3, arbitrary: takesBack },
+  { weight: 3, arbitrary: settlesAgain },
+  { weight: 3, arbitrary: endsEscrowAgain },
+  { weight: 2, arbitrary: endsMoreThanHeld },
+  { weight: 2, arbitrary: setsStatus },
+  { weight: 1, arbitrary: opens }
+)
+
+// ---- transactions --------------------------------------------------------------------------------------------------------------
+
+interface Proposed {
+  readonly postings: ReadonlyArray<Posting>
+  readonly sentence: string
+}
+
+/** The transactions that the deeds come to as things stand. */
+const transactionsOf = (
+  notebook: Notebook,
+  names: Names,
+  deeds: ReadonlyArray<ReadonlyArray<Deed>>
+): ReadonlyArray<Proposed> => {
+  const proposed = deeds.map((transaction) => {
+    // A deed may be about what those before it in its transaction did.
+    let now = notebook
+    return transaction.flatMap((deed) => {
+      const one = deed(now, names)
+      if (one === undefined) return []
+      const done = post(now, one.posting)
+      if ("notebook" in done) now = done.notebook
+      return [one]
+    })
+  })
+  const wrong = impermissible(
+    notebook,
+    proposed.flatMap((transaction) => transaction.map(({ posting }) => posting))
+  )
+  return proposed.flatMap((transaction) => {
+    const left = transaction.filter(({ posting }) => !wrong.has(posting))
+    if (left.length === 0) return []
+    const sentence = left.map((one) => one.sentence).join("; ")
+    return [
+      {
+        postings: left.map(({ posting }) => posting),
+        sentence: left.length === 1 ? sentence : `in one transaction: ${sentence}`
+      }
+    ]
+  })
+}
+
+/**
+ * That a transfer ends once is not for every ledger to know: some know only how much an account holds. So an escrow is ended again, or
+ * with more than it is, only where the account holds too little for it, whatever the order.
+ */
+const impermissible = (notebook: Notebook, postings: ReadonlyArray<Posting>): ReadonlySet<Posting> => {
+  const wrong = new Set<Posting>()
+  const ends = new Map<string, bigint>([...notebook.ended.keys()].map((transfer) => [transfer, 0n]))
+  for (const posting of postings) {
+    if (posting._tag !== "EndEscrow") continue
+    const { amount, from, transfer } = posting
+    const held = postings.reduce(
+      (sum, one) => (one._tag === "Escrow" && one.account === from ? sum + one.amount : sum),
+      notebook.accounts.get(from)?.held ?? 0n
+    )
+    const before = ends.get(transfer)
+    const whole = notebook.escrows.get(transfer)?.amount ?? notebook.ended.get(transfer)?.amount ?? amount
+    const tooMuch = amount > whole
+    if ((before !== undefined || tooMuch) && held - (before ?? 0n) >= amount) wrong.add(posting)
+    else if (before === undefined && !tooMuch) ends.set(transfer, amount)
+  }
+  return wrong
+}
+
+/** A step of transactions that are submitted at once. */
+const stepOf = (deeds: ReadonlyArray<ReadonlyArray<Deed>>): LedgerStep => ({
+  sentence: ({ named, now }) => {
+    const sentences = transactionsOf(now, new Names(named), deeds).map(({ sentence }) => sentence)
+    return sentences.length === 1
+      ? sentences[0]!
+      : `at once: ${sentences.map((one, i) => `(${i + 1}) ${one}`).join("; ")}`
+  },
+  possible: ({ named, now }) => transactionsOf(now, new Names(named), deeds).length > 0,
+  happen: async (story, ledger) => {
+    const names = new Names(story.named)
+    const transactions = transactionsOf(story.now, names, deeds)
+    story.named = names.given
+    story.now = await submitted(
+      story.now,
+      ledger,
+      transactions.map(({ postings }) => postings)
+    )
+  },
+  get simpler() {
+    return simplerThan(deeds).map(stepOf)
+  }
+})
+
+/** With one transaction less, or one posting less. */
+const simplerThan = (deeds: ReadonlyArray<ReadonlyArray<Deed>>): ReadonlyArray<ReadonlyArray<ReadonlyArray<Deed>>> => [
+  ...(deeds.length > 1 ? deeds.map((_, i) => deeds.toSpliced(i, 1)) : []),
+  ...deeds.flatMap((transaction, i) =>
+    transaction.length > 1 ? transaction.map((_, j) => deeds.with(i, transaction.toSpliced(j, 1))) : []
+  )
+]
+
+const alone = deed.map((one) => [one])
+const together = fc.array(deed, { minLength: 2, maxLength: 3 })
+const transaction = fc.oneof({ weight: 3, arbitrary: alone }, { weight: 1, arbitrary: together })
+
+/** Everything that may happen to a ledger. */
+export const ledgerSteps: ReadonlyArray<fc.Arbitrary<LedgerStep>> = [
+  alone.map((one) => stepOf([one])),
+  alone.map((one) => stepOf([one])),
+  together.map((one) => stepOf([one])),
+  fc.array(transaction, { minLength: 2, maxLength: 4 }).map(stepOf),
+  // The same several times: of this most races are made.
+  fc
+    .tuple(alone, fc.integer({ min: 2, max: 3 }))
+    .map(([one, times]) => stepOf(Array.from({ length: times }, () => one)))
+]
+
+// ---- the suite -----------------------------------------------------------------------------------------------------------------
+
+export interface SuiteOptions {
+  /** A fresh ledger for each story. */
+  readonly make: () => Promise<LedgerUnderTest>
+  readonly stories?: number | undefined
+  /** The most steps of a story. */
+  readonly length?: number | undefined
+  /** Tells the same stories again. */
+  readonly seed?: number | undefined
+}
+
+/** Submits random transactions to fresh ledgers; rejects with the shortest story that goes wrong. */
+export const checkLedger = ({ length = 60, make, seed, stories = 60 }: SuiteOptions): Promise<void> =>
+  tell({
+    steps: ledgerSteps,
+    begin: async () => {
+      const ledger = await make()
+      let notebook = empty
+      for (const account of people) {
+        notebook = await submitted(notebook, ledger, [[{ _tag: "Open", account, tenant: `ten_${account}` }]])
+      }
+      return { notebook: { now: notebook, named: 0 }, world: ledger }
+    },
+    close: async (ledger) => ledger.close?.(),
+    stories,
+    length,
+    seed
+  })

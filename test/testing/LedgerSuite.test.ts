@@ -1,0 +1,100 @@
+/** The property suite for ledgers as its users run it: on our ledger, on somebody else's, and on ones that are deliberately wrong. */
+import { Layer } from "effect"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import { checkLedger, invariants, layerMemory, ofLayer } from "../../src/entry/testing.ts"
+import { Ledger } from "../../src/ledger/Ledger.ts"
+import { Writer } from "../../src/ledger/Writer.ts"
+import * as Sql from "../../src/sql/Sql.ts"
+import { foreignLedger, mistakes } from "./ForeignLedger.ts"
+import type { Mistake } from "./ForeignLedger.ts"
+
+/** How the shortest story of a mistake ends, where that is always in the same way. */
+const ends: Partial<Record<Mistake, RegExp>> = {
+  "loses one of two updates at once": /no order of the 2 fits/,
+  "gives more back than it holds": /it answered EscrowEnded .*, where NotHeld .* is due/,
+  "lets a suspended account pay": /it answered \w+ .*, where AccountInactive .* is due/,
+  "answers the cost as collected": /collected of Settled is \d+, must be \d+/,
+  "answers the balance as available": /available of InsufficientCredits is \d+, must be \d+/,
+  "answers the most as reserved": /amount of Reserved is \d+, must be \d+/,
+  "gives entries a wrong reference":
+    /each movement has its entry: reference_id of entry \d+ of \w+ is purchase, must be pay_/,
+  "gives a reservation back again when a settled call is released":
+    /nothing is below zero|what is reserved is that of the/,
+  "charges a call twice": /it answered Settled .*, where AlreadySettled is due/,
+  "spends giftable credit first": /granted credit is spent before giftable/,
+  "pays an escrow twice": /it answered EscrowEnded .*, where NotHeld .* is due/,
+  "answers a missing account as one without credit": /where AccountMissing .* is due/
+}
+
+describe("the property suite for ledgers", () => {
+  it("holds for the ledger of this service", () => checkLedger({ make: ofLayer(layerMemory), stories: 30 }))
+
+  it("holds for it where its writer is a thread of its own", () =>
+    checkLedger({
+      make: async () => {
+        const folder = mkdtempSync(join(tmpdir(), "tollgate-"))
+        const file = join(folder, "books.db")
+        const layer = Ledger.layer.pipe(
+          Layer.provideMerge(Writer.layerThread(file)),
+          Layer.provideMerge(Sql.layer(file))
+        )
+        const ledger = await ofLayer(layer)()
+        const close = async () => {
+          await ledger.close?.()
+          rmSync(folder, { recursive: true, force: true })
+        }
+        return { ...ledger, close }
+      },
+      stories: 8
+    }))
+
+  it("holds for somebody else's", () => checkLedger({ make: async () => foreignLedger(), stories: 200 }))
+
+  it.each(mistakes)("finds one that %s, with a short story", async (mistake) => {
+    const failed: { readonly message: string; readonly steps: ReadonlyArray<string> } = await checkLedger({
+      make: async () => foreignLedger(mistake),
+      seed: 1
+    }).then(
+      () => expect.fail("it is not found"),
+      (error) => error
+    )
+    expect(failed.message).toMatch(ends[mistake] ?? /^story \d+ goes wrong/)
+    expect(failed.message).toMatch(/\n {2}1\. /)
+    expect(failed.steps.length).toBeLessThanOrEqual(5)
+  })
+
+  it("says in sentences what went wrong", async () => {
+    const failed = await checkLedger({ make: async () => foreignLedger("charges a call twice"), seed: 1 }).catch(
+      (error: Error) => error.message
+    )
+    expect(failed).toMatchInlineSnapshot(`
+      "story 1 goes wrong (in its shortest form; seed 1 tells it again):
+        1. call_1 reserves 0 to 1 from bob
+        2. call_1 ends at a cost of 1
+        3. call_1, which has ended, ends at a cost of 1
+      it answered Settled { usage_id: charge of call_1, collected: 0, balance: 0 }, where AlreadySettled is due"
+    `)
+  })
+
+  it("names every invariant of the contract", () => {
+    expect(Object.keys(invariants)).toEqual([
+      "amounts are exact",
+      "accounts are those that were opened",
+      "a balance is the sum of its entries",
+      "a balance is that of the last entry",
+      "nothing is below zero",
+      "what calls have reserved is within the balance",
+      "what is reserved is that of the open calls",
+      "held credit is that of the pending transfers",
+      "a transfer pays out once",
+      "a call is charged at most once",
+      "credit is neither made nor lost",
+      "granted credit is spent before giftable",
+      "a status is the one that was set",
+      "each movement has its entry"
+    ])
+  })
+})
