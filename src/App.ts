@@ -65,7 +65,7 @@ import { ImagesHttp } from "./images/Http.ts"
 import { Images } from "./images/Images.ts"
 import { MediaHttp, MediaModelsHttp } from "./media/Http.ts"
 import { Jobs } from "./media/Jobs.ts"
-import { Medias } from "./media/Medias.ts"
+import { Media } from "./media/Media.ts"
 import { Identity } from "./upstream/Identity.ts"
 import { Explanations } from "./usage/Explanations.ts"
 import { PriceVersions } from "./prices/PriceVersions.ts"
@@ -79,7 +79,7 @@ export const domains = Layer.mergeAll(
   Chat.layer,
   Decisions.layer,
   Images.layer,
-  Medias.layer,
+  Media.layer,
   SelfMail.layer,
   Transcription.layer,
   Speech.layer,
@@ -122,6 +122,7 @@ export const domains = Layer.mergeAll(
 export const jobs = Layer.mergeAll(
   Gate.layerJobs,
   AutoReloads.layerJobs,
+  Jobs.layerJobs,
   Outbox.layerJobs,
   SigningKeys.layerJobs,
   Transfers.layerJobs

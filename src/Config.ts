@@ -10,7 +10,7 @@ import { priceable } from "./chat/Extras.ts"
 import { UsdPer } from "./kernel/Price.ts"
 import type { UnitPrice } from "./kernel/Price.ts"
 import { fromDecimal, Usd } from "./kernel/Money.ts"
-import { imageSizes } from "./media/Media.ts"
+import { imageSizes } from "./media/Model.ts"
 import { searchVendors } from "./search/Provider.ts"
 import type { SearchVendorName } from "./search/Provider.ts"
 

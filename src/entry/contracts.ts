@@ -81,12 +81,7 @@ export type {
 } from "../http/RateLimits.ts"
 export type { Reply } from "../http/Reply.ts"
 export type { Demand, Grant, Scope } from "../auth/Scope.ts"
-export type {
-  Beside,
-  Contract as IdempotencyContract,
-  Idempotency,
-  IdempotencyProblem
-} from "../idempotency/Idempotency.ts"
+export type { Beside, Idempotency, IdempotencyContract, IdempotencyProblem } from "../idempotency/Idempotency.ts"
 export type * from "../idempotency/Problems.ts"
 export type {
   ImageAnswer,
@@ -96,7 +91,7 @@ export type {
   ImageSize,
   ImageStatusQuery
 } from "../images/Image.ts"
-export type { Contract as ImagesContract, Images } from "../images/Images.ts"
+export type { ImageJob, ImagePatience, Images, ImagesContract } from "../images/Images.ts"
 export type * from "../images/Problems.ts"
 export type { Decimal } from "../kernel/Decimal.ts"
 export type { AccountId, ApplicationId, BillingAccountId, CallId, Kind as IdKind, TenantId } from "../kernel/Ids.ts"
@@ -139,23 +134,20 @@ export type { BalanceMoved, CommitLimit, Contract as WriterContract, Submitted, 
 export type { LetterLimits, SelfLetter, SelfLetterSent } from "../mail/Letter.ts"
 export type { OutboxContract, Fate, Letter, Outbox } from "../mail/Outbox.ts"
 export type * from "../mail/Problems.ts"
-export type { Contract as SelfMailContract, LetterPrice, SelfMail } from "../mail/SelfMail.ts"
-export type { Contract as JobsContract, FailureType, Job, Jobs, Order } from "../media/Jobs.ts"
+export type { LetterPrice, SelfMail, SelfMailContract, SentLetter } from "../mail/SelfMail.ts"
+export type { MediaModelEntry, MediaResult, MediaStatus, MediaSubmitted } from "../media/Answer.ts"
+export type { FailureType, Job, JobCharge, JobKey, JobRoute, JobStatus, Order } from "../media/Job.ts"
+export type { Jobs, JobsContract } from "../media/Jobs.ts"
+export type { Media, MediaContract, MediaJob, MediaQuote } from "../media/Media.ts"
 export type {
   ImageModel,
   MediaModel,
-  MediaModelEntry,
   MediaModels,
   MediaRequest,
-  MediaResult,
-  MediaStatus,
-  MediaStatusName,
-  MediaSubmitted,
   Quote,
   Resolution,
   VideoModel
-} from "../media/Media.ts"
-export type { Contract as MediasContract, Medias } from "../media/Medias.ts"
+} from "../media/Model.ts"
 export type * from "../media/Problems.ts"
 export type { Pace, Watch } from "../media/Watch.ts"
 export type {
@@ -195,7 +187,7 @@ export type {
   Selection
 } from "../pooling/Source.ts"
 export type { PriceList, PriceListFacts } from "../prices/PriceList.ts"
-export type { Contract as PriceVersionsContract, PriceLine, PriceVersions, Quantity } from "../prices/PriceVersions.ts"
+export type { PriceLine, PriceVersions, PriceVersionsContract, Quantity } from "../prices/PriceVersions.ts"
 export type { CurrentSandbox, LeverNote, SandboxInfo, Steered } from "../sandbox/SandboxInfo.ts"
 export type { SearchProvider, SearchProviders, SearchVendorName } from "../search/Provider.ts"
 export type { SearchAnswer, SearchQuery } from "../search/Query.ts"
@@ -316,7 +308,7 @@ export type {
   Totals,
   UsageRecord
 } from "../usage/Usage.ts"
-export type { NotTaken } from "../upstream/GenerationQueue.ts"
+export type { JobRejected, NotTaken, VendorBusy, VendorUnavailable } from "../upstream/GenerationQueue.ts"
 export type { UpgradeFailed } from "../sql/Sql.ts"
 export type { ConfigProblem, EnvironmentFacts } from "../Config.ts"
 export type { ServiceInfo } from "../kernel/ServiceInfo.ts"

@@ -13,7 +13,7 @@ import type * as Idempotency from "./Idempotency.ts"
  */
 export const affordable = (
   gate: Pick<Gate.Contract, "look">,
-  idempotency: Pick<Idempotency.Contract, "isNew">,
+  idempotency: Pick<Idempotency.IdempotencyContract, "isNew">,
   costs: ReadonlyArray<Nano>
 ) => {
   const anyFree = costs.length === 0 || costs.some((cost) => cost <= 0n)

@@ -31,7 +31,7 @@ export type IdempotencyProblem = IdempotencyKeyInvalid | IdempotencyKeyReused | 
 /** For the claim of the call: ties the key to it. */
 export type Beside = (call: string) => ReadonlyArray<Statement>
 
-export interface Contract {
+export interface IdempotencyContract {
   /**
    * Runs the call unless one with this key was made. `fingerprint` says what the request is; it is asked for only where there is a
    * key. Without a key the call just runs. `resume` answers for a call that was made and whose answer was not kept, where it can.
@@ -63,7 +63,7 @@ export const answerBytesMax = 8 * 1024 * 1024
 
 export const isKey = (key: string): boolean => /^[A-Za-z0-9_-]{16,128}$/.test(key)
 
-export class Idempotency extends Context.Tag("tollgate/idempotency/Idempotency")<Idempotency, Contract>() {
+export class Idempotency extends Context.Tag("tollgate/idempotency/Idempotency")<Idempotency, IdempotencyContract>() {
   static readonly layer = Layer.suspend(() => Layer.scoped(Idempotency, make).pipe(Layer.provide(Runs.layer)))
 }
 
@@ -309,7 +309,7 @@ const make = Effect.gen(function* () {
       )
     )
 
-  const once: Contract["once"] = (caller, key, fingerprint, call, resume) => {
+  const once: IdempotencyContract["once"] = (caller, key, fingerprint, call, resume) => {
     if (key === undefined || key === "") return call(undefined)
     if (!isKey(key)) return new IdempotencyKeyInvalid()
     const mine = keyOf(caller, key)
@@ -323,12 +323,12 @@ const make = Effect.gen(function* () {
     )
   }
 
-  const isNew: Contract["isNew"] = (caller, key) =>
+  const isNew: IdempotencyContract["isNew"] = (caller, key) =>
     key === undefined || !isKey(key)
       ? Effect.succeed(true)
       : Effect.map(keyOf(caller, key).find, (row) => row === undefined)
 
-  const onceOf: Contract["onceOf"] = (caller, inbound, route, limit, call, resume) => {
+  const onceOf: IdempotencyContract["onceOf"] = (caller, inbound, route, limit, call, resume) => {
     const key = inbound.header("idempotency-key")
     if (key === undefined || key === "") return call(inbound, undefined)
     return Effect.flatMap(inbound.read(limit), (bytes) => {
@@ -355,7 +355,7 @@ const make = Effect.gen(function* () {
   })
   yield* Loop.fork({ name: "idempotency keys", turn: forget })
 
-  return { once, onceOf, isNew } satisfies Contract
+  return { once, onceOf, isNew } satisfies IdempotencyContract
 })
 
 const inFlight = new IdempotencyInFlight({ retry_after: 1 })

@@ -1,7 +1,7 @@
 /** Image generation by the direct route: what may be asked, what comes back, and what an image of a size costs. */
 import { Context, Schema } from "effect"
 import type { UnitPrice } from "../kernel/Price.ts"
-import { imageSizes, isImage } from "../media/Media.ts"
+import { imageSizes, isImage } from "../media/Model.ts"
 import type { Provider } from "../upstream/Provider.ts"
 
 export type ImageSize = (typeof imageSizes)[number]

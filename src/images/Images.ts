@@ -1,114 +1,129 @@
-/** Images by the direct route: jobs of the same kind as the generic route's, waited for unless the caller would rather poll. */
-import { Clock, Context, Effect, Layer } from "effect"
+/** Images by the direct route: jobs of the same kind as `media/Media` makes, waited for unless the caller would rather poll. */
+import { Clock, Context, Duration, Effect, Layer } from "effect"
+import type { Claim } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
-import { json } from "../http/Body.ts"
 import type { Caller } from "../kernel/Caller.ts"
-import type { Inbound } from "../http/Inbound.ts"
-import type { BodyProblem } from "../http/Incoming.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
-import * as Reply from "../http/Reply.ts"
-import { Idempotency } from "../idempotency/Idempotency.ts"
-import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
-import { toDecimal } from "../kernel/Money.ts"
+import type { Nano } from "../kernel/Money.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
+import type { Job, JobCharge, Order } from "../media/Job.ts"
 import { Jobs } from "../media/Jobs.ts"
-import type { Job } from "../media/Jobs.ts"
 import { isObject } from "../upstream/Failures.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
-import { retryAfter } from "../upstream/GenerationQueue.ts"
-import type { NotTaken } from "../upstream/GenerationQueue.ts"
 import { UpstreamBusy, UpstreamFailed, UpstreamRejected } from "../upstream/Problems.ts"
 import { pick } from "../upstream/Provider.ts"
-import { ImageProviders, ImageRequest } from "./Image.ts"
-import type { ImageAnswer, ImageProvider } from "./Image.ts"
+import { ImageProviders } from "./Image.ts"
+import type { ImageAnswer, ImageProvider, ImageRequest } from "./Image.ts"
 import { ImageNotFound } from "./Problems.ts"
 
-type ImageProblem = BodyProblem | InsufficientCredits | IdempotencyProblem | UpstreamProblem
-
-export interface Contract {
-  /** `POST /v1/images/generate`. */
-  readonly generate: (caller: Caller, inbound: Inbound) => Effect.Effect<Reply.Reply, ImageProblem>
-  readonly status: (caller: Caller, request_id: string) => Effect.Effect<ImageAnswer, ImageNotFound>
+/** How an image request stands: what HTTP answers, and what it costs. */
+export interface ImageJob extends ImageAnswer {
+  readonly provider: string
+  /** What is reserved while it is `PROCESSING`. */
+  readonly quote: Nano
+  /** `undefined` while it is `PROCESSING`. */
+  readonly charge: JobCharge | undefined
 }
 
-/** The longest body: a source image may be in it. */
-const bodyBytesMax = 32 * 1024 * 1024
-/** How long a caller is kept waiting, and how often the job is looked at meanwhile. */
-const patience = 30_000
-const pause = 250
+export interface ImagesContract {
+  /**
+   * Reserves the price and has the images made. With `sync_mode` it waits for them, `ImagePatience` at most, and then gives the job as
+   * it stands. `beside` stands or falls with the reservation.
+   */
+  readonly generate: (asked: {
+    readonly caller: Caller
+    readonly request: ImageRequest
+    readonly beside?: Claim["beside"]
+  }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | InsufficientCredits | BooksUnavailable>
+  /** How it stands, after a look at the vendor. */
+  readonly status: (asked: {
+    readonly caller: Caller
+    readonly request_id: string
+  }) => Effect.Effect<ImageJob, ImageNotFound>
+  /** What a metered call made for this request, waited for like a new one; `undefined` where it made none. */
+  readonly ofCall: (asked: {
+    readonly caller: Caller
+    readonly request: ImageRequest
+    readonly call: string
+  }) => Effect.Effect<ImageJob | undefined>
+}
 
-export class Images extends Context.Tag("tollgate/images/Images")<Images, Contract>() {
+/** How long `generate` waits for images. */
+export class ImagePatience extends Context.Reference<ImagePatience>()("tollgate/images/ImagePatience", {
+  defaultValue: (): Duration.Duration => Duration.seconds(30)
+}) {}
+
+/** Between two looks at a job that is waited for. */
+const pause = Duration.millis(250)
+
+export class Images extends Context.Tag("tollgate/images/Images")<Images, ImagesContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Images, make))
 }
 
-const read = json(ImageRequest)
+const error_types: Order["error_types"] = {
+  JobRejected: "upstream_rejected",
+  VendorBusy: "upstream_rate_limited",
+  VendorUnavailable: "upstream_error"
+}
 
 const make = Effect.gen(function* () {
   const jobs = yield* Jobs
   const providers = yield* ImageProviders
-  const idempotency = yield* Idempotency
+  const patience = Duration.toMillis(yield* ImagePatience)
 
-  const call = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
-    const asked = yield* read(yield* inbound.read(bodyBytesMax))
-    const provider = yield* pick(providers, asked.provider)
-    const endpoint = yield* endpointOf(provider, asked)
-    const job = yield* jobs.submit(
-      caller,
-      {
-        route: "images",
-        type: "image",
-        model: endpoint,
-        provider: provider.id,
-        upstream: provider.upstream,
-        endpoint,
-        input: inputOf(asked),
-        units: asked.num_images,
-        unit: "image",
-        price: provider.price_by_size[asked.image_size] ?? provider.price
-      },
-      beside,
-      refusedBy
+  const generate: ImagesContract["generate"] = Effect.fn("Images.generate")(function* ({ beside, caller, request }) {
+    const provider = yield* pick(providers, request.provider)
+    const endpoint = yield* endpointOf(provider, request)
+    const order: Order = {
+      route: "images",
+      type: "image",
+      model: endpoint,
+      provider: provider.id,
+      upstream: provider.upstream,
+      endpoint,
+      input: inputOf(request),
+      units: request.num_images,
+      unit: "image",
+      price: provider.price_by_size[request.image_size] ?? provider.price,
+      error_types
+    }
+    const job = yield* Effect.catchTags(jobs.submit({ caller, order, beside }), {
+      JobRejected: ({ words }) => new UpstreamRejected(words),
+      VendorBusy: ({ words }) => new UpstreamBusy(words),
+      VendorUnavailable: () => new UpstreamFailed()
+    })
+    return yield* answered(caller, request, job)
+  })
+
+  const answered = (caller: Caller, { sync_mode }: ImageRequest, job: Job): Effect.Effect<ImageJob> =>
+    Effect.map(
+      sync_mode
+        ? Effect.flatMap(Clock.currentTimeMillis, (now) => waited(caller, job, now + patience))
+        : Effect.succeed(job),
+      imageJobOf
     )
-    return yield* answered(caller, asked, job)
-  })
 
-  /** The answer of a call whose first one was not kept: its job is the same. */
-  const resume = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, made: string) {
-    const asked = yield* read(yield* inbound.read(bodyBytesMax))
-    const job = yield* jobs.ofCall(caller.account_id, "images", made)
-    return job === undefined ? undefined : yield* answered(caller, asked, job)
-  })
-
-  const answered = Effect.fnUntraced(function* (caller: Caller, asked: ImageRequest, job: Job) {
-    const begun = yield* Clock.currentTimeMillis
-    const shown = asked.sync_mode ? yield* waited(caller, job, begun) : job
-    return Reply.json(200, answerOf(shown), shown.settled ? { "x-charge-usd": toDecimal(shown.cost) } : {})
-  })
-
-  const waited = (caller: Caller, job: Job, begun: number): Effect.Effect<Job> =>
+  /** The job at its end, or after `until`. */
+  const waited = (caller: Caller, job: Job, until: number): Effect.Effect<Job> =>
     Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
-      if (job.settled || now - begun > patience) return job
+      if (job.charge !== undefined || (yield* Clock.currentTimeMillis) > until) return job
       yield* Effect.sleep(pause)
-      const looked = yield* jobs.look(caller.account_id, "images", job.id)
-      return looked === undefined ? job : yield* waited(caller, looked, begun)
+      const { request_id } = job
+      const current = yield* jobs.look({ account_id: caller.account_id, route: "images", request_id })
+      return current === undefined ? job : yield* waited(caller, current, until)
     })
 
-  const generate: Contract["generate"] = (caller, inbound) =>
-    idempotency.onceOf(
-      caller,
-      inbound,
-      "images/generate",
-      bodyBytesMax,
-      (inbound, beside) => call(caller, inbound, beside),
-      (inbound, made) => resume(caller, inbound, made)
-    )
-
-  const status: Contract["status"] = Effect.fn("Images.status")(function* ({ account_id }, request_id) {
-    const job = yield* jobs.look(account_id, "images", request_id)
-    return job === undefined ? yield* new ImageNotFound() : answerOf(job)
+  const ofCall: ImagesContract["ofCall"] = Effect.fn("Images.ofCall")(function* ({ call, caller, request }) {
+    const job = yield* jobs.ofCall({ account_id: caller.account_id, route: "images", call })
+    return job === undefined ? undefined : yield* answered(caller, request, job)
   })
 
-  return { generate, status } satisfies Contract
+  const status: ImagesContract["status"] = Effect.fn("Images.status")(function* ({ caller, request_id }) {
+    const job = yield* jobs.look({ account_id: caller.account_id, route: "images", request_id })
+    return job === undefined ? yield* new ImageNotFound({ request_id }) : imageJobOf(job)
+  })
+
+  return { generate, status, ofCall } satisfies ImagesContract
 })
 
 /** The provider's model for the request, which it must be able to make. */
@@ -116,14 +131,14 @@ const endpointOf = (
   { endpoint, image_to_image_endpoint, images_max }: ImageProvider,
   { num_images, source_url }: ImageRequest
 ): Effect.Effect<string, InvalidRequest> => {
-  const refuse = (field: string, rule: string) => InvalidRequest.of(field, rule)
-  if (num_images > images_max) return refuse("num_images", `a whole number from 1 to ${images_max}`)
+  if (num_images > images_max) return InvalidRequest.of("num_images", `a whole number from 1 to ${images_max}`)
   if (source_url === undefined) return Effect.succeed(endpoint)
   return image_to_image_endpoint === undefined
-    ? refuse("source_url", "this provider makes no images from images")
+    ? InvalidRequest.of("source_url", "this provider makes no images from images")
     : Effect.succeed(image_to_image_endpoint)
 }
 
+/** The request as the vendor takes it. */
 const inputOf = ({ source_url, strength, ...asked }: ImageRequest) => ({
   prompt: asked.prompt,
   num_images: asked.num_images,
@@ -134,25 +149,22 @@ const inputOf = ({ source_url, strength, ...asked }: ImageRequest) => ({
   ...(source_url !== undefined && { image_url: source_url, ...(strength !== undefined && { strength }) })
 })
 
-const refusedBy = (no: NotTaken): UpstreamProblem => {
-  if (no.how === "rejected") return new UpstreamRejected(no.words)
-  return no.how === "busy" ? new UpstreamBusy(retryAfter(no)) : new UpstreamFailed()
-}
-
-const answerOf = ({ error, id, output, provider, settled }: Job): ImageAnswer => {
-  if (!settled) return { request_id: id, status: "PROCESSING", provider }
+const imageJobOf = ({ charge, error, output, provider, quote, request_id }: Job): ImageJob => {
+  if (charge === undefined) return { request_id, status: "PROCESSING", provider, quote, charge }
   if (output === null) {
-    return { request_id: id, status: "FAILED", provider, error: error ?? "the generation failed" }
+    return { request_id, status: "FAILED", provider, error: error ?? "the generation failed", quote, charge }
   }
   const images = Array.isArray(output.images) ? output.images : []
   return {
-    request_id: id,
+    request_id,
     status: "COMPLETED",
     provider,
     images: images.filter(isObject).map(({ height, url, width }) => ({
       url: String(url),
       ...(typeof width === "number" && { width }),
       ...(typeof height === "number" && { height })
-    }))
+    })),
+    quote,
+    charge
   }
 }

@@ -12,6 +12,7 @@ export const SelfLetter = Schema.Struct({
   subject: text(200).pipe(Schema.filter((text) => !/[\r\n]/.test(text), { message: () => "a single line" })),
   body: text(100_000)
 }).annotations({ identifier: "SelfLetter" })
+export interface SelfLetter extends Schema.Schema.Type<typeof SelfLetter> {}
 
 export const SelfLetterSent = Schema.Struct({ message: Schema.String, message_id: Schema.String }).annotations({
   identifier: "SelfLetterSent"

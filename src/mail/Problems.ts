@@ -1,10 +1,14 @@
 /** What the mail route refuses, and what routes that send letters do. */
+import { Schema } from "effect"
 import { Problem } from "../kernel/Problem.ts"
 
+/** A client over HTTP knows the account by its own credential: the body does not name it. */
 export class EmailNotVerified extends Problem<EmailNotVerified>()("EmailNotVerified", {
   status: 400,
   error: "the key's account has no verified email address to send to",
-  code: "email_not_verified"
+  code: "email_not_verified",
+  fields: { account_id: Schema.optional(Schema.String) },
+  details: {}
 }) {}
 
 /** For good: what is refused only for now waits in the outbox. */

@@ -8,7 +8,8 @@ import { BodyRefusal } from "../http/Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { KeyOrToken } from "../http/Security.ts"
 import { IdempotencyRefusal } from "../idempotency/Problems.ts"
-import { MediaModelEntry, MediaRequest, MediaResult, MediaStatus, MediaSubmitted } from "./Media.ts"
+import { MediaModelEntry, MediaResult, MediaStatus, MediaSubmitted } from "./Answer.ts"
+import { MediaRequest } from "./Model.ts"
 import {
   MediaAlreadyCompleted,
   MediaNotCompleted,

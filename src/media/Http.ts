@@ -1,30 +1,67 @@
 import { HttpApiBuilder } from "@effect/platform"
-import { Effect } from "effect"
+import { Effect, Either, Schema } from "effect"
 import { Api } from "../Api.ts"
 import { CurrentCaller } from "../http/Caller.ts"
+import type { Inbound } from "../http/Inbound.ts"
+import { parse } from "../http/Json.ts"
 import { raw } from "../http/Raw.ts"
-import { MediaModels } from "./Media.ts"
-import { listed, Medias } from "./Medias.ts"
+import * as Reply from "../http/Reply.ts"
+import { Idempotency } from "../idempotency/Idempotency.ts"
+import { entryOf, MediaSubmitted, resultOf, statusOf, submittedOf } from "./Answer.ts"
+import type { Job } from "./Job.ts"
+import { Media } from "./Media.ts"
+import { MediaModels, requestOf } from "./Model.ts"
+
+/** A start image may be in the body. */
+const bodyBytesMax = 1024 * 1024
+
+const encodeSubmitted = Schema.encodeSync(MediaSubmitted)
+const submitted = (job: Job): Reply.Reply => Reply.json(200, encodeSubmitted(submittedOf(job)))
 
 export const MediaHttp = HttpApiBuilder.group(
   Api,
   "media",
   Effect.fnUntraced(function* (handlers) {
-    const medias = yield* Medias
+    const media = yield* Media
+    const models = yield* MediaModels
+    const idempotency = yield* Idempotency
+
+    const read = (inbound: Inbound) =>
+      Effect.flatMap(inbound.read(bodyBytesMax), (bytes) =>
+        Either.flatMap(parse(bytes), (body) => requestOf(models, body))
+      )
+
     return handlers
-      .handleRaw("submit", raw(medias.submit))
-      .handle("status", ({ urlParams }) =>
-        Effect.flatMap(CurrentCaller, (caller) => medias.status(caller, urlParams.request_id))
+      .handleRaw(
+        "submit",
+        raw((caller, inbound) =>
+          idempotency.onceOf(
+            caller,
+            inbound,
+            "media/generate",
+            bodyBytesMax,
+            (inbound, beside) =>
+              Effect.map(
+                Effect.flatMap(read(inbound), (job) => media.submit({ caller, job, beside })),
+                submitted
+              ),
+            // Its first answer was not kept; the job is the same.
+            (_, call) => Effect.map(media.ofCall({ caller, call }), (job) => (job === undefined ? job : submitted(job)))
+          )
+        )
       )
-      .handle("result", ({ urlParams }) =>
-        Effect.flatMap(CurrentCaller, (caller) => medias.result(caller, urlParams.request_id))
+      .handle("status", ({ urlParams: { request_id } }) =>
+        Effect.flatMap(CurrentCaller, (caller) => Effect.map(media.status({ caller, request_id }), statusOf))
       )
-      .handle("cancel", ({ payload }) =>
-        Effect.flatMap(CurrentCaller, (caller) => medias.cancel(caller, payload.request_id))
+      .handle("result", ({ urlParams: { request_id } }) =>
+        Effect.flatMap(CurrentCaller, (caller) => Effect.map(media.result({ caller, request_id }), resultOf))
+      )
+      .handle("cancel", ({ payload: { request_id } }) =>
+        Effect.flatMap(CurrentCaller, (caller) => Effect.map(media.cancel({ caller, request_id }), statusOf))
       )
   })
 )
 
 export const MediaModelsHttp = HttpApiBuilder.group(Api, "mediaModels", (handlers) =>
-  handlers.handle("list", () => Effect.map(MediaModels, (models) => ({ models: models.map(listed) })))
+  handlers.handle("list", () => Effect.map(MediaModels, (models) => ({ models: models.map(entryOf) })))
 )

@@ -36,14 +36,14 @@ const cancelsAtOnce = 2
 const pauses = [2_500, 5_000, 5_000, 10_000, 20_000, 30_000]
 
 /** How often an unreadable result, or a job that the vendor does not know, is believed to be a mistake of the moment. */
-const strikesMax = 5
+const mistakesMax = 5
 
 export class Watch<Row> {
   /** When the service looks by itself, and how often it has. */
   private due: number
   private looks = 0
   private busy = false
-  private strikes = 0
+  private mistakes = 0
   /** What the vendor said to a cancel, once it has heard one. Forgotten with the process: to ask it once more does no harm. */
   cancelled: "asked" | "completed" | undefined
   /** A look that is under way; who asks meanwhile is answered with what it finds. */
@@ -79,9 +79,9 @@ export class Watch<Row> {
     this.busy = false
   }
 
-  /** Counts a mistake of the moment; answers whether it was one too many. */
-  struck(): boolean {
-    this.strikes += 1
-    return this.strikes >= strikesMax
+  /** Counts a mistake of the moment, and says whether it was one too many. */
+  isOneMistakeTooMany(): boolean {
+    this.mistakes += 1
+    return this.mistakes >= mistakesMax
   }
 }

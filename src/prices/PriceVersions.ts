@@ -22,13 +22,16 @@ export interface PriceLine {
   readonly price: UnitPrice
 }
 
-export interface Contract {
+export interface PriceVersionsContract {
   /** The id of the version, which is on disk when this returns. Asked again it costs a look into memory. */
   readonly of: (lines: ReadonlyArray<PriceLine>) => Effect.Effect<string>
   readonly find: (id: string) => Effect.Effect<ReadonlyArray<PriceLine> | undefined>
 }
 
-export class PriceVersions extends Context.Tag("tollgate/prices/PriceVersions")<PriceVersions, Contract>() {
+export class PriceVersions extends Context.Tag("tollgate/prices/PriceVersions")<
+  PriceVersions,
+  PriceVersionsContract
+>() {
   static readonly layer = Layer.suspend(() => Layer.effect(PriceVersions, make))
 }
 
@@ -61,5 +64,5 @@ const make = Effect.gen(function* () {
     return lines.map((line): PriceLine => ({ ...line, price: BigInt(line.price) as UnitPrice }))
   })
 
-  return { of, find } satisfies Contract
+  return { of, find } satisfies PriceVersionsContract
 })

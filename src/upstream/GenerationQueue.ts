@@ -2,31 +2,26 @@
  * A vendor that makes images and videos from a queue, in the manner of fal: a job is submitted, asked for, fetched, cancelled.
  * Here is how that looks on its wire, and which of its answers mean what.
  */
-import { Effect, Redacted } from "effect"
+import { Data, Effect, Redacted } from "effect"
 import type { Admission } from "../gate/Gate.ts"
 import { isObject, messageOf, parse, refusalOf, retryAfterOf } from "./Failures.ts"
 import type { UpstreamWords } from "./Failures.ts"
 import type { Upstream } from "./Upstreams.ts"
 import type { Whole, WireRequest } from "./Wire.ts"
 
-/** The vendor did not take the job: `rejected` for the job itself, `busy` for now, `unavailable` for reasons of its own. */
-export type NotTaken = { readonly _tag: "NotTaken" } & (
-  | { readonly how: "rejected"; readonly words: UpstreamWords }
-  | { readonly how: "busy"; readonly retry_after?: number }
-  | { readonly how: "unavailable" }
-)
+/** The vendor refused the job itself, in its own words. */
+export class JobRejected extends Data.TaggedError("JobRejected")<{ readonly words: UpstreamWords }> {}
 
-/** As a refusal says it. */
-export const retryAfter = ({
-  retry_after
-}: Extract<NotTaken, { readonly how: "busy" }>): { readonly retry_after?: number } =>
-  retry_after === undefined ? {} : { retry_after }
+/** The vendor takes no job now. It may say after how many seconds it will. */
+export class VendorBusy extends Data.TaggedError("VendorBusy")<{
+  readonly words: { readonly retry_after?: number }
+}> {}
 
-/** It could not be asked just now. */
-export interface Silent {
-  readonly _tag: "Silent"
-  readonly reason: string
-}
+/** The vendor gave no answer, or one that means nothing here. The reason is for the log, never for a caller. */
+export class VendorUnavailable extends Data.TaggedError("VendorUnavailable")<{ readonly reason: string }> {}
+
+/** Why the vendor did not take a job. */
+export type NotTaken = JobRejected | VendorBusy | VendorUnavailable
 
 export interface Taken {
   readonly vendor_id: string
@@ -61,7 +56,7 @@ const ask = (
   method: WireRequest["method"],
   path: string,
   { body, read_on = true }: { readonly body?: string; readonly read_on?: boolean } = {}
-): Effect.Effect<Whole, Silent> =>
+): Effect.Effect<Whole, VendorUnavailable> =>
   upstream
     .wire(admission)
     .exchange(
@@ -76,12 +71,12 @@ const ask = (
       },
       { limit: answerBytesMax, read_on }
     )
-    .pipe(Effect.mapError(({ reason }): Silent => ({ _tag: "Silent", reason })))
+    .pipe(Effect.mapError(({ reason }) => new VendorUnavailable({ reason })))
 
-/** A look costs nothing, so who stops looking need not wait for what comes. */
+/** A look costs nothing: it is not read on for a caller who has left. */
 const looking = { read_on: false } as const
 
-const silent = (answer: Whole): Silent => ({ _tag: "Silent", reason: `status ${answer.status}` })
+const unavailable = ({ status }: Whole) => new VendorUnavailable({ reason: `status ${status}` })
 
 export const submit = Effect.fnUntraced(function* (
   upstream: Upstream,
@@ -89,23 +84,17 @@ export const submit = Effect.fnUntraced(function* (
   endpoint: string,
   input: object
 ): Effect.fn.Return<Taken, NotTaken> {
-  const answer = yield* Effect.mapError(
-    ask(upstream, admission, "POST", `/${endpoint}`, { body: JSON.stringify(input) }),
-    (): NotTaken => ({ _tag: "NotTaken", how: "unavailable" })
-  )
+  const answer = yield* ask(upstream, admission, "POST", `/${endpoint}`, { body: JSON.stringify(input) })
   const { body, headers, status } = answer
   const parsed = parse(body)
   if (status >= 200 && status < 300 && typeof parsed?.request_id === "string" && parsed.request_id !== "") {
     return { vendor_id: parsed.request_id, queue_position: whole(parsed.queue_position) }
   }
-  if (status === 429) {
-    const after = yield* retryAfterOf(headers)
-    return yield* Effect.fail({ _tag: "NotTaken", how: "busy", ...after } as const)
-  }
+  if (status === 429) return yield* new VendorBusy({ words: yield* retryAfterOf(headers) })
   if (status === 400 || status === 404 || status === 413 || status === 422) {
-    return yield* Effect.fail({ _tag: "NotTaken", how: "rejected", words: refusalOf(parsed) } as const)
+    return yield* new JobRejected({ words: refusalOf(parsed) })
   }
-  return yield* Effect.fail({ _tag: "NotTaken", how: "unavailable" } as const)
+  return yield* unavailable(answer)
 })
 
 const jobPath = (endpoint: string, vendor_id: string) => `/${endpoint}/requests/${encodeURIComponent(vendor_id)}`
@@ -115,7 +104,7 @@ export const standing = Effect.fnUntraced(function* (
   admission: Admission,
   endpoint: string,
   vendor_id: string
-): Effect.fn.Return<Standing, Silent> {
+): Effect.fn.Return<Standing, VendorUnavailable> {
   const answer = yield* ask(upstream, admission, "GET", `${jobPath(endpoint, vendor_id)}/status`, looking)
   if (answer.status === 404) return { how: "gone" }
   const parsed = answer.status < 300 ? parse(answer.body) : undefined
@@ -138,7 +127,7 @@ export const standing = Effect.fnUntraced(function* (
     case "CANCELED":
       return { how: "cancelled" }
     default:
-      return yield* Effect.fail(silent(answer))
+      return yield* unavailable(answer)
   }
 })
 
@@ -147,7 +136,7 @@ export const result = Effect.fnUntraced(function* (
   admission: Admission,
   endpoint: string,
   vendor_id: string
-): Effect.fn.Return<Result, Silent> {
+): Effect.fn.Return<Result, VendorUnavailable> {
   const answer = yield* ask(upstream, admission, "GET", jobPath(endpoint, vendor_id), looking)
   const { status } = answer
   const parsed = parse(answer.body)
@@ -155,7 +144,7 @@ export const result = Effect.fnUntraced(function* (
   if (status === 400 || status === 422) {
     return { how: "failed", error_type: "media_rejected", error: messageOf(parsed) ?? "the request was rejected" }
   }
-  return yield* Effect.fail(silent(answer))
+  return yield* unavailable(answer)
 })
 
 /** Best effort: `completed` where it was too late. */
@@ -164,9 +153,9 @@ export const cancel = Effect.fnUntraced(function* (
   admission: Admission,
   endpoint: string,
   vendor_id: string
-): Effect.fn.Return<"asked" | "completed", Silent> {
+): Effect.fn.Return<"asked" | "completed", VendorUnavailable> {
   const answer = yield* ask(upstream, admission, "PUT", `${jobPath(endpoint, vendor_id)}/cancel`)
   if (answer.status < 300 || answer.status === 404) return "asked"
   if (answer.status === 400) return "completed"
-  return yield* Effect.fail(silent(answer))
+  return yield* unavailable(answer)
 })

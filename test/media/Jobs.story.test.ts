@@ -17,9 +17,8 @@ import { toDecimal, usd } from "../../src/kernel/Money.ts"
 import type { UnitPrice } from "../../src/kernel/Price.ts"
 import { verify } from "../../src/ledger/Invariants.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
+import type { Job } from "../../src/media/Job.ts"
 import { Jobs } from "../../src/media/Jobs.ts"
-import type { Job } from "../../src/media/Jobs.ts"
-import { MediaUnavailable } from "../../src/media/Problems.ts"
 import { PriceVersions } from "../../src/prices/PriceVersions.ts"
 import * as Sandbox from "../../src/sandbox/Sandbox.ts"
 import * as Sql from "../../src/sql/Sql.ts"
@@ -42,7 +41,8 @@ const control = (path: string, json: object) =>
   })
 
 const layer = (file: string) =>
-  Jobs.layer.pipe(
+  Jobs.layerJobs.pipe(
+    Layer.provideMerge(Jobs.layer),
     Layer.provideMerge(Layer.mergeAll(Gate.layer, PriceVersions.layer)),
     Layer.provideMerge(
       Upstreams.layer({
@@ -63,7 +63,7 @@ type Name = (typeof people)[number]
 const start = 2n * usd
 const price = 50_000_000_000_000_000n as UnitPrice
 
-interface Noted {
+interface Submitted {
   readonly id: string
   readonly who: Name
   readonly quote: bigint
@@ -76,7 +76,7 @@ interface Noted {
 }
 
 interface Notebook {
-  readonly jobs: Array<Noted>
+  readonly jobs: Array<Submitted>
 }
 
 interface World {
@@ -95,19 +95,25 @@ const callerOf = (who: Name) => ({
   team_first: false
 })
 
-const look = (world: World, { id, who }: Noted): Promise<Job | undefined> =>
-  world.runtime.runPromise(Effect.flatMap(Jobs, (jobs) => jobs.look(callerOf(who).account_id, "media", id)))
+const keyOf = ({ id, who }: Submitted) => ({
+  account_id: callerOf(who).account_id,
+  route: "media" as const,
+  request_id: id
+})
+
+const look = (world: World, one: Submitted): Promise<Job | undefined> =>
+  world.runtime.runPromise(Effect.flatMap(Jobs, (jobs) => jobs.look(keyOf(one))))
 
 /** Whatever was seen of a job must be possible, and once settled it stays as it is. */
-const note = (one: Noted, job: Job | undefined) => {
+const note = (one: Submitted, job: Job | undefined) => {
   expect(job).toBeDefined()
-  const { cost, quote, settled, status } = job!
+  const { charge, quote, status } = job!
   expect(quote).toBe(one.quote)
-  if (one.cost !== undefined) expect([settled, cost]).toEqual([true, one.cost])
-  if (!settled) return
-  expect([0n, one.quote]).toContain(cost)
-  if (status === "CANCELLED" || one.failed) expect(cost).toBe(0n)
-  one.cost = cost
+  if (one.cost !== undefined) expect(charge?.charged).toBe(one.cost)
+  if (charge === undefined) return
+  expect([0n, one.quote]).toContain(charge.charged)
+  if (status === "CANCELLED" || one.failed) expect(charge.charged).toBe(0n)
+  one.cost = charge.charged
 }
 
 const settle = async (notebook: Notebook, world: World) => {
@@ -156,16 +162,15 @@ const submits = fc.tuple(fc.constantFrom(...people), fc.integer({ min: 1, max: 1
       input: { prompt: "a fish", duration: seconds },
       units: seconds,
       unit: "second",
-      price
+      price,
+      error_types: { JobRejected: "rejected", VendorBusy: "busy", VendorUnavailable: "unavailable" }
     } as const
     const made = await world.runtime.runPromise(
-      Effect.either(
-        Effect.flatMap(Jobs, (jobs) => jobs.submit(callerOf(who), order, undefined, () => new MediaUnavailable()))
-      )
+      Effect.either(Effect.flatMap(Jobs, (jobs) => jobs.submit({ caller: callerOf(who), order })))
     )
     if (made._tag === "Left") return
     notebook.jobs.push({
-      id: made.right.id,
+      id: made.right.request_id,
       who,
       quote: (BigInt(seconds) * usd) / 20n,
       done: false,
@@ -219,12 +224,7 @@ const cancels = which.map((index) =>
     `job ${index} is cancelled`,
     async (notebook, world) => {
       const one = pick(notebook, index)
-      note(
-        one,
-        await world.runtime.runPromise(
-          Effect.flatMap(Jobs, (jobs) => jobs.cancel(callerOf(one.who).account_id, "media", one.id))
-        )
-      )
+      note(one, await world.runtime.runPromise(Effect.flatMap(Jobs, (jobs) => jobs.cancel(keyOf(one)))))
     },
     some
   )
