@@ -2,7 +2,7 @@
  * Mail to oneself: an account writes to its own verified address. The letter is offered to the mail server at once, so that one that is
  * refused for good costs nothing. One that could not leave yet stays in the outbox, and is charged as accepted.
  */
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Fiber, Layer } from "effect"
 import { Gate } from "../gate/Gate.ts"
 import type { Admission, Claim, Measured, Receipt } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
@@ -74,7 +74,9 @@ const make = Effect.gen(function* () {
     admission: Admission
   ) {
     const key = `self/${admission.call}`
-    if ((yield* outbox.post(server, { key, to, subject, text: body })) === "failed") return yield* new LetterRefused()
+    // Whoever leaves meanwhile, the letter may be on its way: its fate is waited for, ten seconds at most.
+    const sending = yield* Effect.forkDaemon(outbox.post(server, { key, to, subject, text: body }))
+    if ((yield* Fiber.join(sending)) === "failed") return yield* new LetterRefused()
     return yield* admission.answer(measured, (receipt): SentLetter => ({
       message_id: messageId(key, server.domain),
       to,
