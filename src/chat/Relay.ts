@@ -3,18 +3,16 @@
  * error and the end are looked for. The last event, `[DONE]`, waits until the charge is in the books.
  */
 import { Effect } from "effect"
-import { Readable } from "node:stream"
-import { readOnFor } from "../upstream/Wire.ts"
-import type { Streaming } from "../upstream/Wire.ts"
+import type { Readable } from "node:stream"
+import { ByteStream } from "../kernel/ByteStream.ts"
+import type { How, Source, Tap } from "../kernel/ByteStream.ts"
+import { readOnFor } from "../kernel/ReadOn.ts"
 import { bytesAToken, tokensIn } from "./Tokens.ts"
 
 /** How a stream ended, and what was seen of it. */
 export interface Ending {
-  /**
-   * `complete`: the upstream finished, and said so. `broken`: it broke off or sent an error. `left`: the client went, and so did
-   * we.
-   */
-  readonly how: "complete" | "broken" | "left"
+  /** `broken` also where the upstream sent an error, or ended without saying that it has finished. */
+  readonly how: How
   /** The last usage object that the upstream sent. */
   readonly usage: unknown
   /** Tokens of the answer, as far as the pieces tell. */
@@ -49,43 +47,11 @@ const broken = `data: ${JSON.stringify({
   error: { message: "the model broke off", type: "upstream_error", code: "upstream_error" }
 })}\n\n`
 
-export const make = (upstream: Streaming, options: { readonly show_usage: boolean }): Relay => {
+export const make = (upstream: Source, options: { readonly show_usage: boolean }): Relay => {
   let rest: Buffer | undefined
   let usage: unknown
   let tokens_seen = 0
   let finished = false
-  let clientGone = false
-  let readOn: NodeJS.Timeout | undefined
-  let ending: Ending | undefined
-  let onEnded: ((ending: Ending) => void) | undefined
-
-  const end = (how: Ending["how"]) => {
-    if (ending !== undefined) return
-    clearTimeout(readOn)
-    ending = { how, usage, tokens_seen }
-    onEnded?.(ending)
-  }
-
-  const body = new Readable({
-    highWaterMark: 64 * 1024,
-    read: () => upstream.resume(),
-    destroy: (error, callback) => {
-      // The client has gone, or has everything. What the upstream still says is read for its usage, but not for long.
-      clientGone = true
-      if (ending === undefined) {
-        upstream.resume()
-        readOn = setTimeout(() => {
-          end("left")
-          upstream.abort()
-        }, readOnFor)
-      }
-      callback(error)
-    }
-  })
-
-  const pass = (bytes: Buffer) => {
-    if (!clientGone && bytes.length > 0 && !body.push(bytes)) upstream.pause()
-  }
 
   /**
    * Looks at an event, and answers what the client is to have of it: the event itself, another, or nothing. `text` is its bytes as
@@ -119,7 +85,7 @@ export const make = (upstream: Streaming, options: { readonly show_usage: boolea
    * Looks at whole events; passes on, in one piece, what the client is to have of them. What an upstream says after an error, and
    * of it, is not for the client: it may name addresses and keys.
    */
-  const take = (events: Buffer) => {
+  const take = (events: Buffer, stream: ByteStream) => {
     const text = events.toString("latin1")
     const blank = text.includes(blankLineCrLf) ? blankLineCrLf : blankLine
     let shown = ""
@@ -133,9 +99,9 @@ export const make = (upstream: Streaming, options: { readonly show_usage: boolea
       if (seen !== event) {
         shown += text.slice(from, at)
         if (seen === "failure") {
-          pass(Buffer.from(shown, "latin1"))
-          end("broken")
-          upstream.abort()
+          stream.pass(Buffer.from(shown, "latin1"))
+          stream.end("broken")
+          stream.abort()
           return
         }
         shown += seen
@@ -143,49 +109,39 @@ export const make = (upstream: Streaming, options: { readonly show_usage: boolea
       }
       at = next
     }
-    pass(from === 0 ? events : Buffer.from(shown + text.slice(from), "latin1"))
+    stream.pass(from === 0 ? events : Buffer.from(shown + text.slice(from), "latin1"))
   }
 
-  upstream.flow({
-    data: (chunk) => {
-      // Pieces that had come before an error was seen in one of them.
-      if (ending !== undefined) return
+  const tap: Tap = {
+    data: (chunk, stream) => {
       const bytes = rest === undefined ? chunk : Buffer.concat([rest, chunk])
       const whole = endOfEvents(bytes)
       rest = whole === bytes.length ? undefined : bytes.subarray(whole)
-      if (whole > 0) take(bytes.subarray(0, whole))
+      if (whole > 0) take(bytes.subarray(0, whole), stream)
       if (rest !== undefined && rest.length > eventMax) {
         tokens_seen += Math.round(rest.length / bytesAToken)
-        pass(rest)
+        stream.pass(rest)
         rest = undefined
       }
     },
-    end: () => {
+    end: (stream) => {
       // The last event may lack its blank line, but one that was cut in its midst is nothing to pass on.
       if (
         rest !== undefined &&
         (isDone.test(rest.toString("latin1")) || parse(rest.toString("latin1")) !== undefined)
       ) {
-        take(Buffer.concat([rest, Buffer.from(blankLine)]))
+        take(Buffer.concat([rest, Buffer.from(blankLine)]), stream)
       }
-      end(finished ? "complete" : "broken")
-    },
-    cut: () => end("broken")
-  })
+      return finished ? "complete" : "broken"
+    }
+  }
 
+  const stream = new ByteStream(upstream, { read_on: readOnFor, tap })
   return {
-    body,
-    ended: Effect.async((resume) => {
-      onEnded = (ending) => resume(Effect.succeed(ending))
-      if (ending !== undefined) onEnded(ending)
-    }),
-    finish: ({ how }) => {
-      if (clientGone) return
-      if (how === "broken") body.push(broken)
-      body.push(done)
-      body.push(null)
-    },
-    cut: () => void body.destroy(new Error("the end of the call is not in the books yet"))
+    body: stream.body,
+    ended: Effect.map(stream.ended, (how) => ({ how, usage, tokens_seen })),
+    finish: ({ how }) => stream.finish(how === "broken" ? broken + done : done),
+    cut: () => stream.cut("the end of the call is not in the books yet")
   }
 }
 

@@ -4,6 +4,8 @@ import type { Readable } from "node:stream"
 import { Gate } from "../gate/Gate.ts"
 import type { Admission, Claim, Measured, Metered, Receipt } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
+import { handedOver } from "../kernel/ByteStream.ts"
+import type { How } from "../kernel/ByteStream.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
@@ -86,7 +88,11 @@ const make = Effect.gen(function* () {
       least: cost,
       beside
     } as const
-    return yield* gate.meter(claim, (admission) => ask(admission, { provider, model, request, characters, cost }))
+    const order = { provider, model, request, characters, cost }
+    return yield* handedOver(
+      gate.meter(claim, (admission) => ask(admission, order)),
+      ({ audio }) => audio
+    )
   })
 
   const ask = Effect.fnUntraced(function* (
@@ -130,7 +136,7 @@ const make = Effect.gen(function* () {
 })
 
 /** Audio whose reader leaves was made all the same; what the upstream broke off costs nothing. */
-const measuredOf = ({ how }: Passage.PassageEnding, { characters, cost, provider }: Order): Measured => ({
+const measuredOf = (how: How, { characters, cost, provider }: Order): Measured => ({
   cost: how === "broken" ? 0n : cost,
   prompt_tokens: 0,
   completion_tokens: 0,

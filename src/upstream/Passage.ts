@@ -1,76 +1,40 @@
-/** Bytes of an upstream's answer that pass through as they come, in constant memory; the end waits for the books. */
-import { Effect } from "effect"
-import { Readable } from "node:stream"
-import type { Streaming } from "./Wire.ts"
-
-export interface PassageEnding {
-  /** `complete`: the upstream finished. `broken`: it broke off, or sent nothing. `left`: the client went. */
-  readonly how: "complete" | "broken" | "left"
-  readonly bytes: number
-}
+/** Bytes of an upstream's answer that pass through as they come; the end waits for the books. */
+import type { Effect } from "effect"
+import type { Readable } from "node:stream"
+import { ByteStream } from "../kernel/ByteStream.ts"
+import type { How, Source, Tap } from "../kernel/ByteStream.ts"
 
 export interface Passage {
   /** Whether anything comes at all: answered with the first bytes, or with an end that none came before. */
   readonly begun: Effect.Effect<boolean>
   /** What the client reads. */
   readonly body: Readable
-  /** Ends once, whatever the client does. */
-  readonly ended: Effect.Effect<PassageEnding>
+  /** Ends once, whatever the client does. `broken` where nothing came, too. Who leaves is not read on for. */
+  readonly ended: Effect.Effect<How>
   /** Lets the client have the end; one that is broken is cut off, so that nobody takes it for whole. */
-  readonly finish: (ending: PassageEnding) => void
+  readonly finish: (how: How) => void
   /** Cuts the client off: the books could not have the end in time. */
   readonly cut: () => void
 }
 
-export const make = (upstream: Streaming): Passage => {
-  let bytes = 0
-  let ending: PassageEnding | undefined
-  let onEnded: ((ending: PassageEnding) => void) | undefined
-  let onBegun: ((begun: boolean) => void) | undefined
-
-  const end = (how: PassageEnding["how"]) => {
-    if (ending !== undefined) return
-    ending = { how: how === "complete" && bytes === 0 ? "broken" : how, bytes }
-    onBegun?.(bytes > 0)
-    onEnded?.(ending)
-  }
-
-  const body = new Readable({
-    highWaterMark: 64 * 1024,
-    read: () => upstream.resume(),
-    destroy: (error, callback) => {
-      if (ending === undefined) {
-        end("left")
-        upstream.abort()
-      }
-      callback(error)
-    }
-  })
-
-  upstream.flow({
-    data: (chunk) => {
-      bytes += chunk.length
-      if (ending === undefined && !body.push(chunk)) upstream.pause()
-      if (bytes > 0) onBegun?.(true)
-    },
-    end: () => end("complete"),
-    cut: () => end("broken")
-  })
-
+export const make = (upstream: Source): Passage => {
+  const stream = new ByteStream(upstream, { read_on: 0, tap: counted() })
   return {
-    begun: Effect.async((resume) => {
-      onBegun = (begun) => resume(Effect.succeed(begun))
-      if (bytes > 0 || ending !== undefined) onBegun(bytes > 0)
-    }),
-    body,
-    ended: Effect.async((resume) => {
-      onEnded = (ending) => resume(Effect.succeed(ending))
-      if (ending !== undefined) onEnded(ending)
-    }),
-    finish: ({ how }) => {
-      if (how === "complete") body.push(null)
-      else if (!body.destroyed) body.destroy(how === "broken" ? new Error("the upstream broke off") : undefined)
+    begun: stream.begun,
+    body: stream.body,
+    ended: stream.ended,
+    finish: (how) => (how === "broken" ? stream.cut("the upstream broke off") : stream.finish()),
+    cut: () => stream.cut("the end of the call is not in the books yet")
+  }
+}
+
+const counted = (): Tap => {
+  let bytes = 0
+  return {
+    data: (chunk, stream) => {
+      bytes += chunk.length
+      stream.pass(chunk)
     },
-    cut: () => void body.destroy(new Error("the end of the call is not in the books yet"))
+    end: () => (bytes === 0 ? "broken" : "complete")
   }
 }

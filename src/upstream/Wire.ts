@@ -3,19 +3,18 @@
  * wire and judges nothing.
  *
  * Interruption: a call that has not been sent when its fiber is interrupted is not sent. One that has been sent is read on for up to
- * `readOnFor`, since it may be charged: what comes in that time is the call's answer as always, for a caller in an uninterruptible
+ * ten seconds (`kernel/ReadOn`), since it may be charged: what comes in that time is the call's answer as always, for a caller in an uninterruptible
  * region (which the gate makes of every metered call) to put into the books. After that it is aborted, and fails with the
  * interruption; so it does where it fails by itself. Who interrupts therefore waits up to ten seconds; who does not want to says
  * `Effect.disconnect`.
  */
-import { Cause, Data, Effect } from "effect"
+import { Data, Effect } from "effect"
 import type { Scope } from "effect"
 import type { Readable } from "node:stream"
 import { Pool } from "undici"
 import type { Dispatcher } from "undici"
-
-/** How long an upstream is read on after its caller has left, to learn what it charges: milliseconds. */
-export const readOnFor = 10_000
+import type { Sink, Source } from "../kernel/ByteStream.ts"
+import { Work } from "../kernel/ReadOn.ts"
 
 export type WireHeaders = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
@@ -37,22 +36,10 @@ export interface Whole {
   readonly body: Buffer
 }
 
-/** Takes a streaming body. Exactly one of `end` and `cut` is called, last. */
-export interface Sink {
-  readonly data: (chunk: Buffer) => void
-  readonly end: () => void
-  readonly cut: (reason: string) => void
-}
-
 /** An answer whose head is here and whose body is still coming. */
-export interface Streaming {
+export interface Streaming extends Source {
   readonly status: number
   readonly headers: WireHeaders
-  /** Hands the body over, what came meanwhile first. */
-  readonly flow: (sink: Sink) => void
-  readonly pause: () => void
-  readonly resume: () => void
-  readonly abort: () => void
 }
 
 export interface Limits {
@@ -80,89 +67,6 @@ export interface WireOptions {
 }
 
 const cutShort = new Error("aborted by the caller")
-
-/** One call on the wire: what came of it, who waits for that, and how to end it early. */
-class Call<A> {
-  begun = false
-  private readonly reads_on: boolean
-  private outcome: Effect.Effect<A, Unreachable> | undefined
-  private waiter: ((outcome: Effect.Effect<A, Unreachable>) => void) | undefined
-  private stop: (() => void) | undefined
-  private aborted = false
-  private timer: NodeJS.Timeout | undefined
-
-  constructor(reads_on = true) {
-    this.reads_on = reads_on
-  }
-
-  /** It can be aborted from now on. */
-  started(stop: () => void): void {
-    this.stop = stop
-    if (this.aborted) stop()
-  }
-
-  end(outcome: Effect.Effect<A, Unreachable>): void {
-    if (this.outcome !== undefined) return
-    this.outcome = outcome
-    clearTimeout(this.timer)
-    this.waiter?.(outcome)
-  }
-
-  fail(reason: string): void {
-    this.end(new Unreachable({ reason }))
-  }
-
-  abort(): void {
-    this.aborted = true
-    this.stop?.()
-  }
-
-  /** Aborts it and fails unless it ends within so many milliseconds. */
-  within(timeout: number): void {
-    this.timer = setTimeout(() => {
-      this.fail(`no answer within ${timeout} ms`)
-      this.abort()
-    }, timeout)
-  }
-
-  wait(waiter: (outcome: Effect.Effect<A, Unreachable>) => void): void {
-    this.waiter = waiter
-    if (this.outcome !== undefined) waiter(this.outcome)
-  }
-
-  /** What an interruption comes to: the answer, where it still comes in time. */
-  interrupted(cause: Cause.Cause<never>): Effect.Effect<A, Unreachable> {
-    if (!this.begun || !this.reads_on) {
-      this.abort()
-      return Effect.failCause(cause)
-    }
-    return Effect.async<A, Unreachable>((resume) => {
-      const limit = setTimeout(() => {
-        resume(Effect.failCause(cause))
-        this.abort()
-      }, readOnFor)
-      this.wait((outcome) => {
-        clearTimeout(limit)
-        resume(Effect.catchAll(outcome, () => Effect.failCause(cause)))
-      })
-    })
-  }
-}
-
-/** Begins a call and waits for its outcome. The wait can be interrupted wherever it stands; the call is then read on. */
-const waited = <A>(call: Call<A>, begin: (call: Call<A>) => void): Effect.Effect<A, Unreachable> =>
-  Effect.uninterruptible(
-    Effect.catchAllCause(
-      Effect.interruptible(
-        Effect.async<A, Unreachable>((resume) => {
-          call.begun = true
-          call.wait(resume)
-          begin(call)
-        })
-      ),
-      (cause) => (Cause.isInterrupted(cause) ? call.interrupted(Cause.stripFailures(cause)) : Effect.failCause(cause))
-    )
-  )
 
 export const make = ({ base_url, observe, silence_ms_max }: WireOptions): Effect.Effect<Wire, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -192,12 +96,12 @@ export const make = ({ base_url, observe, silence_ms_max }: WireOptions): Effect
 
     const exchange: Wire["exchange"] = (request, { limit, read_on, timeout }) =>
       Effect.suspend(() =>
-        waited(new Call<Whole>(read_on), (call) => {
+        new Work<Whole, Unreachable>(read_on).done((call) => {
           const chunks: Array<Buffer> = []
           let size = 0
           let status = 0
           let head: WireHeaders = {}
-          if (timeout !== undefined) call.within(timeout)
+          if (timeout !== undefined) call.within(timeout, unreachable(`no answer within ${timeout} ms`))
           pool.dispatch(options(request), {
             onRequestStart: (controller) => call.started(() => controller.abort(cutShort)),
             onResponseStart: (_, code, headers) => {
@@ -216,7 +120,7 @@ export const make = ({ base_url, observe, silence_ms_max }: WireOptions): Effect
             },
             onResponseError: (_, error) => {
               observe?.("unreachable")
-              call.fail(reasonOf(error))
+              call.end(unreachable(reasonOf(error)))
             }
           })
         })
@@ -224,7 +128,7 @@ export const make = ({ base_url, observe, silence_ms_max }: WireOptions): Effect
 
     const open: Wire["open"] = (request) =>
       Effect.suspend(() =>
-        waited(new Call<Streaming>(), (call) => {
+        new Work<Streaming, Unreachable>().done((call) => {
           let started = false
           let sink: Sink | undefined
           let ending: ((sink: Sink) => void) | undefined
@@ -264,7 +168,7 @@ export const make = ({ base_url, observe, silence_ms_max }: WireOptions): Effect
             onResponseError: (_, error) => {
               if (started) return over((sink) => sink.cut(reasonOf(error)))
               observe?.("unreachable")
-              call.fail(reasonOf(error))
+              call.end(unreachable(reasonOf(error)))
             }
           })
         })
@@ -273,14 +177,16 @@ export const make = ({ base_url, observe, silence_ms_max }: WireOptions): Effect
     return { exchange, open }
   })
 
+const unreachable = (reason: string): Effect.Effect<never, Unreachable> => new Unreachable({ reason })
+
 const reasonOf = (error: Error & { readonly code?: string }): string => error.code ?? error.message
 
 /** Reads the rest of a streaming answer whole: the body of a refusal. */
 export const collect = (streaming: Streaming, limit: number): Effect.Effect<Whole, Unreachable> =>
   Effect.suspend(() => {
-    const call = new Call<Whole>()
+    const call = new Work<Whole, Unreachable>()
     call.started(() => streaming.abort())
-    return waited(call, () => {
+    return call.done(() => {
       const chunks: Array<Buffer> = []
       let size = 0
       streaming.flow({
@@ -293,7 +199,7 @@ export const collect = (streaming: Streaming, limit: number): Effect.Effect<Whol
           const { headers, status } = streaming
           call.end(Effect.succeed({ status, headers, body: Buffer.concat(chunks, size) }))
         },
-        cut: (reason) => call.fail(reason)
+        cut: (reason) => call.end(unreachable(reason))
       })
     })
   })

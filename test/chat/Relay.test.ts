@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import * as Relay from "../../src/chat/Relay.ts"
-import type { Sink } from "../../src/upstream/Wire.ts"
+import type { Sink } from "../../src/kernel/ByteStream.ts"
 
 const event = (body: object, newline = "\n") => `data: ${JSON.stringify(body)}${newline}${newline}`
 const piece = (content: string, newline?: string) => event({ choices: [{ delta: { content } }], usage: null }, newline)
@@ -15,8 +15,6 @@ const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
 const relayed = async (pieces: ReadonlyArray<string | Buffer>, show_usage = false, cut = false) => {
   let sink: Sink | undefined
   const upstream = {
-    status: 200,
-    headers: {},
     flow: (to: Sink) => {
       sink = to
     },
