@@ -4,8 +4,8 @@
  */
 import { Effect } from "effect"
 import type { Readable } from "node:stream"
-import { ByteStream } from "../kernel/ByteStream.ts"
-import type { How, Source, Tap } from "../kernel/ByteStream.ts"
+import { ByteStream } from "../upstream/ByteStream.ts"
+import type { How, Source, Tap } from "../upstream/ByteStream.ts"
 import { readOnFor } from "../kernel/ReadOn.ts"
 import { bytesAToken, tokensIn } from "./Tokens.ts"
 

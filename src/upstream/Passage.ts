@@ -1,8 +1,8 @@
 /** Bytes of an upstream's answer that pass through as they come; the end waits for the books. */
 import type { Effect } from "effect"
 import type { Readable } from "node:stream"
-import { ByteStream } from "../kernel/ByteStream.ts"
-import type { How, Source, Tap } from "../kernel/ByteStream.ts"
+import { ByteStream } from "./ByteStream.ts"
+import type { How, Source, Tap } from "./ByteStream.ts"
 
 export interface Passage {
   /** Whether anything comes at all: answered with the first bytes, or with an end that none came before. */

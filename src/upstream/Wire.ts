@@ -13,7 +13,7 @@ import type { Scope } from "effect"
 import type { Readable } from "node:stream"
 import { Pool } from "undici"
 import type { Dispatcher } from "undici"
-import type { Sink, Source } from "../kernel/ByteStream.ts"
+import type { Sink, Source } from "./ByteStream.ts"
 import { Work } from "../kernel/ReadOn.ts"
 
 export type WireHeaders = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import * as Relay from "../../src/chat/Relay.ts"
-import type { Sink } from "../../src/kernel/ByteStream.ts"
+import type { Sink } from "../../src/upstream/ByteStream.ts"
 
 const event = (body: object, newline = "\n") => `data: ${JSON.stringify(body)}${newline}${newline}`
 const piece = (content: string, newline?: string) => event({ choices: [{ delta: { content } }], usage: null }, newline)

@@ -6,7 +6,7 @@
  */
 import { Effect } from "effect"
 import { Readable } from "node:stream"
-import { Work } from "./ReadOn.ts"
+import { Work } from "../kernel/ReadOn.ts"
 
 /** Takes a source's bytes. Exactly one of `end` and `cut` is called, last. */
 export interface Sink {
