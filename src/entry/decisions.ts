@@ -2,17 +2,14 @@
 import { Layer } from "effect"
 import { Decisions } from "../decisions/Decisions.ts"
 import { Gate } from "../gate/Gate.ts"
-import { Idempotency } from "../idempotency/Idempotency.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
 import "./contracts.ts"
 
 export { Decisions, Gate }
-export { ConfiguredDecisionModel } from "../decisions/Decision.ts"
+export { ConfiguredDecisionModel, DecisionRequest } from "../decisions/Decision.ts"
 export type { DecisionModel } from "../decisions/Decision.ts"
 export * from "../decisions/Problems.ts"
 export { Upstreams } from "../upstream/Upstreams.ts"
 
 /** Decisions behind the gate; wants a database and the upstreams. */
-export const layer = Decisions.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(Gate.layer, Idempotency.layer, PriceVersions.layer))
-)
+export const layer = Decisions.layer.pipe(Layer.provideMerge(Layer.mergeAll(Gate.layer, PriceVersions.layer)))

@@ -1,0 +1,138 @@
+/**
+ * A room's service as a program calls it, without HTTP: over books in memory, with the sandbox's vendors as its upstreams. A person
+ * is a caller with a balance of their own.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Context, Duration, Effect, Exit, Fiber, Layer, Redacted } from "effect"
+import { Gate } from "../../src/gate/Gate.ts"
+import { billingAccountOf } from "../../src/kernel/Ids.ts"
+import type { AccountId, TenantId } from "../../src/kernel/Ids.ts"
+import type { Caller } from "../../src/kernel/Caller.ts"
+import type { Nano } from "../../src/kernel/Money.ts"
+import { verify } from "../../src/ledger/Invariants.ts"
+import { Writer } from "../../src/ledger/Writer.ts"
+import { PriceVersions } from "../../src/prices/PriceVersions.ts"
+import * as Sandbox from "../../src/sandbox/Sandbox.ts"
+import * as Sql from "../../src/sql/Sql.ts"
+import { Upstreams } from "../../src/upstream/Upstreams.ts"
+
+export class Outside extends Context.Tag("test/Outside")<Outside, Sandbox.Sandbox>() {
+  static readonly layer = Layer.scoped(Outside, Sandbox.make({}))
+}
+
+/** The vendor of the sandbox below this path, under the name `vendor`. */
+const vendorAt = (path: string) =>
+  Layer.unwrapEffect(
+    Effect.map(Outside, ({ url }) =>
+      Upstreams.layer({
+        vendor: { base_url: `${url}/${path}`, api_key: Redacted.make("sandbox"), silence_ms_max: 5_000 }
+      })
+    )
+  )
+
+/** A room, its settings among it, with the vendor below this path of the sandbox as its only upstream. */
+export const over = <A, E, R>(room: Layer.Layer<A, E, R>, path: string) =>
+  room.pipe(
+    Layer.provideMerge(Layer.mergeAll(Gate.layer, PriceVersions.layer)),
+    Layer.provideMerge(vendorAt(path)),
+    Layer.provideMerge(Outside.layer),
+    Layer.provideMerge(Writer.layer),
+    Layer.provideMerge(Sql.layerMemory)
+  )
+
+// ---- people ---------------------------------------------------------------------------------------------------------------------
+
+let people = 0
+
+/** A caller whose tenant has so much. */
+export const person = Effect.fnUntraced(function* (balance: Nano) {
+  const name = `person${++people}`
+  const caller: Caller = {
+    account_id: `acc_${name}` as AccountId,
+    tenant_id: `ten_${name}` as TenantId,
+    application_id: null,
+    credential: "user_token",
+    team_first: false
+  }
+  const account = billingAccountOf(caller.tenant_id)
+  const { submit } = yield* Writer
+  yield* submit({
+    postings: [
+      { _tag: "Open", account, tenant: caller.tenant_id },
+      { _tag: "Credit", account, amount: balance, source: "purchase", reference: "order 1", description: "paid" }
+    ],
+    statements: []
+  })
+  return caller
+})
+
+/** What the books say of a caller, who has no call open: the balance, and how each of their calls ended. */
+export const booksOf = Effect.fnUntraced(function* (caller: Caller) {
+  const sql = yield* SqlClient
+  const [account] = yield* sql<{ balance: string; reserved: string }>`
+    SELECT CAST(giftable + granted AS TEXT) AS balance, CAST(reserved AS TEXT) AS reserved
+    FROM tollgate_ledger_accounts WHERE id = ${billingAccountOf(caller.tenant_id)}`
+  const records = yield* sql<Ended & { readonly cost: string; readonly success: number }>`
+    SELECT id, success, error_type, units, usage_source, CAST(cost AS TEXT) AS cost
+    FROM tollgate_usage_records WHERE tenant_id = ${caller.tenant_id} ORDER BY number`
+  return {
+    balance: BigInt(account!.balance),
+    reserved: BigInt(account!.reserved),
+    calls: records.map((record) => ({ ...record, cost: BigInt(record.cost), success: record.success === 1 })),
+    findings: yield* verify
+  }
+})
+
+interface Ended {
+  readonly id: string
+  readonly error_type: string | null
+  readonly units: number
+  readonly usage_source: string
+}
+
+/** Waits until none of the caller's calls is open. */
+export const settled = Effect.fnUntraced(function* (caller: Caller) {
+  const sql = yield* SqlClient
+  const open = sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_ledger_reservations r
+    JOIN tollgate_usage_dimensions d ON d.number = r.dimensions WHERE d.tenant_id = ${caller.tenant_id}`
+  while ((yield* open)[0]!.n > 0) yield* Effect.sleep(10)
+  return yield* booksOf(caller)
+})
+
+// ---- vendors --------------------------------------------------------------------------------------------------------------------
+
+const control = (method: string, path: string, json?: object) =>
+  Effect.flatMap(Outside, (sandbox) =>
+    Effect.promise(async () => {
+      const response = await fetch(sandbox.control + path, {
+        method,
+        headers: { "content-type": "application/json" },
+        ...(json !== undefined && { body: JSON.stringify(json) })
+      })
+      return (await response.json()) as unknown
+    })
+  )
+
+/** The next call to this vendor goes so. */
+export const fault = (service: string, more: object) => control("POST", "/faults", { service, times: 1, ...more })
+
+export interface Received {
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into what came, whatever it is
+  readonly body: any
+  readonly aborted: boolean
+}
+
+/** The calls that this vendor has received, newest first. */
+export const received = (service: string) =>
+  Effect.map(control("GET", `/calls?service=${service}`), (calls) => calls as ReadonlyArray<Received>)
+
+// ---- interruption ---------------------------------------------------------------------------------------------------------------
+
+/** Begins a call, and interrupts it while its vendor works on it; answers how long the interruption took, in milliseconds. */
+export const interruptedAtWork = Effect.fnUntraced(function* <A, E, R>(service: string, call: Effect.Effect<A, E, R>) {
+  const before = (yield* received(service)).length
+  const fiber = yield* Effect.fork(call)
+  while ((yield* received(service)).length === before) yield* Effect.sleep(5)
+  const [duration, exit] = yield* Effect.timed(Fiber.interrupt(fiber))
+  return { millis: Duration.toMillis(duration), interrupted: Exit.isInterrupted(exit) }
+})
