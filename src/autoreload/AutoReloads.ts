@@ -25,7 +25,7 @@ import type { Kind } from "../notifications/Notification.ts"
 import type { ProcessorUnavailable } from "../payments/Problems.ts"
 import { Purchases } from "../payments/Purchases.ts"
 import { manages } from "../tenants/Organisation.ts"
-import { InsufficientRole } from "../tenants/Problems.ts"
+import type { InsufficientRole } from "../tenants/Problems.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { Payments } from "../upstream/Payments.ts"
 import {
@@ -190,13 +190,8 @@ const make = Effect.gen(function* () {
     return shown(yield* keptOf(tenant), yield* Clock.currentTimeMillis)
   })
 
-  const mayManage = Effect.fnUntraced(function* ({ account_id, tenant_id }: Caller) {
-    const role = yield* tenants.roleOf(account_id, tenant_id)
-    if (role === undefined || !manages(role)) return yield* new InsufficientRole()
-  })
-
   const change: AutoReloadsContract["change"] = Effect.fn("AutoReloads.change")(function* (caller, wish) {
-    yield* mayManage(caller)
+    yield* tenants.mayManage(caller)
     const { alerts, auto_reload } = yield* Either.match(fits(wish), { onLeft: Effect.fail, onRight: Effect.succeed })
     const { amount_credits, enabled, payment_method_id, threshold_usd } = auto_reload
     if ((enabled || payment_method_id !== null) && processor === undefined) return yield* new AutoReloadUnconfigured()
@@ -402,7 +397,7 @@ const make = Effect.gen(function* () {
     )
 
   const charge: AutoReloadsContract["charge"] = Effect.fn("AutoReloads.charge")(function* (caller) {
-    yield* mayManage(caller)
+    yield* tenants.mayManage(caller)
     const tenant = caller.tenant_id
     if (processor === undefined) return yield* new AutoReloadUnconfigured()
     const kept = yield* keptOf(tenant)

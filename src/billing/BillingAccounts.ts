@@ -11,8 +11,7 @@ import { Writer } from "../ledger/Writer.ts"
 import { isTeam } from "../tenants/Account.ts"
 import type { Membership } from "../tenants/Account.ts"
 import { Belonging } from "../tenants/Belonging.ts"
-import { manages } from "../tenants/Organisation.ts"
-import { InsufficientRole } from "../tenants/Problems.ts"
+import type { InsufficientRole } from "../tenants/Problems.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import type { BillingAccount, BillingChange, Credits, LedgerEntry, LedgerPage, Settings } from "./Billing.ts"
 import { BillingAccountNotFound } from "./Problems.ts"
@@ -103,8 +102,7 @@ const make = Effect.gen(function* () {
   })
 
   const change: BillingAccountsContract["change"] = Effect.fn("BillingAccounts.change")(function* (by, tenant, change) {
-    const role = yield* tenants.roleOf(by, tenant)
-    if (role === undefined || !manages(role)) return yield* new InsufficientRole()
+    yield* tenants.mayManage({ account_id: by, tenant_id: tenant })
     yield* account(tenant)
     const now = yield* Clock.currentTimeMillis
     const unset = null

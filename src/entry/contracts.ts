@@ -249,16 +249,14 @@ export type * from "../transfers/Problems.ts"
 export type {
   Draft,
   GiftReason,
-  Move,
   NewTransfer,
   Transfer,
-  TransferId,
   TransferKind,
   TransferPage,
   TransferPreview,
-  TransferQuery,
-  TransferStatus
+  TransferQuery
 } from "../transfers/Transfer.ts"
+export type { Move, TransferId, TransferStatus } from "../transfers/States.ts"
 export type { TransfersContract, Transfers } from "../transfers/Transfers.ts"
 export type { UpstreamProblem } from "../upstream/Failures.ts"
 export type {

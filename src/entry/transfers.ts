@@ -11,10 +11,10 @@ export { Ledger, Tenants, Transfers }
 export { DeploymentSecret, layer as layerSecret } from "../auth/DeploymentSecret.ts"
 export { ServiceInfo } from "../kernel/ServiceInfo.ts"
 export { Mail } from "../upstream/Mail.ts"
-export { judge, moves } from "../transfers/Transfer.ts"
-export type { Move, Transfer, TransferId, TransferPage, TransferStatus } from "../transfers/Transfer.ts"
+export { judge, moves } from "../transfers/States.ts"
+export type { NewTransfer, Transfer, TransferPage } from "../transfers/Transfer.ts"
+export type { Move, TransferId, TransferStatus } from "../transfers/States.ts"
 export * from "../transfers/Problems.ts"
-export { IdempotencyKeyReused } from "../idempotency/Problems.ts"
 
 /** Transfers with the accounts and the outbox that they stand on; wants a database and the secret. Mail is sent where there is one. */
 export const layer = Transfers.layer.pipe(

@@ -11,3 +11,6 @@ export interface Caller {
   /** Minted by the OAuth code exchange: the team pool is charged first. */
   readonly team_first: boolean
 }
+
+/** Who acts, in which tenant: what a method needs that charges nothing. */
+export type Actor = Pick<Caller, "account_id" | "tenant_id">

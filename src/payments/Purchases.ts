@@ -16,8 +16,7 @@ import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Posting, Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
-import { manages } from "../tenants/Organisation.ts"
-import { InsufficientRole } from "../tenants/Problems.ts"
+import type { InsufficientRole } from "../tenants/Problems.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { Payments } from "../upstream/Payments.ts"
 import type { Moved, Paid, PaymentMethod, ProcessorSilent } from "../upstream/Payments.ts"
@@ -113,13 +112,8 @@ const make = Effect.gen(function* () {
   const submit = (postings: ReadonlyArray<Posting>, statements: ReadonlyArray<Statement>) =>
     writer.submit({ postings, statements })
 
-  const mayPay = Effect.fnUntraced(function* ({ account_id, tenant_id }: Caller) {
-    const role = yield* tenants.roleOf(account_id, tenant_id)
-    if (role === undefined || !manages(role)) return yield* new InsufficientRole()
-  })
-
   const checkout: PurchasesContract["checkout"] = Effect.fn("Purchases.checkout")(function* (caller, amount_credits) {
-    yield* mayPay(caller)
+    yield* tenants.mayManage(caller)
     const port = yield* configured
     const { tenant_id } = caller
     const customer = yield* customerOf(tenant_id)
@@ -127,7 +121,7 @@ const make = Effect.gen(function* () {
   })
 
   const setup: PurchasesContract["setup"] = Effect.fn("Purchases.setup")(function* (caller) {
-    yield* mayPay(caller)
+    yield* tenants.mayManage(caller)
     const port = yield* configured
     const customer = yield* customerOf(caller.tenant_id)
     return yield* Effect.catchAll(port.setup(customer, caller.tenant_id), unavailable)

@@ -121,7 +121,7 @@ const make = Effect.gen(function* () {
         WHERE tenant_id = ${asker.tenant_id} AND id = ${id}`
     )
     if (row === undefined) return yield* new ApplicationNotFound()
-    return row.reached === 1 ? row : yield* new InsufficientRole()
+    return row.reached === 1 ? row : yield* new InsufficientRole({ tenant_id: asker.tenant_id })
   })
 
   /** `false`: there was no such application in the asker's reach any more. */

@@ -130,7 +130,7 @@ const make = Effect.gen(function* () {
 
   const managed = Effect.fnUntraced(function* (tenant: TenantId, by: AccountId) {
     const found = yield* membersOf(tenant, by)
-    return manages(found.role) ? found : yield* new InsufficientRole()
+    return manages(found.role) ? found : yield* new InsufficientRole({ tenant_id: tenant })
   })
 
   /** Finds no row unless the account is an active member of such a role when the transaction runs. */
@@ -193,7 +193,7 @@ const make = Effect.gen(function* () {
       const { members, role } = yield* membersOf(tenant, by)
       const member = members.find(({ account_id }) => account_id === account)
       const leaving = by === account && wish.status === "removed" && wish.role === undefined
-      if (!leaving && !manages(role)) return yield* new InsufficientRole()
+      if (!leaving && !manages(role)) return yield* new InsufficientRole({ tenant_id: tenant })
       if (member === undefined) return yield* new MemberNotFound()
       if (wish.role === undefined && wish.status === undefined) {
         return yield* new InvalidRequest({
@@ -204,7 +204,8 @@ const make = Effect.gen(function* () {
       }
       const after = { ...member, role: wish.role ?? member.role, status: wish.status ?? member.status, updated_at: now }
       if (after.role === member.role && after.status === member.status) return member
-      if (!leaving && !(mayTouch(role, member.role) && mayTouch(role, after.role))) return yield* new InsufficientRole()
+      if (!leaving && !(mayTouch(role, member.role) && mayTouch(role, after.role)))
+        return yield* new InsufficientRole({ tenant_id: tenant })
       if (member.is_home && after.status !== "active") return yield* new HomeTenant()
       const isOwner = (one: Pick<Member, "role" | "status">) => one.role === "owner" && one.status === "active"
       const owners = members.filter(isOwner).length
@@ -256,7 +257,7 @@ const make = Effect.gen(function* () {
 
   const invite: OrganisationsContract["invite"] = Effect.fn("Organisations.invite")(function* (by, tenant, draft) {
     const { members, role } = yield* managed(tenant, by)
-    if (!mayTouch(role, draft.role)) return yield* new InsufficientRole()
+    if (!mayTouch(role, draft.role)) return yield* new InsufficientRole({ tenant_id: tenant })
     if (members.some(({ email }) => email === draft.email)) return yield* new AlreadyMember()
     yield* outbox.room(by, draft.email)
     const now = yield* Clock.currentTimeMillis
@@ -323,7 +324,7 @@ const make = Effect.gen(function* () {
     )
     if (row === undefined || row.status === "accepted") return yield* new InviteNotFound()
     if (row.status === "revoked") return inviteShown(row, now)
-    if (!mayTouch(role, row.role)) return yield* new InsufficientRole()
+    if (!mayTouch(role, row.role)) return yield* new InsufficientRole({ tenant_id: tenant })
     const done = submit([
       stillIs(by, tenant, role),
       statement(

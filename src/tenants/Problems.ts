@@ -1,3 +1,4 @@
+import { TenantId } from "../kernel/Ids.ts"
 import { Problem } from "../kernel/Problem.ts"
 
 export class AccountNotFound extends Problem<AccountNotFound>()("AccountNotFound", {
@@ -19,11 +20,13 @@ export class NotAMember extends Problem<NotAMember>()("NotAMember", {
   code: "not_a_member"
 }) {}
 
-/** The caller belongs to the tenant, but may not do this in it. */
+/** The caller is no member of the tenant, or their role does not allow this in it. */
 export class InsufficientRole extends Problem<InsufficientRole>()("InsufficientRole", {
   status: 403,
   error: "your role in this tenant does not allow this",
-  code: "insufficient_role"
+  code: "insufficient_role",
+  fields: { tenant_id: TenantId },
+  details: {}
 }) {}
 
 /** Routes that act for a mail address: the caller's verified one is another. */

@@ -1,6 +1,7 @@
 /** Accounts and the tenants they belong to: made at the first sign-in, read back ever after. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
+import type { Actor } from "../kernel/Caller.ts"
 import * as Ids from "../kernel/Ids.ts"
 import type { AccountId, TenantId } from "../kernel/Ids.ts"
 import { statement } from "../ledger/Transaction.ts"
@@ -11,7 +12,8 @@ import type { VerifiedIdentity } from "../upstream/Identity.ts"
 import { noPlan } from "./Account.ts"
 import type { Account, Me, Member, Membership, Plan, Role } from "./Account.ts"
 import { Belonging } from "./Belonging.ts"
-import { AccountNotFound } from "./Problems.ts"
+import { manages } from "./Organisation.ts"
+import { AccountNotFound, InsufficientRole } from "./Problems.ts"
 
 export interface TenantsContract {
   /**
@@ -27,6 +29,8 @@ export interface TenantsContract {
   readonly isActiveMember: (account: AccountId, tenant: TenantId) => Effect.Effect<boolean>
   /** The role of an active member; `undefined` for everybody else. */
   readonly roleOf: (account: AccountId, tenant: TenantId) => Effect.Effect<Role | undefined>
+  /** Refuses unless the account is an owner or admin of the tenant. */
+  readonly mayManage: (actor: Actor) => Effect.Effect<void, InsufficientRole>
   /** The address that the account has proved; `undefined` where it has proved none. */
   readonly verifiedEmail: (account: AccountId) => Effect.Effect<string | undefined>
   /** The account that has proved this address, and its home tenant. */
@@ -268,6 +272,11 @@ const make = Effect.gen(function* () {
       Effect.map(([row]) => row?.role)
     )
 
+  const mayManage: TenantsContract["mayManage"] = ({ account_id, tenant_id }) =>
+    Effect.flatMap(roleOf(account_id, tenant_id), (role) =>
+      role === undefined || !manages(role) ? new InsufficientRole({ tenant_id }) : Effect.void
+    )
+
   const isActiveMember = (account: AccountId, tenant: TenantId) =>
     Effect.map(roleOf(account, tenant), (role) => role !== undefined)
 
@@ -339,6 +348,7 @@ const make = Effect.gen(function* () {
     memberships,
     isActiveMember,
     roleOf,
+    mayManage,
     verifiedEmail,
     accountOfEmail,
     nameOf,

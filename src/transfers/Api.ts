@@ -21,7 +21,8 @@ import {
   TransferResendTooSoon,
   TransferSelf
 } from "./Problems.ts"
-import { NewTransfer, Transfer, TransferId, TransferPage, TransferPreview, TransferQuery } from "./Transfer.ts"
+import { NewTransfer, Transfer, TransferPage, TransferPreview, TransferQuery } from "./Transfer.ts"
+import { TransferId } from "./States.ts"
 
 const ofTenant = Schema.Struct({ tenant_id: TenantId })
 const ofSent = Schema.Struct({ tenant_id: TenantId, transfer_id: TransferId })

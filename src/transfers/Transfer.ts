@@ -1,50 +1,39 @@
-/** A credit transfer: what may be sent, what it looks like, and its states and moves as data. */
+/** A credit transfer: what may be sent, and what it looks like. */
 import { Either, Schema } from "effect"
 import { Email } from "../kernel/Email.ts"
 import { AccountId } from "../kernel/Ids.ts"
 import { Moment } from "../kernel/Moment.ts"
-import { fromDecimal, usd, Usd } from "../kernel/Money.ts"
+import { divideHalfUp, fromDecimal, toDecimal, usd, Usd } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { PageQuery, Paginated } from "../kernel/Page.ts"
 import { TransferInvalid } from "./Problems.ts"
+import { TransferId, TransferStatus } from "./States.ts"
 
-export const TransferId = Schema.String.pipe(Schema.brand("TransferId"))
-export type TransferId = typeof TransferId.Type
-
-// ---- states and moves -----------------------------------------------------------------------------------------------------
-
-export const TransferStatus = Schema.Literal("pending", "accepted", "declined", "revoked", "expired")
-export type TransferStatus = typeof TransferStatus.Type
-
-/** How a pending transfer may end, in which state, and to whom its escrow goes then. Every other state is final. */
-export const moves = {
-  accept: { to: "accepted", escrow: "recipient" },
-  decline: { to: "declined", escrow: "sender" },
-  revoke: { to: "revoked", escrow: "sender" },
-  expire: { to: "expired", escrow: "sender" }
-} as const satisfies Record<string, { readonly to: TransferStatus; readonly escrow: "recipient" | "sender" }>
-export type Move = keyof typeof moves
-
-/**
- * What a move means in a state: it is made; it was made before and is answered the same again, which the recipient's moves
- * are; or it is refused.
- */
-export const judge = (status: TransferStatus, move: Move): "make" | "again" | "refuse" => {
-  if (status === "pending") return "make"
-  return status === moves[move].to && (move === "accept" || move === "decline") ? "again" : "refuse"
-}
-
-// ---- on the wire ----------------------------------------------------------------------------------------------------------
+const cent = usd / 100n
 
 export const TransferKind = Schema.Literal("gift", "transfer")
 export const GiftReason = Schema.Literal("thanks", "welcome", "congrats")
 
 /**
- * The body of a create, well typed; its rules are `draftOf`'s. A null stands for a field that is not there.
+ * A decimal literal of USD as an amount in whole cents, rounded half-up. What is below a cent, and what is no amount, is 0: the
+ * least amount counts before rounding, so 0.005 is not one cent.
  */
+export const wholeCents = (literal: string): Nano => {
+  const cents = literal.length > 100 ? undefined : fromDecimal(literal, 2)
+  if (cents === undefined || cents < 1n) return 0n
+  return cents === 1n && fromDecimal(literal, 300)! < 10n ** 298n ? 0n : cents * cent
+}
+
+const Amount = Schema.transform(Schema.JsonNumber, Schema.BigIntFromSelf, {
+  strict: true,
+  decode: (number) => wholeCents(String(number)),
+  encode: (amount) => Number(toDecimal(amount))
+})
+
+/** What is to be sent. As a body a null stands for a field that is not there; the rules of the fields are `draftOf`'s. */
 export const NewTransfer = Schema.Struct({
-  /** USD, at least 0.01; rounded half-up to cents on its decimal literal. */
-  amount: Schema.JsonNumber,
+  /** At least 0.01 USD, rounded half-up to cents. */
+  amount: Amount,
   recipient_email: Schema.String,
   /** `gift` or `transfer`. */
   kind: Schema.String,
@@ -111,26 +100,26 @@ export interface Draft {
 }
 
 export const messageMax = 280
-const cent = usd / 100n
 
-/** `literal` is the amount as it was written: 1.005 is 1.01, and no binary number says so. */
-export const draftOf = (body: NewTransfer, literal: string): Either.Either<Draft, TransferInvalid> => {
+/** The transfer that a request asks for, if it keeps the rules. */
+export const draftOf = (asked: NewTransfer): Either.Either<Draft, TransferInvalid> => {
   const wrong = (field: string, rule: string) =>
     Either.left(new TransferInvalid({ message: `${field}: ${rule}`, field, rule }))
-  const cents = literal.length > 100 ? undefined : fromDecimal(literal, 2)
-  // The least amount counts as it was sent: 0.005 would round up to it.
-  if (cents === undefined || cents < 1n || (cents === 1n && !isCent(literal)))
-    return wrong("amount", "a number of USD, at least 0.01")
-  const email = Schema.decodeEither(Email)(body.recipient_email)
+  const { amount, kind, message = null, reason = null } = asked
+  if (amount < cent) return wrong("amount", "a number of USD, at least 0.01")
+  const email = Schema.decodeEither(Email)(asked.recipient_email)
   if (Either.isLeft(email)) return wrong("recipient_email", "an email address")
-  const { kind, message = null, reason = null } = body
   if (!Schema.is(TransferKind)(kind)) return wrong("kind", "gift or transfer")
   if (kind === "transfer" && reason !== null) return wrong("reason", "for gifts only")
   if (kind === "transfer" && message !== null) return wrong("message", "for gifts only")
   if (reason !== null && !Schema.is(GiftReason)(reason)) return wrong("reason", "thanks, welcome or congrats")
   if (message !== null && !message.isWellFormed()) return wrong("message", "well-formed text")
   if (message !== null && [...message].length > messageMax) return wrong("message", `up to ${messageMax} characters`)
-  return Either.right({ amount: cents * cent, recipient_email: email.right, kind, reason, message })
+  return Either.right({
+    amount: divideHalfUp(amount, cent) * cent,
+    recipient_email: email.right,
+    kind,
+    reason,
+    message
+  })
 }
-
-const isCent = (literal: string): boolean => fromDecimal(literal, 300)! >= 10n ** 298n

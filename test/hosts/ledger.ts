@@ -7,13 +7,8 @@ import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import { Effect, Layer } from "effect"
 import * as Database from "tollgate/database"
 import { billingAccountOf, Ledger, usd, verify } from "tollgate/ledger"
-import {
-  layer as layerTransfers,
-  layerSecret,
-  Tenants,
-  TransferInsufficientGiftable,
-  Transfers
-} from "tollgate/transfers"
+import type { Nano } from "tollgate/ledger"
+import { layer as layerTransfers, layerSecret, Tenants, Transfers } from "tollgate/transfers"
 
 const books = layerTransfers.pipe(
   Layer.provideMerge(layerSecret(new TextEncoder().encode("a secret of thirty-two characters"))),
@@ -46,22 +41,26 @@ const program = Effect.gen(function* () {
     ],
     statements: []
   })
-  const caller = {
-    account_id: ada.account_id,
-    tenant_id: ada.home_tenant_id,
-    application_id: null,
-    credential: "user_token" as const,
-    team_first: false
-  }
-  const body = { amount: 4, recipient_email: "bob@example.com", kind: "gift" }
-  const { transfer } = yield* transfers.create(caller, "host-key-0123456789", body, "4")
-  yield* transfers.accept(bob.account_id, transfer.id)
-  // Typed errors: the compiler knows which may come.
-  const refused = yield* Effect.flip(transfers.create(caller, "host-key-9876543210", { ...body, amount: 400 }, "400"))
+  const caller = ({ account_id, home_tenant_id }: typeof ada) => ({ account_id, tenant_id: home_tenant_id })
+  const send = (key: string, amount: Nano) =>
+    transfers.create({
+      caller: caller(ada),
+      key,
+      transfer: { amount, recipient_email: "bob@example.com", kind: "gift" }
+    })
+  const { transfer } = yield* send("host-key-0123456789", 4n * usd)
+  yield* transfers.accept({ caller: caller(bob), transfer_id: transfer.id })
+  // Typed errors: the compiler knows which may come, and what each of them holds.
+  const refused = yield* send("host-key-9876543210", 400n * usd).pipe(
+    Effect.as("made"),
+    Effect.catchTag("TransferInsufficientCredits", ({ available, required }) =>
+      Effect.succeed(`${available / usd} of ${required / usd} USD`)
+    )
+  )
   const balances = yield* Effect.forEach([ada, bob], ({ home_tenant_id }) => ledger.accountOfTenant(home_tenant_id))
   const tables = yield* sql<{ name: string }>`SELECT name FROM sqlite_master WHERE type = 'table'`
   return {
-    refused: refused instanceof TransferInsufficientGiftable ? "giftable" : refused._tag,
+    refused,
     balances: balances.map((one) => (one._tag === "Some" ? String(one.value.giftable / usd) : "none")),
     findings: yield* verify,
     foreign: tables.map(({ name }) => name).filter((name) => !name.startsWith("tollgate_") && name !== "orders")

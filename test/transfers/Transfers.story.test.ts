@@ -23,8 +23,9 @@ import { Outbox } from "../../src/mail/Outbox.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 import { Belonging } from "../../src/tenants/Belonging.ts"
 import { Tenants } from "../../src/tenants/Tenants.ts"
-import { judge, moves } from "../../src/transfers/Transfer.ts"
-import type { Move, Transfer, TransferId } from "../../src/transfers/Transfer.ts"
+import { judge, moves } from "../../src/transfers/States.ts"
+import type { Transfer } from "../../src/transfers/Transfer.ts"
+import type { Move, TransferId } from "../../src/transfers/States.ts"
 import { Transfers } from "../../src/transfers/Transfers.ts"
 import { tell } from "../support/story.ts"
 import type { Step } from "../support/story.ts"
@@ -117,7 +118,7 @@ const compare = async (notebook: Notebook, world: World) => {
         expect({ who, giftable, granted, held, reserved }).toEqual({ who, ...notebook.purses[who], reserved: 0n })
       }
       for (const one of notebook.transfers) {
-        const { status } = yield* transfers.find(caller(world, one.from), one.id)
+        const { status } = yield* transfers.find({ caller: caller(world, one.from), transfer_id: one.id })
         expect([one.id, status]).toEqual([one.id, one.status])
       }
     })
@@ -203,12 +204,11 @@ const create = (world: World, from: Name, to: Name, amount: bigint, key: string)
   world.run(
     Effect.flatMap(Transfers, (transfers) =>
       Effect.either(
-        transfers.create(
-          caller(world, from),
+        transfers.create({
+          caller: caller(world, from),
           key,
-          { amount: 1, recipient_email: emailOf(to), kind: "transfer" },
-          toDecimal(amount)
-        )
+          transfer: { amount, recipient_email: emailOf(to), kind: "transfer" }
+        })
       )
     )
   )
@@ -220,16 +220,17 @@ const sends = fc.tuple(name, name, cents, fc.integer({ min: 1, max: 3 })).map(([
       const key = `key-${notebook.transfers.length}-${notebook.calls++}-0123456789`
       const answers = await Promise.all(Array.from({ length: copies }, () => create(world, from, to, amount, key)))
       const purse = notebook.purses[from]
+      const available = purse.giftable + purse.granted
       const wanted =
         from === to
-          ? "TransferSelf"
-          : purse.giftable + purse.granted < amount
-            ? "TransferInsufficientCredits"
+          ? { _tag: "TransferSelf" }
+          : available < amount
+            ? { _tag: "TransferInsufficientCredits", available, required: amount }
             : purse.giftable < amount
-              ? "TransferInsufficientGiftable"
+              ? { _tag: "TransferInsufficientGiftable", giftable: purse.giftable, required: amount }
               : undefined
       if (wanted !== undefined) {
-        expect(answers.map((one) => (Either.isLeft(one) ? one.left._tag : "made"))).toEqual(answers.map(() => wanted))
+        for (const one of answers) expect(Either.isLeft(one) ? one.left : "made").toMatchObject(wanted)
         return
       }
       const made = answers.map((one) => (Either.isRight(one) ? one.right : expect.fail(one.left._tag)))
@@ -262,13 +263,10 @@ const ask = (world: World, one: Noted, tried: ReadonlyArray<Exclude<Move, "expir
 
 const asking = (world: World, one: Noted, move: Exclude<Move, "expire">) =>
   Effect.flatMap(Transfers, (transfers) => {
-    const recipient = world.accounts[one.to].account_id
+    const by = move === "revoke" ? one.from : one.to
+    const what = { caller: caller(world, by), transfer_id: one.id }
     const asked: Effect.Effect<Transfer, { readonly _tag: string }> =
-      move === "accept"
-        ? transfers.accept(recipient, one.id)
-        : move === "decline"
-          ? transfers.decline(recipient, one.id)
-          : transfers.revoke(caller(world, one.from), one.id)
+      move === "accept" ? transfers.accept(what) : move === "decline" ? transfers.decline(what) : transfers.revoke(what)
     return Effect.match(asked, {
       onFailure: (problem): string | undefined => problem._tag,
       onSuccess: () => undefined
@@ -301,7 +299,9 @@ const races = fc.tuple(which, fc.array(move, { minLength: 2, maxLength: 4 })).ma
       const before = one.status
       const answers = await ask(world, one, tried)
       const { status } = await world.run(
-        Effect.flatMap(Transfers, (transfers) => transfers.find(caller(world, one.from), one.id))
+        Effect.flatMap(Transfers, (transfers) =>
+          transfers.find({ caller: caller(world, one.from), transfer_id: one.id })
+        )
       )
       if (before === "pending") {
         const won = tried.find((move) => moves[move].to === status)
@@ -325,7 +325,7 @@ const resends = which.map((index) =>
       const one = pick(notebook, index)
       const asked = await world.run(
         Effect.flatMap(Transfers, (transfers) =>
-          Effect.match(transfers.resend(caller(world, one.from), one.id), {
+          Effect.match(transfers.resend({ caller: caller(world, one.from), transfer_id: one.id }), {
             onFailure: ({ _tag }): string => _tag,
             onSuccess: () => "sent"
           })
@@ -347,7 +347,7 @@ const replays = fc.tuple(which, fc.boolean()).map(([index, same]) =>
       const answer = await create(world, one.from, one.to, same ? one.amount : one.amount + usd, one.key)
       if (same)
         expect(Either.isRight(answer) && [answer.right.created, answer.right.transfer.id]).toEqual([false, one.id])
-      else expect(Either.isLeft(answer) && answer.left._tag).toBe("IdempotencyKeyReused")
+      else expect(Either.isLeft(answer) && answer.left._tag).toBe("TransferKeyReused")
     },
     some
   )
@@ -445,19 +445,18 @@ describe("people who send each other credit", () => {
         yield* submit({ postings: [credit as Posting], statements: [] })
         return yield* Effect.forEach(["first", "second", "third"], (key) =>
           Effect.map(
-            transfers.create(
-              caller(world, "ada"),
-              `${key}-0123456789abcdef`,
-              { amount: 1, recipient_email: emailOf("bob"), kind: "gift" },
-              "1"
-            ),
+            transfers.create({
+              caller: caller(world, "ada"),
+              key: `${key}-0123456789abcdef`,
+              transfer: { amount: usd, recipient_email: emailOf("bob"), kind: "gift" }
+            }),
             ({ transfer }) => transfer.id
           )
         )
       })
     )
     const statuses = Effect.gen(function* () {
-      const { records } = yield* (yield* Transfers).sent(world.accounts.ada.home, { page: 1, per_page: 10 })
+      const { records } = yield* (yield* Transfers).sent({ caller: caller(world, "ada"), page: 1, per_page: 10 })
       // Ids of one millisecond are in no order.
       return ids.map((id) => records.find((record) => record.id === id)?.status)
     })
