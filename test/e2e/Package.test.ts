@@ -125,7 +125,7 @@ describe("the package", () => {
 
   it("keeps a host's books without any HTTP, beside the host's own tables", async () => {
     expect(JSON.parse(await run(process.execPath, ["ledger.js"], folder))).toEqual({
-      refused: "TransferInsufficientCredits",
+      refused: "6 of 400 USD",
       balances: ["6", "4"],
       findings: [],
       foreign: []
