@@ -1,7 +1,6 @@
 /**
  * The service as layers. `domains` is everything but HTTP; it needs a database with its writer, and the settings. `jobs` is what
- * the rooms repeat by themselves. `face` is the
- * service over HTTP, to be mounted in any server of the platform. `express` is the short way to the same handlers on node's own server.
+ * the rooms repeat by themselves. `face` is the service over HTTP, for node's own server and to be mounted in any server of the platform.
  */
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect, Layer } from "effect"
@@ -24,15 +23,12 @@ import { ChatHttp } from "./chat/Http.ts"
 import { Contacts } from "./contact/Contacts.ts"
 import { ContactHttp } from "./contact/Http.ts"
 import { Decisions } from "./decisions/Decisions.ts"
-import { decide, DecisionsHttp } from "./decisions/Http.ts"
+import { DecisionsHttp } from "./decisions/Http.ts"
 import { Gate } from "./gate/Gate.ts"
-import type { Caller } from "./kernel/Caller.ts"
-import { Express } from "./http/FastLane.ts"
 import { Face } from "./http/Face.ts"
 import { ApiMiddleware } from "./http/ApiMiddleware.ts"
+import { Observer } from "./http/Observer.ts"
 import { RateLimits } from "./http/RateLimits.ts"
-import type { Inbound } from "./http/Inbound.ts"
-import type { Reply } from "./http/Reply.ts"
 import { Idempotency } from "./idempotency/Idempotency.ts"
 import { Ledger } from "./ledger/Ledger.ts"
 import { Outbox } from "./mail/Outbox.ts"
@@ -40,6 +36,7 @@ import { NotificationsHttp } from "./notifications/Http.ts"
 import { Notifications } from "./notifications/Notifications.ts"
 import { documents } from "./ops/DocumentsHttp.ts"
 import { OpsHttp } from "./ops/Http.ts"
+import { Metrics } from "./ops/Metrics.ts"
 import { PaymentsHttp, WebhooksHttp } from "./payments/Http.ts"
 import { Purchases } from "./payments/Purchases.ts"
 import { PoolingHttp } from "./pooling/Http.ts"
@@ -53,7 +50,7 @@ import { Organisations } from "./tenants/Organisations.ts"
 import { Tenants } from "./tenants/Tenants.ts"
 import { TransferInvitesHttp, TransfersHttp } from "./transfers/Http.ts"
 import { Transfers } from "./transfers/Transfers.ts"
-import { search, SearchHttp } from "./search/Http.ts"
+import { SearchHttp } from "./search/Http.ts"
 import { Search } from "./search/Search.ts"
 import { SpeechHttp } from "./speech/Http.ts"
 import { Speech } from "./speech/Speech.ts"
@@ -67,6 +64,7 @@ import { MediaHttp, MediaModelsHttp } from "./media/Http.ts"
 import { Jobs } from "./media/Jobs.ts"
 import { Media } from "./media/Media.ts"
 import { Identity } from "./upstream/Identity.ts"
+import { UpstreamObserver } from "./upstream/Upstreams.ts"
 import { Explanations } from "./usage/Explanations.ts"
 import { PriceVersions } from "./prices/PriceVersions.ts"
 import { Records } from "./usage/Records.ts"
@@ -159,31 +157,21 @@ const api = HttpApiBuilder.api(Api).pipe(
     TransfersHttp,
     UsageHttp
   ]),
-  Layer.provide(SecurityHttp)
+  Layer.provideMerge(SecurityHttp)
 )
 
 /** The service over HTTP, beneath a prefix of the server that serves it (its documents say where that is); empty on its own server. */
 export const face = (prefix: "" | `/${string}`) =>
   Face.layer(Layer.merge(ApiMiddleware, documents(prefix)).pipe(Layer.provideMerge(api)))
 
-/** Each is the route of the same name in the contract: authenticated, then handled. */
-export const express = Layer.effect(
-  Express,
-  Effect.gen(function* () {
-    const credentials = yield* Credentials
-    const chat = yield* Chat
-    const authenticated =
-      <E>(handler: (caller: Caller, inbound: Inbound) => Effect.Effect<Reply, E>) =>
-      (inbound: Inbound) =>
-        Effect.flatMap(credentials.either(inbound.header("authorization")), (caller) => {
-          inbound.heldBy(caller.account_id)
-          return handler(caller, inbound)
-        })
-    return {
-      "POST /v1/chat/completions": authenticated(chat.chat),
-      "POST /v1/completions": authenticated(chat.completion),
-      "POST /v1/decisions": authenticated(yield* decide),
-      "GET /v1/search": authenticated(yield* search)
-    }
-  })
+/** Tells the metrics of every request that is over, and of every exchange with an upstream. */
+export const observers = Layer.merge(
+  Layer.effect(
+    Observer,
+    Effect.map(Metrics, ({ observe }) => observe)
+  ),
+  Layer.effect(
+    UpstreamObserver,
+    Effect.map(Metrics, ({ observeUpstream }) => observeUpstream)
+  )
 )

@@ -6,6 +6,8 @@ import type { Caller } from "../kernel/Caller.ts"
 import type { InsufficientScope, InvalidToken, MissingAuthorization } from "./Problems.ts"
 import { TenantMismatch, TenantMismatchUsage } from "./Problems.ts"
 import type { Demand } from "./Scope.ts"
+import { Authentication } from "../http/Authentication.ts"
+import type { Authenticate } from "../http/Authentication.ts"
 import * as Security from "../http/Security.ts"
 import { Credentials } from "./Credentials.ts"
 
@@ -45,6 +47,16 @@ const ofPath =
     )
 const ofTenant = ofPath(() => new TenantMismatch())
 
+/** The ways that take a user token on any path. */
+const anywhereWays = [
+  Security.ProfileToken,
+  Security.CallsToken,
+  Security.TransfersToken,
+  Security.BillingToken,
+  Security.OrganizationToken,
+  Security.SignInToken
+]
+
 export const SecurityHttp = Layer.mergeAll(
   answered(Security.ProfileToken, anywhere),
   answered(Security.CallsToken, anywhere),
@@ -59,6 +71,18 @@ export const SecurityHttp = Layer.mergeAll(
   answered(
     Security.TenantUsageToken,
     ofPath(() => new TenantMismatchUsage())
+  ),
+  Layer.effect(
+    Authentication,
+    Effect.map(
+      Credentials,
+      ({ apiKey, either, userToken }) =>
+        new Map<string, Authenticate>([
+          [Security.KeyOrToken.key, either],
+          [Security.ApiKey.key, apiKey],
+          ...anywhereWays.map((way): [string, Authenticate] => [way.key, (header) => userToken(header, way.demand)])
+        ])
+    )
   ),
   Layer.effect(
     Security.KeyOrToken,

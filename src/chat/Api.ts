@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/p
 import { Schema } from "effect"
 import { Example, Metered, Streams } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
-import { ReadsOwnBody } from "../http/Annotations.ts"
+import { Fast, ReadsOwnBody } from "../http/Annotations.ts"
 import { BodyRefusal } from "../http/Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { KeyOrToken } from "../http/Security.ts"
@@ -86,6 +86,7 @@ export class ChatApi extends HttpApiGroup.make("chat")
       .setPayload(ChatRequest)
       .addSuccess(ChatAnswer)
       .addSuccess(EventStream)
+      .annotate(Fast, true)
       .annotate(ReadsOwnBody, true)
       .annotate(Example, {
         body: { model: "auto", messages: [{ role: "user", content: "Why is the sky blue?" }], max_tokens: 200 }
@@ -99,6 +100,7 @@ export class ChatApi extends HttpApiGroup.make("chat")
       .setPayload(CompletionRequest)
       .addSuccess(CompletionAnswer)
       .addSuccess(EventStream)
+      .annotate(Fast, true)
       .annotate(ReadsOwnBody, true)
       .annotate(Example, { body: { model: "auto", prompt: "The sky is blue because", max_tokens: 200 } })
       .annotate(Metered, { charge_known: true })

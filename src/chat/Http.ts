@@ -1,7 +1,6 @@
-import { HttpApiBuilder } from "@effect/platform"
 import { Clock, Effect } from "effect"
 import { Api } from "../Api.ts"
-import { raw } from "../http/Raw.ts"
+import { group, raw } from "../http/Raw.ts"
 import { toDecimal } from "../kernel/Price.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
 import type { ModelEntry } from "./Api.ts"
@@ -11,7 +10,7 @@ import { Models } from "./Model.ts"
 import type { Catalogue, Model } from "./Model.ts"
 import { ModelNotFound } from "./Problems.ts"
 
-export const ChatHttp = HttpApiBuilder.group(
+export const ChatHttp = group(
   Api,
   "chat",
   Effect.fnUntraced(function* (handlers) {

@@ -3,12 +3,11 @@
  * file it is a sandbox: the outside world is started first, and its addresses are the configuration.
  */
 import { Console, Effect, Layer } from "effect"
-import { domains, express, face, jobs } from "../App.ts"
+import { domains, face, jobs, observers } from "../App.ts"
 import { ConfigProblem, decodeFile } from "../Config.ts"
 import type { ConfigFile, EnvironmentFacts } from "../Config.ts"
 import * as Deployment from "../Deployment.ts"
 import * as V8 from "../V8.ts"
-import { Observer } from "../http/ApiMiddleware.ts"
 import { Loops } from "../ops/Loops.ts"
 import { Metrics } from "../ops/Metrics.ts"
 import { Readiness } from "../ops/Readiness.ts"
@@ -17,7 +16,6 @@ import * as Levers from "../sandbox/Levers.ts"
 import * as Sandbox from "../sandbox/Sandbox.ts"
 import { CurrentSandbox } from "../sandbox/SandboxInfo.ts"
 import * as NodeServer from "../http/NodeServer.ts"
-import { UpstreamObserver } from "../upstream/Upstreams.ts"
 import * as Opening from "../sql/Opening.ts"
 import * as ServiceLock from "../sql/ServiceLock.ts"
 
@@ -34,30 +32,20 @@ export const serve = (facts: EnvironmentFacts, file: ConfigFile | undefined) =>
   )
 
 /** The service on its port, over its database. */
-const service = (facts: EnvironmentFacts, file: ConfigFile) => {
-  const observer = Layer.effect(
-    Observer,
-    Effect.map(Metrics, (metrics) => metrics.observe)
-  )
-  const upstreamObserver = Layer.effect(
-    UpstreamObserver,
-    Effect.map(Metrics, (metrics) => metrics.observeUpstream)
-  )
-  return NodeServer.layer(facts).pipe(
+const service = (facts: EnvironmentFacts, file: ConfigFile) =>
+  NodeServer.layer(facts).pipe(
     Layer.tap(() => Effect.sync(V8.collectSoon)),
-    Layer.provide([face(""), express]),
-    Layer.provide(observer),
+    Layer.provide(face("")),
     Layer.provide(jobs),
     Layer.provideMerge(domains),
     Layer.provide(Deployment.settings(facts, file)),
-    Layer.provide(upstreamObserver),
+    Layer.provide(observers),
     Layer.provide(Metrics.layer),
     Layer.provide(Readiness.layer),
     Layer.provide(Loops.layer),
     Layer.provide(Deployment.telemetry(facts, file)),
     Layer.provideMerge(Deployment.database(facts))
   )
-}
 
 const serveDeployment = (facts: EnvironmentFacts, file: ConfigFile) =>
   Effect.gen(function* () {

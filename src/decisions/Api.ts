@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/p
 import { Schema } from "effect"
 import { Example, Metered } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
-import { ReadsOwnBody } from "../http/Annotations.ts"
+import { Fast, ReadsOwnBody } from "../http/Annotations.ts"
 import { BodyRefusal } from "../http/Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { KeyOrToken } from "../http/Security.ts"
@@ -30,6 +30,7 @@ export class DecisionsApi extends HttpApiGroup.make("decisions")
       .addError(own(422, "The model's own body, naming the offending field"))
       .addError(own(429, "The model's own body; Retry-After is passed through"))
       .addError(own(529, "The model's own body: it is overloaded"))
+      .annotate(Fast, true)
       .annotate(ReadsOwnBody, true)
       .annotate(Example, {
         body: {

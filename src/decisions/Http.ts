@@ -1,10 +1,9 @@
 /** The decisions route: bytes to a request, a decision to bytes. */
-import { HttpApiBuilder } from "@effect/platform"
 import { Effect, Either } from "effect"
 import { Api } from "../Api.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import { notJson, parse } from "../http/Json.ts"
-import { raw } from "../http/Raw.ts"
+import { group, raw } from "../http/Raw.ts"
 import type { Reply } from "../http/Reply.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Beside } from "../idempotency/Idempotency.ts"
@@ -22,7 +21,7 @@ import type { DecisionRefused } from "./Problems.ts"
 const bodyBytesMax = 1024 * 1024
 
 /** `POST /v1/decisions`. Without a model it refuses before it reads the body. */
-export const decide = Effect.gen(function* () {
+const decide = Effect.gen(function* () {
   const decisions = yield* Decisions
   const idempotency = yield* Idempotency
   const model = yield* Effect.either(decisions.model)
@@ -47,7 +46,7 @@ export const decide = Effect.gen(function* () {
   }
 })
 
-export const DecisionsHttp = HttpApiBuilder.group(Api, "decisions", (handlers) =>
+export const DecisionsHttp = group(Api, "decisions", (handlers) =>
   Effect.map(decide, (decide) => handlers.handleRaw("decide", raw(decide)))
 )
 

@@ -5,18 +5,22 @@
  *       Layer.provide([HostRoutes, Tollgate.mounted("/ai")]),
  *       Layer.provide(Tollgate.layer(facts, configuration)),
  *       Layer.provide(Database.layer("tollgate.db")),
- *       Layer.provide(NodeHttpServer.layer(createServer, { port: 3000 }))
+ *       Layer.provide(Tollgate.layerServer(createServer, { port: 3000 }))
  *     )
+ *
+ * `layerServer` is the platform's `NodeHttpServer.layer` with the fast lane in front; with that, or any other server of the platform, the
+ * router serves the same routes.
  */
 import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
 import type { HttpApp } from "@effect/platform"
 import { Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
-import { domains, face, jobs } from "../App.ts"
+import { domains, face, jobs, observers } from "../App.ts"
 import { decodeFile } from "../Config.ts"
 import type { EnvironmentFacts } from "../Config.ts"
 import * as Deployment from "../Deployment.ts"
 import { Face } from "../http/Face.ts"
+import { Lanes } from "../http/FastLane.ts"
 import { Loops } from "../ops/Loops.ts"
 import { Metrics } from "../ops/Metrics.ts"
 import { Readiness } from "../ops/Readiness.ts"
@@ -24,6 +28,7 @@ import "./contracts.ts"
 
 export { Api } from "../Api.ts"
 export { domains, jobs } from "../App.ts"
+export { layerServer } from "../http/FastLane.ts"
 export { ConfigProblem } from "../Config.ts"
 export type { EnvironmentFacts } from "../Config.ts"
 
@@ -47,7 +52,7 @@ export const app = (prefix: Prefix): Effect.Effect<HttpApp.Default, never, Servi
  * The service beneath a prefix of a host's `HttpApi`, as a layer for `HttpApiBuilder.serve`. What begins with the prefix is the
  * service's: its routes, its errors, its `/openapi.json` and `/docs`. Everything else stays the host's: routes, middleware of its
  * `HttpApi`, answers to unknown paths, documents. What encloses the host's server as a whole (`HttpApiBuilder.serve(middleware)`)
- * encloses both.
+ * encloses both, but for requests of the fast lane of `layerServer`.
  */
 export const mounted = (prefix: Prefix) =>
   HttpApiBuilder.middleware(
@@ -68,8 +73,9 @@ type Rooms = Layer.Layer.Context<ReturnType<typeof face>>
 const beneath =
   (rooms: Context.Context<Rooms>): Context.Tag.Service<Service>["beneath"] =>
   (prefix) =>
-    Effect.map(Effect.provide(Layer.build(face(prefix)), rooms), (built) => {
-      const service = Context.get(built, Face)
+    Effect.gen(function* () {
+      const { app: service, lane } = Context.get(yield* Effect.provide(Layer.build(face(prefix)), rooms), Face)
+      yield* (yield* Lanes).add(prefix, lane)
       return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
         request.url === request.originalUrl && isBeneath(prefix, request.url)
           ? Effect.provideService(
@@ -95,10 +101,11 @@ export const layer = (facts: EnvironmentFacts, document: unknown) =>
       ).pipe(
         Layer.provide(jobs),
         Layer.provideMerge(domains),
+        Layer.provide(Deployment.settings(facts, file)),
+        Layer.provide(observers),
         Layer.provide(Metrics.layer),
         Layer.provide(Readiness.layer),
-        Layer.provide(Loops.layer),
-        Layer.provide(Deployment.settings(facts, file))
+        Layer.provide(Loops.layer)
       )
     )
   )

@@ -10,3 +10,22 @@ export class ReadsOwnBody extends Context.Reference<ReadsOwnBody>()("tollgate/ht
 export class NoHead extends Context.Reference<NoHead>()("tollgate/http/NoHead", {
   defaultValue: () => false
 }) {}
+
+/** The fast lane serves the endpoint too (`FastLane`). Its handler is a raw one, and nothing in its path varies. */
+export class Fast extends Context.Reference<Fast>()("tollgate/http/Fast", {
+  defaultValue: () => false
+}) {}
+
+/**
+ * The longest body in bytes, where that is not `bodyBytesMax` or `openBodyBytesMax`. A route that asks for no credential and says so shares
+ * the budget of bodies with those that do.
+ */
+export class BodyBytesMax extends Context.Reference<BodyBytesMax>()("tollgate/http/BodyBytesMax", {
+  defaultValue: (): number | undefined => undefined
+}) {}
+
+/** The longest body of a route that asks for a credential and does not read its own. */
+export const bodyBytesMax = 1024 * 1024
+
+/** The same of a route that asks for none: anybody can send there. */
+export const openBodyBytesMax = 64 * 1024

@@ -1,43 +1,39 @@
 /**
- * What all routes of the `HttpApi` share, as one middleware: a request id and cross-origin headers on every response, preflight
+ * What all routes of the `HttpApi` have in common, as one middleware: a request id and cross-origin headers on every response, preflight
  * answers, bodies read up to a limit, and every failure as `{ error, code? }`: an unknown path, a wrong method, an unreadable
  * body, a value that does not fit, and faults of our own.
  */
-import { HttpApi, HttpApiBuilder, HttpApiError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { HttpApi, HttpApiBuilder, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import type { HttpApp } from "@effect/platform"
-import { RouteNotFound as PlatformRouteNotFound } from "@effect/platform/HttpServerError"
-import { Cause, Context, Effect } from "effect"
-import { isProblem } from "../kernel/Problem.ts"
-import type { ProblemInstance } from "../kernel/Problem.ts"
-import { refusal } from "./Body.ts"
+import { Context, Effect } from "effect"
+import { Readable } from "node:stream"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { traced, Tracing } from "../kernel/Tracing.ts"
-import { NoHead, ReadsOwnBody } from "./Annotations.ts"
+import { bodyBytesMax, BodyBytesMax, NoHead, openBodyBytesMax, ReadsOwnBody } from "./Annotations.ts"
 import { Bytes } from "./Bytes.ts"
-import type { Budget } from "./Bytes.ts"
+import type { Budgets } from "./Bytes.ts"
 import { crossOrigin, preflight } from "./CrossOrigin.ts"
-import { faultOf } from "./Fault.ts"
+import { problemOf } from "./Fault.ts"
 import { whenAnswerable } from "./Incoming.ts"
 import * as Inbound from "./Inbound.ts"
 import { parseExact, written } from "./Json.ts"
-import { MethodNotAllowed, RouteNotFound } from "./Problems.ts"
-import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import { Observer } from "./Observer.ts"
+import type { Observe } from "./Observer.ts"
+import { MethodNotAllowed } from "./Problems.ts"
 import { reasonOf } from "./Reason.ts"
 import * as Reply from "./Reply.ts"
 import * as RequestId from "./RequestId.ts"
 
-/** The longest body of a route that does not read its own. */
-export const bodyBytesMax = 1024 * 1024
-
-/** Told of every request that is over: the path as the contract writes it, the status, how long it took. */
-export class Observer extends Context.Reference<Observer>()("tollgate/http/Observer", {
-  defaultValue: () => (_route: string, _status: number, _seconds: number) => {}
-}) {}
+// ---- the routes of the contract -------------------------------------------------------------------------------------------
 
 interface Route {
   readonly method: string
   readonly path: string
   readonly pattern: RegExp
-  readonly readsOwnBody: boolean
+  /** The longest body; `undefined`: the handler reads it. */
+  readonly body_bytes_max: number | undefined
+  /** Whether its bodies are counted by themselves. */
+  readonly open: boolean
   readonly noHead: boolean
 }
 
@@ -45,7 +41,9 @@ const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> => {
   const routes: Array<Route> = []
   HttpApi.reflect(api, {
     onGroup: () => {},
-    onEndpoint: ({ endpoint, mergedAnnotations }) => {
+    onEndpoint: ({ endpoint, mergedAnnotations, middleware }) => {
+      const own = Context.get(mergedAnnotations, BodyBytesMax)
+      const open = middleware.size === 0 && own === undefined
       routes.push({
         method: endpoint.method,
         path: endpoint.path,
@@ -55,7 +53,10 @@ const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> => {
             .replace(/:[A-Za-z_]+/g, "[^/]+")
             .replace(/\*/g, ".+")}/?$`
         ),
-        readsOwnBody: Context.get(mergedAnnotations, ReadsOwnBody),
+        body_bytes_max: Context.get(mergedAnnotations, ReadsOwnBody)
+          ? undefined
+          : (own ?? (open ? openBodyBytesMax : bodyBytesMax)),
+        open,
         noHead: Context.get(mergedAnnotations, NoHead)
       })
     }
@@ -63,79 +64,7 @@ const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> => {
   return routes
 }
 
-export const ApiMiddleware = HttpApiBuilder.middleware(
-  Effect.gen(function* () {
-    const { api } = yield* HttpApi.Api
-    const observe = yield* Observer
-    const tracing = yield* Tracing
-    const bytes = yield* Bytes
-    const routes = routesOf(api as unknown as HttpApi.HttpApi.AnyWithProps)
-
-    return (app: HttpApp.Default) =>
-      Effect.gen(function* () {
-        const request = yield* HttpServerRequest.HttpServerRequest
-        const path = decoded(request.url.split("?", 1)[0]!)
-        const here = routes.filter(({ pattern }) => pattern.test(path))
-        const route = here.find(({ method }) => method === request.method)
-        const request_id = RequestId.next()
-        const began = performance.now()
-
-        const answer =
-          request.method === "OPTIONS"
-            ? Effect.succeed(
-                HttpServerResponse.empty({
-                  status: 204,
-                  headers: preflight(request.headers["access-control-request-headers"])
-                })
-              )
-            : withBody(request, route).pipe(
-                Effect.flatMap((readable) =>
-                  request.method === "HEAD" && here.some(({ noHead }) => noHead)
-                    ? new MethodNotAllowed()
-                    : Effect.provideService(app, HttpServerRequest.HttpServerRequest, readable)
-                ),
-                Effect.catchAllCause((cause) =>
-                  Effect.map(problemOf(cause, here.length > 0 && route === undefined), (problem) =>
-                    allow(Reply.toResponse(Reply.ofProblem(problem)), problem, here)
-                  )
-                )
-              )
-        const named = route === undefined ? "unmatched" : `${route.method} ${route.path}`
-        const logged = Effect.annotateLogs(answer, "request_id", request_id).pipe(
-          Effect.provideService(Bytes, bytes),
-          Effect.tap(answerable(request, bytes))
-        )
-        const response = yield* tracing ? traced(named, request.headers["traceparent"], logged) : logged
-        observe(named, response.status, (performance.now() - began) / 1000)
-        return HttpServerResponse.setHeaders(finished(response, request), {
-          ...crossOrigin,
-          "x-request-id": request_id
-        })
-      })
-  })
-)
-
-/** With all digits of its numbers, and a refusal's own reason phrase. */
-const finished = (
-  response: HttpServerResponse.HttpServerResponse,
-  request: HttpServerRequest.HttpServerRequest
-): HttpServerResponse.HttpServerResponse => {
-  const { body, headers, status } = response
-  if (body._tag !== "Uint8Array" || !body.contentType.startsWith("application/json")) return response
-  const bytes = written(body.body)
-  const whole =
-    bytes === body.body
-      ? response
-      : HttpServerResponse.uint8Array(bytes, { status, headers, contentType: body.contentType })
-  const reason = reasonOf(status, bytes)
-  if (reason === undefined) return whole
-  // The platform's server for node leaves the phrase to node.
-  const node = Inbound.nodeOf(request)
-  if (node !== undefined) node.response.statusMessage = reason
-  return HttpServerResponse.setStatus(whole, status, reason)
-}
-
-/** As the router reads it: escapes resolved, but for those of separators. */
+/** A path as the router reads it: escapes resolved, but for those of separators. */
 const decoded = (path: string): string => {
   try {
     return decodeURI(path)
@@ -144,34 +73,118 @@ const decoded = (path: string): string => {
   }
 }
 
-const allow = (
-  response: HttpServerResponse.HttpServerResponse,
-  problem: ProblemInstance<string>,
-  here: ReadonlyArray<Route>
-): HttpServerResponse.HttpServerResponse =>
-  problem.status === 405
-    ? HttpServerResponse.setHeader(response, "allow", [...new Set(here.map(({ method }) => method))].join(", "))
-    : response
+// ---- the middleware ---------------------------------------------------------------------------------------------------------
 
-const problemOf = (cause: Cause.Cause<unknown>, wrongMethod: boolean): Effect.Effect<ProblemInstance<string>> => {
-  const error = Cause.squash(cause)
-  if (isProblem(error)) return Effect.succeed(error)
-  if (error instanceof PlatformRouteNotFound) {
-    return Effect.succeed(wrongMethod ? new MethodNotAllowed() : new RouteNotFound())
-  }
-  if (error instanceof HttpApiError.HttpApiDecodeError) {
-    return Effect.succeed(refusal(error.issues))
-  }
-  return faultOf(cause)
+interface Facts {
+  readonly routes: ReadonlyArray<Route>
+  readonly observe: Observe
+  readonly tracing: boolean
+  readonly bytes: Budgets
 }
 
-const answerable = (request: HttpServerRequest.HttpServerRequest, bytes: Budget): Effect.Effect<void> =>
+export const ApiMiddleware = HttpApiBuilder.middleware(
+  Effect.gen(function* () {
+    const { api } = yield* HttpApi.Api
+    const facts: Facts = {
+      routes: routesOf(api as unknown as HttpApi.HttpApi.AnyWithProps),
+      observe: yield* Observer,
+      tracing: yield* Tracing,
+      bytes: yield* Bytes
+    }
+    return (app: HttpApp.Default) => Effect.flatMap(HttpServerRequest.HttpServerRequest, served(facts, app))
+  })
+)
+
+const served = ({ bytes, observe, routes, tracing }: Facts, app: HttpApp.Default) =>
+  Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+    const path = decoded(request.url.split("?", 1)[0]!)
+    const samePath = routes.filter(({ pattern }) => pattern.test(path))
+    const route = samePath.find(({ method }) => method === request.method)
+    const name = route === undefined ? "unmatched" : `${route.method} ${route.path}`
+    const request_id = RequestId.next()
+    const began = performance.now()
+
+    const answer = Effect.suspend(() => {
+      if (request.method === "OPTIONS") return preflighted(request)
+      if (request.method === "HEAD" && samePath.some(({ noHead }) => noHead)) {
+        return new MethodNotAllowed({ allow: methodsOf(samePath) })
+      }
+      return Effect.flatMap(withBody(request, route), (readable) =>
+        Effect.provideService(app, HttpServerRequest.HttpServerRequest, readable)
+      )
+    }).pipe(
+      Effect.catchAllCause((cause) =>
+        // An unknown method of a path that there is; what the route itself lacks is its own affair.
+        Effect.map(
+          problemOf(cause, Inbound.isGone(request), route === undefined ? methodsOf(samePath) : []),
+          (problem) => Reply.toResponse(Reply.ofProblem(problem))
+        )
+      ),
+      Effect.annotateLogs("request_id", request_id),
+      Effect.provideService(Bytes, bytes),
+      Effect.tap(answerable(request, bytes))
+    )
+    const response = yield* tracing ? traced(name, request.headers["traceparent"], answer) : answer
+    observe(name, response.status, (performance.now() - began) / 1000)
+    return Inbound.isGone(request) ? forNobody(response) : whole(response, request, request_id)
+  })
+
+const methodsOf = (routes: ReadonlyArray<Route>): ReadonlyArray<string> => [
+  ...new Set(routes.map(({ method }) => method))
+]
+
+const preflighted = (request: HttpServerRequest.HttpServerRequest) =>
+  Effect.succeed(
+    HttpServerResponse.empty({ status: 204, headers: preflight(request.headers["access-control-request-headers"]) })
+  )
+
+// ---- answers ------------------------------------------------------------------------------------------------------------------
+
+/** The answer with all digits of its numbers, a refusal's own reason phrase, and the headers that every response has. */
+const whole = (
+  response: HttpServerResponse.HttpServerResponse,
+  request: HttpServerRequest.HttpServerRequest,
+  request_id: string
+): HttpServerResponse.HttpServerResponse => {
+  const exact = withDigits(response)
+  const { body, status, statusText } = exact
+  const reason =
+    statusText ?? (body._tag === "Uint8Array" && isJson(body.contentType) ? reasonOf(status, body.body) : undefined)
+  // The platform's server for node leaves the phrase to node.
+  const node = Inbound.nodeOf(request)
+  if (reason !== undefined && node !== undefined) node.response.statusMessage = reason
+  return HttpServerResponse.setHeaders(
+    reason === undefined ? exact : HttpServerResponse.setStatus(exact, status, reason),
+    { ...crossOrigin, "x-request-id": request_id }
+  )
+}
+
+const isJson = (type: string): boolean => type.startsWith("application/json")
+
+const withDigits = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
+  const { body, headers, status } = response
+  if (body._tag !== "Uint8Array" || !isJson(body.contentType)) return response
+  const bytes = written(body.body)
+  return bytes === body.body
+    ? response
+    : HttpServerResponse.uint8Array(bytes, { status, headers, contentType: body.contentType })
+}
+
+/** Nothing is sent to a client that has left: the platform would wait for it to take the bytes. */
+const forNobody = ({ body, status }: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
+  if (body._tag === "Raw" && body.body instanceof Readable) body.body.destroy()
+  return HttpServerResponse.empty({ status })
+}
+
+const answerable = (request: HttpServerRequest.HttpServerRequest, bytes: Budgets): Effect.Effect<void> =>
   Effect.suspend(() => {
     const node = Inbound.nodeOf(request)
     return node === undefined || node.request.complete
       ? Effect.void
       : Effect.async((resume) => whenAnswerable(node.request, node.response, bytes, () => resume(Effect.void)))
   })
+
+// ---- bodies -------------------------------------------------------------------------------------------------------------------
 
 /**
  * The request with a body that is read when it is asked for, once its sender is known, and that is refused in words when it is
@@ -181,10 +194,9 @@ const withBody = (
   request: HttpServerRequest.HttpServerRequest,
   route: Route | undefined
 ): Effect.Effect<HttpServerRequest.HttpServerRequest> => {
-  if (route === undefined || route.readsOwnBody || request.method === "GET" || request.method === "HEAD") {
-    return Effect.succeed(request)
-  }
-  const read = Effect.orDie(Effect.flatMap(Inbound.ofRequest(request), (inbound) => inbound.read(bodyBytesMax)))
+  const limit = route?.body_bytes_max
+  if (limit === undefined || request.method === "GET" || request.method === "HEAD") return Effect.succeed(request)
+  const read = Effect.orDie(Effect.flatMap(Inbound.ofRequest(request, route?.open), (inbound) => inbound.read(limit)))
   return Effect.map(Effect.cached(read), (bytes) => {
     const text = Effect.map(bytes, (bytes) => bytes.toString("utf8"))
     return new Proxy(request, {

@@ -29,15 +29,27 @@ export interface Share {
 }
 
 export interface Budget {
+  /** Whether more than half of it is taken. */
+  readonly isTight: () => boolean
   /** The share of a body that this account sends; undefined: of whom nobody knows. */
   readonly share: (holder: string | undefined) => Share
   readonly window_ms: number
 }
 
+export interface Budgets extends Budget {
+  /** For bodies of routes that ask for no credential: a sixteenth as large, beside the other. */
+  readonly open: Budget
+}
+
 const preset: BytesSettings = { bytes_total: 256 * 1024 * 1024, window_ms: 15_000 }
 
 /** Exported for tests. */
-export const make = ({ bytes_total, window_ms }: BytesSettings): Budget => {
+export const make = ({ bytes_total, window_ms }: BytesSettings): Budgets => ({
+  ...budgetOf(bytes_total, window_ms),
+  open: budgetOf(bytes_total / 16, window_ms)
+})
+
+const budgetOf = (bytes_total: number, window_ms: number): Budget => {
   const forLong = bytes_total - bytes_total / 8
   let taken = 0
   /** What each holder has of long bodies. */
@@ -78,7 +90,7 @@ export const make = ({ bytes_total, window_ms }: BytesSettings): Budget => {
     }
   }
 
-  return { share: (holder = "") => new Held(holder), window_ms }
+  return { isTight: () => taken > bytes_total / 2, share: (holder = "") => new Held(holder), window_ms }
 }
 
 /** Without a layer of its own, an application shares the budget of the process. */

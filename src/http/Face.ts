@@ -6,14 +6,29 @@ import { HttpApiBuilder, HttpRouter } from "@effect/platform"
 import type { HttpApi, HttpApp, HttpServerRequest } from "@effect/platform"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Layer } from "effect"
+import * as FastLane from "./FastLane.ts"
+import { RawHandlers } from "./Raw.ts"
+import type { Authentication } from "./Authentication.ts"
 
-export class Face extends Context.Tag("tollgate/http/Face")<Face, HttpApp.Default>() {
+export interface FaceContract {
+  /** Serves every request. */
+  readonly app: HttpApp.Default
+  /** Serves the endpoints that are marked `Fast`, on servers that have a lane. */
+  readonly lane: FastLane.Lane
+}
+
+export class Face extends Context.Tag("tollgate/http/Face")<Face, FaceContract>() {
   /** From the contract with its handlers, its middleware and whatever else has routes. */
-  static readonly layer = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>) =>
+  static readonly layer = <E, R>(api: Layer.Layer<HttpApi.Api | Authentication, E, R>) =>
     Layer.fresh(
-      Layer.effect(Face, app).pipe(
+      Layer.scoped(Face, Effect.all({ app, lane: FastLane.make })).pipe(
         Layer.provide(api),
-        Layer.provide([HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer, NodeHttpServer.layerContext])
+        Layer.provide([
+          HttpApiBuilder.Router.Live,
+          HttpApiBuilder.Middleware.layer,
+          NodeHttpServer.layerContext,
+          RawHandlers.layer
+        ])
       )
     )
 }

@@ -1,70 +1,215 @@
 /**
- * The express lane: the metered routes that must be fast run straight from node's request to node's response, past the router,
- * the middleware and the tracer of the platform. The same handlers stand in the `HttpApi` too, for every other server.
+ * The fast lane: endpoints that their contract marks `Fast` run straight from node's request to node's response, past the platform's
+ * router, middleware and tracer. Method, path, credential and handler are the contract's. The router serves the same endpoints with the
+ * same bytes: on servers without the lane, and what the lane does not know by its exact path (a trailing slash, escapes).
  */
-import { Cause, Context, Duration, Effect } from "effect"
-import type { Scope } from "effect"
-import type { IncomingMessage, ServerResponse } from "node:http"
+import { HttpApi, HttpServer } from "@effect/platform"
+import type { HttpApp, HttpMiddleware } from "@effect/platform"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Context, Duration, Effect, Layer } from "effect"
+import type { Cause, Scope } from "effect"
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http"
+import type { ListenOptions } from "node:net"
+import type { Caller } from "../kernel/Caller.ts"
 import * as FiberPool from "../kernel/FiberPool.ts"
-import { isProblem } from "../kernel/Problem.ts"
-import type { ProblemInstance } from "../kernel/Problem.ts"
 import { traced, Tracing } from "../kernel/Tracing.ts"
+import { Fast } from "./Annotations.ts"
 import { Bytes } from "./Bytes.ts"
-import { faultOf } from "./Fault.ts"
+import type { Budget } from "./Bytes.ts"
+import { problemOf } from "./Fault.ts"
+import { isOver, whenOver } from "./Gone.ts"
 import { whenAnswerable } from "./Incoming.ts"
 import * as Inbound from "./Inbound.ts"
+import { Observer } from "./Observer.ts"
+import type { Observe } from "./Observer.ts"
+import { nameOf, RawHandlers } from "./Raw.ts"
+import type { RawHandler } from "./Raw.ts"
 import * as Reply from "./Reply.ts"
 import * as RequestId from "./RequestId.ts"
+import { Authentication } from "./Authentication.ts"
+import type { Authenticate } from "./Authentication.ts"
 
-/** Authenticates by the `Authorization` header, reads, answers; every failure is a problem with a status of its own. */
-export type ExpressHandler = (inbound: Inbound.Inbound) => Effect.Effect<Reply.Reply, ProblemInstance<string>>
+/** What serves each endpoint of the lane, by method and path: `POST /v1/chat/completions`. */
+export type Lane = ReadonlyMap<string, RequestListener>
 
-/** Handlers by method and path: `POST /v1/chat/completions`. */
-export type ExpressRoutes = Readonly<Record<string, ExpressHandler>>
-
-export class Express extends Context.Tag("tollgate/http/Express")<Express, ExpressRoutes>() {}
-
-/** What happened to a request, for the metrics. */
-export type Observe = (route: string, status: number, seconds: number) => void
-
-/** Answers whether it took the request. */
-export type Lane = (request: IncomingMessage, response: ServerResponse) => boolean
-
-export const lane = (routes: ExpressRoutes, observe: Observe): Effect.Effect<Lane, never, Scope.Scope> =>
-  Effect.map(Effect.all([drained, Tracing, Bytes]), ([fibers, tracing, bytes]) => (request, response) => {
-    const url = request.url!
-    const query = url.indexOf("?")
-    const key = `${request.method} ${query === -1 ? url : url.slice(0, query)}`
-    const handler = Object.hasOwn(routes, key) ? routes[key] : undefined
-    if (handler === undefined) return false
-    const id = RequestId.next()
-    const began = performance.now()
-    const answer = (reply: Reply.Reply) => {
-      whenAnswerable(request, response, bytes, () => Reply.send(response, reply, id))
-      observe(key, reply.status, (performance.now() - began) / 1000)
-    }
-    Inbound.afterShortBody(request, response, bytes, id, (inbound) => {
-      const handled = handler(inbound)
-      fibers.run(
-        Effect.matchCauseEffect(tracing ? traced(key, inbound.header("traceparent"), handled) : handled, {
-          onSuccess: (reply) => Effect.sync(() => answer(reply)),
-          onFailure: (cause) =>
-            Effect.map(Effect.annotateLogs(problemOf(cause), "request_id", id), (problem) =>
-              answer(Reply.ofProblem(problem))
-            )
-        })
-      )
-    })
-    return true
-  })
+// ---- from the contract --------------------------------------------------------------------------------------------------------
 
 /** How long a shutdown waits for calls whose client has left while their upstream is still read. */
 const drainLimit = Duration.seconds(15)
 
-const drained = Effect.tap(FiberPool.make, (fibers) => Effect.addFinalizer(() => fibers.quiet(drainLimit)))
+/** The lane of an `HttpApi` whose handlers have been built. An endpoint that cannot be in a lane, but is marked so, is a defect. */
+export const make: Effect.Effect<Lane, never, HttpApi.Api | Authentication | Scope.Scope> = Effect.gen(function* () {
+  const { api } = yield* HttpApi.Api
+  const handlers = yield* RawHandlers
+  const ways = yield* Authentication
+  const facts: Facts = {
+    fibers: yield* FiberPool.make,
+    tracing: yield* Tracing,
+    bytes: yield* Bytes,
+    observe: yield* Observer
+  }
+  yield* Effect.addFinalizer(() => facts.fibers.quiet(drainLimit))
 
-/** The problem to answer with: one that a service died of counts as well, as in the frame. */
-export const problemOf = (cause: Cause.Cause<unknown>): Effect.Effect<ProblemInstance<string>> => {
-  const error = cause._tag === "Fail" ? cause.error : Cause.squash(cause)
-  return isProblem(error) ? Effect.succeed(error) : faultOf(cause)
+  const lane = new Map<string, RequestListener>()
+  HttpApi.reflect(api as unknown as HttpApi.HttpApi.AnyWithProps, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint, group, mergedAnnotations, middleware }) => {
+      if (!Context.get(mergedAnnotations, Fast)) return
+      const name = nameOf(group.identifier, endpoint.name)
+      const handler = handlers?.get(name)
+      const [way, ...others] = middleware
+      const authenticate = way === undefined ? undefined : ways.get(way.key)
+      if (handler === undefined) throw new Error(`${name} is marked Fast, but has no raw handler`)
+      if (authenticate === undefined || others.length > 0) {
+        throw new Error(`${name} is marked Fast, but its middleware is not one credential that a header is enough for`)
+      }
+      if (/[:*]/.test(endpoint.path)) throw new Error(`${name} is marked Fast, but its path varies`)
+      const route = `${endpoint.method} ${endpoint.path}`
+      const served: Route = { name: route, handler, authenticate, facts }
+      lane.set(route, (request, response) => serve(served, request, response))
+    }
+  })
+  return lane
+})
+
+interface Facts {
+  readonly fibers: FiberPool.FiberPool
+  readonly tracing: boolean
+  readonly bytes: Budget
+  readonly observe: Observe
+}
+
+interface Route {
+  readonly name: string
+  readonly handler: RawHandler<unknown>
+  readonly authenticate: Authenticate
+  readonly facts: Facts
+}
+
+// ---- a request ------------------------------------------------------------------------------------------------------------------
+
+const serve = (route: Route, request: IncomingMessage, response: ServerResponse): void => {
+  const call = new Call(route, request, response)
+  Inbound.afterShortBody(request, response, route.facts.bytes, call.id, call.begin)
+}
+
+/** A request on its way through the lane. A class, and not closures over each other, since there is one for every call. */
+class Call {
+  readonly id = RequestId.next()
+  private readonly began = performance.now()
+  private readonly route: Route
+  private readonly request: IncomingMessage
+  private readonly response: ServerResponse
+  private inbound: Inbound.Inbound | undefined
+  private running: FiberPool.Interruptible | undefined
+  private answered = false
+
+  constructor(route: Route, request: IncomingMessage, response: ServerResponse) {
+    this.route = route
+    this.request = request
+    this.response = response
+  }
+
+  readonly begin = (inbound: Inbound.Inbound): void => {
+    const { authenticate, facts, name } = this.route
+    this.inbound = inbound
+    const handled = Effect.flatMap(authenticate(inbound.header("authorization")), this.handle)
+    const traceable = facts.tracing ? traced(name, inbound.header("traceparent"), handled) : handled
+    const running = facts.fibers.run(Effect.matchCauseEffect(Effect.interruptible(traceable), this))
+    if (this.answered) return
+    this.running = running
+    if (isOver(this.response)) this.leave()
+    else whenOver(this.response, this.leave)
+  }
+
+  private readonly handle = (caller: Caller): Effect.Effect<Reply.Reply, unknown> => {
+    this.inbound!.heldBy(caller.account_id)
+    return this.route.handler(caller, this.inbound!)
+  }
+
+  /** The client has left, or has its answer. */
+  private readonly leave = (): void => {
+    if (!this.answered) this.running?.interrupt()
+  }
+
+  readonly onSuccess = (reply: Reply.Reply): Effect.Effect<void> => Effect.sync(() => this.answer(reply))
+
+  readonly onFailure = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
+    Effect.map(Effect.annotateLogs(problemOf(cause, isOver(this.response)), "request_id", this.id), (problem) =>
+      this.answer(Reply.ofProblem(problem))
+    )
+
+  private answer(reply: Reply.Reply): void {
+    const { id, request, response } = this
+    const { bytes, observe } = this.route.facts
+    this.answered = true
+    whenAnswerable(request, response, bytes, () => Reply.send(response, reply, id))
+    observe(this.route.name, reply.status, (performance.now() - this.began) / 1000)
+  }
+}
+
+// ---- in front of a server -------------------------------------------------------------------------------------------------------
+
+/** Serves by the lane what is in it, and everything else otherwise. */
+export const before =
+  (lane: Lane, otherwise: RequestListener): RequestListener =>
+  (request, response) => {
+    const url = request.url!
+    const query = url.indexOf("?")
+    const listener = lane.get(`${request.method} ${query === -1 ? url : url.slice(0, query)}`) ?? otherwise
+    listener(request, response)
+  }
+
+/** The lanes in front of a server. Whoever serves there adds its own; where there is no `layerServer`, to nothing. */
+export class Lanes extends Context.Reference<Lanes>()("tollgate/http/Lanes", {
+  defaultValue: (): LanesContract => ({ add: () => Effect.void })
+}) {}
+
+export interface LanesContract {
+  /** Serves a lane beneath a prefix, as long as the scope lasts. */
+  readonly add: (prefix: string, lane: Lane) => Effect.Effect<void, never, Scope.Scope>
+}
+
+/**
+ * The platform's `HttpServer` on node, as `NodeHttpServer.layer` makes it, with the lanes of all services that are mounted on it
+ * in front. A request of a lane does not pass what the host puts around its own application (`HttpApiBuilder.serve(middleware)`).
+ */
+export const layerServer = (evaluate: () => Server, options: ListenOptions) =>
+  Layer.scopedContext(
+    Effect.gen(function* () {
+      const all = new Map<string, RequestListener>()
+      let server!: Server
+      const platform = yield* NodeHttpServer.make(() => (server = evaluate()), options)
+      const serve = (app: HttpApp.Default<unknown>, middleware?: HttpMiddleware.HttpMiddleware) =>
+        Effect.zipRight(platform.serve(app, middleware!), placed(server, all))
+      return Context.make(HttpServer.HttpServer, HttpServer.make({ address: platform.address, serve })).pipe(
+        Context.add(Lanes, { add: (prefix, lane) => added(all, prefix, lane) })
+      )
+    })
+  ).pipe(Layer.merge(NodeHttpServer.layerContext))
+
+/** Puts the lanes in front of the listener that came last. */
+const placed = (server: Server, lanes: Lane): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.suspend(() => {
+    const last = server.listeners("request").at(-1) as RequestListener
+    const listener = before(lanes, last)
+    server.off("request", last).on("request", listener)
+    return Effect.addFinalizer(() => Effect.sync(() => server.off("request", listener)))
+  })
+
+const added = (
+  lanes: Map<string, RequestListener>,
+  prefix: string,
+  lane: Lane
+): Effect.Effect<void, never, Scope.Scope> => {
+  const beneath = [...lane].map(([key, listener]) => [key.replace(" ", ` ${prefix}`), listener] as const)
+  return Effect.acquireRelease(
+    Effect.sync(() => {
+      for (const [key, listener] of beneath) lanes.set(key, listener)
+    }),
+    () =>
+      Effect.sync(() => {
+        for (const [key] of beneath) lanes.delete(key)
+      })
+  )
 }

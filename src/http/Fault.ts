@@ -1,24 +1,33 @@
-/** What a request is answered when handling it broke in a way that no route foresaw. */
+/** What a request is answered that failed, whichever way it was served. */
+import { HttpApiError } from "@effect/platform"
+import { RouteNotFound as PlatformRouteNotFound } from "@effect/platform/HttpServerError"
 import { Cause, Effect } from "effect"
-import type { ProblemInstance } from "../kernel/Problem.ts"
-import { InternalError, Unavailable } from "./Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import { isProblem } from "../kernel/Problem.ts"
+import type { ProblemInstance } from "../kernel/Problem.ts"
+import { refusal } from "./Body.ts"
+import { ClientDisconnected, InternalError, MethodNotAllowed, RouteNotFound, Unavailable } from "./Problems.ts"
 
 /**
- * A fault of ours: logged whole, shown as nothing but that. Only a value that is nested too deeply to be walked is the sender's:
- * what walks a value here recurses as deep as what was sent.
+ * From why it failed to the problem to answer with: a problem that the handler failed with or died of; an unknown path, or one whose
+ * methods are these; a value that its schema refuses; else a fault of ours. `gone`: whether its client has left.
  */
-export const faultOf = (cause: Cause.Cause<unknown>): Effect.Effect<ProblemInstance<string>> => {
-  // The client has left, or the process is about to end.
-  if (Cause.isInterruptedOnly(cause)) return Effect.succeed(new Unavailable())
-  const error = Cause.squash(cause)
+export const problemOf = (
+  cause: Cause.Cause<unknown>,
+  gone: boolean,
+  methods: ReadonlyArray<string> = []
+): Effect.Effect<ProblemInstance<string>> => {
+  if (Cause.isInterruptedOnly(cause)) return Effect.succeed(gone ? new ClientDisconnected() : new Unavailable())
+  const error = cause._tag === "Fail" ? cause.error : Cause.squash(cause)
+  if (isProblem(error)) return Effect.succeed(error)
+  if (error instanceof PlatformRouteNotFound) {
+    return Effect.succeed(methods.length > 0 ? new MethodNotAllowed({ allow: methods }) : new RouteNotFound())
+  }
+  if (error instanceof HttpApiError.HttpApiDecodeError) return Effect.succeed(refusal(error.issues))
+  // What walks a value recurses as deep as what was sent.
   return error instanceof RangeError && error.message.includes("call stack")
     ? Effect.succeed(
-        new InvalidRequest({
-          message: "the request is nested too deeply",
-          field: "",
-          rule: "nested less deeply"
-        })
+        new InvalidRequest({ message: "the request is nested too deeply", field: "", rule: "nested less deeply" })
       )
     : Effect.as(Effect.logError("a request failed unexpectedly", cause), new InternalError())
 }

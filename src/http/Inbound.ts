@@ -14,7 +14,7 @@ import { PayloadTooLarge } from "./Problems.ts"
 export interface Inbound {
   /**
    * What `X-Request-Id` says, for the log; undefined where the log knows it already. (To annotate the whole request costs more
-   * than to authenticate it, so in the express lane only what is logged is annotated.)
+   * than to authenticate it, so in the fast lane only what is logged is annotated.)
    */
   readonly request_id: string | undefined
   readonly header: (name: string) => string | undefined
@@ -74,9 +74,10 @@ export const ofNode = (
   }
 }
 
-/** The same for a request of the platform, whichever server it came through. */
-export const ofRequest = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<Inbound> =>
-  Effect.map(Bytes, (bytes) => {
+/** The same for a request of the platform, whichever server it came through; `open`: of a route that asks for no credential. */
+export const ofRequest = (request: HttpServerRequest.HttpServerRequest, open = false): Effect.Effect<Inbound> =>
+  Effect.map(Bytes, (budgets) => {
+    const bytes = open ? budgets.open : budgets
     const node = nodeOf(request)
     if (node !== undefined) return ofNode(node.request, node.response, bytes)
     const web = request.source as Request
@@ -136,6 +137,12 @@ export const nodeOf = (
   return { request: source as IncomingMessage, response: resolvedResponse }
 }
 
+/** Whether the client has left before its answer is complete. */
+export const isGone = (request: HttpServerRequest.HttpServerRequest): boolean => {
+  const node = nodeOf(request)
+  return node === undefined ? (request.source as Partial<Request>).signal?.aborted === true : isOver(node.response)
+}
+
 const isLong = (header: Inbound["header"]): boolean => {
   const length = header("content-length")
   return length === undefined ? header("transfer-encoding") !== undefined : Number(length) > shortMax
@@ -153,8 +160,9 @@ const shareOf = (bytes: Budget, response: ServerResponse, holder?: string): Shar
 }
 
 /**
- * Calls back when a body that is declared to be short has come, and never if its connection ends before; at once for all others,
- * and for who shows no credential. A fiber that waits for a body has to be suspended and resumed, which is a twentieth of a call.
+ * Calls back when a body that is declared to be short has come, and never if its connection ends before; at once for all others, for
+ * who shows no credential, and while many bodies are held: then a credential is looked at before a body is read. A fiber that waits for
+ * a body has to be suspended and resumed, which is a twentieth of a call.
  */
 export const afterShortBody = (
   request: IncomingMessage,
@@ -167,7 +175,7 @@ export const afterShortBody = (
   const { authorization, "content-encoding": encoding, "content-length": declared, expect } = request.headers
   const length = Number(declared ?? 0)
   const waits = length > 0 && length <= shortMax && authorization !== undefined
-  if (!waits || encoding !== undefined || expect !== undefined) return then(inbound)
+  if (!waits || encoding !== undefined || expect !== undefined || bytes.isTight()) return then(inbound)
   const source: Body.Source = {
     header: inbound.header,
     incoming: request,

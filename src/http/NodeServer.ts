@@ -1,6 +1,6 @@
 /**
- * The service on node's HTTP server: the express lane first, the platform's router for everything else, and a way to stop that
- * loses nothing. The only file that opens a port.
+ * The service on node's HTTP server: the fast lane first, the platform's router for everything else, and a way to stop that loses
+ * nothing. The only file that opens a port.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Layer } from "effect"
@@ -9,9 +9,8 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { crossOrigin } from "./CrossOrigin.ts"
-import { Express, lane } from "./FastLane.ts"
 import { Face } from "./Face.ts"
-import { Observer } from "./ApiMiddleware.ts"
+import * as FastLane from "./FastLane.ts"
 import { awaitsContinue } from "./Incoming.ts"
 import { HeadTooLong, HeadTooSlow, MethodNotAllowed, PayloadTooLarge } from "./Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
@@ -39,11 +38,8 @@ export const layer = (options: { readonly host: string; readonly port: number })
   Layer.scoped(
     Listening,
     Effect.gen(function* () {
-      const router = yield* NodeHttpServer.makeHandler(yield* Face)
-      const express = yield* lane(yield* Express, yield* Observer)
-      const serve = (request: IncomingMessage, response: ServerResponse) => {
-        if (!express(request, response)) router(request, response)
-      }
+      const { app, lane } = yield* Face
+      const serve = FastLane.before(lane, yield* NodeHttpServer.makeHandler(app))
       const server = yield* Effect.acquireRelease(
         Effect.sync(() =>
           // A request without a Host is a request; node would answer it in its own words.

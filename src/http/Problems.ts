@@ -10,7 +10,11 @@ export class RouteNotFound extends Problem<RouteNotFound>()("RouteNotFound", {
 
 export class MethodNotAllowed extends Problem<MethodNotAllowed>()("MethodNotAllowed", {
   status: 405,
-  error: "Method Not Allowed"
+  error: "Method Not Allowed",
+  /** The methods that the path has, where it is a path. */
+  fields: { allow: Schema.optional(Schema.Array(Schema.String)) },
+  details: {},
+  headers: ({ allow }): Record<string, string> => (allow === undefined ? {} : { allow: allow.join(", ") })
 }) {}
 
 export class PayloadTooLarge extends Problem<PayloadTooLarge>()("PayloadTooLarge", {
@@ -59,6 +63,13 @@ export class RateLimited extends Problem<RateLimited>()("RateLimited", {
   status: 429,
   error: "too many requests, try again later",
   code: "rate_limited"
+}) {}
+
+/** For the metrics: nobody reads it. */
+export class ClientDisconnected extends Problem<ClientDisconnected>()("ClientDisconnected", {
+  status: 499,
+  error: "the client left before there was an answer",
+  code: "client_disconnected"
 }) {}
 
 export class InternalError extends Problem<InternalError>()("InternalError", {

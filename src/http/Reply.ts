@@ -30,30 +30,36 @@ export const ofProblem = ({ body, headers, retry_after, status }: ProblemInstanc
 
 const isStream = (body: Reply["body"]): body is Readable => typeof body !== "string" && !Buffer.isBuffer(body)
 
-/** The same answer for the platform's server. */
+/** A refusal's own reason phrase; `undefined`: the one that HTTP has for its status. */
+const phraseFor = (status: number, body: string | Buffer): string | undefined =>
+  status < 400 ? undefined : reasonOf(status, body)
+
+/** The same answer for the platform's server, without what every response has. */
 export const toResponse = ({ body, headers, status }: Reply): HttpServerResponse.HttpServerResponse =>
   isStream(body)
     ? HttpServerResponse.raw(body, { status, headers })
     : HttpServerResponse.uint8Array(typeof body === "string" ? Buffer.from(body) : body, {
         status,
-        headers,
+        statusText: phraseFor(status, body),
+        headers: { ...headers, "content-length": String(Buffer.byteLength(body)) },
         contentType: headers["content-type"]
       })
 
 const common: ReadonlyArray<string> = Object.entries(crossOrigin).flat()
 
-/** Sends it over node's own response, with the headers that every response has. */
+/** Sends it over node's own response, with the headers that every response has: the bytes that the platform makes of `toResponse`. */
 export const send = (response: ServerResponse, { body, headers, status }: Reply, request_id: string): void => {
   if (isOver(response) || response.headersSent) {
     if (isStream(body)) body.destroy()
     return
   }
   // Names and values in turn: node takes them as they are, and no object is made for each answer.
-  const head = [...common, "x-request-id", request_id]
+  const head: Array<string> = []
   for (const name in headers) head.push(name, headers[name]!)
+  if (!isStream(body)) head.push("content-length", String(Buffer.byteLength(body)))
+  head.push(...common, "x-request-id", request_id)
   if (!isStream(body)) {
-    head.push("content-length", String(Buffer.byteLength(body)))
-    const reason = status < 400 ? undefined : reasonOf(status, body)
+    const reason = phraseFor(status, body)
     if (reason === undefined) response.writeHead(status, head)
     else response.writeHead(status, reason, head)
     response.end(body)

@@ -15,7 +15,7 @@ import { OnLateSettlement, refusedLate } from "../gate/Gate.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import * as Reply from "../http/Reply.ts"
-import { problemOf } from "../http/FastLane.ts"
+import { problemOf } from "../http/Fault.ts"
 import * as FiberPool from "../kernel/FiberPool.ts"
 import * as Loop from "../kernel/Loop.ts"
 import type { ProblemInstance } from "../kernel/Problem.ts"
@@ -287,7 +287,7 @@ const make = Effect.gen(function* () {
     if (row?.call == null) return yield* Effect.zipRight(Effect.ignore(key.release), letGo(key))
     // It was made, and is charged in the end: that the books were unavailable meanwhile is not its answer.
     if (isUnavailable(cause)) return yield* letGo(key)
-    const reply = Reply.ofProblem(yield* problemOf(cause))
+    const reply = Reply.ofProblem(yield* problemOf(cause, false))
     yield* keep(key, { ...reply, body: reply.body as string })
   })
 

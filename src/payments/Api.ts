@@ -2,6 +2,7 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example } from "../http/Documented.ts"
+import { bodyBytesMax, BodyBytesMax } from "../http/Annotations.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { TenantBillingToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
@@ -47,5 +48,6 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks").add(
     .addError(InvalidRequest)
     .addError(WebhookSignatureInvalid)
     .addError(PaymentsUnconfigured)
+    .annotate(BodyBytesMax, bodyBytesMax)
     .annotate(OpenApi.Summary, "The payment processor's signed events; each does what it says once")
 ) {}

@@ -2,7 +2,7 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Example, Metered } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
-import { NoHead } from "../http/Annotations.ts"
+import { Fast, NoHead } from "../http/Annotations.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { KeyOrToken } from "../http/Security.ts"
 import { UpstreamRefusal } from "../upstream/Problems.ts"
@@ -22,7 +22,7 @@ const search = <const Name extends string>(name: Name, path: `/${string}`) =>
     .annotate(OpenApi.Summary, "Search the web, at the provider's price of a query")
 
 export class SearchApi extends HttpApiGroup.make("search")
-  .add(search("search", "/v1/search"))
+  .add(search("search", "/v1/search").annotate(Fast, true))
   .add(search("toolSearch", "/v1/tools/search"))
   .add(
     HttpApiEndpoint.get("providers", "/v1/search/providers")

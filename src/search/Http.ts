@@ -1,10 +1,9 @@
 /** The search routes: a query string to a query, results to JSON. */
-import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
 import { query } from "../http/Body.ts"
 import type { Inbound } from "../http/Inbound.ts"
-import { raw } from "../http/Raw.ts"
+import { group, raw } from "../http/Raw.ts"
 import { json } from "../http/Reply.ts"
 import type { Reply } from "../http/Reply.ts"
 import type { Caller } from "../kernel/Caller.ts"
@@ -18,14 +17,14 @@ import type { SearchResults } from "./Search.ts"
 const read = query(SearchQuery)
 
 /** `GET /v1/search`. */
-export const search = Effect.map(
+const search = Effect.map(
   Search,
   ({ search }) =>
     (caller: Caller, inbound: Inbound) =>
       Effect.flatMap(read(inbound.query()), (query) => Effect.map(search({ caller, query }), replyOf))
 )
 
-export const SearchHttp = HttpApiBuilder.group(
+export const SearchHttp = group(
   Api,
   "search",
   Effect.fnUntraced(function* (handlers) {

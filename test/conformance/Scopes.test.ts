@@ -139,7 +139,7 @@ describe("what has ended", () => {
     expect((await refresh()).body.error).toBe("invalid_grant")
     for (const token of [revoked.access_token, reused.access_token, fresh.access_token, own.token]) {
       expect(await me(token)).toBe(401)
-      // In the express lane too.
+      // In the fast lane too.
       const chat = await service.call("/v1/chat/completions", { token, json: {} })
       expect([chat.status, chat.body.error]).toEqual([401, "invalid API key format"])
     }

@@ -1,21 +1,22 @@
-/** The server with two routes that are the same handler, one in the express lane and one behind the router, on a real port. */
-import { HttpApi, HttpApiBuilder, HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
+/** Servers on real ports, with routes in the fast lane and behind the router. */
+import { HttpApi, HttpApiBuilder, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware } from "@effect/platform"
 import { Effect, Exit, Layer, Schema, Scope } from "effect"
 import { connect } from "node:net"
 import type { Socket } from "node:net"
 import { Bytes } from "../../src/http/Bytes.ts"
 import type { BytesSettings } from "../../src/http/Bytes.ts"
 import { CurrentCaller } from "../../src/http/Caller.ts"
-import { Express } from "../../src/http/FastLane.ts"
 import { Face } from "../../src/http/Face.ts"
-import { ReadsOwnBody } from "../../src/http/Annotations.ts"
+import { Fast, ReadsOwnBody } from "../../src/http/Annotations.ts"
 import { ApiMiddleware } from "../../src/http/ApiMiddleware.ts"
 import type { Inbound } from "../../src/http/Inbound.ts"
 import { bodyProblemOf } from "../../src/http/Incoming.ts"
 import { BodyRefusal } from "../../src/http/Problems.ts"
 import { InvalidRequest } from "../../src/kernel/InvalidRequest.ts"
-import { raw } from "../../src/http/Raw.ts"
+import { group, raw } from "../../src/http/Raw.ts"
 import * as Reply from "../../src/http/Reply.ts"
+import { Authentication } from "../../src/http/Authentication.ts"
+import type { Caller } from "../../src/kernel/Caller.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
 
 /** The longest body that the routes take. */
@@ -46,10 +47,21 @@ const route = <const Name extends string>(name: Name, path: `/${string}`) =>
     .addError(BodyRefusal)
     .annotate(ReadsOwnBody, true)
 
+/** Any header is one person's. */
+class Anybody extends HttpApiMiddleware.Tag<Anybody>()("test/Anybody", { provides: CurrentCaller }) {}
+
+const anybody = { account_id: "acc_anybody" } as Caller
+
+const credentials = Layer.merge(
+  Layer.succeed(Anybody, Effect.succeed(anybody)),
+  Layer.succeed(Authentication, new Map([[Anybody.key, () => Effect.succeed(anybody)]]))
+)
+
 class EdgeApi extends HttpApi.make("edge").add(
   HttpApiGroup.make("edge")
-    .add(route("read", "/router"))
-    .add(route("stream", "/stream"))
+    .add(route("lane", "/lane").annotate(Fast, true).middleware(Anybody))
+    .add(route("read", "/router").middleware(Anybody))
+    .add(route("stream", "/stream").middleware(Anybody))
     .add(
       HttpApiEndpoint.post("json", "/json")
         .setPayload(Schema.Struct({ name: Schema.String }))
@@ -58,14 +70,23 @@ class EdgeApi extends HttpApi.make("edge").add(
     .add(HttpApiEndpoint.get("get", "/get").addSuccess(Schema.Unknown))
 ) {}
 
-const group = HttpApiBuilder.group(EdgeApi, "edge", (handlers) => {
-  const anybody = Effect.provideService(CurrentCaller, {} as never)
-  return handlers
-    .handleRaw("read", (request) => anybody(raw((_, inbound) => read(inbound))(request)))
-    .handleRaw("stream", (request) => anybody(raw((_, inbound) => streamed(inbound))(request)))
+const handlers = group(EdgeApi, "edge", (handlers) =>
+  handlers
+    .handleRaw(
+      "lane",
+      raw((_, inbound) => read(inbound))
+    )
+    .handleRaw(
+      "read",
+      raw((_, inbound) => read(inbound))
+    )
+    .handleRaw(
+      "stream",
+      raw((_, inbound) => streamed(inbound))
+    )
     .handle("json", ({ payload }) => Effect.succeed(payload))
     .handle("get", () => Effect.succeed({ got: true }))
-})
+)
 
 export const routes = ["/lane", "/router", "/stream"] as const
 
@@ -81,10 +102,14 @@ export const serve = (settings: Partial<BytesSettings> = {}): Promise<Edge> =>
       const scope = yield* Scope.make()
       const context = yield* Layer.buildWithScope(
         NodeServer.layer({ host: "127.0.0.1", port: 0 }).pipe(
-          Layer.provide([
-            Face.layer(ApiMiddleware.pipe(Layer.provideMerge(HttpApiBuilder.api(EdgeApi).pipe(Layer.provide(group))))),
-            Layer.succeed(Express, { "POST /lane": read })
-          ]),
+          Layer.provide(
+            Face.layer(
+              ApiMiddleware.pipe(
+                Layer.provideMerge(HttpApiBuilder.api(EdgeApi).pipe(Layer.provide(handlers))),
+                Layer.provideMerge(credentials)
+              )
+            )
+          ),
           Layer.provide(Bytes.layer(settings))
         ),
         scope
