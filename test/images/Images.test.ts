@@ -1,0 +1,121 @@
+/** Images as a program orders them, without HTTP: waited for or polled, charged as Nano, refused by tag. */
+import { expect, layer } from "@effect/vitest"
+import { Duration, Effect, Layer } from "effect"
+import { ImageProviders } from "../../src/images/Image.ts"
+import type { ImageProvider, ImageRequest } from "../../src/images/Image.ts"
+import { ImagePatience, Images } from "../../src/images/Images.ts"
+import { billingAccountOf } from "../../src/kernel/Ids.ts"
+import { usd } from "../../src/kernel/Money.ts"
+import type { UnitPrice } from "../../src/kernel/Price.ts"
+import { Jobs } from "../../src/media/Jobs.ts"
+import { booksOf, fault, over, person, received } from "../support/Called.ts"
+import { move } from "../support/generation.ts"
+
+/** 0.04 USD an image, 0.01 of the small ones. */
+const provider: ImageProvider = {
+  id: "vendor",
+  name: "Vendor",
+  description: "",
+  upstream: "vendor",
+  endpoint: "sandbox/image",
+  image_to_image_endpoint: undefined,
+  images_max: 4,
+  price: 40_000_000_000_000_000n as UnitPrice,
+  price_by_size: { square: 10_000_000_000_000_000n as UnitPrice }
+}
+const price = usd / 25n
+
+const request: ImageRequest = { prompt: "a lighthouse", num_images: 2, image_size: "square_hd", sync_mode: true }
+
+const room = Images.layer.pipe(Layer.provideMerge(Jobs.layer), Layer.provide(Layer.succeed(ImageProviders, [provider])))
+
+layer(over(room, "images-queue"), { excludeTestServices: true })("images", (it) => {
+  it.effect("are waited for, and charged once they are there", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const made = yield* (yield* Images).generate({ caller, request })
+      const [record, ...others] = (yield* booksOf(caller)).calls
+      expect(made).toMatchObject({
+        status: "COMPLETED",
+        images: [{ width: 1_024 }, { width: 1_024 }],
+        quote: 2n * price,
+        charge: { usage_id: record!.id, charged: 2n * price }
+      })
+      expect(others).toEqual([])
+      expect(yield* booksOf(caller)).toMatchObject({ balance: usd - 2n * price, reserved: 0n, findings: [] })
+    })
+  )
+
+  it.effect("are polled for where the caller would rather", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const images = yield* Images
+      const small = { ...request, image_size: "square", sync_mode: false } as const
+      const submitted = yield* images.generate({ caller, request: small })
+      const { request_id } = submitted
+      expect(submitted).toMatchObject({ status: "PROCESSING", quote: usd / 50n, charge: undefined })
+      yield* move(request_id, "FAILED")
+      expect(yield* images.status({ caller, request_id })).toMatchObject({
+        status: "FAILED",
+        error: "the sandbox was told to fail",
+        charge: { charged: 0n }
+      })
+      const stranger = yield* person(usd)
+      expect(yield* Effect.flip(images.status({ caller: stranger, request_id }))).toMatchObject({
+        _tag: "ImageNotFound",
+        request_id
+      })
+    })
+  )
+
+  it.effect("that cannot be made or paid are refused with what a program wants to know", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(price)
+      const { generate } = yield* Images
+      const before = (yield* received("images")).length
+      const refused = (more: object) => Effect.flip(generate({ caller, request: { ...request, ...more } }))
+      expect(yield* refused({ num_images: 5 })).toMatchObject({ _tag: "InvalidRequest", field: "num_images" })
+      expect(yield* refused({ provider: "other" })).toMatchObject({ _tag: "InvalidRequest", field: "provider" })
+      expect(yield* refused({})).toMatchObject({
+        _tag: "InsufficientCredits",
+        available: price,
+        required: 2n * price,
+        payer: billingAccountOf(caller.tenant_id)
+      })
+      expect((yield* received("images")).length).toBe(before)
+      yield* fault("images", { status: 429, headers: { "retry-after": "3" } })
+      expect(yield* refused({ num_images: 1 })).toMatchObject({ _tag: "UpstreamBusy", retry_after: 3 })
+      expect(yield* booksOf(caller)).toMatchObject({
+        balance: price,
+        reserved: 0n,
+        calls: [{ cost: 0n, error_type: "upstream_rate_limited" }],
+        findings: []
+      })
+    })
+  )
+})
+
+layer(over(room.pipe(Layer.provide(Layer.succeed(ImagePatience, Duration.zero))), "images-queue"), {
+  excludeTestServices: true
+})("images that take longer than the patience", (it) => {
+  it.effect("are processing, and are found by the call that made them", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const images = yield* Images
+      const calls: Array<string> = []
+      const beside = (call: string) => {
+        calls.push(call)
+        return []
+      }
+      const submitted = yield* images.generate({ caller, request, beside })
+      expect(submitted).toMatchObject({ status: "PROCESSING", charge: undefined })
+      yield* move(submitted.request_id, "COMPLETED")
+      const [call] = calls
+      expect(yield* images.ofCall({ caller, request, call: call! })).toMatchObject({
+        request_id: submitted.request_id,
+        status: "COMPLETED",
+        charge: { charged: 2n * price }
+      })
+    })
+  )
+})

@@ -1,0 +1,25 @@
+/** Generation jobs in a program over the sandbox's vendors: moved as a test wants, and the time of their looks. */
+import { Effect } from "effect"
+import { Jobs } from "../../src/media/Jobs.ts"
+import { Outside } from "./Called.ts"
+
+/** The vendor says this of the job from now on. */
+export const move = Effect.fnUntraced(function* (request_id: string, status: "IN_PROGRESS" | "COMPLETED" | "FAILED") {
+  const sandbox = yield* Outside
+  const { vendorId } = yield* Jobs
+  const none = () => Effect.succeed(false)
+  sandbox.connect({ credit: none, setBillingStatus: none, setPlan: none, vendorId })
+  yield* Effect.promise(() =>
+    fetch(`${sandbox.control}/media`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ request_id, status })
+    })
+  )
+})
+
+/** By the clock of the sandbox, which `pass` moves. */
+export const atSandboxTime = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(Outside, ({ clock }) => Effect.withClock(effect, clock))
+
+export const pass = (milliseconds: number) => Effect.flatMap(Outside, ({ steered }) => steered.advance(milliseconds))
