@@ -16,7 +16,6 @@ import { amountMax, fromDecimal, toDecimal } from "./kernel/Money.ts"
 import type { Nano } from "./kernel/Money.ts"
 import { Ledger } from "./ledger/Ledger.ts"
 import { balanceOf } from "./ledger/Transaction.ts"
-import { Writer } from "./ledger/Writer.ts"
 import * as CommandLine from "./CommandLine.ts"
 import { ConfigProblem, describe, environment, readFile, variables } from "./Config.ts"
 import type { EnvironmentFacts } from "./Config.ts"
@@ -142,14 +141,11 @@ const grant = Command.make(
       const nano = yield* amountOf(amount)
       const description = yield* oneLine("--note", note)
       const granted = Effect.gen(function* () {
-        const writer = yield* Writer
+        const ledger = yield* Ledger
         const account = billingAccountOf(tenant)
         const reference = yield* Ids.make("pay")
-        yield* writer.submit({
-          postings: [{ _tag: "Credit", account, amount: nano, source: "admin", reference, description }],
-          statements: []
-        })
-        return yield* Effect.flatMap(Ledger, (ledger) => ledger.account(account))
+        yield* ledger.credit({ account, amount: nano, source: "admin", reference, description })
+        return yield* ledger.account(account)
       })
       const account = yield* granted.pipe(
         Effect.mapError((refusal) =>
@@ -263,9 +259,7 @@ const tenantsCommand = Command.make(
           }))
         )
         return { found: tenants, total }
-      }).pipe(
-        Effect.provide(Layer.provideMerge(Ledger.layer, Layer.provide(Sql.layer(facts.database), present(facts))))
-      )
+      }).pipe(Effect.provide(Layer.provideMerge(Ledger.layer, database(facts))))
       if (json) return yield* printed({ tenants: found, total })
       if (found.length === 0)
         return yield* Console.log(search === "" ? "there are no tenants yet" : "no tenant is like that")

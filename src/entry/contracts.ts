@@ -108,8 +108,21 @@ export type {
   ProblemWords
 } from "../kernel/Problem.ts"
 export type { Finding } from "../ledger/Invariants.ts"
-export type { Contract as LedgerContract, EntryPage, Ledger } from "../ledger/Ledger.ts"
-export type * from "../ledger/Problems.ts"
+export type { AskedOf, EntryPage, Ledger, LedgerContract, Operation } from "../ledger/Ledger.ts"
+export type {
+  AccountExists,
+  AccountInactive,
+  AccountMissing,
+  BalanceTooLarge,
+  BooksUnavailable,
+  Conflict,
+  InsufficientCredits as LedgerInsufficientCredits,
+  InsufficientGiftable,
+  LedgerRefusal,
+  NotHeld,
+  RefusalByPosting,
+  RefusalsOf
+} from "../ledger/Problems.ts"
 export type {
   Account as LedgerAccount,
   AccountStatus,
@@ -123,6 +136,8 @@ export type {
   Refusal,
   Reservation,
   Result,
+  ResultByPosting,
+  ResultsOf,
   Source,
   Statement,
   Transaction,
@@ -130,7 +145,7 @@ export type {
   UsageSource,
   Why
 } from "../ledger/Transaction.ts"
-export type { BalanceMoved, CommitLimit, Contract as WriterContract, Submitted, Writer } from "../ledger/Writer.ts"
+export type { BalanceMoved, CommitLimit, Submitted, Writer, WriterContract } from "../ledger/Writer.ts"
 export type { LetterLimits, SelfLetter, SelfLetterSent } from "../mail/Letter.ts"
 export type { OutboxContract, Fate, Letter, Outbox } from "../mail/Outbox.ts"
 export type * from "../mail/Problems.ts"

@@ -1,8 +1,22 @@
-/** `tollgate/ledger`: the books by themselves. Postings in, entries and balances out; exact, in one writer, durable. */
+/** `tollgate/ledger`: the books by themselves. Operations on billing accounts, their balances and entries; exact, in one writer, durable. */
 import "./contracts.ts"
 export { Ledger, entryId } from "../ledger/Ledger.ts"
+export type { AskedOf, LedgerContract, Operation } from "../ledger/Ledger.ts"
+export {
+  AccountExists,
+  AccountInactive,
+  AccountMissing,
+  BalanceTooLarge,
+  BooksUnavailable,
+  Conflict,
+  InsufficientCredits,
+  InsufficientGiftable,
+  LedgerRefusal,
+  NotHeld
+} from "../ledger/Problems.ts"
+export type { RefusalByPosting, RefusalsOf } from "../ledger/Problems.ts"
 export { Writer } from "../ledger/Writer.ts"
-export type { BalanceMoved } from "../ledger/Writer.ts"
+export type { BalanceMoved, WriterContract } from "../ledger/Writer.ts"
 export { availableOf, balanceOf, giftableSources, statement } from "../ledger/Transaction.ts"
 export type {
   Account,
@@ -15,6 +29,8 @@ export type {
   Refusal,
   Reservation,
   Result,
+  ResultByPosting,
+  ResultsOf,
   Source,
   Statement,
   Transaction,

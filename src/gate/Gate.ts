@@ -14,8 +14,9 @@ import type { Nano } from "../kernel/Money.ts"
 import { isProblem } from "../kernel/Problem.ts"
 import { withDimensions } from "../ledger/Batch.ts"
 import { BooksUnavailable } from "../ledger/Problems.ts"
+import type { Conflict, RefusalByPosting } from "../ledger/Problems.ts"
 import { untilWritten, Writer } from "../ledger/Writer.ts"
-import type { CallFacts, CallOutcome, Posting, Refusal, Source, Statement } from "../ledger/Transaction.ts"
+import type { CallFacts, CallOutcome, Posting, Source, Statement } from "../ledger/Transaction.ts"
 import { Runs } from "../sql/Runs.ts"
 import { Payers } from "./Payers.ts"
 import { InsufficientCredits } from "./Problems.ts"
@@ -36,7 +37,7 @@ export interface Claim {
   readonly enough?: Nano | undefined
   /** The version of the price that the call will be charged by. */
   readonly price?: string | undefined
-  /** Statements that must stand or fall with the admission of this call. */
+  /** Statements that must stand or fall with the admission of this call. They demand no rows. */
   readonly beside?: ((call: string) => ReadonlyArray<Statement>) | undefined
   /** The call outlives the process: what it has set aside stays until somebody ends it (see `hold` and `resume`). */
   readonly held?: boolean | undefined
@@ -73,11 +74,11 @@ export interface Admission {
   readonly payer: Source
   /** Ends the call: charge, entry, usage record and sums are on disk when this returns. Ending it again changes nothing. */
   readonly settle: (measured: Measured) => Effect.Effect<Receipt, BooksUnavailable>
-  /** The same, with statements that stand or fall with it: `lost` if they found no rows, and then nothing has ended. */
+  /** The same, with statements that stand or fall with it: `Conflict` if one did not find its rows, and then nothing has ended. */
   readonly settleBeside: (
     measured: Measured,
     beside: ReadonlyArray<Statement>
-  ) => Effect.Effect<Receipt, "lost" | BooksUnavailable>
+  ) => Effect.Effect<Receipt, Conflict | BooksUnavailable>
   /** Ends the call and answers with `value`, made from the receipt. */
   readonly answer: <A>(
     measured: Measured,
@@ -229,12 +230,7 @@ const make = Effect.gen(function* () {
           : posting === undefined
             ? Effect.succeed(nothing)
             : recorded(call, payer),
-      onFailure: (refusal): Effect.Effect<never, "lost" | BooksUnavailable> => {
-        if (refusal._tag === "BooksUnavailable") return refusal
-        if (refusal._tag === "Conflict" && beside.length > 0) return Effect.fail("lost")
-        // By itself a settlement has nothing to be refused for; if it is, the books are broken and must say so.
-        return Effect.dieMessage(`the settlement of ${call} was refused: ${refusal._tag}`)
-      }
+      onFailure: Effect.fail
     })
 
   /** The receipt of a call that is settled already, by another or by a try of which no answer came. */
@@ -284,7 +280,7 @@ const make = Effect.gen(function* () {
       })
     )
 
-  const waited = (one: Unsettled): Effect.Effect<Receipt, "lost" | BooksUnavailable> =>
+  const waited = (one: Unsettled): Effect.Effect<Receipt, Conflict | BooksUnavailable> =>
     Effect.flatMap(OnLateSettlement, (onLate) =>
       Effect.async((resume) => {
         const late = () => (onLate === undefined ? resume(new BooksUnavailable({ maybe_written: true })) : onLate())
@@ -307,7 +303,7 @@ const make = Effect.gen(function* () {
     const now = clock.unsafeCurrentTimeMillis()
     const id = Ids.at("call", now)
     const sources = yield* payers(caller)
-    const [result] = yield* writer
+    const [reserved] = yield* writer
       .submit({
         postings: [
           {
@@ -324,7 +320,9 @@ const make = Effect.gen(function* () {
         statements: beside === undefined ? none : beside(id)
       })
       .pipe(
-        Effect.mapError((refusal) => {
+        Effect.catchAll((refusal): Effect.Effect<never, InsufficientCredits | BooksUnavailable> => {
+          if (refusal._tag === "Conflict")
+            return Effect.dieMessage("a statement beside an admission demanded rows that were not there")
           if (refusal._tag !== "BooksUnavailable") return refused(refusal, least, sources)
           // Should it be reserved after all, it is given back as soon as that is known.
           if (refusal.maybe_written) {
@@ -334,9 +332,7 @@ const make = Effect.gen(function* () {
           return refusal
         })
       )
-    if (result?._tag !== "Reserved") return yield* Effect.dieMessage("the writer did not answer a reservation")
-
-    const admitted = new Admitted(id, now, result.source, result.amount, books)
+    const admitted = new Admitted(id, now, reserved.source, reserved.amount, books)
     const exit = yield* Effect.exit(call(admitted as unknown as Admission))
     if (Exit.isSuccess(exit)) return exit.value.value
     yield* admitted.fail(exit.cause)
@@ -373,7 +369,7 @@ const make = Effect.gen(function* () {
     yield* Effect.forEach(calls, ({ id }) => write(endingOf(id, undefined, now, failure("interrupted"), none)), {
       concurrency: "unbounded",
       discard: true
-    }).pipe(Effect.catchAll((error) => (error === "lost" ? Effect.dieMessage("no statement stands beside it") : error)))
+    }).pipe(Effect.catchTag("Conflict", Effect.die))
     yield* Effect.logWarning(`reservations of runs that have ended were released: ${calls.length}`)
     return calls.length
   })
@@ -457,7 +453,7 @@ interface Ending {
 interface Unsettled {
   readonly admitted: Admitted
   readonly ending: Ending
-  readonly waiting: Array<(exit: Exit.Exit<Receipt, "lost" | BooksUnavailable>) => void>
+  readonly waiting: Array<(exit: Exit.Exit<Receipt, Conflict | BooksUnavailable>) => void>
 }
 
 /** What an admission needs to end. */
@@ -472,8 +468,8 @@ interface Books {
   ) => Ending
   /** What is to stand beside a call that stays open. */
   readonly holdingOf: (call: string, beside: ReadonlyArray<Statement>) => Ending
-  readonly write: (ending: Ending) => Effect.Effect<Receipt, "lost" | BooksUnavailable>
-  readonly writeLater: (admitted: Admitted, ending: Ending) => Effect.Effect<Receipt, "lost" | BooksUnavailable>
+  readonly write: (ending: Ending) => Effect.Effect<Receipt, Conflict | BooksUnavailable>
+  readonly writeLater: (admitted: Admitted, ending: Ending) => Effect.Effect<Receipt, Conflict | BooksUnavailable>
   readonly fibers: FiberPool.FiberPool
 }
 
@@ -513,14 +509,14 @@ class Admitted implements Omit<Admission, typeof admitted> {
   settleBeside(
     measured: Measured,
     beside: ReadonlyArray<Statement>
-  ): Effect.Effect<Receipt, "lost" | BooksUnavailable> {
+  ): Effect.Effect<Receipt, Conflict | BooksUnavailable> {
     if (this.receipt !== undefined) return Effect.succeed(this.receipt)
     if (this.ending !== undefined) return this.books.writeLater(this, this.ending)
     this.ending = this.books.endingOf(this.call, this.payer, this.at, measured, beside)
     return this.write(this.ending)
   }
 
-  private write(ending: Ending): Effect.Effect<Receipt, "lost" | BooksUnavailable> {
+  private write(ending: Ending): Effect.Effect<Receipt, Conflict | BooksUnavailable> {
     const { books } = this
     return Effect.matchCauseEffect(books.write(ending), {
       onSuccess: (receipt) => {
@@ -528,8 +524,8 @@ class Admitted implements Omit<Admission, typeof admitted> {
         return Effect.succeed(receipt)
       },
       onFailure: (cause) => {
-        if (cause._tag === "Fail" && cause.error !== "lost") return books.writeLater(this, ending)
-        const exit = Exit.failCause(cause) as Exit.Exit<never, "lost">
+        if (cause._tag === "Fail" && cause.error._tag === "BooksUnavailable") return books.writeLater(this, ending)
+        const exit = Exit.failCause(cause) as Exit.Exit<never, Conflict>
         this.ended(exit)
         return cause._tag === "Fail" ? exit : Effect.zipRight(abandoned(ending, cause), exit)
       }
@@ -537,7 +533,7 @@ class Admitted implements Omit<Admission, typeof admitted> {
   }
 
   /** Its end is written, or was refused, in which case it has not ended; nor has it where it was only held. */
-  ended(exit: Exit.Exit<Receipt, "lost">): void {
+  ended(exit: Exit.Exit<Receipt, Conflict>): void {
     if (Exit.isFailure(exit)) {
       if (Cause.isFailure(exit.cause)) this.ending = undefined
       return
@@ -579,7 +575,11 @@ class Admitted implements Omit<Admission, typeof admitted> {
   }
 }
 
-const refused = (refusal: Refusal, required: Nano, sources: ReadonlyArray<Source>): InsufficientCredits => {
+const refused = (
+  refusal: RefusalByPosting["Reserve"],
+  required: Nano,
+  sources: ReadonlyArray<Source>
+): InsufficientCredits => {
   const payer = sources[0]!.billing_account_id
   // An own account that is missing or inactive refuses outright.
   return refusal._tag === "InsufficientCredits"

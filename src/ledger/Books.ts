@@ -232,7 +232,7 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   const dimensions = servedBy(reservation.dimensions, outcome.provider)
   const payer = dimensions.billing_account_id
   const account = draft.account(payer)
-  if (account === undefined) return Either.left({ _tag: "AccountMissing", account: payer })
+  if (account === undefined) throw new Error(`the payer ${payer} of the call ${call} has no account`)
 
   // A cost past what the books can hold would not fit its column, and the call would never end.
   const cost = outcome.cost < 0n ? 0n : outcome.cost < amountMax ? outcome.cost : amountMax

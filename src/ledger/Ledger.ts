@@ -1,4 +1,7 @@
-/** The books, for reading: a billing account as it stands, and its entries. What changes them is the `Writer`. */
+/**
+ * The books: billing accounts as they stand, their entries, and one operation for each posting. An operation is a transaction of its own:
+ * it is durable when it answers, or refused and nothing of it was done. Several postings in one transaction go to the `Writer`.
+ */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Option } from "effect"
 import { billingAccountOf } from "../kernel/Ids.ts"
@@ -8,7 +11,9 @@ import { paginated } from "../kernel/Page.ts"
 import type { PageOf } from "../kernel/Page.ts"
 import { accountOf, accountSelection, bucketShift } from "./Batch.ts"
 import type { AccountRow } from "./Batch.ts"
-import type { Account, Entry } from "./Transaction.ts"
+import type { BooksUnavailable, Conflict, RefusalByPosting } from "./Problems.ts"
+import type { Account, Entry, Posting, ResultByPosting, Statement } from "./Transaction.ts"
+import { Writer } from "./Writer.ts"
 
 export interface EntryPage extends PageOf {
   readonly total_pages: number
@@ -16,7 +21,40 @@ export interface EntryPage extends PageOf {
   readonly records: ReadonlyArray<Entry>
 }
 
-export interface Contract {
+/** What is asked of an operation: its posting. What the entry says of it may be left out. */
+export type AskedOf<Tag extends Posting["_tag"]> = Words<Omit<Extract<Posting, { readonly _tag: Tag }>, "_tag">>
+type Words<A> = A extends { readonly description: string }
+  ? Omit<A, "description"> & { readonly description?: string }
+  : A
+
+/**
+ * A posting as a transaction of its own. `beside` are statements of other rooms that stand or fall with it: `Conflict` where one of them
+ * did not find its rows.
+ */
+export interface Operation<Tag extends Posting["_tag"]> {
+  (asked: AskedOf<Tag>): Effect.Effect<ResultByPosting[Tag], RefusalByPosting[Tag] | BooksUnavailable>
+  (
+    asked: AskedOf<Tag>,
+    beside: ReadonlyArray<Statement>
+  ): Effect.Effect<ResultByPosting[Tag], RefusalByPosting[Tag] | Conflict | BooksUnavailable>
+}
+
+export interface LedgerContract {
+  /** Makes a billing account with nothing on it. */
+  readonly open: Operation<"Open">
+  readonly setStatus: Operation<"SetStatus">
+  /** Credits an account from outside: a purchase, a grant. Answers its balance. */
+  readonly credit: Operation<"Credit">
+  /** Takes purchased credit back as far as it is there and not set aside, giftable credit first. Answers how much that was. */
+  readonly takeBack: Operation<"TakeBack">
+  /** Puts giftable credit of an active account into escrow for a transfer. */
+  readonly escrow: Operation<"Escrow">
+  /** Gives escrowed credit to the recipient (`transfer_release`) or back to its sender (`transfer_return`). */
+  readonly endEscrow: Operation<"EndEscrow">
+  /** Sets credit aside for a call, on the first source that can pay it. `Gate.meter` does this and the next for a whole call. */
+  readonly reserve: Operation<"Reserve">
+  /** Ends a call: its reservation is given back, its cost charged, its usage recorded. Settling it again changes nothing. */
+  readonly settle: Operation<"Settle">
   readonly account: (id: BillingAccountId) => Effect.Effect<Option.Option<Account>>
   readonly accountOfTenant: (tenant: TenantId) => Effect.Effect<Option.Option<Account>>
   /** By id, in one query; those that there are not are left out. */
@@ -25,7 +63,7 @@ export interface Contract {
   readonly entries: (id: BillingAccountId, page: PageOf) => Effect.Effect<EntryPage>
 }
 
-export class Ledger extends Context.Tag("tollgate/ledger/Ledger")<Ledger, Contract>() {
+export class Ledger extends Context.Tag("tollgate/ledger/Ledger")<Ledger, LedgerContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Ledger, make))
 }
 
@@ -33,8 +71,32 @@ export class Ledger extends Context.Tag("tollgate/ledger/Ledger")<Ledger, Contra
 export const entryId = ({ billing_account_id, number }: Pick<Entry, "billing_account_id" | "number">): string =>
   `led_${billing_account_id.slice(billing_account_id.indexOf("_") + 1)}_${String(number).padStart(12, "0")}`
 
+/** What an entry says where nobody says more. */
+const descriptions: Readonly<Partial<Record<Posting["_tag"], string>>> = {
+  Credit: "credit",
+  TakeBack: "credit taken back",
+  Escrow: "transfer",
+  EndEscrow: "transfer"
+}
+
+const noStatements: ReadonlyArray<Statement> = []
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
+  const writer = yield* Writer
+
+  const operation = <Tag extends Posting["_tag"]>(_tag: Tag): Operation<Tag> => {
+    const description = descriptions[_tag]
+    return (asked: AskedOf<Tag>, statements: ReadonlyArray<Statement> = noStatements) => {
+      const posting = (description === undefined
+        ? { ...asked, _tag }
+        : { description, ...asked, _tag }) as unknown as Posting
+      return Effect.map(writer.submit({ postings: [posting], statements }), ([result]) => result) as Effect.Effect<
+        ResultByPosting[Tag],
+        RefusalByPosting[Tag] | BooksUnavailable
+      >
+    }
+  }
 
   const account = Effect.fn("Ledger.account")(function* (id: BillingAccountId) {
     const [row] =
@@ -64,11 +126,19 @@ const make = Effect.gen(function* () {
   }, Effect.orDie)
 
   return {
+    open: operation("Open"),
+    setStatus: operation("SetStatus"),
+    credit: operation("Credit"),
+    takeBack: operation("TakeBack"),
+    escrow: operation("Escrow"),
+    endEscrow: operation("EndEscrow"),
+    reserve: operation("Reserve"),
+    settle: operation("Settle"),
     account,
     accountOfTenant: (tenant) => account(billingAccountOf(tenant)),
     accounts,
     entries
-  } satisfies Contract
+  } satisfies LedgerContract
 })
 
 const entrySelection = `e.billing_account_id, e.number, e.type, CAST(e.amount AS TEXT) AS amount,

@@ -198,8 +198,9 @@ export interface Statement {
   readonly rows?: number
 }
 
-export interface Transaction {
-  readonly postings: ReadonlyArray<Posting>
+/** Its type knows which postings it has, and so what it answers (`ResultsOf`) and what it may be refused for (`Problems.RefusalsOf`). */
+export interface Transaction<P extends ReadonlyArray<Posting> = ReadonlyArray<Posting>> {
+  readonly postings: P
   readonly statements: ReadonlyArray<Statement>
 }
 
@@ -209,19 +210,27 @@ export const statement = <A>(template: SqlStatement<A>, rows?: number): Statemen
   return rows === undefined ? { text, params } : { text, params, rows }
 }
 
-/** What a posting answers, in the order of the postings. */
-export type Result =
-  | { readonly _tag: "Opened" }
-  | { readonly _tag: "Changed" }
-  | { readonly _tag: "Credited"; readonly balance: Nano }
-  | { readonly _tag: "TakenBack"; readonly taken: Nano; readonly balance: Nano }
-  | { readonly _tag: "Escrowed"; readonly balance: Nano }
-  | { readonly _tag: "EscrowEnded"; readonly balance: Nano }
-  | { readonly _tag: "Reserved"; readonly source: Source; readonly amount: Nano }
-  | { readonly _tag: "Settled"; readonly usage_id: string; readonly collected: Nano; readonly balance: Nano }
-  | { readonly _tag: "AlreadySettled" }
+/** What each posting answers. Balances are those of its account, after it. */
+export interface ResultByPosting {
+  readonly Open: { readonly _tag: "Opened" }
+  readonly SetStatus: { readonly _tag: "Changed" }
+  readonly Credit: { readonly _tag: "Credited"; readonly balance: Nano }
+  readonly TakeBack: { readonly _tag: "TakenBack"; readonly taken: Nano; readonly balance: Nano }
+  readonly Escrow: { readonly _tag: "Escrowed"; readonly balance: Nano }
+  /** The balance is the recipient's. */
+  readonly EndEscrow: { readonly _tag: "EscrowEnded"; readonly balance: Nano }
+  readonly Reserve: { readonly _tag: "Reserved"; readonly source: Source; readonly amount: Nano }
+  readonly Settle:
+    | { readonly _tag: "Settled"; readonly usage_id: string; readonly collected: Nano; readonly balance: Nano }
+    | { readonly _tag: "AlreadySettled" }
+}
 
-/** Why a transaction was refused; nothing of it was done. */
+export type Result = ResultByPosting[Posting["_tag"]]
+
+/** What the postings of a transaction answer, in their order. */
+export type ResultsOf<P extends ReadonlyArray<Posting>> = { readonly [I in keyof P]: ResultByPosting[P[I]["_tag"]] }
+
+/** Why a transaction was refused, as data; nothing of it was done. Who asks the writer is told by an error (`Problems`). */
 export type Refusal =
   | { readonly _tag: "InsufficientCredits"; readonly available: Nano }
   /** The balance would do, but too much of it was granted. */

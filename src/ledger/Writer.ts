@@ -13,18 +13,21 @@ import type { Nano } from "../kernel/Money.ts"
 import * as Batch from "./Batch.ts"
 import { outcomeReceiver, transactionSender } from "./Codec.ts"
 import type { Answered, Receiver, Sender, Tape } from "./Codec.ts"
-import { BooksUnavailable } from "./Problems.ts"
+import { BooksUnavailable, errorOf } from "./Problems.ts"
+import type { Conflict, LedgerRefusal, RefusalsOf } from "./Problems.ts"
 import { isStorageFault } from "./Storage.ts"
 import * as Thread from "./Thread.ts"
-import type { Outcome, Posting, Refusal, Result, Transaction } from "./Transaction.ts"
+import type { Outcome, Posting, Result, ResultsOf, Transaction } from "./Transaction.ts"
 
 /** What a transaction comes to: its results, a refusal of the books, or that they cannot be written at the moment. */
-export type Submitted = Effect.Effect<ReadonlyArray<Result>, Refusal | BooksUnavailable>
+export type Submitted = Effect.Effect<ReadonlyArray<Result>, LedgerRefusal | BooksUnavailable>
 
-export interface Contract {
+export interface WriterContract {
   /**
-   * Commits the transaction, durably, or refuses it whole. A caller that is interrupted while it waits may find it committed
-   * all the same: whoever acquires something by it must wait uninterruptibly.
+   * Commits the transaction, durably, or refuses it whole. It answers the results of its postings in their order, and is refused for
+   * what those may be refused for (`RefusalsOf`), or with `Conflict` where a statement did not find its rows. (For one posting,
+   * `Ledger` has an operation of its name.) A caller that is interrupted while it waits may find it committed all the same: whoever
+   * acquires something by it must wait uninterruptibly.
    *
    * `BooksUnavailable` says that the database cannot be written (it is locked, full or failing). It comes within ten seconds; its
    * `maybe_written` says whether the transaction may have been, or may yet be, committed; before whatever is handed in later.
@@ -33,7 +36,9 @@ export interface Contract {
    * answered as soon as it is done there, is durable when the caller's transaction commits, and is undone with it. So nothing that
    * others see may follow from the answer before that commit.
    */
-  readonly submit: (transaction: Transaction) => Submitted
+  readonly submit: <const P extends ReadonlyArray<Posting>>(
+    transaction: Transaction<P>
+  ) => Effect.Effect<ResultsOf<P>, RefusalsOf<P> | Conflict | BooksUnavailable>
   /**
    * Tells the listener, until the scope closes, of every balance that a committed posting moved. It is called in the middle of calls, so
    * it must return at once.
@@ -55,7 +60,7 @@ export class CommitLimit extends Context.Reference<CommitLimit>()("tollgate/ledg
   defaultValue: (): Duration.Duration => Duration.seconds(10)
 }) {}
 
-export class Writer extends Context.Tag("tollgate/ledger/Writer")<Writer, Contract>() {
+export class Writer extends Context.Tag("tollgate/ledger/Writer")<Writer, WriterContract>() {
   /** Over any `SqlClient`, in this thread: for embedding, tests, and databases that are not SQLite files. */
   static readonly layer = Layer.suspend(() => Layer.scoped(Writer, Effect.map(make, watched)))
 
@@ -64,16 +69,18 @@ export class Writer extends Context.Tag("tollgate/ledger/Writer")<Writer, Contra
 }
 
 /** A writer that tells listeners of the balances that its postings moved. */
-const watched = (submit: Contract["submit"]): Contract => {
+const watched = (commit: (transaction: Transaction) => Submitted): WriterContract => {
   const listeners = new Set<BalanceMoved>()
+  const submit = (transaction: Transaction): Submitted =>
+    listeners.size === 0
+      ? commit(transaction)
+      : Effect.map(commit(transaction), (results) => {
+          for (const [i, posting] of transaction.postings.entries()) tell(listeners, posting, results[i])
+          return results
+        })
   return {
-    submit: (transaction) =>
-      listeners.size === 0
-        ? submit(transaction)
-        : Effect.map(submit(transaction), (results) => {
-            for (const [i, posting] of transaction.postings.entries()) tell(listeners, posting, results[i])
-            return results
-          }),
+    // The books answer each posting in its kind.
+    submit: submit as WriterContract["submit"],
     watch: (listener) =>
       Effect.acquireRelease(
         Effect.sync(() => void listeners.add(listener)),
@@ -129,7 +136,7 @@ const resolve = (outcome: Answered): Submitted => {
     case "Committed":
       return Effect.succeed(outcome.results)
     case "Refused":
-      return Effect.fail(outcome.refusal)
+      return errorOf(outcome.refusal)
     case "Unavailable":
       return new BooksUnavailable()
     case "Broken":

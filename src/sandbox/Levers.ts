@@ -5,8 +5,9 @@ import * as Ids from "../kernel/Ids.ts"
 import type { TenantId } from "../kernel/Ids.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { sandboxReference } from "../ledger/Invariants.ts"
-import type { AccountStatus, CreditSource, Posting } from "../ledger/Transaction.ts"
-import { Writer } from "../ledger/Writer.ts"
+import { Ledger } from "../ledger/Ledger.ts"
+import { BooksUnavailable } from "../ledger/Problems.ts"
+import type { AccountStatus, CreditSource } from "../ledger/Transaction.ts"
 import { Jobs } from "../media/Jobs.ts"
 import type { Plan } from "../tenants/Account.ts"
 import { Tenants } from "../tenants/Tenants.ts"
@@ -20,30 +21,30 @@ export interface LeversContract {
   readonly vendorId: (request_id: string) => Effect.Effect<string | undefined>
 }
 
-export const make: Effect.Effect<LeversContract, never, Writer | Tenants | Jobs> = Effect.gen(function* () {
-  const writer = yield* Writer
+export const make: Effect.Effect<LeversContract, never, Ledger | Tenants | Jobs> = Effect.gen(function* () {
+  const ledger = yield* Ledger
   const tenants = yield* Tenants
   const jobs = yield* Jobs
-  const post = (posting: Posting): Effect.Effect<boolean> =>
-    writer
-      .submit({ postings: [posting], statements: [] })
-      .pipe(
-        Effect.catchTag("BooksUnavailable", Effect.die),
-        Effect.match({ onFailure: () => false, onSuccess: () => true })
-      )
+  /** Whether it was done. */
+  const done = <A, E extends { readonly _tag: string }>(operation: Effect.Effect<A, E | BooksUnavailable>) =>
+    operation.pipe(
+      Effect.catchIf((error) => error instanceof BooksUnavailable, Effect.die),
+      Effect.match({ onFailure: () => false, onSuccess: () => true })
+    )
   return {
     credit: (tenant_id, amount, source) =>
       Effect.flatMap(Ids.make("pay"), (id) =>
-        post({
-          _tag: "Credit",
-          account: billingAccountOf(tenant_id),
-          amount,
-          source,
-          reference: sandboxReference + id,
-          description: "booked by the sandbox"
-        })
+        done(
+          ledger.credit({
+            account: billingAccountOf(tenant_id),
+            amount,
+            source,
+            reference: sandboxReference + id,
+            description: "booked by the sandbox"
+          })
+        )
       ),
-    setBillingStatus: (tenant_id, status) => post({ _tag: "SetStatus", account: billingAccountOf(tenant_id), status }),
+    setBillingStatus: (tenant_id, status) => done(ledger.setStatus({ account: billingAccountOf(tenant_id), status })),
     setPlan: (tenant_id, change) => tenants.setPlan(tenant_id as TenantId, change),
     vendorId: jobs.vendorId
   }

@@ -1,13 +1,17 @@
 /** A `Ledger` and its `Writer` as layers, for the property suite: ours in memory, or anybody's. */
-import { Effect, Either, Layer, ManagedRuntime, Option } from "effect"
+import { Effect, Either, Layer, ManagedRuntime, Option, Schema } from "effect"
 import type { BillingAccountId } from "../kernel/Ids.ts"
 import { Ledger } from "../ledger/Ledger.ts"
+import { LedgerRefusal } from "../ledger/Problems.ts"
 import { Writer } from "../ledger/Writer.ts"
 import * as Sql from "../sql/Sql.ts"
 import type { LedgerUnderTest } from "./LedgerProperties.ts"
 
 /** The ledger of this package over a fresh database in memory. */
 export const layerMemory = Ledger.layer.pipe(Layer.provideMerge(Writer.layer), Layer.provideMerge(Sql.layerMemory))
+
+/** As plain data, like the results. */
+const refusalOf = Schema.encodeSync(LedgerRefusal)
 
 /** A fresh ledger from the layer, each time it is asked. */
 export const ofLayer =
@@ -24,7 +28,7 @@ export const ofLayer =
               Effect.either
             ),
             Either.match({
-              onLeft: (refusal) => ({ refusal }),
+              onLeft: (refusal) => ({ refusal: refusalOf(refusal) }),
               onRight: (results) => ({ results })
             })
           )

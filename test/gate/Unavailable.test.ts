@@ -29,8 +29,9 @@ import { Idempotency } from "../../src/idempotency/Idempotency.ts"
 import type { AccountId, TenantId } from "../../src/kernel/Ids.ts"
 import { verify } from "../../src/ledger/Invariants.ts"
 import { BooksUnavailable } from "../../src/ledger/Problems.ts"
-import type { Statement } from "../../src/ledger/Transaction.ts"
+import type { Statement, Transaction } from "../../src/ledger/Transaction.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
+import type { Submitted } from "../../src/ledger/Writer.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 import { UpstreamFailed } from "../../src/upstream/Problems.ts"
 
@@ -363,13 +364,11 @@ describe("the end of the gate", () => {
     const listener = Logger.make(({ annotations, logLevel }) => {
       if (logLevel._tag === "Fatal") told.push(HashMap.get(annotations, "cost_usd").pipe(Option.getOrNull))
     })
-    const closed: Writer["Type"] = {
-      watch: () => Effect.void,
-      submit: ({ postings: [posting] }) =>
-        posting?._tag === "Reserve"
-          ? Effect.succeed([{ _tag: "Reserved", source: posting.sources[0]!, amount: posting.most }])
-          : new BooksUnavailable()
-    }
+    const submit = ({ postings: [posting] }: Transaction): Submitted =>
+      posting?._tag === "Reserve"
+        ? Effect.succeed([{ _tag: "Reserved", source: posting.sources[0]!, amount: posting.most }])
+        : new BooksUnavailable()
+    const closed: Writer["Type"] = { watch: () => Effect.void, submit: submit as Writer["Type"]["submit"] }
     const layer = Gate.layer.pipe(
       Layer.provide(Layer.succeed(Writer, closed)),
       Layer.provide(Sql.layerMemory),

@@ -22,25 +22,13 @@ const program = Effect.gen(function* () {
   const tenants = yield* Tenants
   const transfers = yield* Transfers
   const ledger = yield* Ledger
-  const writer = yield* Database.Writer
 
   const welcome = (name: string) =>
     tenants.welcome({ provider: "google", subject: name, email: `${name}@example.com`, email_verified: true, name })
   const ada = yield* welcome("ada")
   const bob = yield* welcome("bob")
-  yield* writer.submit({
-    postings: [
-      {
-        _tag: "Credit",
-        account: billingAccountOf(ada.home_tenant_id),
-        amount: 10n * usd,
-        source: "purchase",
-        reference: "order 1",
-        description: "paid in the shop"
-      }
-    ],
-    statements: []
-  })
+  const account = billingAccountOf(ada.home_tenant_id)
+  yield* ledger.credit({ account, amount: 10n * usd, source: "purchase", reference: "order 1" })
   const caller = ({ account_id, home_tenant_id }: typeof ada) => ({ account_id, tenant_id: home_tenant_id })
   const send = (key: string, amount: Nano) =>
     transfers.create({

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { outcomeReceiver, outcomeSender, transactionReceiver, transactionSender } from "../../src/ledger/Codec.ts"
 import { verify } from "../../src/ledger/Invariants.ts"
-import { BooksUnavailable } from "../../src/ledger/Problems.ts"
+import { AccountExists, AccountInactive, BooksUnavailable, InsufficientCredits } from "../../src/ledger/Problems.ts"
 import type { CallFacts, Posting, Statement, Transaction } from "../../src/ledger/Transaction.ts"
 import { CommitLimit, untilWritten, Writer } from "../../src/ledger/Writer.ts"
 import * as Sql from "../../src/sql/Sql.ts"
@@ -147,13 +147,13 @@ describe("the file", () => {
       yield* one.writer.submit(of(open, credit(100n)))
       yield* one.writer.submit(of(reserve("call_1", 60n)))
       expect(yield* Effect.either(other.writer.submit(of(reserve("call_2", 60n))))).toEqual(
-        Either.left({ _tag: "InsufficientCredits", available: 40n })
+        Either.left(new InsufficientCredits({ available: 40n }))
       )
       yield* other.writer.submit(of(settle("call_1", 10n)))
       expect(yield* one.writer.submit(of(settle("call_1", 10n)))).toEqual([{ _tag: "AlreadySettled" }])
       yield* other.writer.submit(of({ _tag: "SetStatus", account: "ada", status: "suspended" }))
       expect(yield* Effect.either(one.writer.submit(of(reserve("call_3", 1n))))).toEqual(
-        Either.left({ _tag: "AccountInactive", account: "ada" })
+        Either.left(new AccountInactive({ account: "ada" }))
       )
       yield* other.writer.submit(of({ _tag: "SetStatus", account: "ada", status: "active" }))
       yield* call(other.writer, "call_4", 20n, 15n)
@@ -772,11 +772,9 @@ describe("what crosses to the thread", () => {
       const { writer } = yield* writerOn(yield* file)
       yield* writer.submit(of(open, credit(5n)))
       expect(yield* Effect.either(writer.submit(of(reserve("call_1", 6n))))).toEqual(
-        Either.left({ _tag: "InsufficientCredits", available: 5n })
+        Either.left(new InsufficientCredits({ available: 5n }))
       )
-      expect(yield* Effect.either(writer.submit(of(open)))).toEqual(
-        Either.left({ _tag: "AccountExists", account: "ada" })
-      )
+      expect(yield* Effect.either(writer.submit(of(open)))).toEqual(Either.left(new AccountExists({ account: "ada" })))
     })
   )
 })
