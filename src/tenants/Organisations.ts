@@ -105,6 +105,8 @@ interface InviteRow {
   readonly expires_at: number
 }
 
+type Opens = Extract<Posting, { readonly _tag: "Open" }>
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
@@ -114,13 +116,12 @@ const make = Effect.gen(function* () {
   const belonging = yield* Belonging
   const { public_url, service_name } = yield* ServiceInfo
 
-  /** Does it whole, or fails with `lost` because somebody was faster. */
-  const submit = (statements: ReadonlyArray<Statement>, postings: ReadonlyArray<Posting> = []) =>
-    writer.submit({ postings, statements }).pipe(
-      Effect.asVoid,
-      Effect.catchTag("Conflict", () => Effect.fail("lost" as const)),
-      Effect.catchAll((refusal) => (refusal === "lost" ? Effect.fail(refusal) : Effect.die(refusal)))
-    )
+  /** Does it whole, or fails with `Conflict` because somebody was faster. */
+  const submit = (statements: ReadonlyArray<Statement>, opens: ReadonlyArray<Opens> = []) =>
+    Effect.catchTags(Effect.asVoid(writer.submit({ postings: opens, statements })), {
+      AccountExists: Effect.die,
+      BooksUnavailable: Effect.die
+    })
 
   const membersOf = (tenant: TenantId, viewer: AccountId) =>
     Effect.flatMap(tenants.members(tenant), (members) => {
