@@ -50,15 +50,21 @@ export class Work<A, E> {
 
   /**
    * Begins it and waits for its outcome. The wait can be interrupted in an uninterruptible region too. Work that has not begun then
-   * does not begin; other work is read on, and its outcome is the answer where it succeeds in time, else the interruption.
+   * does not begin; other work is read on, and its outcome is the answer where it succeeds in time, else the interruption. Work that
+   * is under way already (`started`) goes on whenever its caller has left.
    */
   done(begin: (work: this) => void): Effect.Effect<A, E> {
+    if (this.stop !== undefined) {
+      this.begun = true
+      begin(this)
+    }
     return Effect.uninterruptible(
       Effect.catchAllCause(
         Effect.interruptible(
           Effect.async<A, E>((resume) => {
-            this.begun = true
             this.wait(resume)
+            if (this.begun) return
+            this.begun = true
             begin(this)
           })
         ),

@@ -125,13 +125,18 @@ layer(over(room, "audio-speech/v1"), { excludeTestServices: true })("speech", (i
     })
   )
 
-  it.effect("whose caller leaves before it begins is charged for what the vendor made", () =>
+  it.effect.each([
+    { length: "short", input: request.input },
+    { length: "longer than what waits for a reader", input: "x".repeat(1_000) }
+  ])("whose caller leaves before it begins is charged for what the vendor made: $length", ({ input }) =>
     Effect.gen(function* () {
       const caller = yield* person(usd)
       const { speak } = yield* Speech
       yield* fault("speech", { delay_ms: 300 })
-      const { interrupted, millis } = yield* interruptedAtWork("speech", speak({ caller, request }))
+      const call = speak({ caller, request: { ...request, input } })
+      const { interrupted, millis } = yield* interruptedAtWork("speech", call)
       expect([interrupted, millis < 10_000]).toEqual([true, true])
+      const cost = BigInt(input.length) * character
       expect(yield* settled(caller)).toMatchObject({
         balance: usd - cost,
         reserved: 0n,
