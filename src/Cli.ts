@@ -17,10 +17,15 @@ import type { Nano } from "./kernel/Money.ts"
 import { Ledger } from "./ledger/Ledger.ts"
 import { balanceOf } from "./ledger/Transaction.ts"
 import * as CommandLine from "./CommandLine.ts"
-import { ConfigProblem, describe, environment, readFile, variables } from "./Config.ts"
-import type { EnvironmentFacts } from "./Config.ts"
-import * as Deployment from "./Deployment.ts"
+import { readFile, serviceInfo } from "./Config.ts"
+import * as DataFolder from "./DataFolder.ts"
+import * as Database from "./entry/database.ts"
+import { describe, environment, hostOf, variables } from "./Environment.ts"
+import type { EnvironmentFacts } from "./Environment.ts"
+import { ConfigProblem } from "./kernel/Setting.ts"
+import * as Secret from "./Secret.ts"
 import { Purchases } from "./payments/Purchases.ts"
+import { PriceList } from "./prices/PriceList.ts"
 import * as Reseal from "./Reseal.ts"
 import { serve } from "./commands/Serve.ts"
 import { Applications } from "./tenants/Applications.ts"
@@ -31,6 +36,7 @@ import * as Backup from "./sql/Backup.ts"
 import * as Opening from "./sql/Opening.ts"
 import * as ServiceLock from "./sql/ServiceLock.ts"
 import * as Sql from "./sql/Sql.ts"
+import { Payments } from "./upstream/Payments.ts"
 import { version } from "./Version.ts"
 
 /** Something that the operator can mend; its message says how. */
@@ -60,13 +66,13 @@ const upgraded = (facts: EnvironmentFacts, applied: number) =>
 const present = (facts: EnvironmentFacts) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
-      const applied = yield* Deployment.applied(facts)
-      yield* Deployment.kept(facts)
+      const applied = yield* DataFolder.appliedMigration(facts)
+      yield* DataFolder.keepPrivate(facts)
       yield* upgraded(facts, applied)
     })
   )
 
-const database = (facts: EnvironmentFacts) => Deployment.database(facts).pipe(Layer.provide(present(facts)))
+const database = (facts: EnvironmentFacts) => Database.layer(facts.database).pipe(Layer.provide(present(facts)))
 
 /** For scripts: the same as one JSON document. */
 const json = Options.boolean("json").pipe(Options.withDescription("print JSON"))
@@ -172,6 +178,7 @@ const grant = Command.make(
 const purchases = (facts: EnvironmentFacts) =>
   Purchases.layer.pipe(
     Layer.provide(Tenants.layer),
+    Layer.provide([PriceList.layerNone, Payments.layerNone]),
     Layer.provide(Belonging.layer),
     Layer.provideMerge(database(facts))
   )
@@ -364,7 +371,7 @@ const keysOf = (facts: EnvironmentFacts) =>
   Applications.layer.pipe(
     Layer.provide(Belonging.layer),
     // To list and revoke keys nothing is hashed: it works where the secret is lost, too.
-    Layer.provide(DeploymentSecret.layer(randomBytes(32))),
+    Layer.provide([DeploymentSecret.layer(randomBytes(32)), serviceInfo(facts, {})]),
     Layer.provideMerge(database(facts))
   )
 
@@ -419,7 +426,7 @@ const key = Command.make("key").pipe(
 const rotateKeys = Command.make("rotate-keys", {}, () =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
-    const layer = SigningKeys.layer.pipe(Layer.provide(Deployment.secret(facts)), Layer.provideMerge(database(facts)))
+    const layer = SigningKeys.layer.pipe(Layer.provide(Secret.layer(facts)), Layer.provideMerge(database(facts)))
     const { kid } = yield* Effect.flatMap(SigningKeys, (keys) => keys.rotate).pipe(Effect.provide(layer))
     yield* Console.log(`${kid} signs from now on; a running service takes it over within an hour, and signs nobody out`)
   })
@@ -441,9 +448,9 @@ const verifyCommand = Command.make("verify", { json }, ({ json }) =>
 const migrate = Command.make("migrate", {}, () =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
-    yield* Deployment.folder(facts)
+    yield* DataFolder.make(facts)
     const found = yield* Opening.look(facts.database, { writing: true })
-    yield* Deployment.kept(facts)
+    yield* DataFolder.keepPrivate(facts)
     const applied = yield* upgraded(facts, found ?? 0)
     yield* Console.log(
       applied.length === 0
@@ -459,7 +466,7 @@ const backupCommand = Command.make(
   ({ to }) =>
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
-      yield* Deployment.applied(facts)
+      yield* DataFolder.appliedMigration(facts)
       yield* Backup.backup(facts.database, to)
       yield* Console.log(
         `${facts.database} was copied to ${to}. Keys and tokens in it are worth nothing without the deployment's secret: ` +
@@ -474,10 +481,10 @@ const restoreCommand = Command.make(
   ({ from }) =>
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
-      yield* Deployment.folder(facts)
+      yield* DataFolder.make(facts)
       yield* ServiceLock.lock(facts.database)
       const kept = yield* Backup.restore(from, facts.database, yield* Clock.currentTimeMillis)
-      yield* Deployment.kept(facts)
+      yield* DataFolder.keepPrivate(facts)
       yield* Console.log(
         `${facts.database} is now what ${from} was` + (kept === undefined ? "" : `; what it was lies at ${kept}`)
       )
@@ -494,11 +501,11 @@ const reseal = Command.make(
   ({ confirm }) =>
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
-      yield* Deployment.applied(facts)
-      yield* Deployment.kept(facts)
+      yield* DataFolder.appliedMigration(facts)
+      yield* DataFolder.keepPrivate(facts)
       yield* ServiceLock.lock(facts.database)
       yield* Sql.migrateFile(facts.database)
-      const { fits, lines } = yield* Effect.all({ fits: Deployment.secretFits(facts), lines: Reseal.plan }).pipe(
+      const { fits, lines } = yield* Effect.all({ fits: Secret.fits(facts), lines: Reseal.plan }).pipe(
         Effect.provide(Sql.layer(facts.database))
       )
       if (fits) {
@@ -515,10 +522,10 @@ const reseal = Command.make(
       }
       const snapshot = `${facts.database}.before-reseal-${yield* Clock.currentTimeMillis}`
       yield* Backup.backup(facts.database, snapshot)
-      yield* Effect.provide(Reseal.run, Deployment.database(facts))
+      yield* Effect.provide(Reseal.run, Database.layer(facts.database))
       const keys = SigningKeys.layer.pipe(
-        Layer.provide(Deployment.secret(facts)),
-        Layer.provide(Deployment.database(facts))
+        Layer.provide(Secret.layer(facts)),
+        Layer.provide(Database.layer(facts.database))
       )
       yield* Effect.asVoid(Effect.provide(SigningKeys, keys))
       const now = facts.secret === undefined ? `the secret in ${facts.data_dir}/secret: back it up` : "TOLLGATE_SECRET"
@@ -533,7 +540,7 @@ const reseal = Command.make(
 const health = Command.make("health", {}, () =>
   Effect.gen(function* () {
     const { host, port } = yield* fromEnvironment
-    const url = `http://${Deployment.hostOf(anyAddress[host] ?? host)}:${port}/readyz`
+    const url = `http://${hostOf(anyAddress[host] ?? host)}:${port}/readyz`
     const status = yield* Effect.tryPromise({
       try: async (signal) => (await fetch(url, { signal })).status,
       catch: () => refuse(`nothing answers at ${url}`)

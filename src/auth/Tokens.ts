@@ -7,6 +7,7 @@ import { decodeProtectedHeader, jwtVerify, SignJWT } from "jose"
 import type { JWTPayload } from "jose"
 import { AccountId, TenantId } from "../kernel/Ids.ts"
 import { toDate } from "../kernel/Moment.ts"
+import { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import { InvalidToken } from "./Problems.ts"
 import { fromRow, toRow } from "./Scope.ts"
 import type { Grant } from "./Scope.ts"
@@ -49,21 +50,14 @@ export const accessLifetime = signedLifetime
 /** What tells an access token from an ID token (RFC 9068). */
 const accessType = "at+jwt"
 
-/**
- * Who issues: what `iss` says, which is the address that the deployment is found at. We know our own tokens by our keys, so a
- * deployment that moves signs nobody out.
- */
-export class TokenIssuer extends Context.Reference<TokenIssuer>()("tollgate/auth/TokenIssuer", {
-  defaultValue: () => "tollgate"
-}) {}
-
 export class Tokens extends Context.Tag("tollgate/auth/Tokens")<Tokens, TokensContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Tokens, make))
 }
 
 const make = Effect.gen(function* () {
   const keys = yield* SigningKeys
-  const issuer = yield* TokenIssuer
+  // What `iss` says. Our own tokens are known by our keys, so a deployment that moves signs nobody out.
+  const { public_url: issuer } = yield* ServiceInfo
 
   const signed = Effect.fnUntraced(function* (typ: string, account: AccountId, client: string, claims: JWTPayload) {
     const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)

@@ -4,9 +4,14 @@
  */
 import { Console, Effect, Layer } from "effect"
 import { domains, face, jobs, observers } from "../App.ts"
-import { ConfigProblem, decodeFile } from "../Config.ts"
-import type { ConfigFile, EnvironmentFacts } from "../Config.ts"
-import * as Deployment from "../Deployment.ts"
+import * as Config from "../Config.ts"
+import type { ConfigFile } from "../Config.ts"
+import * as DataFolder from "../DataFolder.ts"
+import * as Database from "../entry/database.ts"
+import type { EnvironmentFacts } from "../Environment.ts"
+import { ConfigProblem } from "../kernel/Setting.ts"
+import * as Telemetry from "../ops/Telemetry.ts"
+import * as Secret from "../Secret.ts"
 import * as V8 from "../V8.ts"
 import { Loops } from "../ops/Loops.ts"
 import { Metrics } from "../ops/Metrics.ts"
@@ -23,9 +28,9 @@ import * as ServiceLock from "../sql/ServiceLock.ts"
 export const serve = (facts: EnvironmentFacts, file: ConfigFile | undefined) =>
   Effect.scoped(
     Effect.gen(function* () {
-      yield* Deployment.folder(facts)
+      yield* DataFolder.make(facts)
       yield* Opening.look(facts.database, { writing: true })
-      yield* Deployment.kept(facts)
+      yield* DataFolder.keepPrivate(facts)
       yield* ServiceLock.lock(facts.database)
       return yield* file === undefined ? serveSandbox(facts) : serveDeployment(facts, file)
     })
@@ -38,13 +43,14 @@ const service = (facts: EnvironmentFacts, file: ConfigFile) =>
     Layer.provide(face("")),
     Layer.provide(jobs),
     Layer.provideMerge(domains),
-    Layer.provide(Deployment.settings(facts, file)),
+    Layer.provide(Config.layer(facts, file)),
+    Layer.provide(Secret.layer(facts)),
     Layer.provide(observers),
     Layer.provide(Metrics.layer),
     Layer.provide(Readiness.layer),
     Layer.provide(Loops.layer),
-    Layer.provide(Deployment.telemetry(facts, file)),
-    Layer.provideMerge(Deployment.database(facts))
+    Layer.provide(Layer.provide(Telemetry.layer(file), Config.serviceInfo(facts, file))),
+    Layer.provideMerge(Database.layer(facts.database))
   )
 
 const serveDeployment = (facts: EnvironmentFacts, file: ConfigFile) =>
@@ -64,7 +70,7 @@ const serveSandbox = (facts: EnvironmentFacts) =>
       })
     }
     const sandbox = yield* Sandbox.make({ data_dir: facts.data_dir, without: facts.sandbox_without })
-    const file = yield* decodeFile(sandbox.configuration, "the sandbox's configuration")
+    const file = yield* Config.decodeFile(sandbox.configuration, "the sandbox's configuration")
     const { client_id, control, issuer, oauth_client, service_client_id } = sandbox
     const info = { issuer, control, client_id, service_client_id, oauth_client }
     return yield* Effect.gen(function* () {

@@ -1,11 +1,6 @@
 /** A message to the operator from a website's contact form, by a token that is good for one. */
-import { Context, Schema } from "effect"
+import { Schema } from "effect"
 import { Email } from "../kernel/Email.ts"
-
-/** Where messages are mailed to; they are stored anyhow. */
-export class ContactEmail extends Context.Reference<ContactEmail>()("tollgate/contact/ContactEmail", {
-  defaultValue: (): string | undefined => undefined
-}) {}
 
 const text = (most: number) =>
   Schema.String.pipe(

@@ -1,30 +1,11 @@
 /** A decision: typed questions about a state, what may be asked, and what it costs. */
-import { Context, Either, Schema } from "effect"
+import { Either, Schema } from "effect"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { usd } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
-import type { UnitPrice } from "../kernel/Price.ts"
 import { isObject } from "../upstream/Failures.ts"
 import { UnknownModel } from "../upstream/Provider.ts"
-
-/** The decision model of the deployment; `undefined` where it has none. */
-export interface DecisionModel {
-  /** The name of the upstream in the configuration. */
-  readonly upstream: string
-  /** Below the upstream's address: `/v1/systemone`. */
-  readonly path: string
-  /** What the upstream calls the model that is served. */
-  readonly model: string
-  /** What callers may call it; a request without a model takes the first. */
-  readonly spellings: ReadonlyArray<string>
-  /** USD an input token. Output tokens cost nothing. */
-  readonly input_price: UnitPrice
-}
-
-export class ConfiguredDecisionModel extends Context.Reference<ConfiguredDecisionModel>()(
-  "tollgate/decisions/ConfiguredDecisionModel",
-  { defaultValue: (): DecisionModel | undefined => undefined }
-) {}
+import type { DecisionModel } from "./Settings.ts"
 
 /** What is set aside for every call, whatever it asks. */
 export const reservation: Nano = (usd * 30n) / 100n

@@ -13,8 +13,10 @@ import { PriceVersions } from "../prices/PriceVersions.ts"
 import { isObject, parse } from "../upstream/Failures.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
 import * as Wire from "../upstream/Wire.ts"
-import { bodyFor, ConfiguredDecisionModel, reservation } from "./Decision.ts"
-import type { DecisionModel, DecisionRequest } from "./Decision.ts"
+import { bodyFor, reservation } from "./Decision.ts"
+import type { DecisionRequest } from "./Decision.ts"
+import { ConfiguredDecisionModel } from "./Settings.ts"
+import type { DecisionModel } from "./Settings.ts"
 import {
   DecisionRefused,
   DecisionsUnavailable,

@@ -12,7 +12,7 @@ import "./contracts.ts"
 export { AutoReloads, Purchases }
 export * from "../autoreload/Problems.ts"
 export * from "../autoreload/Settings.ts"
-export { make as makePayments, Payments } from "../upstream/Payments.ts"
+export { Payments } from "../upstream/Payments.ts"
 export type { PaymentSettings } from "../upstream/Payments.ts"
 
 /** Both; wants a database with its writer, whose postings set a reload off, the secret, and a processor where there is one. */

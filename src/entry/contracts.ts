@@ -25,7 +25,7 @@ export type {
 export type * from "../auth/Problems.ts"
 export type { SessionsContract, Sessions, SignIn, TokenPair } from "../auth/Sessions.ts"
 export type { SigningKeysContract, SigningKey, SigningKeys } from "../auth/SigningKeys.ts"
-export type { AccessToken, TokensContract, IdToken, TokenIssuer, Tokens, VerifiedToken } from "../auth/Tokens.ts"
+export type { AccessToken, TokensContract, IdToken, Tokens, VerifiedToken } from "../auth/Tokens.ts"
 export type { AutoReloads, AutoReloadsContract } from "../autoreload/AutoReloads.ts"
 export type * from "../autoreload/Problems.ts"
 export type { AutoReload, AutoReloadChange, Kept, State } from "../autoreload/Settings.ts"
@@ -38,11 +38,12 @@ export type { Extra } from "../chat/Extras.ts"
 export type { Catalogue, LimitField, Model, ModelRoute, Models } from "../chat/Model.ts"
 export type * from "../chat/Problems.ts"
 export type { Bound, ChatRequest, CompletionRequest, Prompt } from "../chat/Prompt.ts"
-export type { ClientToken, ClientTokenRequest, ContactEmail, ContactMessage } from "../contact/Contact.ts"
+export type { ClientToken, ClientTokenRequest, ContactMessage } from "../contact/Contact.ts"
 export type { Contacts, ContactsContract } from "../contact/Contacts.ts"
 export type { HeldClientToken, HeldClientTokenFacts } from "../contact/HeldClientToken.ts"
 export type * from "../contact/Problems.ts"
-export type { ConfiguredDecisionModel, DecisionAnswer, DecisionModel, DecisionRequest } from "../decisions/Decision.ts"
+export type { ContactEmail } from "../contact/Settings.ts"
+export type { DecisionAnswer, DecisionRequest } from "../decisions/Decision.ts"
 export type {
   Decision,
   DecisionCall,
@@ -52,6 +53,7 @@ export type {
   UpstreamAnswer
 } from "../decisions/Decisions.ts"
 export type * from "../decisions/Problems.ts"
+export type { ConfiguredDecisionModel, DecisionModel } from "../decisions/Settings.ts"
 export type {
   Admission,
   Claim,
@@ -83,16 +85,10 @@ export type { Reply } from "../http/Reply.ts"
 export type { Demand, Grant, Scope } from "../auth/Scope.ts"
 export type { Beside, Idempotency, IdempotencyContract, IdempotencyProblem } from "../idempotency/Idempotency.ts"
 export type * from "../idempotency/Problems.ts"
-export type {
-  ImageAnswer,
-  ImageProvider,
-  ImageProviders,
-  ImageRequest,
-  ImageSize,
-  ImageStatusQuery
-} from "../images/Image.ts"
+export type { ImageAnswer, ImageRequest, ImageSize, ImageStatusQuery } from "../images/Image.ts"
 export type { ImageJob, ImagePatience, Images, ImagesContract } from "../images/Images.ts"
 export type * from "../images/Problems.ts"
+export type { ImageProvider, ImageProviders } from "../images/Settings.ts"
 export type { Decimal } from "../kernel/Decimal.ts"
 export type { AccountId, ApplicationId, BillingAccountId, CallId, Kind as IdKind, TenantId } from "../kernel/Ids.ts"
 export type { Nano, Usd } from "../kernel/Money.ts"
@@ -146,24 +142,18 @@ export type {
   Why
 } from "../ledger/Transaction.ts"
 export type { BalanceMoved, CommitLimit, Submitted, Writer, WriterContract } from "../ledger/Writer.ts"
-export type { LetterLimits, SelfLetter, SelfLetterSent } from "../mail/Letter.ts"
+export type { SelfLetter, SelfLetterSent } from "../mail/Letter.ts"
 export type { OutboxContract, Fate, Letter, Outbox } from "../mail/Outbox.ts"
 export type * from "../mail/Problems.ts"
-export type { LetterPrice, SelfMail, SelfMailContract, SentLetter } from "../mail/SelfMail.ts"
+export type { LetterLimits, LetterPrice } from "../mail/Settings.ts"
+export type { SelfMail, SelfMailContract, SentLetter } from "../mail/SelfMail.ts"
 export type { MediaModelEntry, MediaResult, MediaStatus, MediaSubmitted } from "../media/Answer.ts"
 export type { FailureType, Job, JobCharge, JobKey, JobRoute, JobStatus, Order } from "../media/Job.ts"
 export type { Jobs, JobsContract } from "../media/Jobs.ts"
 export type { Media, MediaContract, MediaJob, MediaQuote } from "../media/Media.ts"
-export type {
-  ImageModel,
-  MediaModel,
-  MediaModels,
-  MediaRequest,
-  Quote,
-  Resolution,
-  VideoModel
-} from "../media/Model.ts"
+export type { ImageModel, MediaModel, MediaRequest, Quote, Resolution, VideoModel } from "../media/Model.ts"
 export type * from "../media/Problems.ts"
+export type { MediaModels } from "../media/Settings.ts"
 export type { Pace, Watch } from "../media/Watch.ts"
 export type {
   Kind as NotificationKind,
@@ -204,10 +194,11 @@ export type {
 export type { PriceList, PriceListFacts } from "../prices/PriceList.ts"
 export type { PriceLine, PriceVersions, PriceVersionsContract, Quantity } from "../prices/PriceVersions.ts"
 export type { CurrentSandbox, LeverNote, SandboxInfo, Steered } from "../sandbox/SandboxInfo.ts"
-export type { SearchProvider, SearchProviders, SearchVendorName } from "../search/Provider.ts"
+export type { SearchVendorName } from "../search/Provider.ts"
+export type { SearchProvider, SearchProviders } from "../search/Settings.ts"
 export type { SearchAnswer, SearchQuery } from "../search/Query.ts"
 export type { Search, SearchContract, SearchProblem, SearchResults } from "../search/Search.ts"
-export type { SpeechModel, SpeechProvider, SpeechProviders } from "../speech/Provider.ts"
+export type { SpeechModel, SpeechProvider, SpeechProviders } from "../speech/Settings.ts"
 export type { SpeechFormat, SpeechRequest, ToolSpeechRequest } from "../speech/Request.ts"
 export type { Speech, SpeechAudio, SpeechCall, SpeechContract, SpeechProblem } from "../speech/Speech.ts"
 export type {
@@ -250,7 +241,7 @@ export type { Audio } from "../transcription/Audio.ts"
 export type { TranscriptionAnswer, TranscriptionFields } from "../transcription/Fields.ts"
 export type { Length } from "../transcription/Length.ts"
 export type * from "../transcription/Problems.ts"
-export type { TranscriptionModel, TranscriptionProvider, TranscriptionProviders } from "../transcription/Provider.ts"
+export type { TranscriptionModel, TranscriptionProvider, TranscriptionProviders } from "../transcription/Settings.ts"
 export type {
   Transcript,
   Transcription,
@@ -323,5 +314,6 @@ export type {
 } from "../usage/Usage.ts"
 export type { JobRejected, NotTaken, VendorBusy, VendorUnavailable } from "../upstream/GenerationQueue.ts"
 export type { UpgradeFailed } from "../sql/Sql.ts"
-export type { ConfigProblem, EnvironmentFacts } from "../Config.ts"
-export type { ServiceInfo } from "../kernel/ServiceInfo.ts"
+export type { EnvironmentFacts } from "../Environment.ts"
+export type { ConfigProblem } from "../kernel/Setting.ts"
+export type { ServiceFacts, ServiceInfo } from "../kernel/ServiceInfo.ts"

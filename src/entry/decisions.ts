@@ -6,8 +6,9 @@ import { PriceVersions } from "../prices/PriceVersions.ts"
 import "./contracts.ts"
 
 export { Decisions, Gate }
-export { ConfiguredDecisionModel, DecisionRequest } from "../decisions/Decision.ts"
-export type { DecisionModel } from "../decisions/Decision.ts"
+export { DecisionRequest } from "../decisions/Decision.ts"
+export { ConfiguredDecisionModel } from "../decisions/Settings.ts"
+export type { DecisionModel } from "../decisions/Settings.ts"
 export * from "../decisions/Problems.ts"
 export { Upstreams } from "../upstream/Upstreams.ts"
 

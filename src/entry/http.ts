@@ -16,9 +16,9 @@ import type { HttpApp } from "@effect/platform"
 import { Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
 import { domains, face, jobs, observers } from "../App.ts"
-import { decodeFile } from "../Config.ts"
-import type { EnvironmentFacts } from "../Config.ts"
-import * as Deployment from "../Deployment.ts"
+import * as Config from "../Config.ts"
+import type { EnvironmentFacts } from "../Environment.ts"
+import * as Secret from "../Secret.ts"
 import { Face } from "../http/Face.ts"
 import { Lanes } from "../http/FastLane.ts"
 import { Loops } from "../ops/Loops.ts"
@@ -29,8 +29,8 @@ import "./contracts.ts"
 export { Api } from "../Api.ts"
 export { domains, jobs } from "../App.ts"
 export { layerServer } from "../http/FastLane.ts"
-export { ConfigProblem } from "../Config.ts"
-export type { EnvironmentFacts } from "../Config.ts"
+export { ConfigProblem } from "../kernel/Setting.ts"
+export type { EnvironmentFacts } from "../Environment.ts"
 
 /** A path of a host's server: `/ai`. */
 export type Prefix = `/${string}`
@@ -94,14 +94,14 @@ const beneath =
  */
 export const layer = (facts: EnvironmentFacts, document: unknown) =>
   Layer.unwrapEffect(
-    Effect.map(decodeFile(document, "the configuration"), (file) =>
+    Effect.map(Config.decodeFile(document, "the configuration"), (file) =>
       Layer.effect(
         Service,
         Effect.map(Effect.context<Rooms>(), (rooms) => ({ beneath: beneath(rooms) }))
       ).pipe(
         Layer.provide(jobs),
         Layer.provideMerge(domains),
-        Layer.provide(Deployment.settings(facts, file)),
+        Layer.provide([Config.layer(facts, file), Secret.layer(facts)]),
         Layer.provide(observers),
         Layer.provide(Metrics.layer),
         Layer.provide(Readiness.layer),

@@ -26,7 +26,6 @@ export {
 }
 export { ConfiguredClients } from "../auth/Clients.ts"
 export { DeploymentSecret, layer as layerSecret } from "../auth/DeploymentSecret.ts"
-export { TokenIssuer } from "../auth/Tokens.ts"
 export { ServiceInfo } from "../kernel/ServiceInfo.ts"
 export { PriceList } from "../prices/PriceList.ts"
 export { IdentityProviders } from "../upstream/Identity.ts"

@@ -8,9 +8,11 @@ import { PriceVersions } from "../prices/PriceVersions.ts"
 import "./contracts.ts"
 
 export { Gate, Images, Jobs, Media }
-export { MediaModels, MediaRequest, quoteOf, requestOf } from "../media/Model.ts"
+export { MediaRequest, quoteOf, requestOf } from "../media/Model.ts"
 export type { MediaModel, Quote } from "../media/Model.ts"
-export { ImageProviders, ImageRequest } from "../images/Image.ts"
+export { ImageRequest } from "../images/Image.ts"
+export { ImageProviders } from "../images/Settings.ts"
+export { MediaModels } from "../media/Settings.ts"
 export { ImagePatience } from "../images/Images.ts"
 export * from "../images/Problems.ts"
 export * from "../media/Problems.ts"

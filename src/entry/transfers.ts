@@ -10,6 +10,7 @@ import "./contracts.ts"
 export { Ledger, Tenants, Transfers }
 export { DeploymentSecret, layer as layerSecret } from "../auth/DeploymentSecret.ts"
 export { ServiceInfo } from "../kernel/ServiceInfo.ts"
+export { PriceList } from "../prices/PriceList.ts"
 export { Mail } from "../upstream/Mail.ts"
 export { judge, moves } from "../transfers/States.ts"
 export type { NewTransfer, Transfer, TransferPage } from "../transfers/Transfer.ts"

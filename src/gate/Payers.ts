@@ -1,8 +1,5 @@
-/**
- * Who may pay a call, in the order of charging. By itself the gate knows only the billing account of the credential's tenant;
- * `pooling/` puts teams before or behind it.
- */
-import { Context, Effect } from "effect"
+/** Who may pay a call: the billing account of the credential's tenant (`layerOwnOnly`), and teams (`Pooling.layerPayers`). */
+import { Context, Effect, Layer } from "effect"
 import type { Caller } from "../kernel/Caller.ts"
 import { billingAccountOf } from "../kernel/Ids.ts"
 import type { TenantId } from "../kernel/Ids.ts"
@@ -17,16 +14,20 @@ export const ownOf = (tenant_id: TenantId): Source => ({
 })
 
 /**
- * Asked before every call, so an answer that is known costs nothing. The same answer should be the same object: the writer knows
- * it by that.
+ * Who pays a call, in the order of charging. Asked before every call, so an answer that is known costs nothing. The same answer
+ * should be the same object: the writer knows it by that.
  */
-export class Payers extends Context.Reference<Payers>()("tollgate/gate/Payers", {
-  defaultValue: (): ((caller: Caller) => Effect.Effect<ReadonlyArray<Source>>) => {
+export class Payers extends Context.Tag("tollgate/gate/Payers")<
+  Payers,
+  (caller: Caller) => Effect.Effect<ReadonlyArray<Source>>
+>() {
+  /** The tenant of the credential pays, and nobody else: no team pays for its members. */
+  static readonly layerOwnOnly = Layer.sync(Payers, () => {
     const known = new WeakMap<Caller, Effect.Effect<ReadonlyArray<Source>>>()
-    return (caller) => {
+    return (caller: Caller) => {
       let own = known.get(caller)
       if (own === undefined) known.set(caller, (own = Effect.succeed([ownOf(caller.tenant_id)])))
       return own
     }
-  }
-}) {}
+  })
+}

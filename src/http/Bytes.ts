@@ -2,17 +2,21 @@
  * The bytes of request bodies that the process holds at once. All bodies share one budget, uploads that lie on the disk included,
  * so that many large or stalled ones cannot use up the memory. A body that comes too slowly is given up.
  */
-import { Context, Layer } from "effect"
+import { Context, Layer, Schema } from "effect"
+import { Seconds } from "../kernel/Setting.ts"
 
-export interface BytesSettings {
+export const BytesSettings = Schema.Struct({
   /**
    * The budget. Of it an eighth is kept for short bodies, so that calls go on while long ones wait; and of the rest no account takes
    * more than it leaves to the others.
    */
-  readonly bytes_total: number
+  bytes_total: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(128 * 1024 * 1024)), {
+    default: () => 256 * 1024 * 1024
+  }),
   /** Every so many milliseconds a body must bring `bytesAWindow`, or its end. */
-  readonly window_ms: number
-}
+  window_ms: Schema.optionalWith(Seconds, { default: () => 15_000 }).pipe(Schema.fromKey("window_seconds"))
+})
+export interface BytesSettings extends Schema.Schema.Type<typeof BytesSettings> {}
 
 /** What a body must bring in each window. */
 export const bytesAWindow = 64 * 1024
@@ -41,7 +45,7 @@ export interface Budgets extends Budget {
   readonly open: Budget
 }
 
-const preset: BytesSettings = { bytes_total: 256 * 1024 * 1024, window_ms: 15_000 }
+const presets = Schema.decodeSync(BytesSettings)({})
 
 /** Exported for tests. */
 export const make = ({ bytes_total, window_ms }: BytesSettings): Budgets => ({
@@ -95,8 +99,8 @@ const budgetOf = (bytes_total: number, window_ms: number): Budget => {
 
 /** Without a layer of its own, an application shares the budget of the process. */
 export class Bytes extends Context.Reference<Bytes>()("tollgate/http/Bytes", {
-  defaultValue: () => make(preset)
+  defaultValue: () => make(presets)
 }) {
   static readonly layer = (settings: Partial<BytesSettings>) =>
-    Layer.sync(Bytes, () => make({ ...preset, ...settings }))
+    Layer.sync(Bytes, () => make({ ...presets, ...settings }))
 }

@@ -3,33 +3,29 @@
  * minutes of the service's clock. Counters live in memory; a restart forgives.
  */
 import type { HttpServerRequest } from "@effect/platform"
-import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
+import { Count } from "../kernel/Setting.ts"
 import { RateLimited } from "./Problems.ts"
 
+const perMinute = (preset: number) => Schema.optionalWith(Count, { default: () => preset })
+
 /** Calls a minute and address. */
-export interface RateLimitSettings {
-  readonly sign_in: number
-  readonly token: number
+export const RateLimitSettings = Schema.Struct({
+  sign_in: perMinute(60),
+  token: perMinute(120),
   /** The pages of the OAuth code flow, and what a consent page of one's own asks. */
-  readonly authorize: number
-  readonly invite_preview: number
-  readonly client_token: number
-  readonly contact: number
+  authorize: perMinute(60),
+  invite_preview: perMinute(30),
+  client_token: perMinute(30),
+  contact: perMinute(10),
   /** Whether the last entry of X-Forwarded-For is the caller's address: behind a proxy of one's own only. */
-  readonly trust_forwarded_for: boolean
-}
+  trust_forwarded_for: Schema.optionalWith(Schema.Boolean, { default: () => false })
+})
+export interface RateLimitSettings extends Schema.Schema.Type<typeof RateLimitSettings> {}
 export type RateLimitName = Exclude<keyof RateLimitSettings, "trust_forwarded_for">
 
 export class RateLimitsConfig extends Context.Reference<RateLimitsConfig>()("tollgate/http/RateLimitsConfig", {
-  defaultValue: (): RateLimitSettings => ({
-    sign_in: 60,
-    token: 120,
-    authorize: 60,
-    invite_preview: 30,
-    client_token: 30,
-    contact: 10,
-    trust_forwarded_for: false
-  })
+  defaultValue: () => Schema.decodeSync(RateLimitSettings)({})
 }) {}
 
 export interface Contract {

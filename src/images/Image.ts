@@ -1,26 +1,8 @@
 /** Image generation by the direct route: what may be asked, what comes back, and what an image of a size costs. */
-import { Context, Schema } from "effect"
-import type { UnitPrice } from "../kernel/Price.ts"
+import { Schema } from "effect"
 import { imageSizes, isImage } from "../media/Model.ts"
-import type { Provider } from "../upstream/Provider.ts"
 
 export type ImageSize = (typeof imageSizes)[number]
-
-/** A provider with a generation queue in the manner of fal. */
-export interface ImageProvider extends Provider {
-  /** Where its models are: from a text, and from an image. */
-  readonly endpoint: string
-  readonly image_to_image_endpoint: string | undefined
-  /** The most images of one request. */
-  readonly images_max: number
-  /** USD an image, unless its size has a price of its own. */
-  readonly price: UnitPrice
-  readonly price_by_size: Readonly<Partial<Record<ImageSize, UnitPrice>>>
-}
-
-export class ImageProviders extends Context.Reference<ImageProviders>()("tollgate/images/ImageProviders", {
-  defaultValue: (): ReadonlyArray<ImageProvider> => []
-}) {}
 
 const wholeNumber = Schema.Int.annotations({ message: () => ({ message: "a whole number", override: true }) })
 

@@ -12,8 +12,9 @@ import { isObject } from "../upstream/Failures.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
 import { UpstreamBusy, UpstreamFailed, UpstreamRejected } from "../upstream/Problems.ts"
 import { pick } from "../upstream/Provider.ts"
-import { ImageProviders } from "./Image.ts"
-import type { ImageAnswer, ImageProvider, ImageRequest } from "./Image.ts"
+import type { ImageAnswer, ImageRequest } from "./Image.ts"
+import { ImageProviders } from "./Settings.ts"
+import type { ImageProvider } from "./Settings.ts"
 import { ImageNotFound } from "./Problems.ts"
 
 /** How an image request stands: what HTTP answers, and what it costs. */

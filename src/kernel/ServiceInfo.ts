@@ -1,6 +1,23 @@
-/** What the deployment calls itself: the name in its texts, the prefix of its keys, and where people reach it. */
-import { Context } from "effect"
+/** What the deployment calls itself: `service_name` and `public_url` in the configuration file, and the prefix of its API keys. */
+import { Context, Layer, Schema } from "effect"
+import { Address, NonEmpty } from "./Setting.ts"
 
-export class ServiceInfo extends Context.Reference<ServiceInfo>()("tollgate/kernel/ServiceInfo", {
-  defaultValue: () => ({ service_name: "Tollgate", key_prefix: "svc", public_url: "http://127.0.0.1:8787" })
-}) {}
+export interface ServiceFacts {
+  /** As texts name it. */
+  readonly service_name: string
+  /** What API keys begin with: letters and digits. */
+  readonly key_prefix: string
+  /** Where people reach the service, without a slash at its end: links in mails begin with it, and tokens name it as their issuer. */
+  readonly public_url: string
+}
+
+export class ServiceInfo extends Context.Tag("tollgate/kernel/ServiceInfo")<ServiceInfo, ServiceFacts>() {
+  static readonly layer = (facts: ServiceFacts) =>
+    Layer.succeed(ServiceInfo, { ...facts, public_url: facts.public_url.replace(/\/+$/, "") })
+}
+
+export const fields = {
+  service_name: Schema.optional(NonEmpty),
+  /** Where people reach the service: links in mails begin with it. */
+  public_url: Schema.optional(Address)
+}

@@ -1,5 +1,5 @@
 /** What a letter to oneself holds, how names stand in letters to others, and how many letters an account may cause. */
-import { Context, Schema } from "effect"
+import { Schema } from "effect"
 
 const text = (most: number) =>
   Schema.String.pipe(
@@ -17,11 +17,6 @@ export interface SelfLetter extends Schema.Schema.Type<typeof SelfLetter> {}
 export const SelfLetterSent = Schema.Struct({ message: Schema.String, message_id: Schema.String }).annotations({
   identifier: "SelfLetterSent"
 })
-
-/** How many letters one account may cause: in an hour, and in a day to one address. */
-export class LetterLimits extends Context.Reference<LetterLimits>()("tollgate/mail/LetterLimits", {
-  defaultValue: () => ({ per_hour: 20, per_day_to_one_address: 5 })
-}) {}
 
 const shownMax = 100
 

@@ -16,7 +16,7 @@ import { statement } from "../ledger/Transaction.ts"
 import { untilWritten, Writer } from "../ledger/Writer.ts"
 import { Mail } from "../upstream/Mail.ts"
 import type { MailFailed } from "../upstream/Mail.ts"
-import { LetterLimits } from "./Letter.ts"
+import { LetterLimits } from "./Settings.ts"
 import { TooManyLetters } from "./Problems.ts"
 
 export interface Letter {

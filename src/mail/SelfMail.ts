@@ -8,7 +8,6 @@ import type { Admission, Claim, Measured, Receipt } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import { charge } from "../kernel/Price.ts"
-import type { UnitPrice } from "../kernel/Price.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
 import { Tenants } from "../tenants/Tenants.ts"
@@ -16,11 +15,7 @@ import { Mail } from "../upstream/Mail.ts"
 import type { SelfLetter } from "./Letter.ts"
 import { messageId, Outbox } from "./Outbox.ts"
 import { EmailNotVerified, LetterRefused, MailUnavailable } from "./Problems.ts"
-
-/** USD a letter. */
-export class LetterPrice extends Context.Reference<LetterPrice>()("tollgate/mail/LetterPrice", {
-  defaultValue: (): UnitPrice => 0n as UnitPrice
-}) {}
+import { LetterPrice } from "./Settings.ts"
 
 /** A letter that the mail server has taken, or that waits in the outbox. */
 export interface SentLetter {

@@ -10,7 +10,8 @@ import { Idempotency } from "../idempotency/Idempotency.ts"
 import { entryOf, MediaSubmitted, resultOf, statusOf, submittedOf } from "./Answer.ts"
 import type { Job } from "./Job.ts"
 import { Media } from "./Media.ts"
-import { MediaModels, requestOf } from "./Model.ts"
+import { requestOf } from "./Model.ts"
+import { MediaModels } from "./Settings.ts"
 
 /** A start image may be in the body. */
 const bodyBytesMax = 1024 * 1024

@@ -8,7 +8,6 @@ import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { quoteOf } from "./Job.ts"
 import type { Job, Order } from "./Job.ts"
 import { Jobs } from "./Jobs.ts"
-import { MediaModels } from "./Model.ts"
 import * as Model from "./Model.ts"
 import type { MediaRequest } from "./Model.ts"
 import {
@@ -19,6 +18,7 @@ import {
   MediaRejected,
   MediaUnavailable
 } from "./Problems.ts"
+import { MediaModels } from "./Settings.ts"
 
 /** What a job would cost. */
 export interface MediaQuote {

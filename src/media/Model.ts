@@ -1,5 +1,5 @@
 /** Media models, what may be asked of each, and the quote that follows: a pure decision, made before anything runs. */
-import { Context, Either, Schema } from "effect"
+import { Either, Schema } from "effect"
 import type { UnitPrice } from "../kernel/Price.ts"
 import { isObject } from "../upstream/Failures.ts"
 import { MediaRejected } from "./Problems.ts"
@@ -50,10 +50,6 @@ export interface ImageModel extends ModelFacts {
 }
 
 export type MediaModel = VideoModel | ImageModel
-
-export class MediaModels extends Context.Reference<MediaModels>()("tollgate/media/MediaModels", {
-  defaultValue: (): ReadonlyArray<MediaModel> => []
-}) {}
 
 // ---- the request --------------------------------------------------------------------------------------------------------
 

@@ -1,34 +1,22 @@
-/** Who can be searched with, and what a query costs there. */
-import { Context } from "effect"
+/** The search vendors whose wire is known, and what a query costs at a provider. */
 import type { UnitPrice } from "../kernel/Price.ts"
-import type { Provider } from "../upstream/Provider.ts"
 import { brave } from "../upstream/search/Brave.ts"
 import type { SearchVendor } from "../upstream/search/SearchVendor.ts"
 import { tavily } from "../upstream/search/Tavily.ts"
+import type { SearchProvider } from "./Settings.ts"
 
 /** The vendors whose wire is known here, by the names that the configuration calls them. */
 export const searchVendors = { tavily, brave } as const satisfies Record<string, SearchVendor>
 export type SearchVendorName = keyof typeof searchVendors
 
-export interface SearchProvider extends Provider {
-  readonly vendor: SearchVendorName
-  /** USD a query, unless its depth has a price of its own. */
-  readonly price: UnitPrice
-  readonly price_by_depth: Readonly<Record<string, UnitPrice>>
-}
-
 /** The prices of a vendor's depths, by how often it counts a query of each. */
-export const pricesByDepth = (vendor: SearchVendorName, price: UnitPrice): SearchProvider["price_by_depth"] =>
+export const pricesByDepth = (vendor: SearchVendorName, price: UnitPrice): Readonly<Record<string, UnitPrice>> =>
   Object.fromEntries(
     Object.entries(searchVendors[vendor].queries_by_depth).map(([depth, queries]) => [
       depth,
       (price * BigInt(queries)) as UnitPrice
     ])
   )
-
-export class SearchProviders extends Context.Reference<SearchProviders>()("tollgate/search/SearchProviders", {
-  defaultValue: (): ReadonlyArray<SearchProvider> => []
-}) {}
 
 /** The depth of a query that names none. */
 export const defaultDepth = "basic"

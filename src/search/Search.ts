@@ -14,9 +14,10 @@ import { pick } from "../upstream/Provider.ts"
 import type { UnknownProvider } from "../upstream/Provider.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
 import type { SearchAsk, SearchResult } from "../upstream/search/SearchVendor.ts"
-import { defaultDepth, priceOf, SearchProviders, searchVendors } from "./Provider.ts"
-import type { SearchProvider } from "./Provider.ts"
+import { defaultDepth, priceOf, searchVendors } from "./Provider.ts"
 import type { SearchQuery } from "./Query.ts"
+import { SearchProviders } from "./Settings.ts"
+import type { SearchProvider } from "./Settings.ts"
 
 export interface SearchResults {
   /** What was searched for. */

@@ -19,8 +19,8 @@ import { formOf, lengthInBytes, release } from "./Audio.ts"
 import type { Audio } from "./Audio.ts"
 import { fileBytesMax, lengthOf, secondsMost } from "./Length.ts"
 import { AudioTooLarge } from "./Problems.ts"
-import { TranscriptionProviders } from "./Provider.ts"
-import type { TranscriptionModel, TranscriptionProvider } from "./Provider.ts"
+import { TranscriptionProviders } from "./Settings.ts"
+import type { TranscriptionModel, TranscriptionProvider } from "./Settings.ts"
 
 /** By whom audio is transcribed: the first provider, and its first model, unless they are named. */
 export interface TranscriptionChoice {

@@ -41,11 +41,11 @@ export interface Contract {
   readonly send: (message: Message) => Effect.Effect<void, MailFailed>
 }
 
-/** Absent where the deployment has no mail. */
-export class Mail extends Context.Reference<Mail>()("tollgate/upstream/Mail", {
-  defaultValue: (): Contract | undefined => undefined
-}) {
-  static readonly layerSmtp = (settings: MailSettings): Layer.Layer<never> => Layer.succeed(Mail, make(settings))
+/** `undefined` where the deployment has no mail. */
+export class Mail extends Context.Tag("tollgate/upstream/Mail")<Mail, Contract | undefined>() {
+  static readonly layerSmtp = (settings: MailSettings) => Layer.sync(Mail, () => make(settings))
+  /** Nothing is mailed. */
+  static readonly layerNone = Layer.succeed(Mail, undefined)
 }
 
 const make = (settings: MailSettings): Contract => ({

@@ -1,5 +1,5 @@
 /** The payment processor, by Stripe's own library: what is asked of it, and what its events mean. */
-import { Context, Data, Effect, Either, ParseResult, Redacted, Schema } from "effect"
+import { Context, Data, Effect, Either, Layer, ParseResult, Redacted, Schema } from "effect"
 import { Stripe } from "stripe"
 import { amountMax, usd } from "../kernel/Money.ts"
 
@@ -98,10 +98,12 @@ export interface Contract {
   readonly event: (body: string, signature: string, now: number) => ProcessorEvent | undefined
 }
 
-/** Absent where the deployment has no processor. */
-export class Payments extends Context.Reference<Payments>()("tollgate/upstream/Payments", {
-  defaultValue: (): Contract | undefined => undefined
-}) {}
+/** `undefined` where the deployment has no processor. */
+export class Payments extends Context.Tag("tollgate/upstream/Payments")<Payments, Contract | undefined>() {
+  static readonly layerStripe = (settings: PaymentSettings) => Layer.sync(Payments, () => make(settings))
+  /** No payment is taken. */
+  static readonly layerNone = Layer.succeed(Payments, undefined)
+}
 
 /** How far a webhook's time may be from ours, in seconds. */
 const tolerance = 300

@@ -1,6 +1,7 @@
 /** Providers of a tool: who can be asked for it, as the configuration lists them. The first is asked unless a caller picks. */
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import { NonEmpty } from "../kernel/Setting.ts"
 
 export interface Provider {
   /** What callers pick it by. */
@@ -10,6 +11,22 @@ export interface Provider {
   /** The name of its upstream in the configuration. */
   readonly upstream: string
 }
+
+/** What the configuration file says of every provider. */
+export const providerFields = {
+  /** What callers pick it by. */
+  id: NonEmpty,
+  name: Schema.optional(NonEmpty),
+  description: Schema.optionalWith(Schema.String, { default: () => "" }),
+  /** The name of its upstream in the configuration. */
+  upstream: NonEmpty
+} as const
+
+/** A provider or model that has no name of its own is called by its id. */
+export const named = <E extends { readonly id: string; readonly name?: string | undefined }>(entry: E) => ({
+  ...entry,
+  name: entry.name ?? entry.id
+})
 
 /** As the documented routes list them. */
 export const ProviderNames = Schema.Struct({ providers: Schema.Array(Schema.String) }).annotations({

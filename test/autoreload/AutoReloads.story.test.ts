@@ -26,8 +26,10 @@ import { fromRow, toDecimal, usd } from "../../src/kernel/Money.ts"
 import { verify } from "../../src/ledger/Invariants.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
 import { Purchases } from "../../src/payments/Purchases.ts"
+import { PriceList } from "../../src/prices/PriceList.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 import { Tenants } from "../../src/tenants/Tenants.ts"
+import { Mail } from "../../src/upstream/Mail.ts"
 import { ChargeDeclined, Payments, ProcessorSilent } from "../../src/upstream/Payments.ts"
 import type { Paid } from "../../src/upstream/Payments.ts"
 import { tell } from "../support/story.ts"
@@ -308,6 +310,7 @@ const live = (place: Place, file: string, time: Time, processor: Processor): Lif
   const runtime = ManagedRuntime.make(
     AutoReloadEntry.layerJobs.pipe(
       Layer.provideMerge(AutoReloadEntry.layer),
+      Layer.provide([PriceList.layerNone, Mail.layerNone]),
       Layer.provideMerge(DeploymentSecret.layer(new Uint8Array(32).fill(1))),
       Layer.provideMerge(Layer.succeed(Payments, port(processor, life, time))),
       Layer.provideMerge(mortal(life, place.writer(file))),

@@ -8,8 +8,10 @@ import type { Caller } from "../../src/kernel/Caller.ts"
 import { usd } from "../../src/kernel/Money.ts"
 import { BooksUnavailable } from "../../src/ledger/Problems.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
+import { PriceList } from "../../src/prices/PriceList.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 import { Tenants } from "../../src/tenants/Tenants.ts"
+import { Mail } from "../../src/upstream/Mail.ts"
 import { Payments } from "../../src/upstream/Payments.ts"
 
 const never = Effect.die("nobody asks this here")
@@ -28,6 +30,7 @@ const world = (charged: Array<string>) => {
   const method = { id: "pm_one", type: "card", brand: null, last4: null, exp_month: null, exp_year: null }
   return AutoReloadEntry.layerJobs.pipe(
     Layer.provideMerge(AutoReloadEntry.layer),
+    Layer.provide([PriceList.layerNone, Mail.layerNone]),
     Layer.provideMerge(DeploymentSecret.layer(new Uint8Array(32).fill(1))),
     Layer.provideMerge(
       Layer.succeed(Payments, {

@@ -8,6 +8,7 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { failure, Gate } from "../../src/gate/Gate.ts"
 import type { Measured } from "../../src/gate/Gate.ts"
+import { Payers } from "../../src/gate/Payers.ts"
 import type { Caller } from "../../src/kernel/Caller.ts"
 import type { AccountId, TenantId } from "../../src/kernel/Ids.ts"
 import { verify } from "../../src/ledger/Invariants.ts"
@@ -42,7 +43,11 @@ const caller: Caller = {
   team_first: false
 }
 
-const layer = Gate.layer.pipe(Layer.provideMerge(Writer.layer), Layer.provideMerge(Sql.layerMemory))
+const layer = Gate.layer.pipe(
+  Layer.provide(Payers.layerOwnOnly),
+  Layer.provideMerge(Writer.layer),
+  Layer.provideMerge(Sql.layerMemory)
+)
 
 const measured = (cost: bigint): Measured => ({ ...failure(""), cost, success: true, error_type: null })
 

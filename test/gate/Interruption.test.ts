@@ -6,6 +6,7 @@ import { createServer } from "node:http"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { failure, Gate } from "../../src/gate/Gate.ts"
+import { Payers } from "../../src/gate/Payers.ts"
 import type { Admission } from "../../src/gate/Gate.ts"
 import type { Caller } from "../../src/kernel/Caller.ts"
 import type { AccountId, TenantId } from "../../src/kernel/Ids.ts"
@@ -35,7 +36,11 @@ const claim = {
   most: 100n
 } as const
 
-const books = Gate.layer.pipe(Layer.provideMerge(Writer.layer), Layer.provideMerge(Sql.layerMemory))
+const books = Gate.layer.pipe(
+  Layer.provide(Payers.layerOwnOnly),
+  Layer.provideMerge(Writer.layer),
+  Layer.provideMerge(Sql.layerMemory)
+)
 
 interface Outside {
   readonly url: string

@@ -8,6 +8,7 @@ import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { layerOver } from "../../src/entry/database.ts"
 import { Gate } from "../../src/gate/Gate.ts"
+import { Payers } from "../../src/gate/Payers.ts"
 import { Idempotency } from "../../src/idempotency/Idempotency.ts"
 import { billingAccountOf } from "../../src/kernel/Ids.ts"
 import { verify } from "../../src/ledger/Invariants.ts"
@@ -46,6 +47,7 @@ const open = () =>
   ManagedRuntime.make(
     Gate.layerJobs.pipe(
       Layer.provideMerge(Layer.mergeAll(Gate.layer, Idempotency.layer, Ledger.layer)),
+      Layer.provide(Payers.layerOwnOnly),
       Layer.provideMerge(layerOver),
       Layer.provideMerge(SqliteClient.layer({ filename: file })),
       Layer.provideMerge(TestContext.TestContext)

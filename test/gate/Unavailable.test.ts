@@ -24,6 +24,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { drainLimit, failure, Gate, OnLateSettlement, SettlementPatience } from "../../src/gate/Gate.ts"
 import type { Admission, Claim, Measured, Metered } from "../../src/gate/Gate.ts"
+import { Payers } from "../../src/gate/Payers.ts"
 import type { Caller } from "../../src/kernel/Caller.ts"
 import { Idempotency } from "../../src/idempotency/Idempotency.ts"
 import type { AccountId, TenantId } from "../../src/kernel/Ids.ts"
@@ -71,6 +72,7 @@ const world = <A, E>(
     )
     const file = join(folder, "books.db")
     const layer = Gate.layer.pipe(
+      Layer.provide(Payers.layerOwnOnly),
       Layer.provideMerge(writer(file)),
       Layer.provideMerge(Sql.layer(file)),
       Layer.provide(Layer.succeed(SettlementPatience, Duration.decode(patience)))
@@ -370,6 +372,7 @@ describe("the end of the gate", () => {
         : new BooksUnavailable()
     const closed: Writer["Type"] = { watch: () => Effect.void, submit: submit as Writer["Type"]["submit"] }
     const layer = Gate.layer.pipe(
+      Layer.provide(Payers.layerOwnOnly),
       Layer.provide(Layer.succeed(Writer, closed)),
       Layer.provide(Sql.layerMemory),
       Layer.provide(Layer.succeed(SettlementPatience, Duration.zero)),

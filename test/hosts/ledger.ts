@@ -8,9 +8,22 @@ import { Effect, Layer } from "effect"
 import * as Database from "tollgate/database"
 import { billingAccountOf, Ledger, usd, verify } from "tollgate/ledger"
 import type { Nano } from "tollgate/ledger"
-import { layer as layerTransfers, layerSecret, Tenants, Transfers } from "tollgate/transfers"
+import {
+  layer as layerTransfers,
+  layerSecret,
+  Mail,
+  PriceList,
+  ServiceInfo,
+  Tenants,
+  Transfers
+} from "tollgate/transfers"
 
 const books = layerTransfers.pipe(
+  Layer.provide([
+    PriceList.layerNone,
+    Mail.layerNone,
+    ServiceInfo.layer({ service_name: "Host", key_prefix: "host", public_url: "https://host.example" })
+  ]),
   Layer.provideMerge(layerSecret(new TextEncoder().encode("a secret of thirty-two characters"))),
   Layer.provideMerge(Database.layerOver),
   Layer.provideMerge(SqliteClient.layer({ filename: "host.db" }))

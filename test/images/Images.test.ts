@@ -1,8 +1,9 @@
 /** Images as a program orders them, without HTTP: waited for or polled, charged as Nano, refused by tag. */
 import { expect, layer } from "@effect/vitest"
 import { Duration, Effect, Layer } from "effect"
-import { ImageProviders } from "../../src/images/Image.ts"
-import type { ImageProvider, ImageRequest } from "../../src/images/Image.ts"
+import type { ImageRequest } from "../../src/images/Image.ts"
+import { ImageProviders } from "../../src/images/Settings.ts"
+import type { ImageProvider } from "../../src/images/Settings.ts"
 import { ImagePatience, Images } from "../../src/images/Images.ts"
 import { billingAccountOf } from "../../src/kernel/Ids.ts"
 import { usd } from "../../src/kernel/Money.ts"

@@ -8,7 +8,9 @@ import { usd } from "../../src/kernel/Money.ts"
 import type { UnitPrice } from "../../src/kernel/Price.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
 import { Outbox } from "../../src/mail/Outbox.ts"
-import { LetterPrice, SelfMail } from "../../src/mail/SelfMail.ts"
+import { SelfMail } from "../../src/mail/SelfMail.ts"
+import { LetterPrice } from "../../src/mail/Settings.ts"
+import { PriceList } from "../../src/prices/PriceList.ts"
 import { Belonging } from "../../src/tenants/Belonging.ts"
 import { Tenants } from "../../src/tenants/Tenants.ts"
 import { Mail } from "../../src/upstream/Mail.ts"
@@ -25,7 +27,8 @@ const mailbox = Layer.unwrapEffect(
 )
 
 const settings = Layer.mergeAll(
-  Layer.succeed(LetterPrice, 1_000_000_000_000_000n as UnitPrice),
+  LetterPrice.layer(1_000_000_000_000_000n as UnitPrice),
+  PriceList.layerNone,
   layerSecret(new TextEncoder().encode("a secret of thirty-two characters"))
 )
 

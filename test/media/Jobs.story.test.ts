@@ -11,6 +11,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Gate } from "../../src/gate/Gate.ts"
+import { Payers } from "../../src/gate/Payers.ts"
 import type { AccountId, TenantId } from "../../src/kernel/Ids.ts"
 import { billingAccountOf } from "../../src/kernel/Ids.ts"
 import { toDecimal, usd } from "../../src/kernel/Money.ts"
@@ -44,6 +45,7 @@ const layer = (file: string) =>
   Jobs.layerJobs.pipe(
     Layer.provideMerge(Jobs.layer),
     Layer.provideMerge(Layer.mergeAll(Gate.layer, PriceVersions.layer)),
+    Layer.provide(Payers.layerOwnOnly),
     Layer.provideMerge(
       Upstreams.layer({
         vendor: {

@@ -1,12 +1,13 @@
 /** Traces: off and free unless configured; then a caller's trace goes on to the upstream, and to the collector. */
-import { Effect, Layer, LogLevel, Redacted } from "effect"
+import { Effect, Layer, Redacted } from "effect"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { decodeFile } from "../../src/Config.ts"
-import * as Deployment from "../../src/Deployment.ts"
 import type { Admission } from "../../src/gate/Gate.ts"
+import { ServiceInfo } from "../../src/kernel/ServiceInfo.ts"
 import { traced } from "../../src/kernel/Tracing.ts"
+import * as Telemetry from "../../src/ops/Telemetry.ts"
 import { Upstreams } from "../../src/upstream/Upstreams.ts"
 import { start } from "../support/Service.ts"
 
@@ -37,17 +38,7 @@ afterAll(() => {
   outside.close()
 })
 
-const facts = {
-  host: "127.0.0.1",
-  port: 0,
-  data_dir: "",
-  database: "",
-  service_name: "Traced",
-  key_prefix: "svc",
-  log_level: LogLevel.Warning,
-  sandbox_without: [],
-  secret: undefined
-}
+const info = ServiceInfo.layer({ service_name: "Traced", key_prefix: "svc", public_url: "http://127.0.0.1" })
 
 const trace = "0af7651916cd43dd8448eb211c80319c"
 
@@ -64,7 +55,7 @@ const call = (telemetry: object | undefined) =>
         Layer.provideMerge(
           Layer.unwrapEffect(
             Effect.map(decodeFile({ ...(telemetry !== undefined && { telemetry }) }, "test"), (file) =>
-              Deployment.telemetry(facts, file)
+              Telemetry.layer(file).pipe(Layer.provide(info))
             )
           )
         )

@@ -17,6 +17,7 @@ import { Writer } from "../../src/ledger/Writer.ts"
 import { dueOf, merged } from "../../src/payments/Movement.ts"
 import type { Movement } from "../../src/payments/Movement.ts"
 import { Purchases } from "../../src/payments/Purchases.ts"
+import { PriceList } from "../../src/prices/PriceList.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 import { Belonging } from "../../src/tenants/Belonging.ts"
 import { Tenants } from "../../src/tenants/Tenants.ts"
@@ -34,6 +35,7 @@ const runtime = ManagedRuntime.make(
   Purchases.layer.pipe(
     Layer.provideMerge(Layer.mergeAll(Tenants.layer, Ledger.layer)),
     Layer.provideMerge(Belonging.layer),
+    Layer.provide(PriceList.layerNone),
     Layer.provideMerge(Layer.succeed(Payments, processor)),
     Layer.provideMerge(Writer.layer),
     Layer.provideMerge(Sql.layerMemory),

@@ -7,6 +7,7 @@ import { statement } from "../../src/ledger/Transaction.ts"
 import { Ledger } from "../../src/ledger/Ledger.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
 import { Pooling } from "../../src/pooling/Pooling.ts"
+import { PriceList } from "../../src/prices/PriceList.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 import { Belonging } from "../../src/tenants/Belonging.ts"
 import { Tenants } from "../../src/tenants/Tenants.ts"
@@ -32,6 +33,7 @@ const layer = Pooling.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(Sums.layer, paused)),
   Layer.provideMerge(Layer.mergeAll(Ledger.layer, Tenants.layer)),
   Layer.provideMerge(Belonging.layer),
+  Layer.provide(PriceList.layerNone),
   Layer.provideMerge(Writer.layer),
   Layer.provideMerge(Sql.layerMemory)
 )

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { UsdPer } from "../../src/kernel/Price.ts"
 import { pricesByDepth, priceOf } from "../../src/search/Provider.ts"
-import type { SearchProvider } from "../../src/search/Provider.ts"
+import type { SearchProvider } from "../../src/search/Settings.ts"
 import { start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
 

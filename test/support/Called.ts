@@ -5,6 +5,7 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Duration, Effect, Exit, Fiber, Layer, Redacted } from "effect"
 import { Gate } from "../../src/gate/Gate.ts"
+import { Payers } from "../../src/gate/Payers.ts"
 import { billingAccountOf } from "../../src/kernel/Ids.ts"
 import type { AccountId, TenantId } from "../../src/kernel/Ids.ts"
 import type { Caller } from "../../src/kernel/Caller.ts"
@@ -34,6 +35,7 @@ const vendorAt = (path: string) =>
 export const over = <A, E, R>(room: Layer.Layer<A, E, R>, path: string) =>
   room.pipe(
     Layer.provideMerge(Layer.mergeAll(Gate.layer, PriceVersions.layer)),
+    Layer.provide(Payers.layerOwnOnly),
     Layer.provideMerge(vendorAt(path)),
     Layer.provideMerge(Outside.layer),
     Layer.provideMerge(Writer.layer),

@@ -5,6 +5,7 @@
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import { Effect, Layer } from "effect"
 import { Gate } from "../../src/gate/Gate.ts"
+import { Payers } from "../../src/gate/Payers.ts"
 import { Idempotency } from "../../src/idempotency/Idempotency.ts"
 import { billingAccountOf } from "../../src/kernel/Ids.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
@@ -12,6 +13,7 @@ import { layerOver } from "../../src/entry/database.ts"
 import { caller, claim, key } from "../gate/two.ts"
 
 const rooms = Layer.mergeAll(Gate.layer, Idempotency.layer).pipe(
+  Layer.provide(Payers.layerOwnOnly),
   Layer.provideMerge(layerOver),
   Layer.provideMerge(SqliteClient.layer({ filename: process.argv[2]! }))
 )

@@ -14,12 +14,14 @@ import * as DeploymentSecret from "../../src/auth/DeploymentSecret.ts"
 import { billingAccountOf } from "../../src/kernel/Ids.ts"
 import type { AccountId, TenantId } from "../../src/kernel/Ids.ts"
 import { toDecimal, usd } from "../../src/kernel/Money.ts"
+import { ServiceInfo } from "../../src/kernel/ServiceInfo.ts"
 import { verify } from "../../src/ledger/Invariants.ts"
 import { Ledger } from "../../src/ledger/Ledger.ts"
 import type { Posting } from "../../src/ledger/Transaction.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
-import { LetterLimits } from "../../src/mail/Letter.ts"
+import { LetterLimits } from "../../src/mail/Settings.ts"
 import { Outbox } from "../../src/mail/Outbox.ts"
+import { PriceList } from "../../src/prices/PriceList.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 import { Belonging } from "../../src/tenants/Belonging.ts"
 import { Tenants } from "../../src/tenants/Tenants.ts"
@@ -27,6 +29,7 @@ import { judge, moves } from "../../src/transfers/States.ts"
 import type { Transfer } from "../../src/transfers/Transfer.ts"
 import type { Move, TransferId } from "../../src/transfers/States.ts"
 import { Transfers } from "../../src/transfers/Transfers.ts"
+import { Mail } from "../../src/upstream/Mail.ts"
 import { tell } from "../support/story.ts"
 import type { Step } from "../support/story.ts"
 
@@ -36,6 +39,11 @@ const rooms = Transfers.layer.pipe(
   Layer.provide(Layer.succeed(LetterLimits, { per_hour: 1_000_000, per_day_to_one_address: 1_000_000 })),
   Layer.provideMerge(Layer.mergeAll(Ledger.layer, Tenants.layer)),
   Layer.provideMerge(Belonging.layer),
+  Layer.provide([
+    PriceList.layerNone,
+    Mail.layerNone,
+    ServiceInfo.layer({ service_name: "Tollgate", key_prefix: "svc", public_url: "http://127.0.0.1:8787" })
+  ]),
   Layer.provideMerge(DeploymentSecret.layer(new Uint8Array(32).fill(1)))
 )
 

@@ -9,12 +9,14 @@ import type { Nano } from "../../src/kernel/Money.ts"
 import { Ledger } from "../../src/ledger/Ledger.ts"
 import type { CallFacts, CallOutcome, CreditSource, Source } from "../../src/ledger/Transaction.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
+import { PriceList } from "../../src/prices/PriceList.ts"
 import { Belonging } from "../../src/tenants/Belonging.ts"
 import { Tenants } from "../../src/tenants/Tenants.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 
 /** The books over a database in memory: each time it is provided, a fresh one. */
 export const layer = Layer.merge(Ledger.layer, Tenants.layer).pipe(
+  Layer.provide(PriceList.layerNone),
   Layer.provideMerge(Belonging.layer),
   Layer.provideMerge(Writer.layer),
   Layer.provideMerge(Sql.layerMemory)

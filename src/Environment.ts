@@ -1,0 +1,121 @@
+/** What the environment says of a deployment: addresses, folders and the secret. Everything else stands in the configuration file. */
+import { Config, ConfigError, Either, LogLevel } from "effect"
+import type { Redacted } from "effect"
+
+export interface EnvironmentFacts {
+  readonly host: string
+  readonly port: number
+  readonly data_dir: string
+  /** The SQLite file. */
+  readonly database: string
+  readonly service_name: string | undefined
+  readonly key_prefix: string
+  readonly log_level: LogLevel.LogLevel
+  /** Parts of the sandbox that are switched off. */
+  readonly sandbox_without: ReadonlyArray<"payments" | "decisions">
+  /** The secret by which keys and tokens are hashed and sealed; a file in `data_dir` holds one if this does not. */
+  readonly secret: Redacted.Redacted | undefined
+}
+
+const optional = <A>(config: Config.Config<A>) =>
+  Config.map(Config.option(config), (value) => (value._tag === "Some" ? value.value : undefined))
+
+/** A scheme, or the beginning of a path: a bare word would make a file of that name where the command happens to run. */
+const databaseFile = (url: string | undefined, data_dir: string): Either.Either<string, ConfigError.ConfigError> => {
+  const wrong = (rule: string) => Either.left(ConfigError.InvalidData(["DATABASE_URL"], rule))
+  if (url === undefined || url === "") return Either.right(`${data_dir}/tollgate.db`)
+  if (/^postgres(ql)?:/i.test(url)) return wrong("PostgreSQL is not served yet: sqlite:<path of the file>, or nothing")
+  const path = /^(?:sqlite|file):(?:\/\/)?(.+)$/.exec(url)?.[1] ?? /^\.{0,2}\/.+$/.exec(url)?.[0]
+  // SQLite would take such a name for a database in memory, or for options.
+  return path === undefined || path.endsWith("/") || /[:?\0]/.test(path)
+    ? wrong("sqlite:<path of the file>, or nothing for a file in DATA_DIR")
+    : Either.right(path)
+}
+
+/** What the environment may say, for the help. */
+export const variables: ReadonlyArray<readonly [name: string, preset: string, meaning: string]> = [
+  ["HOST", "127.0.0.1", "where it listens; a sandbox refuses anything but loopback"],
+  ["PORT", "8787", "the port that it listens on"],
+  ["DATA_DIR", "./data", "the folder of the database, and of the secret if TOLLGATE_SECRET does not give it"],
+  ["DATABASE_URL", "sqlite:$DATA_DIR/tollgate.db", "the SQLite file"],
+  ["TOLLGATE_SECRET", "made and kept in DATA_DIR/secret", "keys and tokens are hashed and sealed with it"],
+  ["SERVICE_NAME", "Tollgate", "what the service is called in texts"],
+  ["KEY_PREFIX", "svc", "what API keys begin with: letters and digits"],
+  ["LOG_LEVEL", "info", "trace, debug, info, warning, error, fatal or none; logs go to stderr"],
+  ["SANDBOX_PAYMENTS", "on", "off: a sandbox without a payment processor"],
+  ["SANDBOX_DECISIONS", "on", "off: a sandbox without a decision model"],
+  ["NO_COLOR", "", "set to anything: no colors; nor are there any where the output is not a terminal"]
+]
+
+const logLevels = {
+  trace: LogLevel.Trace,
+  debug: LogLevel.Debug,
+  info: LogLevel.Info,
+  warn: LogLevel.Warning,
+  warning: LogLevel.Warning,
+  error: LogLevel.Error,
+  fatal: LogLevel.Fatal,
+  none: LogLevel.None
+} as const
+
+/** An entry that must be read as something; `rule` says what, and the message names the entry. */
+const read = <A>(
+  name: string,
+  preset: string,
+  rule: string,
+  parse: (text: string) => A | undefined
+): Config.Config<A> =>
+  Config.string(name).pipe(
+    Config.withDefault(preset),
+    Config.mapOrFail((text) => {
+      const value = parse(text)
+      return value === undefined ? Either.left(ConfigError.InvalidData([name], rule)) : Either.right(value)
+    })
+  )
+
+const onOrOff = (name: string): Config.Config<boolean> =>
+  read(name, "on", "on or off", (text) =>
+    text === "on" ? { is: true } : text === "off" ? { is: false } : undefined
+  ).pipe(Config.map(({ is }) => is))
+
+const portOf = (text: string): number | undefined =>
+  /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
+
+const logLevelOf = (text: string): LogLevel.LogLevel | undefined =>
+  Object.hasOwn(logLevels, text.toLowerCase()) ? logLevels[text.toLowerCase() as keyof typeof logLevels] : undefined
+
+export const environment: Config.Config<EnvironmentFacts> = Config.all({
+  host: Config.string("HOST").pipe(Config.withDefault("127.0.0.1")),
+  port: read("PORT", "8787", "a port from 0 to 65535", portOf),
+  data_dir: read("DATA_DIR", "./data", "the path of a folder", (text) => text || undefined),
+  url: optional(Config.string("DATABASE_URL")),
+  service_name: optional(Config.nonEmptyString("SERVICE_NAME")),
+  // Keys are told apart by their dashes, so a prefix has none.
+  key_prefix: read("KEY_PREFIX", "svc", "letters and digits", (text) => /^[A-Za-z0-9]+$/.exec(text)?.[0]),
+  log_level: read("LOG_LEVEL", "info", `one of ${Object.keys(logLevels).join(", ")}`, logLevelOf),
+  payments: onOrOff("SANDBOX_PAYMENTS"),
+  decisions: onOrOff("SANDBOX_DECISIONS"),
+  secret: optional(Config.redacted("TOLLGATE_SECRET"))
+}).pipe(
+  Config.mapOrFail(({ decisions, payments, url, ...rest }) =>
+    Either.map(databaseFile(url, rest.data_dir), (database) => ({
+      ...rest,
+      database,
+      sandbox_without: [...(payments ? [] : ["payments" as const]), ...(decisions ? [] : ["decisions" as const])]
+    }))
+  )
+)
+
+/** The words of a configuration error, entry by entry. */
+export const describe = (error: ConfigError.ConfigError): string => {
+  switch (error._op) {
+    case "And":
+    case "Or":
+      return `${describe(error.left)}\n${describe(error.right)}`
+    default:
+      return `  ${error.path.join(".")}: ${error.message}`
+  }
+}
+
+/** A host as it stands in an address. */
+export const hostOf = (host: string): string => (host.includes(":") ? `[${host}]` : host)

@@ -1,0 +1,93 @@
+/**
+ * What the settings of a deployment are written in: the values of a configuration file with the rule that each must keep, secrets
+ * that stand in the environment, and the problem that says what is wrong. Each room has its part of the file in its `Settings.ts`.
+ */
+import { Config, Effect, ParseResult, Schema } from "effect"
+import type { Redacted } from "effect"
+import { fromDecimal } from "./Money.ts"
+
+/** What is wrong with the configuration, in words for whoever starts the service. */
+export class ConfigProblem extends Schema.TaggedError<ConfigProblem>()("ConfigProblem", { message: Schema.String }) {}
+
+export const NonEmpty = Schema.NonEmptyString.annotations({
+  message: () => ({ message: "a text that is not empty", override: true })
+})
+
+export const Address = Schema.String.pipe(
+  Schema.filter((text) => /^https?:\/\/[^/]+/.test(text) && URL.canParse(text), {
+    message: () => "an address that begins with http:// or https://"
+  })
+)
+
+export const Count = Schema.Int.pipe(Schema.positive({ message: () => "a positive whole number" }))
+
+/** Whole seconds in the file, milliseconds for the service. */
+export const Seconds = Schema.transform(Count, Schema.Int, {
+  strict: true,
+  decode: (seconds) => seconds * 1_000,
+  encode: (ms) => ms / 1_000
+})
+
+const factorRule = "a decimal number above zero"
+
+/** A decimal in the file, millionths for the service. */
+export const Factor = Schema.transformOrFail(
+  Schema.Union(Schema.String, Schema.JsonNumber),
+  Schema.BigIntFromSelf.pipe(Schema.positiveBigInt({ message: () => factorRule })),
+  {
+    strict: true,
+    decode: (literal, _, ast) => {
+      const factor = fromDecimal(String(literal), 6)
+      return factor === undefined
+        ? ParseResult.fail(new ParseResult.Type(ast, literal, factorRule))
+        : ParseResult.succeed(factor)
+    },
+    encode: (factor, _, ast) => readOnly(ast, factor)
+  }
+)
+
+const readOnly = (ast: ParseResult.Forbidden["ast"], value: unknown) =>
+  ParseResult.fail(new ParseResult.Forbidden(ast, value, "settings are only read"))
+
+/** An entry of the file as the service takes it. */
+export const readAs = <A, I, B extends object>(
+  entry: Schema.Schema<A, I>,
+  read: (entry: A) => B
+): Schema.Schema<B, I> =>
+  Schema.transformOrFail(
+    entry,
+    Schema.declare((value): value is B => typeof value === "object"),
+    {
+      strict: true,
+      decode: (value) => ParseResult.succeed(read(value)),
+      encode: (value, _, ast) => readOnly(ast, value)
+    }
+  )
+
+/** A list whose entries are told apart by their ids; `reserved` are ids that no entry may have. */
+export const distinct = <A extends { readonly id: string }, I>(
+  entry: Schema.Schema<A, I>,
+  reserved: ReadonlyArray<string> = []
+) =>
+  Schema.Array(entry).pipe(
+    Schema.filter((entries) => {
+      const ids = new Set(reserved)
+      return entries.flatMap(({ id }, i) => {
+        if (ids.has(id)) return [{ path: [i, "id"], message: `${id} is taken` }]
+        ids.add(id)
+        return []
+      })
+    })
+  )
+
+/** A secret from the environment variable that the entry `entry` names; none where it names none. */
+export const secretOf = (
+  entry: string,
+  variable: string | undefined
+): Effect.Effect<Redacted.Redacted | undefined, ConfigProblem> =>
+  variable === undefined
+    ? Effect.succeed(undefined)
+    : Effect.mapError(
+        Config.redacted(variable),
+        () => new ConfigProblem({ message: `${entry}: the environment variable ${variable} is not set` })
+      )

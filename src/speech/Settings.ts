@@ -1,0 +1,38 @@
+/** The providers of speech of the configuration file: `tools.speech`. */
+import { Context, Layer, Schema } from "effect"
+import { UsdPer } from "../kernel/Price.ts"
+import { distinct, NonEmpty, readAs } from "../kernel/Setting.ts"
+import { named, providerFields } from "../upstream/Provider.ts"
+
+export const SpeechModel = readAs(
+  Schema.Struct({
+    id: NonEmpty,
+    /** What the upstream calls it, unless it is the id. */
+    model: Schema.optional(NonEmpty),
+    /** USD a character. */
+    price: Schema.propertySignature(UsdPer(1_000_000)).pipe(Schema.fromKey("usd_per_million_characters"))
+  }),
+  ({ id, model, price }) => ({ id, upstream_model: model ?? id, price })
+)
+export interface SpeechModel extends Schema.Schema.Type<typeof SpeechModel> {}
+
+/** A provider that speaks the OpenAI audio routes. */
+export const SpeechProvider = readAs(
+  Schema.Struct({ ...providerFields, models: Schema.NonEmptyArray(SpeechModel) }),
+  named
+)
+export interface SpeechProvider extends Schema.Schema.Type<typeof SpeechProvider> {}
+
+/** The first is asked unless a caller picks another. */
+export class SpeechProviders extends Context.Tag("tollgate/speech/SpeechProviders")<
+  SpeechProviders,
+  ReadonlyArray<SpeechProvider>
+>() {
+  static readonly layer = (providers: ReadonlyArray<SpeechProvider>) => Layer.succeed(SpeechProviders, providers)
+  /** No speech. */
+  static readonly layerNone = Layer.succeed(SpeechProviders, [])
+}
+
+export const fields = { speech: Schema.optionalWith(distinct(SpeechProvider), { default: () => [] }) }
+
+export const layer = ({ speech }: { readonly speech: ReadonlyArray<SpeechProvider> }) => SpeechProviders.layer(speech)
