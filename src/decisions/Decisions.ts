@@ -30,6 +30,8 @@ export interface DecisionCall {
   readonly request: DecisionRequest
   /** Statements that stand or fall with the admission of the call. */
   readonly beside?: Claim["beside"]
+  /** Names the call in the log. */
+  readonly request_id?: string | undefined
 }
 
 export interface Decision {
@@ -87,7 +89,7 @@ const make = Effect.gen(function* () {
   const upstream = upstreams.get(model.upstream)!
   const price = yield* versions.of([{ quantity: "prompt_tokens", unit: "token", price: model.input_price }])
 
-  const decide: DecisionsContract["decide"] = ({ beside, caller, request }) =>
+  const decide: DecisionsContract["decide"] = ({ beside, caller, request, request_id }) =>
     Effect.flatMap(bodyFor(request, model), (body) =>
       gate.meter(
         {
@@ -101,18 +103,18 @@ const make = Effect.gen(function* () {
           least: reservation,
           beside
         },
-        (admission) => ask(admission, body)
+        (admission) => ask(admission, body, request_id)
       )
     )
 
-  const ask = Effect.fnUntraced(function* (admission: Admission, body: string) {
+  const ask = Effect.fnUntraced(function* (admission: Admission, body: string, request_id: string | undefined) {
     const request = { method: "POST", path: model.path, headers: upstream.headers, body } as const
     const answer = yield* upstream
       .wire(admission)
       .exchange(request, { limit: answerBytesMax, timeout: timeoutMillis })
       .pipe(
         Effect.catchAll(({ reason }) =>
-          Effect.andThen(failed(upstream.name, reason), new DecisionUpstreamUnreachable())
+          Effect.andThen(failed(upstream.name, reason, request_id), new DecisionUpstreamUnreachable())
         )
       )
     const { headers, status } = answer
@@ -123,7 +125,7 @@ const make = Effect.gen(function* () {
     }
     const parsed = status >= 200 && status < 300 ? parse(answer.body) : undefined
     if (parsed === undefined) {
-      yield* failed(upstream.name, `status ${status}`)
+      yield* failed(upstream.name, `status ${status}`, request_id)
       return yield* DecisionUpstreamFailed.of(status)
     }
     const measured = measuredOf(model, parsed.usage, Buffer.byteLength(body))
@@ -145,8 +147,12 @@ const make = Effect.gen(function* () {
   return { model: Effect.succeed(model), decide } satisfies DecisionsContract
 })
 
-const failed = (upstream: string, reason: string) =>
-  Effect.annotateLogs(Effect.logWarning("the decision model failed"), { upstream, reason })
+const failed = (upstream: string, reason: string, request_id: string | undefined) =>
+  Effect.annotateLogs(Effect.logWarning("the decision model failed"), {
+    upstream,
+    reason,
+    ...(request_id !== undefined && { request_id })
+  })
 
 const errorTypes = { 422: "upstream_rejected", 429: "upstream_rate_limited", 529: "upstream_overloaded" } as const
 

@@ -14,7 +14,7 @@ import { toDecimal, toJson } from "../kernel/Money.ts"
 import { isObject } from "../upstream/Failures.ts"
 import type { DecisionRequest } from "./Decision.ts"
 import { Decisions } from "./Decisions.ts"
-import type { Decision } from "./Decisions.ts"
+import type { Decision, DecisionCall } from "./Decisions.ts"
 import { DecisionBodyTooLarge, DecisionBodyUnreadable } from "./Problems.ts"
 import type { DecisionRefused } from "./Problems.ts"
 
@@ -26,8 +26,8 @@ const decide = Effect.gen(function* () {
   const idempotency = yield* Idempotency
   const model = yield* Effect.either(decisions.model)
 
-  const answer = (caller: Caller, request: DecisionRequest, beside: Beside | undefined) =>
-    decisions.decide({ caller, request, beside }).pipe(
+  const answer = (call: DecisionCall) =>
+    decisions.decide(call).pipe(
       Effect.map(replyOf),
       Effect.catchTag("DecisionRefused", (refusal) => Effect.succeed(replyOfRefusal(refusal)))
     )
@@ -36,7 +36,7 @@ const decide = Effect.gen(function* () {
     if (Either.isLeft(model)) return model.left
     const call = (inbound: Inbound, beside: Beside | undefined) =>
       Effect.flatMap(bytesOf(inbound), (bytes) =>
-        Effect.flatMap(read(bytes), (request) => answer(caller, request, beside))
+        Effect.flatMap(read(bytes), (request) => answer({ caller, request, beside, request_id: inbound.request_id }))
       )
     return Effect.catchTag(
       idempotency.onceOf(caller, inbound, "decisions", bodyBytesMax, call),

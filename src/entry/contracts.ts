@@ -197,7 +197,7 @@ export type { CurrentSandbox, LeverNote, SandboxInfo, Steered } from "../sandbox
 export type { SearchVendorName } from "../search/Provider.ts"
 export type { SearchProvider, SearchProviders } from "../search/Settings.ts"
 export type { SearchAnswer, SearchQuery } from "../search/Query.ts"
-export type { Search, SearchContract, SearchProblem, SearchResults } from "../search/Search.ts"
+export type { Search, SearchCall, SearchContract, SearchProblem, SearchResults } from "../search/Search.ts"
 export type { SpeechModel, SpeechProvider, SpeechProviders } from "../speech/Settings.ts"
 export type { SpeechFormat, SpeechRequest, ToolSpeechRequest } from "../speech/Request.ts"
 export type { Speech, SpeechAudio, SpeechCall, SpeechContract, SpeechProblem } from "../speech/Speech.ts"

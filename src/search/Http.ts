@@ -21,7 +21,9 @@ const search = Effect.map(
   Search,
   ({ search }) =>
     (caller: Caller, inbound: Inbound) =>
-      Effect.flatMap(read(inbound.query()), (query) => Effect.map(search({ caller, query }), replyOf))
+      Effect.flatMap(read(inbound.query()), (query) =>
+        Effect.map(search({ caller, query, request_id: inbound.request_id }), replyOf)
+      )
 )
 
 export const SearchHttp = group(

@@ -19,6 +19,14 @@ import type { SearchQuery } from "./Query.ts"
 import { SearchProviders } from "./Settings.ts"
 import type { SearchProvider } from "./Settings.ts"
 
+/** One search that is asked for. */
+export interface SearchCall {
+  readonly caller: Caller
+  readonly query: SearchQuery
+  /** Names the call in the log. */
+  readonly request_id?: string | undefined
+}
+
 export interface SearchResults {
   /** What was searched for. */
   readonly query: string
@@ -32,10 +40,7 @@ export type SearchProblem = UnknownProvider | InsufficientCredits | BooksUnavail
 
 export interface SearchContract {
   /** Searches once, at the price of the query's depth. */
-  readonly search: (call: {
-    readonly caller: Caller
-    readonly query: SearchQuery
-  }) => Effect.Effect<SearchResults, SearchProblem>
+  readonly search: (call: SearchCall) => Effect.Effect<SearchResults, SearchProblem>
 }
 
 const answerBytesMax = 32 * 1024 * 1024
@@ -50,7 +55,7 @@ const make = Effect.gen(function* () {
   const providers = yield* SearchProviders
   const versions = yield* PriceVersions
 
-  const search: SearchContract["search"] = Effect.fnUntraced(function* ({ caller, query }) {
+  const search: SearchContract["search"] = Effect.fnUntraced(function* ({ caller, query, request_id }) {
     const provider = yield* pick(providers, query.provider)
     const depth = query.search_depth || defaultDepth
     const price = priceOf(provider, depth)
@@ -65,26 +70,29 @@ const make = Effect.gen(function* () {
       most: cost,
       least: cost
     } as const
-    return yield* gate.meter(claim, (admission) => ask(admission, provider, { ...query, search_depth: depth }, cost))
+    return yield* gate.meter(claim, (admission) =>
+      ask(admission, provider, { ...query, search_depth: depth }, cost, request_id)
+    )
   })
 
   const ask = Effect.fnUntraced(function* (
     admission: Admission,
     provider: SearchProvider,
     asked: SearchAsk,
-    cost: Nano
+    cost: Nano,
+    request_id: string | undefined
   ) {
     const upstream = upstreams.get(provider.upstream)!
     const vendor = searchVendors[provider.vendor]
     const request = vendor.request(asked, Redacted.value(upstream.key))
     const answer = yield* Effect.catchAll(
       upstream.wire(admission).exchange(request, { limit: answerBytesMax }),
-      ({ reason }) => failed(upstream.name, reason)
+      ({ reason }) => failed(upstream.name, reason, request_id)
     )
-    if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer)
+    if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)
     const parsed = parse(answer.body)
     const results = parsed === undefined ? undefined : vendor.results(parsed)
-    if (results === undefined) return yield* failed(upstream.name, "its answer holds no results")
+    if (results === undefined) return yield* failed(upstream.name, "its answer holds no results", request_id)
     return yield* admission.answer(
       {
         cost,
