@@ -5,12 +5,13 @@
 import { SqlClient, TransactionConnection } from "@effect/sql/SqlClient"
 import type { Connection } from "@effect/sql/SqlConnection"
 import { SqlError } from "@effect/sql/SqlError"
-import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, Layer, Option, Runtime } from "effect"
+import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, FiberId, Layer, Option, Runtime } from "effect"
 import type { Scope } from "effect"
 import { MessageChannel } from "node:worker_threads"
 import type { MessagePort, Worker } from "node:worker_threads"
 import type { Nano } from "../kernel/Money.ts"
 import * as Batch from "./Batch.ts"
+import * as CommitWatch from "./CommitWatch.ts"
 import { outcomeReceiver, transactionSender } from "./Codec.ts"
 import type { Answered, Receiver, Sender, Tape } from "./Codec.ts"
 import { BooksUnavailable, errorOf } from "./Problems.ts"
@@ -160,9 +161,21 @@ const make = Effect.gen(function* () {
     Option.match({ onNone: () => Effect.orDie(reserved), onSome: ([connection]) => Effect.succeed(connection) })
   )
   const begin = sql.onDialectOrElse({ sqlite: () => beginImmediate, orElse: () => beginPlain })
-  const commitLimit = Duration.toMillis(yield* CommitLimit)
+  const runtime = yield* Effect.runtime<never>()
+  /** Those whose turn comes, and those whose transactions are being committed. */
   let waiting: Array<Waiting> = []
+  let committing: ReadonlyArray<Waiting> = []
   const work = yield* Effect.makeLatch()
+  const watch = CommitWatch.make({
+    limit: Duration.toMillis(yield* CommitLimit),
+    isAnyoneWaiting: () => waiting.length > 0 || committing.length > 0,
+    // Their places in the line stay: what they asked for may be committed yet.
+    onStall: () => {
+      for (const { answer } of [...committing, ...waiting])
+        Deferred.unsafeDone(answer, new BooksUnavailable({ maybe_written: true }))
+    },
+    log: (message) => void Runtime.runFork(runtime)(message)
+  })
 
   const ask = (asked: Batch.Ask): Effect.Effect<Batch.Rows, SqlError> =>
     asked._tag === "Query"
@@ -232,18 +245,22 @@ const make = Effect.gen(function* () {
 
   let closed = false
   const take = Effect.suspend(() => {
-    const batch = waiting.slice(0, batchMax)
+    committing = waiting.slice(0, batchMax)
     waiting = waiting.slice(batchMax)
-    return waiting.length > 0 ? Effect.succeed(batch) : Effect.as(work.close, batch)
+    return waiting.length > 0 ? Effect.succeed(committing) : Effect.as(work.close, committing)
+  })
+  const answered = Effect.sync(() => {
+    committing = []
+    watch.progress()
   })
   const answerAll: Effect.Effect<void> = Effect.flatMap(take, (batch) =>
-    batch.length === 0 ? Effect.void : Effect.zipRight(answer(batch), answerAll)
+    batch.length === 0 ? Effect.void : answer(batch).pipe(Effect.zipRight(answered), Effect.zipRight(answerAll))
   )
   // What was handed in before the end is committed and answered; whoever comes later is told.
   yield* Effect.addFinalizer(() =>
     Effect.suspend(() => {
       closed = true
-      return answerAll
+      return Effect.ensuring(answerAll, Effect.sync(watch.stop))
     })
   )
   // Only the wait for work can be interrupted, not the work.
@@ -253,16 +270,15 @@ const make = Effect.gen(function* () {
     Effect.forkScoped
   )
 
-  const outside = Effect.fnUntraced(function* (transaction: Transaction) {
-    if (closed) return yield* new BooksUnavailable()
-    const answer = yield* Deferred.make<Outcome, BooksUnavailable>()
-    waiting.push({ transaction, answer })
-    yield* work.open
-    const waited = overdue(commitLimit, () =>
-      Deferred.unsafeDone(answer, new BooksUnavailable({ maybe_written: true }))
-    )
-    return yield* Effect.flatMap(Effect.ensuring(Deferred.await(answer), waited), resolve)
-  })
+  /** In one step, so that nobody takes a place in the line after the end. */
+  const outside = (transaction: Transaction): Submitted =>
+    Effect.suspend(() => {
+      if (closed || watch.isStalled()) return new BooksUnavailable()
+      const answer = Deferred.unsafeMake<Outcome, BooksUnavailable>(FiberId.none)
+      watch.begin()
+      waiting.push({ transaction, answer })
+      return Effect.zipRight(work.open, Effect.flatMap(Deferred.await(answer), resolve))
+    })
 
   // Two at once would read each other's half of a balance, and undo each other's savepoints.
   const turn = yield* Effect.makeSemaphore(1)
@@ -314,12 +330,6 @@ const realSleep = (millis: number): Effect.Effect<void> =>
     return Effect.sync(() => clearTimeout(timer))
   })
 
-/** Tells when a commit takes too long; answers how to stop that. */
-const overdue = (limit: number, tell: () => void): Effect.Effect<void> => {
-  const timer = setTimeout(tell, limit)
-  return Effect.sync(() => clearTimeout(timer))
-}
-
 const hasStorageFault = (cause: Cause.Cause<unknown>): boolean =>
   [...Cause.failures(cause), ...Cause.defects(cause)].some((error) => isStorageFault(error))
 
@@ -367,6 +377,8 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
   /** The thread that takes transactions; none while one is started again. */
   let thread: Connected | undefined
   let closing = false
+  /** Set while the end is waited for. */
+  let onClosed: (() => void) | undefined
   let restartPause = restartFirst
   let restart: NodeJS.Timeout | undefined
 
@@ -377,13 +389,6 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
   let waiting: Array<Resume | undefined> = []
   let answered = 0
 
-  /** When the thread last answered, or was last given something to do. */
-  let progressed = 0
-  /** Set while somebody waits: looks whether the thread still answers. */
-  let watch: NodeJS.Timeout | undefined
-  /** Whether it did not: then everything is refused at once until it does. */
-  let stalled = false
-
   const tellAll = (effect: Submitted) => {
     for (let i = answered; i < waiting.length; i++) {
       const resume = waiting[i]
@@ -392,23 +397,18 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
     }
   }
 
-  const look = () => {
-    watch = undefined
-    if (answered === waiting.length) return
-    const left = commitLimit - (performance.now() - progressed)
-    if (left > 0) {
-      watch = setTimeout(look, left)
-      return
-    }
-    stalled = true
-    log(
-      Effect.logFatal(
-        `the database has not answered a commit for ${commitLimit / 1_000} s: writes are refused until it does`
-      )
-    )
-    // Their places in the line stay: the answers may come yet.
-    tellAll(new BooksUnavailable({ maybe_written: true }))
-  }
+  const watch = CommitWatch.make({
+    limit: commitLimit,
+    isAnyoneWaiting: () => onClosed !== undefined || answered < waiting.length,
+    onStall: () => {
+      // Their places in the line stay: the answers may come yet.
+      tellAll(new BooksUnavailable({ maybe_written: true }))
+      if (onClosed === undefined) return
+      void thread?.worker.terminate()
+      onClosed()
+    },
+    log
+  })
 
   const post = (
     { port, sender }: Connected,
@@ -420,9 +420,8 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
       transactions: sender.encode(transactions)
     }
     port.postMessage(submission)
-    if (answered === waiting.length) progressed = performance.now()
+    watch.begin()
     for (const resume of resumes) waiting.push(resume)
-    watch ??= setTimeout(look, commitLimit)
   }
 
   const flush = () => {
@@ -449,11 +448,7 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
   }
 
   const heard = (outcomes: ReadonlyArray<Answered>) => {
-    progressed = performance.now()
-    if (stalled) {
-      stalled = false
-      log(Effect.logWarning("the database answers again"))
-    }
+    watch.progress()
     for (const outcome of outcomes) {
       const resume = waiting[answered]
       waiting[answered++] = undefined
@@ -487,7 +482,13 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
     worker.on("error", (error: Error) => {
       reason = error.message
     })
-    worker.once("exit", () => onEnd(reason))
+    // It has ended when all that it said has been heard too: under load its exit is told before its last answers.
+    let open = 2
+    const over = () => {
+      if (--open === 0) onEnd(reason)
+    }
+    worker.once("exit", over)
+    port.once("close", over)
     return connected
   }
 
@@ -505,7 +506,8 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
     tellAll(new BooksUnavailable({ maybe_written: true }))
     waiting = []
     answered = 0
-    stalled = false
+    watch.stop()
+    onClosed?.()
     if (closing) return
     log(Effect.logFatal(`the writer's thread ended, another is started in ${restartPause} ms`, reason))
     restart = setTimeout(begin, restartPause)
@@ -514,7 +516,7 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
 
   const submit = (transaction: Transaction): Submitted =>
     Effect.async((resume) => {
-      if (thread === undefined || stalled || closing) return resume(new BooksUnavailable())
+      if (thread === undefined || watch.isStalled() || closing) return resume(new BooksUnavailable())
       outboxWaiting.push(resume)
       // What this turn of the loop and the next one bring goes over in one message: a turn is short where little is going on, and
       // where much is, a commit for more of them saves a sixth of every call.
@@ -533,25 +535,16 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
       (reason) => (ready ? ended(reason) : resume(Effect.dieMessage(`the writer could not open ${file}: ${reason}`)))
     )
   })
+  // What was handed in before is committed and answered before the thread ends, unless it answers nothing for as long as a commit may take.
   yield* Effect.addFinalizer(() =>
     Effect.async<void>((resume) => {
-      // What was handed in before is committed and answered before the thread ends.
       flush()
       closing = true
       clearTimeout(restart)
-      const done = () => {
-        clearTimeout(watch)
-        clearTimeout(limit)
-        resume(Effect.void)
-      }
-      const limit = setTimeout(() => {
-        tellAll(new BooksUnavailable({ maybe_written: true }))
-        void thread?.worker.terminate()
-        done()
-      }, commitLimit)
-      if (thread === undefined) return done()
-      const { port, worker } = thread
-      worker.once("exit", done)
+      if (thread === undefined) return resume(Effect.void)
+      const { port } = thread
+      watch.begin()
+      onClosed = () => resume(Effect.void)
       port.postMessage(null)
     })
   )

@@ -610,6 +610,31 @@ describe("the writer in this thread, over a file", () => {
     })
   )
 
+  it.scopedLive("refuses at once while the host's own transaction lasts too long, and goes on after it", () =>
+    Effect.gen(function* () {
+      const { findings, sql, writer } = yield* Effect.provideService(
+        hostOn(yield* file),
+        CommitLimit,
+        Duration.millis(300)
+      )
+      yield* writer.submit(of(open))
+      const held = yield* Deferred.make<void>()
+      const host = yield* Effect.fork(sql.withTransaction(Effect.zipRight(sql`SELECT 1`, Deferred.await(held))))
+      yield* Effect.sleep("50 millis")
+      const told = yield* all(times(3, () => unavailable(writer.submit(of(credit(1n))))))
+      expect(told).toEqual(times(3, () => "it may have been written"))
+      const before = performance.now()
+      expect(yield* unavailable(writer.submit(of(credit(2n))))).toBe("nothing was written")
+      expect(performance.now() - before).toBeLessThan(250)
+      yield* Deferred.succeed(held, undefined)
+      yield* Fiber.join(host)
+      yield* untilWritten(writer.submit(of(credit(4n))))
+      // Those who were told that it may be written had kept their places.
+      expect(yield* balance(sql)).toMatchObject({ balance: 7 })
+      expect(yield* findings).toEqual([])
+    }).pipe(Effect.provide(Logger.remove(Logger.defaultLogger)))
+  )
+
   it.scopedLive("does not stay in a transaction that could not be committed", () =>
     Effect.gen(function* () {
       const { sql, writer } = yield* hostOn(yield* file)

@@ -1,0 +1,62 @@
+/**
+ * Looks whether a writer answers. One that has answered nothing for the limit, though somebody waits, has stalled: those who wait are told,
+ * and everything is refused at once until it answers again. Time is that of the process, however its clock may be steered.
+ */
+import { Effect } from "effect"
+
+export interface CommitWatch {
+  readonly isStalled: () => boolean
+  /** To be called before somebody begins to wait. */
+  readonly begin: () => void
+  /** To be called when an answer comes. */
+  readonly progress: () => void
+  /** Looks no more. Whatever stalled is over. */
+  readonly stop: () => void
+}
+
+export interface CommitWatchSettings {
+  /** In milliseconds. */
+  readonly limit: number
+  readonly isAnyoneWaiting: () => boolean
+  readonly onStall: () => void
+  readonly log: (message: Effect.Effect<void>) => void
+}
+
+export const make = ({ isAnyoneWaiting, limit, log, onStall }: CommitWatchSettings): CommitWatch => {
+  let stalled = false
+  /** When the last answer came, or the first of those who wait began to. */
+  let progressed = 0
+  let timer: NodeJS.Timeout | undefined
+  const look = () => {
+    timer = undefined
+    if (!isAnyoneWaiting()) return
+    const left = limit - (performance.now() - progressed)
+    if (left > 0) {
+      timer = setTimeout(look, left)
+      return
+    }
+    stalled = true
+    log(
+      Effect.logFatal(`the database has not answered a commit for ${limit / 1_000} s: writes are refused until it does`)
+    )
+    onStall()
+  }
+  return {
+    isStalled: () => stalled,
+    begin: () => {
+      if (!isAnyoneWaiting()) progressed = performance.now()
+      timer ??= setTimeout(look, limit)
+    },
+    progress: () => {
+      progressed = performance.now()
+      if (!stalled) return
+      stalled = false
+      log(Effect.logWarning("the database answers again"))
+    },
+    stop: () => {
+      clearTimeout(timer)
+      timer = undefined
+      stalled = false
+    }
+  }
+}
