@@ -5,6 +5,7 @@
  */
 import { HttpApi, HttpApiBuilder, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import type { HttpApp } from "@effect/platform"
+import { clientAbortFiberId } from "@effect/platform/HttpServerError"
 import { Context, Effect } from "effect"
 import { Readable } from "node:stream"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
@@ -14,6 +15,7 @@ import { Bytes } from "./Bytes.ts"
 import type { Budgets } from "./Bytes.ts"
 import { crossOrigin, preflight } from "./CrossOrigin.ts"
 import { problemOf } from "./Fault.ts"
+import { whenOver } from "./Gone.ts"
 import { whenAnswerable } from "./Incoming.ts"
 import * as Inbound from "./Inbound.ts"
 import { parseExact, written } from "./Json.ts"
@@ -91,7 +93,10 @@ export const ApiMiddleware = HttpApiBuilder.middleware(
       tracing: yield* Tracing,
       bytes: yield* Bytes
     }
-    return (app: HttpApp.Default) => Effect.flatMap(HttpServerRequest.HttpServerRequest, served(facts, app))
+    return (app: HttpApp.Default) =>
+      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+        Effect.zipRight(interruptedWhenGone(request), served(facts, app)(request))
+      )
   })
 )
 
@@ -127,6 +132,17 @@ const served = ({ bytes, observe, routes, tracing }: Facts, app: HttpApp.Default
     const response = yield* tracing ? traced(name, request.headers["traceparent"], answer) : answer
     observe(name, response.status, (performance.now() - began) / 1000)
     return Inbound.isGone(request) ? forNobody(response) : whole(response, request, request_id)
+  })
+
+/**
+ * The platform's server interrupts a request whose client leaves, but is not told of one that waits behind another answer of its connection:
+ * its response has no socket yet.
+ */
+const interruptedWhenGone = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<void> =>
+  Effect.withFiberRuntime((fiber) => {
+    const node = Inbound.nodeOf(request)
+    if (node?.response.socket === null) whenOver(node.response, () => fiber.unsafeInterruptAsFork(clientAbortFiberId))
+    return Effect.void
   })
 
 const methodsOf = (routes: ReadonlyArray<Route>): ReadonlyArray<string> => [

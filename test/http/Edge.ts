@@ -1,8 +1,9 @@
 /** Servers on real ports, with routes in the fast lane and behind the router. */
 import { HttpApi, HttpApiBuilder, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware } from "@effect/platform"
-import { Effect, Exit, Layer, Schema, Scope } from "effect"
+import { Context, Effect, Exit, Layer, Logger, Schema, Scope } from "effect"
 import { connect } from "node:net"
 import type { Socket } from "node:net"
+import { Readable } from "node:stream"
 import { Bytes } from "../../src/http/Bytes.ts"
 import type { BytesSettings } from "../../src/http/Bytes.ts"
 import { CurrentCaller } from "../../src/http/Caller.ts"
@@ -11,11 +12,13 @@ import { Fast, ReadsOwnBody } from "../../src/http/Annotations.ts"
 import { ApiMiddleware } from "../../src/http/ApiMiddleware.ts"
 import type { Inbound } from "../../src/http/Inbound.ts"
 import { bodyProblemOf } from "../../src/http/Incoming.ts"
-import { BodyRefusal } from "../../src/http/Problems.ts"
+import { Observer } from "../../src/http/Observer.ts"
+import { BodyRefusal, Busy } from "../../src/http/Problems.ts"
 import { InvalidRequest } from "../../src/kernel/InvalidRequest.ts"
 import { group, raw } from "../../src/http/Raw.ts"
 import * as Reply from "../../src/http/Reply.ts"
 import { Authentication } from "../../src/http/Authentication.ts"
+import { Decimal } from "../../src/kernel/Decimal.ts"
 import type { Caller } from "../../src/kernel/Caller.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
 
@@ -39,6 +42,52 @@ const streamed = (inbound: Inbound) =>
     })
   )
 
+/** What went on in handlers, as it happened. */
+export const events: Array<string> = []
+
+/** Answers, and ways to give none, by `?how=`. */
+const ways: Record<string, Effect.Effect<Reply.Reply, Busy>> = {
+  dies: Effect.die(new Error("of something that nobody is told")),
+  throws: Effect.sync(() => {
+    throw new TypeError("of something that nobody is told")
+  }),
+  "dies of a refusal": Effect.die(new Busy({ retry_after: 5 })),
+  refuses: Effect.fail(new Busy({ message: "not “now”", retry_after: 5 })),
+  "refuses and dies": Effect.ensuring(Effect.fail(new Busy()), Effect.die(new Error("as well"))),
+  "fails with a text": Effect.fail("a text" as never),
+  overflows: Effect.sync(() => {
+    const deep = (): number => 1 + deep()
+    return Reply.json(200, deep())
+  }),
+  "interrupts itself": Effect.interrupt,
+  "a text": Effect.succeed({ status: 422, headers: { "content-type": "text/plain" }, body: '{"error":"no"}' }),
+  "a vendor's JSON": Effect.succeed({
+    status: 529,
+    headers: { "content-type": "application/problem+json", "retry-after": "3" },
+    body: Buffer.from('{"error":{"message":"too much"}}')
+  }),
+  empty: Effect.succeed({ status: 429, headers: { "content-type": "application/json" }, body: "" }),
+  digits: Effect.sync(() => Reply.json(200, { amount: new Decimal("12345678901234567.890") })),
+  events: Effect.sync(() => ({
+    status: 200,
+    headers: { "content-type": "text/event-stream" },
+    body: Readable.from([Buffer.from("data: 1\n\n"), Buffer.from("data: 2\n\n")])
+  })),
+  waits: Effect.onInterrupt(
+    Effect.zipRight(
+      Effect.sync(() => events.push("waits")),
+      Effect.never
+    ),
+    () => Effect.sync(() => events.push("interrupted"))
+  ),
+  "settles first": Effect.sync(() => events.push("waits")).pipe(
+    Effect.zipRight(Effect.sleep("300 millis")),
+    Effect.zipRight(Effect.sync(() => events.push("settled"))),
+    Effect.as(Reply.json(200, {})),
+    Effect.uninterruptible
+  )
+}
+
 const route = <const Name extends string>(name: Name, path: `/${string}`) =>
   HttpApiEndpoint.post(name, path)
     .setPayload(Schema.Unknown)
@@ -60,6 +109,13 @@ const credentials = Layer.merge(
 class EdgeApi extends HttpApi.make("edge").add(
   HttpApiGroup.make("edge")
     .add(route("lane", "/lane").annotate(Fast, true).middleware(Anybody))
+    .add(
+      HttpApiEndpoint.get("way", "/way")
+        .addSuccess(Schema.Unknown)
+        .addError(Busy)
+        .annotate(Fast, true)
+        .middleware(Anybody)
+    )
     .add(route("read", "/router").middleware(Anybody))
     .add(route("stream", "/stream").middleware(Anybody))
     .add(
@@ -77,6 +133,10 @@ const handlers = group(EdgeApi, "edge", (handlers) =>
       raw((_, inbound) => read(inbound))
     )
     .handleRaw(
+      "way",
+      raw((_, inbound) => ways[inbound.query().get("how") ?? ""] ?? Effect.die("no such way"))
+    )
+    .handleRaw(
       "read",
       raw((_, inbound) => read(inbound))
     )
@@ -88,6 +148,13 @@ const handlers = group(EdgeApi, "edge", (handlers) =>
     .handle("get", () => Effect.succeed({ got: true }))
 )
 
+const face = Face.layer(
+  ApiMiddleware.pipe(
+    Layer.provideMerge(HttpApiBuilder.api(EdgeApi).pipe(Layer.provide(handlers))),
+    Layer.provideMerge(credentials)
+  )
+)
+
 export const routes = ["/lane", "/router", "/stream"] as const
 
 export interface Edge {
@@ -96,20 +163,25 @@ export interface Edge {
   readonly stop: () => Promise<void>
 }
 
-export const serve = (settings: Partial<BytesSettings> = {}): Promise<Edge> =>
+export interface EdgeSettings extends Partial<BytesSettings> {
+  /** Only the router serves. */
+  readonly no_lane?: boolean
+}
+
+/** The same application with an empty lane. */
+const withoutLane = Layer.map(face, (context) =>
+  Context.make(Face, { app: Context.get(context, Face).app, lane: new Map() })
+)
+
+export const serve = ({ no_lane = false, ...settings }: EdgeSettings = {}): Promise<Edge> =>
   Effect.runPromise(
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const context = yield* Layer.buildWithScope(
         NodeServer.layer({ host: "127.0.0.1", port: 0 }).pipe(
-          Layer.provide(
-            Face.layer(
-              ApiMiddleware.pipe(
-                Layer.provideMerge(HttpApiBuilder.api(EdgeApi).pipe(Layer.provide(handlers))),
-                Layer.provideMerge(credentials)
-              )
-            )
-          ),
+          Layer.provide(no_lane ? withoutLane : face),
+          Layer.provide(Layer.succeed(Observer, (name, status) => void events.push(`${name} ${status}`))),
+          Layer.provide(Logger.remove(Logger.defaultLogger)),
           Layer.provide(Bytes.layer(settings))
         ),
         scope

@@ -1,0 +1,400 @@
+/**
+ * The fast lane and the platform's router answer the same bytes. Each request goes, byte for byte, to two servers of one service: one with
+ * the lane, and one without.
+ */
+import { HttpApi } from "@effect/platform"
+import { Context, Effect, Exit, Layer, LogLevel, Redacted, Scope } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { gzipSync } from "node:zlib"
+import { Api } from "../../src/Api.ts"
+import { domains, face } from "../../src/App.ts"
+import * as Config from "../../src/Config.ts"
+import { Fast } from "../../src/http/Annotations.ts"
+import { Face } from "../../src/http/Face.ts"
+import * as NodeServer from "../../src/http/NodeServer.ts"
+import { Writer } from "../../src/ledger/Writer.ts"
+import { Loops } from "../../src/ops/Loops.ts"
+import { Metrics } from "../../src/ops/Metrics.ts"
+import { Readiness } from "../../src/ops/Readiness.ts"
+import * as Sandbox from "../../src/sandbox/Sandbox.ts"
+import { CurrentSandbox } from "../../src/sandbox/SandboxInfo.ts"
+import * as Secret from "../../src/Secret.ts"
+import * as Sql from "../../src/sql/Sql.ts"
+import { Service } from "../support/Service.ts"
+import { events, head, line, serve } from "./Edge.ts"
+import type { Edge } from "./Edge.ts"
+
+// ---- one service, two servers ---------------------------------------------------------------------------------------------
+
+const facts = {
+  host: "127.0.0.1",
+  port: 0,
+  data_dir: "",
+  database: "",
+  service_name: "Tollgate",
+  key_prefix: "svc",
+  log_level: LogLevel.None,
+  sandbox_without: [],
+  secret: Redacted.make("a secret of thirty-two characters")
+}
+
+const server = Effect.map(Layer.build(NodeServer.layer(facts)), Context.get(NodeServer.Listening))
+
+const both = Effect.gen(function* () {
+  const sandbox = yield* Sandbox.make({})
+  const file = yield* Config.decodeFile(sandbox.configuration, "the sandbox's configuration")
+  const { client_id, control, issuer, levers, oauth_client, service_client_id } = sandbox
+  const info = { client_id, control, issuer, oauth_client, service_client_id }
+  const service = face("").pipe(
+    Layer.provide(domains),
+    Layer.provide([Config.layer(facts, file), Secret.layer(facts)]),
+    Layer.provide(Metrics.layer),
+    Layer.provide(Readiness.layer),
+    Layer.provide(Loops.layer),
+    Layer.provide(Layer.succeed(CurrentSandbox, { info, levers })),
+    Layer.provide(Writer.layer.pipe(Layer.provideMerge(Sql.layerMemory)))
+  )
+  const { app, lane } = Context.get(yield* Layer.build(service), Face)
+  return {
+    lane: (yield* Effect.provideService(server, Face, { app, lane })).port,
+    router: (yield* Effect.provideService(server, Face, { app, lane: new Map() })).port
+  }
+})
+
+const goOn = "HTTP/1.1 100 Continue\r\n\r\n"
+
+/** An answer with what differs between any two answers blotted out: its time, its name, and the names that a vendor gives. */
+const comparable = (answer: string): string => {
+  if (answer.startsWith(goOn)) return goOn + comparable(answer.slice(goOn.length))
+  const [head = "", ...rest] = answer.split("\r\n\r\n")
+  const chunked = /^transfer-encoding: chunked$/im.test(head)
+  const body = rest.join("\r\n\r\n")
+  return [
+    head.replace(/^date: .*$/im, "date: -").replace(/^x-request-id: req_\w+$/im, "x-request-id: -"),
+    (chunked ? dechunked(body) : body)
+      .replace(/"id":"\w+-?[\w-]+"/g, '"id":"-"')
+      .replace(/"created":\d+/g, '"created":0')
+  ].join("\r\n\r\n")
+}
+
+/** How a stream is cut into chunks is a matter of time. */
+const dechunked = (body: string): string => {
+  const at = body.indexOf("\r\n")
+  const size = Number.parseInt(body.slice(0, at), 16)
+  return size > 0 ? body.slice(at + 2, at + 2 + size) + dechunked(body.slice(at + 4 + size)) : ""
+}
+
+const exchange = async (port: number, bytes: ReadonlyArray<string | Buffer>): Promise<string> => {
+  const connection = await line(port)
+  for (const piece of bytes) connection.write(piece)
+  return connection.closed
+}
+
+interface Ports {
+  readonly lane: number
+  readonly router: number
+}
+
+/** Sends it to both, and gives the one answer. */
+const same = async (ports: Ports, bytes: ReadonlyArray<string | Buffer>): Promise<string> => {
+  const byLane = comparable(await exchange(ports.lane, bytes))
+  const byRouter = comparable(await exchange(ports.router, bytes))
+  expect(byLane).toBe(byRouter)
+  return byLane
+}
+
+const statusOf = (answer: string): number =>
+  Number(/^(?:HTTP\/1\.1 100 Continue\r\n\r\n)?HTTP\/1\.1 (\d{3})/.exec(answer)?.[1])
+
+// ---- every fast endpoint of the contract ----------------------------------------------------------------------------------
+
+const question = {
+  type: "choice",
+  instructions: "What is it about?",
+  criteria: { billing: "money", other: "the rest" }
+}
+
+/** A request of each that is answered with success. */
+const good: Record<string, { readonly query?: string; readonly body?: object }> = {
+  "POST /v1/chat/completions": { body: { model: "sandbox-large", messages: [{ role: "user", content: "Hi" }] } },
+  "POST /v1/completions": { body: { model: "sandbox-large", prompt: "Hi" } },
+  "POST /v1/decisions": { body: { state: "charged twice for billing", questions: { about: question } } },
+  "GET /v1/search": { query: "?query=why%20is%20it&max_results=2" }
+}
+
+const fast: Array<string> = []
+HttpApi.reflect(Api as unknown as HttpApi.HttpApi.AnyWithProps, {
+  onGroup: () => {},
+  onEndpoint: ({ endpoint, mergedAnnotations }) => {
+    if (Context.get(mergedAnnotations, Fast)) fast.push(`${endpoint.method} ${endpoint.path}`)
+  }
+})
+
+it("every fast endpoint of the contract is tried", () => {
+  expect(fast.toSorted()).toEqual(Object.keys(good).toSorted())
+})
+
+let scope: Scope.CloseableScope
+let ports: Ports
+let service: Service
+let key: string
+let token: string
+let poor: string
+
+beforeAll(async () => {
+  scope = Effect.runSync(Scope.make())
+  ports = await Effect.runPromise(Scope.extend(both, scope))
+  service = new Service(ports.router, "", undefined as never, [], [])
+  const ada = await service.signIn("ada@example.com")
+  token = ada.token
+  key = await service.key(ada)
+  poor = await service.key(await service.signIn("poor@example.com", { email_verified: false }))
+})
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+describe.each(fast)("%s", (endpoint) => {
+  const [method = "", path = ""] = endpoint.split(" ")
+  const { body, query = "" } = good[endpoint]!
+  const posts = body !== undefined
+  const bytes = posts ? JSON.stringify(body) : ""
+
+  interface Changes {
+    readonly method?: string
+    readonly target?: string
+    readonly version?: string
+    readonly authorization?: string | null
+    readonly headers?: ReadonlyArray<string>
+    readonly body?: string | Buffer
+    /** Where it is not that of the body. */
+    readonly length?: number
+  }
+  const request = (changes: Changes = {}): ReadonlyArray<string | Buffer> => {
+    const { authorization = `Bearer ${key}`, headers = [], target = path + query, version = "1.1" } = changes
+    const content = changes.body ?? bytes
+    const lines = [
+      `${changes.method ?? method} ${target} HTTP/${version}`,
+      "Host: x",
+      ...(authorization === null ? [] : [`Authorization: ${authorization}`]),
+      ...(posts ? ["Content-Type: application/json"] : []),
+      ...(content.length > 0 || changes.length !== undefined
+        ? [`Content-Length: ${changes.length ?? content.length}`]
+        : []),
+      ...headers,
+      "Connection: close",
+      "",
+      ""
+    ]
+    return [lines.join("\r\n"), content]
+  }
+  const answered = async (changes?: Changes) => same(ports, request(changes))
+
+  it("is answered with success", async () => {
+    for (const changes of [{}, { authorization: `bearer  ${token} ` }, { version: "1.0" }]) {
+      const answer = await answered(changes)
+      expect(statusOf(answer)).toBe(200)
+      expect(answer).toMatch(/\r\nx-charge-usd: 0\.0/)
+    }
+  })
+
+  it("is found by the same paths", async () => {
+    const escaped = path.replace("c", "%63")
+    const and = query === "" ? "?" : `${query}&`
+    const found = [`${path}/${query}`, `${escaped}${query}`, `${path}${and}other=%20&other=2`, `${path}/${and}`]
+    for (const target of found) expect([target, statusOf(await answered({ target }))]).toEqual([target, 200])
+    const strange = [
+      `//${path.slice(1)}${query}`,
+      `${path}//${query}`,
+      `${path.toUpperCase()}${query}`,
+      `${path}/x`,
+      `${path}%2F`
+    ]
+    for (const target of strange) expect([target, statusOf(await answered({ target }))]).toEqual([target, 404])
+    await answered({ target: `${path}%${query}` })
+  })
+
+  it("asks for the same credential", async () => {
+    const none = "0".repeat(64)
+    const refused = [
+      null,
+      "",
+      "Basic YTpi",
+      "Bearer ",
+      "Bearer nonsense",
+      "Bearer svc-prod",
+      `Bearer abc-prod-${none}`,
+      `Bearer svc-prod-${none}`,
+      "Bearer a.b.c",
+      `Bearer ${token}x`
+    ]
+    for (const authorization of refused) {
+      const answer = await answered({ authorization })
+      expect([authorization, statusOf(answer)]).toEqual([authorization, 401])
+      expect(answer).toMatch(/^HTTP\/1\.1 401 [a-zA-Z ]+\r\n/)
+    }
+    expect(statusOf(await answered({ authorization: `Bearer ${poor}` }))).toBe(402)
+    // The credential comes first, whatever the body is.
+    if (posts) expect(statusOf(await answered({ authorization: null, body: "{" }))).toBe(401)
+  })
+
+  it("has the same methods", async () => {
+    for (const other of ["PUT", "DELETE", "PATCH", posts ? "GET" : "POST", "HEAD"]) {
+      const answer = await answered({ method: other, body: "" })
+      expect([other, statusOf(answer)]).toEqual([other, 405])
+      expect(answer).toMatch(new RegExp(`\r\nallow: ${method}\r\n`))
+    }
+    const preflight = await answered({
+      method: "OPTIONS",
+      headers: ["Access-Control-Request-Headers: x-one, content-type"]
+    })
+    expect(statusOf(preflight)).toBe(204)
+  })
+
+  it("takes a body in the same ways", async () => {
+    if (!posts) {
+      // One that nobody asked for is no fault.
+      expect(statusOf(await answered({ body: "{}" }))).toBe(200)
+      return
+    }
+    expect(statusOf(await answered({ headers: ["Expect: 100-continue"] }))).toBe(200)
+    const chunks = ["Transfer-Encoding: chunked"]
+    const head = String(request({ headers: chunks })[0]).replace(/Content-Length: .*\r\n/, "")
+    const chunk = `${Buffer.byteLength(bytes).toString(16)}\r\n${bytes}\r\n0\r\n\r\n`
+    expect(statusOf(await same(ports, [head, chunk]))).toBe(200)
+    const gzip = ["Content-Encoding: gzip"]
+    expect(statusOf(await answered({ headers: gzip, body: gzipSync(bytes) }))).toBe(200)
+    expect(statusOf(await answered({ headers: gzip }))).toBe(400)
+    expect(statusOf(await answered({ headers: ["Content-Encoding: zstd"] }))).toBe(415)
+    const asks = { headers: ["Expect: 100-continue"], length: 50_000_000, body: "" }
+    expect(statusOf(await answered(asks))).toBe(413)
+    expect(statusOf(await answered({ body: Buffer.alloc(33 * 1024 * 1024, " ") }))).toBe(413)
+  })
+
+  it("refuses what does not fit in the same words", async () => {
+    const idempotency = ["Idempotency-Key: short"]
+    if (posts) {
+      const nested = `${"[".repeat(30_000)}${"]".repeat(30_000)}`
+      const wrong = [
+        "",
+        "{",
+        "[]",
+        "{}",
+        "null",
+        '"text"',
+        nested,
+        `{"model":"nobody"}`,
+        `{"model":${nested}}`,
+        "\uFEFF{}",
+        "\0"
+      ]
+      for (const body of wrong) expect([body, statusOf(await answered({ body }))]).toEqual([body, 400])
+      expect(statusOf(await answered({ headers: idempotency }))).toBe(400)
+    } else {
+      for (const wrong of ["", "?query=", "?query=x&max_results=many", "?query=x&provider=nobody"]) {
+        expect([wrong, statusOf(await answered({ target: path + wrong }))]).toEqual([wrong, 400])
+      }
+    }
+  })
+
+  it("passes on what its upstream says in the same words", async () => {
+    const of = path.includes("completions") ? "chat" : path.slice("/v1/".length)
+    for (const status of [400, 401, 422, 429, 500, 529]) {
+      const fault = { status, body: { error: { message: `no: ${status}` } }, headers: { "retry-after": "7" } }
+      await service.control("/faults", { service: of, times: 2, ...fault })
+      const answer = await answered()
+      expect([status, statusOf(answer)]).not.toEqual([status, 200])
+    }
+    await service.control("/faults", { service: of, times: 2, drop: true })
+    expect(statusOf(await answered())).toBeGreaterThanOrEqual(500)
+  })
+
+  it("streams the same events, where it streams", async () => {
+    if (!path.includes("completions")) return
+    const answer = await answered({ body: JSON.stringify({ ...body, stream: true }) })
+    expect(answer).toMatch(/\r\ncontent-type: text\/event-stream\r\n[^]*data: \[DONE\]\n\n$/)
+  })
+})
+
+// ---- handlers that break --------------------------------------------------------------------------------------------------
+
+describe("a handler", () => {
+  let edges: Record<keyof Ports, Edge>
+  beforeAll(async () => {
+    edges = { lane: await serve(), router: await serve({ no_lane: true }) }
+  })
+  afterAll(() => Promise.all([edges.lane.stop(), edges.router.stop()]))
+
+  const get = (how: string, ...lines: ReadonlyArray<string>) =>
+    head(`/way?how=${encodeURIComponent(how)}`, ...lines).replace("POST", "GET")
+  const answered = (how: string) =>
+    same({ lane: edges.lane.port, router: edges.router.port }, [get(how, "Connection: close")])
+
+  it.each([
+    ["dies", 500, "internal error"],
+    ["throws", 500, "internal error"],
+    ["dies of a refusal", 503, "too many large requests at once, try again shortly"],
+    ["refuses", 503, "not now"],
+    ["refuses and dies", 503, "too many large requests at once, try again shortly"],
+    ["fails with a text", 500, "internal error"],
+    ["overflows", 400, "the request is nested too deeply"],
+    ["interrupts itself", 503, "the service is shutting down, try again shortly"],
+    ["a text", 422, "no"],
+    ["a vendor's JSON", 529, "too much"],
+    ["empty", 429, "Too Many Requests"],
+    ["digits", 200, "OK"],
+    ["events", 200, "OK"],
+    ["no such", 500, "internal error"]
+  ])("that %s is answered %d", async (how, status, reason) => {
+    const answer = await answered(how)
+    expect(answer.split("\r\n")[0]).toBe(`HTTP/1.1 ${status} ${reason}`)
+    expect(answer).not.toContain("nobody is told")
+  })
+
+  it("is told of to the metrics in the same way", async () => {
+    events.length = 0
+    for (const how of ["dies", "refuses", "digits"]) await answered(how)
+    expect(events).toEqual([500, 500, 503, 503, 200, 200].map((status) => `GET /way ${status}`))
+  })
+
+  it.each(["lane", "router"] as const)("is interrupted when its client leaves, in the %s", async (by) => {
+    events.length = 0
+    const leaver = await line(edges[by].port)
+    leaver.write(get("waits"))
+    while (!events.includes("waits")) await later()
+    leaver.socket.destroy()
+    while (events.length < 3) await later()
+    expect(events).toEqual(["waits", "interrupted", "GET /way 499"])
+  })
+
+  it.each(["lane", "router"] as const)("ends what cannot be interrupted, in the %s", async (by) => {
+    events.length = 0
+    const leaver = await line(edges[by].port)
+    leaver.write(get("settles first"))
+    while (!events.includes("waits")) await later()
+    leaver.socket.destroy()
+    while (events.length < 3) await later()
+    expect(events).toEqual(["waits", "settled", "GET /way 499"])
+  })
+
+  it.each(["lane", "router"] as const)(
+    "is interrupted though it waits behind another answer, in the %s",
+    async (by) => {
+      events.length = 0
+      const leaver = await line(edges[by].port)
+      leaver.write(get("waits") + get("waits"))
+      while (events.length < 2) await later()
+      leaver.socket.destroy()
+      while (events.length < 6) await later()
+      expect(events.filter((event) => event === "interrupted")).toHaveLength(2)
+    }
+  )
+
+  it("goes on with the next request of its connection", async () => {
+    for (const { port } of Object.values(edges)) {
+      const connection = await line(port)
+      connection.write(get("dies") + get("digits") + get("digits", "Connection: close"))
+      expect(await connection.closed).toMatch(/ 500 [^]* 200 OK[^]* 200 OK/)
+    }
+  })
+})
+
+const later = () => new Promise((resolve) => setTimeout(resolve, 10))
