@@ -177,7 +177,7 @@ const grant = Command.make(
 /** The rooms of money in, without the outside world, beside a running service. */
 const purchases = (facts: EnvironmentFacts) =>
   Purchases.layer.pipe(
-    Layer.provide(Tenants.layer),
+    Layer.provide([Tenants.layer, Ledger.layer]),
     Layer.provide([PriceList.layerNone, Payments.layerNone]),
     Layer.provide(Belonging.layer),
     Layer.provideMerge(database(facts))
@@ -197,8 +197,10 @@ const purchase = Command.make(
       const facts = yield* fromEnvironment
       const nano = yield* amountOf(amount)
       const invoice = yield* oneLine("--reference", reference)
-      const booked = yield* Effect.flatMap(Purchases, (rooms) => rooms.bookOffline(tenant, nano, invoice)).pipe(
-        Effect.mapError((problem) => refuse(problem === "too large" ? tooLarge(amount) : problem.message)),
+      const booked = yield* Effect.flatMap(Purchases, (rooms) =>
+        rooms.bookOffline({ tenant_id: tenant, amount: nano, reference: invoice })
+      ).pipe(
+        Effect.mapError((problem) => refuse(problem._tag === "BalanceTooLarge" ? tooLarge(amount) : problem.message)),
         Effect.provide(purchases(facts))
       )
       if (!booked)

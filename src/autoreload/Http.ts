@@ -11,7 +11,7 @@ export const AutoReloadHttp = HttpApiBuilder.group(
     const reloads = yield* AutoReloads
     return handlers
       .handle("find", () => answer(({ tenant_id }) => reloads.find(tenant_id)))
-      .handle("change", ({ payload }) => answer((caller) => reloads.change(caller, payload)))
-      .handle("charge", () => answer(reloads.charge))
+      .handle("change", ({ payload }) => answer((caller) => reloads.change({ caller, change: payload })))
+      .handle("charge", () => answer((caller) => reloads.charge({ caller })))
   })
 )

@@ -4,7 +4,7 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { Moment } from "../kernel/Moment.ts"
 import { amountMax, Usd, usd } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
-import { CreditAmount } from "../payments/Payment.ts"
+import { CreditAmount, creditRule, isCreditAmount, WholeCredits } from "../payments/Payment.ts"
 
 /** Between two attempts to charge, in milliseconds. */
 export const cooldown = 600_000
@@ -20,7 +20,7 @@ export const AutoReload = Schema.Struct({
   auto_reload: Schema.Struct({
     enabled: Schema.Boolean,
     threshold_usd: Usd,
-    amount_credits: Schema.Int,
+    amount_credits: WholeCredits,
     payment_method_id: Schema.NullOr(Schema.String),
     state: State,
     last_charged_at: Schema.NullOr(Moment),
@@ -36,27 +36,20 @@ export const AutoReload = Schema.Struct({
 }).annotations({ identifier: "AutoReload" })
 export interface AutoReload extends Schema.Schema.Type<typeof AutoReload> {}
 
-const thresholdMin = usd / 100n
-const thresholdMax = 10_000n * usd
+const thresholdRule = "a number of USD from 0.01 to 10000"
+const isThreshold = (amount: Nano): boolean => amount >= usd / 100n && amount <= 10_000n * usd
+const Threshold = Usd.pipe(Schema.filter(isThreshold, { message: () => thresholdRule }))
 
-const Threshold = Usd.pipe(
-  Schema.filter((amount) => amount >= thresholdMin && amount <= thresholdMax, {
-    message: () => "a number of USD from 0.01 to 10000"
-  })
-)
-
-const AlertThreshold = Usd.pipe(
-  Schema.filter((amount) => amount >= 0n && amount <= amountMax, {
-    message: () => "a number of USD from 0 to 1000000000"
-  })
-)
+const alertRule = "a number of USD from 0 to 1000000000"
+const isAlertThreshold = (amount: Nano): boolean => amount >= 0n && amount <= amountMax
+const AlertThreshold = Usd.pipe(Schema.filter(isAlertThreshold, { message: () => alertRule }))
 
 /** The body of a PUT: it replaces everything, and knows no other field. */
 export const AutoReloadChange = Schema.Struct({
   auto_reload: Schema.Struct({
     enabled: Schema.Boolean,
     threshold_usd: Schema.optionalWith(Threshold, { default: () => 2n * usd }),
-    amount_credits: Schema.optionalWith(CreditAmount, { default: () => 10 }),
+    amount_credits: Schema.optionalWith(CreditAmount, { default: () => 10n * usd }),
     payment_method_id: Schema.optionalWith(Schema.NullOr(Schema.String), { default: () => null })
   }),
   alerts: Schema.optionalWith(
@@ -70,11 +63,19 @@ export const AutoReloadChange = Schema.Struct({
 }).annotations({ identifier: "AutoReloadChange", parseOptions: { onExcessProperty: "error" } })
 export interface AutoReloadChange extends Schema.Schema.Type<typeof AutoReloadChange> {}
 
-/** What no single field tells: alerts that are enabled need a threshold, and come again only above one that is not lower. */
-export const fits = (change: AutoReloadChange): Either.Either<AutoReloadChange, InvalidRequest> => {
-  const { enabled, rearm_threshold_usd: rearm, warn_threshold_usd: warn } = change.alerts
-  if (!enabled) return Either.right(change)
+/**
+ * The rules that hold for a change, whoever built it: thresholds and amount in their bounds; alerts that are enabled have a threshold,
+ * and come again only above one that is not lower.
+ */
+export const checked = (change: AutoReloadChange): Either.Either<AutoReloadChange, InvalidRequest> => {
   const wrong = (field: string, rule: string) => Either.left(InvalidRequest.of(field, rule))
+  const { amount_credits, threshold_usd } = change.auto_reload
+  if (!isThreshold(threshold_usd)) return wrong("auto_reload.threshold_usd", thresholdRule)
+  if (!isCreditAmount(amount_credits)) return wrong("auto_reload.amount_credits", creditRule)
+  const { enabled, rearm_threshold_usd: rearm, warn_threshold_usd: warn } = change.alerts
+  if (!(warn === null || isAlertThreshold(warn))) return wrong("alerts.warn_threshold_usd", alertRule)
+  if (!(rearm === null || isAlertThreshold(rearm))) return wrong("alerts.rearm_threshold_usd", alertRule)
+  if (!enabled) return Either.right(change)
   if (warn === null) return wrong("alerts.warn_threshold_usd", "required while alerts are enabled")
   if (rearm !== null && rearm < warn) {
     return wrong("alerts.rearm_threshold_usd", "not below warn_threshold_usd")
@@ -82,11 +83,12 @@ export const fits = (change: AutoReloadChange): Either.Either<AutoReloadChange, 
   return Either.right(change)
 }
 
-/** What is kept of a tenant. */
-export interface Kept {
+/** What is stored of a tenant: its settings, and how its attempts went. */
+export interface StoredSettings {
   readonly enabled: boolean
   readonly threshold: Nano
-  readonly amount_credits: number
+  /** Of one reload. */
+  readonly amount: Nano
   readonly payment_method_id: string | null
   readonly attempt: string | null
   readonly in_flight_started_at: number | null
@@ -109,10 +111,10 @@ export interface Kept {
 }
 
 /** Before anything was set. */
-export const unset: Kept = {
+export const unset: StoredSettings = {
   enabled: false,
   threshold: 2n * usd,
-  amount_credits: 10,
+  amount: 10n * usd,
   payment_method_id: null,
   attempt: null,
   in_flight_started_at: null,
@@ -131,16 +133,19 @@ export const unset: Kept = {
   updated_at: 0
 }
 
-export const isCooling = ({ last_attempt_at, last_charged_at }: Kept, now: number): boolean =>
+export const isCooling = ({ last_attempt_at, last_charged_at }: StoredSettings, now: number): boolean =>
   now < cooledAt({ last_attempt_at, last_charged_at })
 
 /** From when on there may be another attempt. */
-export const cooledAt = ({ last_attempt_at, last_charged_at }: Pick<Kept, "last_attempt_at" | "last_charged_at">) =>
+export const cooledAt = ({
+  last_attempt_at,
+  last_charged_at
+}: Pick<StoredSettings, "last_attempt_at" | "last_charged_at">) =>
   Math.max(last_attempt_at ?? -cooldown, last_charged_at ?? -cooldown) + cooldown
 
-export const stateOf = (kept: Kept, now: number): State => {
-  if (kept.attempt !== null) return "in_flight"
-  if (!kept.enabled) return "disabled"
-  if (kept.last_failed) return "failed"
-  return kept.last_charged_at !== null && now < kept.last_charged_at + cooldown ? "cooldown" : "idle"
+export const stateOf = (settings: StoredSettings, now: number): State => {
+  if (settings.attempt !== null) return "in_flight"
+  if (!settings.enabled) return "disabled"
+  if (settings.last_failed) return "failed"
+  return settings.last_charged_at !== null && now < settings.last_charged_at + cooldown ? "cooldown" : "idle"
 }

@@ -1,13 +1,13 @@
 /**
- * A balance that somebody wants to be told of. Each movement is shown to it as the balance before and after; it says when the balance
- * is low, when an alert may come again, and when a reload is due. It runs in the middle of calls, so it only compares.
+ * A balance that is compared with a tenant's thresholds at each movement. It says when the balance is low, when an alert may come
+ * again, and when a reload is due. It runs in the middle of calls, so it only compares.
  */
 import type { TenantId } from "../kernel/Ids.ts"
 import type { Nano } from "../kernel/Money.ts"
-import type { Kept } from "./Settings.ts"
+import type { StoredSettings } from "./Settings.ts"
 
 /** `low`: the balance fell below the first threshold; `rearmed`: it rose above the second. */
-export type Turn = { readonly _tag: "low"; readonly balance: Nano } | { readonly _tag: "rearmed" }
+export type Crossing = { readonly _tag: "low"; readonly balance: Nano } | { readonly _tag: "rearmed" }
 
 export interface Watched {
   readonly tenant: TenantId
@@ -18,51 +18,51 @@ export interface Watched {
   /** 0 where there are no alerts. */
   readonly warn_below: Nano
   readonly rearm_above: Nano
-  /** Whether the next fall below the threshold is told. */
+  /** Whether the next fall below the threshold causes an alert. */
   armed: boolean
-  /** Turns that nobody was told of yet, in their order. */
-  readonly turns: Array<Turn>
+  /** Crossings that are still to be handled, in their order. */
+  readonly crossings: Array<Crossing>
   /** Whether the balance fell below the threshold of auto-reload, and no attempt has begun since. */
   due: boolean
-  /** The balance as it was last shown, and how often it was. */
+  /** The balance after the last movement, and how many movements there were. */
   last: Nano
-  shown: number
+  movements: number
 }
 
 /** `undefined` where nothing is to be watched. */
-export const watched = (tenant: TenantId, kept: Kept, balance: Nano): Watched | undefined => {
-  const reload_below = kept.enabled ? kept.threshold : 0n
-  const warn_below = kept.alerts_enabled ? (kept.warn_threshold ?? 0n) : 0n
+export const watched = (tenant: TenantId, settings: StoredSettings, balance: Nano): Watched | undefined => {
+  const reload_below = settings.enabled ? settings.threshold : 0n
+  const warn_below = settings.alerts_enabled ? (settings.warn_threshold ?? 0n) : 0n
   if (reload_below === 0n && warn_below === 0n) return undefined
   return {
     tenant,
-    updated_at: kept.updated_at,
+    updated_at: settings.updated_at,
     reload_below,
     warn_below,
-    rearm_above: kept.rearm_threshold ?? warn_below,
-    armed: !kept.warned,
-    turns: [],
-    due: kept.fell,
-    last: kept.looked ?? balance,
-    shown: 0
+    rearm_above: settings.rearm_threshold ?? warn_below,
+    armed: !settings.warned,
+    crossings: [],
+    due: settings.fell,
+    last: settings.looked ?? balance,
+    movements: 0
   }
 }
 
-/** Shows a movement; answers whether there is something new to do. */
-export const show = (one: Watched, before: Nano, after: Nano): boolean => {
+/** Takes in a movement; gives whether there is something new to do. */
+export const observe = (one: Watched, before: Nano, after: Nano): boolean => {
   one.last = after
-  one.shown++
+  one.movements++
   let news = false
   if (one.warn_below > 0n) {
-    // What lifted it may have been a movement that was not shown: a grant by a command in another process.
+    // What lifted it may have been a movement that was not observed: a grant by a command in another process.
     if (!one.armed && (before > one.rearm_above || after > one.rearm_above)) {
       one.armed = true
-      one.turns.push({ _tag: "rearmed" })
+      one.crossings.push({ _tag: "rearmed" })
       news = true
     }
     if (one.armed && after < before && after < one.warn_below) {
       one.armed = false
-      one.turns.push({ _tag: "low", balance: after })
+      one.crossings.push({ _tag: "low", balance: after })
       news = true
     }
   }

@@ -61,6 +61,8 @@ export interface LedgerContract {
   readonly accounts: (ids: ReadonlyArray<BillingAccountId>) => Effect.Effect<ReadonlyMap<string, Account>>
   /** Newest first. Costs the same at any depth: a page is a range of numbers, the total is the last one. */
   readonly entries: (id: BillingAccountId, page: PageOf) => Effect.Effect<EntryPage>
+  /** The entries of source `purchase` that have one of these references, of whichever account; in no order. */
+  readonly purchases: (references: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Entry>>
 }
 
 export class Ledger extends Context.Tag("tollgate/ledger/Ledger")<Ledger, LedgerContract>() {
@@ -125,6 +127,12 @@ const make = Effect.gen(function* () {
     return paginated(page, total, rows.map(entryOf))
   }, Effect.orDie)
 
+  const purchases = Effect.fn("Ledger.purchases")(function* (references: ReadonlyArray<string>) {
+    const rows = yield* sql<EntryRow>`SELECT ${sql.literal(entrySelection)} FROM tollgate_ledger_entries e
+      WHERE e.source = 'purchase' AND e.reference_id IN (SELECT value FROM json_each(${JSON.stringify(references)}))`
+    return rows.map(entryOf)
+  }, Effect.orDie)
+
   return {
     open: operation("Open"),
     setStatus: operation("SetStatus"),
@@ -137,7 +145,8 @@ const make = Effect.gen(function* () {
     account,
     accountOfTenant: (tenant) => account(billingAccountOf(tenant)),
     accounts,
-    entries
+    entries,
+    purchases
   } satisfies LedgerContract
 })
 

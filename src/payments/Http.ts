@@ -1,7 +1,7 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
-import { answer } from "../http/Answer.ts"
+import { answer, storable } from "../http/Answer.ts"
 import { Purchases } from "./Purchases.ts"
 
 export const PaymentsHttp = HttpApiBuilder.group(
@@ -12,10 +12,14 @@ export const PaymentsHttp = HttpApiBuilder.group(
     return handlers
       .handle("checkout", ({ payload }) =>
         answer((caller) =>
-          Effect.map(purchases.checkout(caller, payload.amount_credits), (checkout_url) => ({ checkout_url }))
+          Effect.map(purchases.checkout({ caller, amount: payload.amount_credits }), (checkout_url) => ({
+            checkout_url
+          }))
         )
       )
-      .handle("setup", () => answer((caller) => Effect.map(purchases.setup(caller), (setup_url) => ({ setup_url }))))
+      .handle("setup", () =>
+        answer((caller) => Effect.map(purchases.setup({ caller }), (setup_url) => ({ setup_url })))
+      )
       .handle("methods", () =>
         answer(({ tenant_id }) => Effect.map(purchases.methods(tenant_id), (payment_methods) => ({ payment_methods })))
       )
@@ -29,8 +33,8 @@ export const WebhooksHttp = HttpApiBuilder.group(
     const purchases = yield* Purchases
     return handlers.handleRaw("stripe", ({ request }) =>
       Effect.gen(function* () {
-        const body = yield* Effect.orDie(request.text)
-        yield* purchases.receive(body, request.headers["stripe-signature"] ?? "")
+        const text = yield* Effect.orDie(request.text)
+        yield* storable(purchases.receive({ text, signature: request.headers["stripe-signature"] ?? "" }))
         return { received: true } as const
       })
     )

@@ -1,6 +1,6 @@
 /**
- * What moved of a payment after it was made, as the processor tells it: refunds, disputes, and what came back of them. The same facts
- * make the same sum, in whichever order and however often they are told.
+ * What moved of a payment after it was made, as the processor reports it: refunds, disputes, and what came back of them. The same facts
+ * make the same sum, in whichever order and however often they are reported.
  */
 import type { Nano } from "../kernel/Money.ts"
 
@@ -14,10 +14,10 @@ export interface Movement {
   readonly returned: boolean
 }
 
-/** The known movements with those that are told now; the same objects where nothing of one is new. */
-export const merged = (known: ReadonlyArray<Movement>, told: ReadonlyArray<Movement>): ReadonlyArray<Movement> => {
+/** The known movements with those that are received now; the same objects where nothing of one is new. */
+export const merged = (known: ReadonlyArray<Movement>, received: ReadonlyArray<Movement>): ReadonlyArray<Movement> => {
   const all = new Map(known.map((one) => [one.id, one]))
-  for (const one of told) {
+  for (const one of received) {
     const before = all.get(one.id) ?? one
     const amount = one.amount > before.amount ? one.amount : before.amount
     const returned = before.returned || one.returned
@@ -30,8 +30,8 @@ export const merged = (known: ReadonlyArray<Movement>, told: ReadonlyArray<Movem
 const sumOf = (movements: ReadonlyArray<Movement>): Nano => movements.reduce((sum, { amount }) => sum + amount, 0n)
 
 /**
- * What of a payment is to be taken back, never more than it was. Refunds are told one by one, as totals, or both ways: a total counts
- * where not all of its refunds were told by themselves.
+ * What of a payment is to be taken back, never more than it was. Refunds are reported one by one, as totals, or both ways: a total counts
+ * where not all of its refunds were reported by themselves.
  */
 export const dueOf = (payment: Nano, movements: ReadonlyArray<Movement>): Nano => {
   const of = (kind: Movement["kind"], returned: boolean) =>

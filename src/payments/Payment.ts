@@ -1,12 +1,32 @@
 /** What a tenant pays, and with what. */
 import { Schema } from "effect"
+import type { TenantId } from "../kernel/Ids.ts"
+import { usd } from "../kernel/Money.ts"
+import type { Nano } from "../kernel/Money.ts"
 
-export const amountMin = 5
-export const amountMax = 10_000
+/** An amount of whole credits: a whole number of USD on the wire, nano-USD inside. */
+const wholeCredits = (credits: Schema.Schema<number>): Schema.Schema<Nano, number> =>
+  Schema.transform(credits, Schema.BigIntFromSelf, {
+    strict: true,
+    decode: (number) => BigInt(number) * usd,
+    encode: (amount) => Number(amount / usd)
+  })
+export const WholeCredits = wholeCredits(Schema.Int)
 
-export const CreditAmount = Schema.Int.pipe(
-  Schema.between(amountMin, amountMax, { message: () => `a whole number from ${amountMin} to ${amountMax}` })
-)
+/** How much credit is bought at once, in USD. */
+export const creditsMin = 5
+export const creditsMax = 10_000
+export const creditRule = `a whole number from ${creditsMin} to ${creditsMax}`
+export const isCreditAmount = (amount: Nano): boolean =>
+  amount % usd === 0n && amount >= BigInt(creditsMin) * usd && amount <= BigInt(creditsMax) * usd
+
+export const CreditAmount = wholeCredits(
+  Schema.Int.pipe(Schema.between(creditsMin, creditsMax, { message: () => creditRule }))
+).annotations({
+  // As the documents show it: the number on the wire.
+  title: `between(${creditsMin}, ${creditsMax})`,
+  description: `a number between ${creditsMin} and ${creditsMax}`
+})
 
 export const NewCheckout = Schema.Struct({ amount_credits: CreditAmount }).annotations({ identifier: "NewCheckout" })
 
@@ -26,14 +46,14 @@ export const PaymentMethods = Schema.Struct({ payment_methods: Schema.Array(Paym
   identifier: "PaymentMethods"
 })
 
-/** What was refunded or disputed and could no longer be taken back. */
+/** What of a payment was refunded or disputed and could no longer be taken back. */
 export interface Owed {
-  readonly tenant_id: string
+  readonly tenant_id: TenantId
   readonly payment_id: string
-  readonly owed: bigint
+  readonly owed: Nano
 }
 
-/** What was told of a payment that is not known. */
+/** Refunds and disputes of a payment that is not known. `since` is when the first was received. */
 export interface Waiting {
   readonly payment_id: string
   /** How many refunds and disputes. */

@@ -1,18 +1,18 @@
 /**
- * Purchases of credit: asked for at the processor, credited by its signed word. Its events may come in any order, late, and more than
- * once: what they tell is kept as facts (`payments/Movement`), and the books are made to follow from all facts together. A payment is
- * credited once, and what of it is due back is taken once; both are rows in the transaction that moves the credit.
+ * Purchases of credit at a payment processor. Its signed events may come in any order, late, and more than once: they are kept as
+ * facts, and the books are made to follow from all facts of a payment together. A payment is credited once, and what of it is due back
+ * is taken once: the rows that say so stand in the transaction that moves the credit.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
-import type { Caller } from "../kernel/Caller.ts"
+import type { Actor } from "../kernel/Caller.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import * as Ids from "../kernel/Ids.ts"
 import type { TenantId } from "../kernel/Ids.ts"
-import { day } from "../kernel/Moment.ts"
-import { fromRow, usd } from "../kernel/Money.ts"
+import { usd } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
-import type { BooksUnavailable } from "../ledger/Problems.ts"
+import { Ledger } from "../ledger/Ledger.ts"
+import type { BalanceTooLarge, BooksUnavailable } from "../ledger/Problems.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Posting, Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
@@ -20,40 +20,47 @@ import type { InsufficientRole } from "../tenants/Problems.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { Payments } from "../upstream/Payments.ts"
 import type { Moved, Paid, PaymentMethod, ProcessorSilent } from "../upstream/Payments.ts"
+import * as Facts from "./Facts.ts"
 import { dueOf, merged } from "./Movement.ts"
 import type { Movement } from "./Movement.ts"
+import { creditRule, isCreditAmount } from "./Payment.ts"
 import type { Owed, Waiting } from "./Payment.ts"
 import { PaymentsUnconfigured, ProcessorUnavailable, WebhookSignatureInvalid } from "./Problems.ts"
 
-type ProcessorProblem = PaymentsUnconfigured | ProcessorUnavailable
+type ProcessorProblem = PaymentsUnconfigured | ProcessorUnavailable | BooksUnavailable
 
+/** Amounts are nano-USD. Who pays is an owner or admin of their tenant. */
 export interface PurchasesContract {
-  /** A page of the processor's on which so many credits are paid. */
-  readonly checkout: (
-    caller: Caller,
-    amount_credits: number
-  ) => Effect.Effect<string, InsufficientRole | ProcessorProblem>
-  /** A page on which a payment method is stored. */
-  readonly setup: (caller: Caller) => Effect.Effect<string, InsufficientRole | ProcessorProblem>
+  /** The address of a page of the processor's on which the amount is paid: whole credits, 5 to 10,000. */
+  readonly checkout: (asked: {
+    readonly caller: Actor
+    readonly amount: Nano
+  }) => Effect.Effect<string, InsufficientRole | InvalidRequest | ProcessorProblem>
+  /** The address of a page on which a payment method is stored. */
+  readonly setup: (asked: { readonly caller: Actor }) => Effect.Effect<string, InsufficientRole | ProcessorProblem>
+  /** The stored payment methods of a tenant. */
   readonly methods: (tenant: TenantId) => Effect.Effect<ReadonlyArray<PaymentMethod>, ProcessorProblem>
-  /** The processor's name for the tenant. */
+  /** The processor's id of the tenant. The processor makes one at the first call. */
   readonly customerOf: (tenant: TenantId) => Effect.Effect<string, ProcessorProblem>
-  /** Takes in what a signed event says. What it says of a payment that is not known yet is kept until the payment comes. */
-  readonly receive: (
-    body: string,
-    signature: string
-  ) => Effect.Effect<void, WebhookSignatureInvalid | InvalidRequest | PaymentsUnconfigured>
-  /** Credits a payment unless it was; `beside` stands or falls with the credit, or is done without it. */
-  readonly book: (paid: Paid, beside: ReadonlyArray<Statement>) => Effect.Effect<void>
-  /** A payment that reached the operator another way; `false` if the reference was booked before, or there is no such tenant. */
-  readonly bookOffline: (
-    tenant: string,
-    amount: Nano,
-    reference: string
-  ) => Effect.Effect<boolean, BooksUnavailable | "too large">
-  /** Who owes what to the operator: refunds and disputes that the balance could not give back. */
+  /** Takes in an event of the processor: its text and its signature. Facts of a payment that is not known are kept until it comes. */
+  readonly receive: (event: {
+    readonly text: string
+    readonly signature: string
+  }) => Effect.Effect<void, WebhookSignatureInvalid | InvalidRequest | PaymentsUnconfigured | BooksUnavailable>
+  /** Credits a payment unless it was credited. `beside` stands in the same transaction, or is done without the credit. */
+  readonly book: (paid: Paid, beside: ReadonlyArray<Statement>) => Effect.Effect<void, BooksUnavailable>
+  /**
+   * Credits a payment that reached the operator another way, once for a reference. Gives `false` if the reference was credited before,
+   * or there is no such tenant.
+   */
+  readonly bookOffline: (payment: {
+    readonly tenant_id: string
+    readonly amount: Nano
+    readonly reference: string
+  }) => Effect.Effect<boolean, BooksUnavailable | BalanceTooLarge>
+  /** Payments of which the balance could not give back what was refunded or disputed. */
   readonly owed: Effect.Effect<ReadonlyArray<Owed>>
-  /** What was told of payments that never came. */
+  /** Payments that are not known, of which refunds or disputes are. */
   readonly waiting: Effect.Effect<ReadonlyArray<Waiting>>
 }
 
@@ -63,21 +70,15 @@ export class Purchases extends Context.Tag("tollgate/payments/Purchases")<Purcha
 
 const cent = usd / 100n
 
-/** How long, and of how many refunds and disputes, is kept what was told of payments that are not known. */
-const waitMax = 90 * day
-const waitingMax = 10_000
-
-/** What is known of a payment. `payment` is absent until it was credited. */
-interface Standing {
-  readonly payment: { readonly tenant_id: string; readonly amount: Nano; readonly due: Nano } | undefined
-  readonly movements: ReadonlyArray<Movement>
-}
-
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
+  const ledger = yield* Ledger
   const tenants = yield* Tenants
   const processor = yield* Payments
+  const facts = Facts.make(sql, ledger)
+
+  // ---- at the processor ---------------------------------------------------------------------------------------------------
 
   const unavailable = (silent: ProcessorSilent) =>
     Effect.andThen(
@@ -89,38 +90,33 @@ const make = Effect.gen(function* () {
 
   const customerOf: PurchasesContract["customerOf"] = Effect.fnUntraced(function* (tenant) {
     const port = yield* configured
-    const kept = Effect.map(
+    const stored = Effect.map(
       Effect.orDie(
         sql<{ customer_id: string }>`SELECT customer_id FROM tollgate_payments_customers WHERE tenant_id = ${tenant}`
       ),
       ([row]) => row?.customer_id
     )
-    const known = yield* kept
+    const known = yield* stored
     if (known !== undefined) return known
     const name = (yield* tenants.nameOf(tenant)) ?? tenant
     const made = yield* Effect.catchAll(port.customer(tenant, name), unavailable)
-    yield* submit(
-      [],
-      [
-        statement(sql`INSERT INTO tollgate_payments_customers (tenant_id, customer_id) VALUES (${tenant}, ${made})
-          ON CONFLICT DO NOTHING`)
-      ]
-    ).pipe(Effect.orDie)
-    return (yield* kept) ?? made
+    const insert =
+      statement(sql`INSERT INTO tollgate_payments_customers (tenant_id, customer_id) VALUES (${tenant}, ${made})
+      ON CONFLICT DO NOTHING`)
+    yield* Effect.catchTag(writer.submit({ postings: [], statements: [insert] }), "Conflict", Effect.die)
+    return (yield* stored) ?? made
   })
 
-  const submit = (postings: ReadonlyArray<Posting>, statements: ReadonlyArray<Statement>) =>
-    writer.submit({ postings, statements })
-
-  const checkout: PurchasesContract["checkout"] = Effect.fn("Purchases.checkout")(function* (caller, amount_credits) {
+  const checkout: PurchasesContract["checkout"] = Effect.fn("Purchases.checkout")(function* ({ amount, caller }) {
     yield* tenants.mayManage(caller)
+    if (!isCreditAmount(amount)) return yield* InvalidRequest.of("amount_credits", creditRule)
     const port = yield* configured
     const { tenant_id } = caller
     const customer = yield* customerOf(tenant_id)
-    return yield* Effect.catchAll(port.checkout({ customer, tenant_id, cents: amount_credits * 100 }), unavailable)
+    return yield* Effect.catchAll(port.checkout({ customer, tenant_id, cents: Number(amount / cent) }), unavailable)
   })
 
-  const setup: PurchasesContract["setup"] = Effect.fn("Purchases.setup")(function* (caller) {
+  const setup: PurchasesContract["setup"] = Effect.fn("Purchases.setup")(function* ({ caller }) {
     yield* tenants.mayManage(caller)
     const port = yield* configured
     const customer = yield* customerOf(caller.tenant_id)
@@ -132,142 +128,81 @@ const make = Effect.gen(function* () {
     return yield* Effect.catchAll(port.methods(yield* customerOf(tenant)), unavailable)
   })
 
-  // ---- what the processor says --------------------------------------------------------------------------------------------
-
-  const movementsOf = sql.literal(`SELECT id, kind, CAST(amount AS TEXT) AS amount, returned
-    FROM tollgate_payments_movements`)
-
-  const standingOf = Effect.fnUntraced(function* (id: string) {
-    const [payment] = yield* sql<{ tenant_id: string; amount: string; due: string }>`
-      SELECT tenant_id, CAST(amount AS TEXT) AS amount, CAST(due AS TEXT) AS due
-      FROM tollgate_payments_payments WHERE id = ${id}`
-    const rows = yield* sql<{ id: string; kind: Movement["kind"]; amount: string; returned: number }>`
-      ${movementsOf} WHERE payment_id = ${id} ORDER BY id`
-    return {
-      payment: payment && { ...payment, amount: fromRow(payment.amount), due: fromRow(payment.due) },
-      movements: rows.map((row) => ({ ...row, amount: fromRow(row.amount), returned: row.returned === 1 }))
-    } satisfies Standing
-  }, Effect.orDie)
-
-  /** Finds its row only if nothing more is known of the payment when the transaction runs. */
-  const still = (id: string, { movements, payment }: Standing): Statement => {
-    const known = movements.map(({ amount, id, returned }) => `${id} ${amount} ${returned ? 1 : 0}`).join("\n")
-    return statement(
-      sql`SELECT 1 WHERE (SELECT count(*) FROM tollgate_payments_payments WHERE id = ${id}) = ${payment === undefined ? 0 : 1}
-        AND COALESCE((SELECT group_concat(id || ' ' || amount || ' ' || returned, char(10) ORDER BY id)
-          FROM tollgate_payments_movements WHERE payment_id = ${id}), '') = ${known}`,
-      1
-    )
-  }
+  // ---- in the books -------------------------------------------------------------------------------------------------------
 
   const book: PurchasesContract["book"] = Effect.fn("Purchases.book")(function* (paid, beside) {
     const { cents, kind, payment_id, tenant_id } = paid
     const amount = BigInt(cents) * cent
     const now = yield* Clock.currentTimeMillis
-    const standing = yield* standingOf(payment_id)
-    if (standing.payment !== undefined || amount <= 0n) {
-      return beside.length === 0 ? undefined : yield* Effect.orDie(submit([], beside))
+    const known = yield* facts.find(payment_id)
+    if (known.payment !== undefined || amount <= 0n) {
+      if (beside.length === 0) return
+      return yield* writer
+        .submit({ postings: [], statements: beside })
+        .pipe(Effect.asVoid, Effect.catchTag("Conflict", Effect.die))
     }
-    const due = dueOf(amount, standing.movements)
-    const credit: Posting = {
+    const due = dueOf(amount, known.movements)
+    const credit = {
       _tag: "Credit",
       account: Ids.billingAccountOf(tenant_id),
       amount,
       source: "purchase",
       reference: payment_id,
       description: kind === "checkout" ? "credits purchased" : "credits purchased by auto-reload"
-    }
-    const made = submit(
-      // What was told of it before it came.
-      due > 0n ? [credit, takeBack(tenant_id, due, payment_id, "purchase refunded or disputed")] : [credit],
-      [
-        still(payment_id, standing),
-        statement(sql`INSERT INTO tollgate_payments_payments (id, tenant_id, kind, amount, due, created_at)
-          VALUES (${payment_id}, ${tenant_id}, ${kind}, ${amount}, ${due}, ${now})`),
+    } as const
+    const made = writer.submit({
+      // Refunds and disputes that came before the payment.
+      postings: due > 0n ? [credit, takeBack(tenant_id, due, payment_id, "purchase refunded or disputed")] : [credit],
+      statements: [
+        facts.unchanged(payment_id, known),
+        facts.addPayment({ id: payment_id, tenant_id, kind, amount, due, created_at: now }),
         ...beside
       ]
-    )
+    })
     yield* made.pipe(
       Effect.asVoid,
       Effect.catchTags({
-        // Something was faster: another event of the same payment.
+        // Another event of the same payment was faster.
         Conflict: () => book(paid, beside),
         AccountMissing: () =>
           Effect.annotateLogs(Effect.logError("a payment is for a tenant that does not exist"), {
             payment_id,
             tenant_id
-          })
-      }),
-      Effect.orDie
+          }),
+        BalanceTooLarge: Effect.die
+      })
     )
   })
 
-  const takeBack = (tenant: string, amount: Nano, reference: string, description: string): Posting => ({
-    _tag: "TakeBack",
-    account: Ids.billingAccountOf(tenant),
-    amount,
-    reference,
-    description
-  })
-
-  /** What was taken back for a payment and not given back since. */
-  const takenOf = (payment_id: string) =>
-    sql<{ taken: string }>`
-      SELECT CAST(${sql.literal(taken("p.id"))} AS TEXT) AS taken FROM tollgate_payments_payments p
-      WHERE p.id = ${payment_id}`.pipe(
-      Effect.orDie,
-      Effect.map(([row]) => fromRow(row?.taken ?? "0"))
-    )
-
-  /** Takes in what was told of a payment's refunds and disputes, and makes the books follow. */
-  const note = Effect.fn("Purchases.note")(function* (
+  /** Takes in refunds and disputes of a payment, and makes the books follow. */
+  const takeIn = Effect.fn("Purchases.takeIn")(function* (
     payment_id: string,
-    told: ReadonlyArray<Movement>
-  ): Effect.fn.Return<void> {
-    const standing = yield* standingOf(payment_id)
-    const { payment } = standing
-    const movements = merged(standing.movements, told)
-    const news = movements.filter((one) => !standing.movements.includes(one))
+    received: ReadonlyArray<Movement>
+  ): Effect.fn.Return<void, BooksUnavailable> {
+    const known = yield* facts.find(payment_id)
+    const { payment } = known
+    const movements = merged(known.movements, received)
+    const news = movements.filter((one) => !known.movements.includes(one))
     const [first] = news
     if (first === undefined) return
     const now = yield* Clock.currentTimeMillis
-    const kept: Array<Statement> = [
-      still(payment_id, standing),
-      ...news.map(({ amount, id, kind, returned }) =>
-        statement(sql`INSERT INTO tollgate_payments_movements (payment_id, id, kind, amount, returned, heard_at)
-          VALUES (${payment_id}, ${id}, ${kind}, ${amount}, ${returned ? 1 : 0}, ${now})
-          ON CONFLICT (payment_id, id) DO UPDATE SET amount = excluded.amount, returned = excluded.returned`)
-      )
+    const due = payment === undefined ? 0n : dueOf(payment.amount, movements)
+    const postings = payment === undefined ? [] : yield* followed(payment_id, payment, due, first)
+    const statements = [
+      facts.unchanged(payment_id, known),
+      ...news.map((movement) => facts.putMovement(payment_id, movement, now)),
+      ...(payment === undefined ? facts.forget(now) : [facts.setDue(payment_id, due)])
     ]
-    const follows: Array<Posting> = []
-    if (payment === undefined) kept.push(...forgetting(now))
-    else {
-      const due = dueOf(payment.amount, movements)
-      kept.push(statement(sql`UPDATE tollgate_payments_payments SET due = ${due} WHERE id = ${payment_id}`))
-      // What could not be taken is no longer owed once less is due; what was taken comes back.
-      const back = due < payment.due ? (yield* takenOf(payment_id)) - due : 0n
-      const refund = first.kind !== "dispute"
-      if (due > payment.due) {
-        const words = refund ? "purchase refunded" : "purchase disputed"
-        follows.push(takeBack(payment.tenant_id, due - payment.due, first.id, words))
-      } else if (back > 0n) {
-        follows.push({
-          _tag: "Credit",
-          account: Ids.billingAccountOf(payment.tenant_id),
-          amount: back,
-          source: "purchase",
-          reference: first.id,
-          description: refund ? "refund failed" : "dispute won"
-        })
-      }
-    }
-    const done = yield* submit(follows, kept).pipe(
+    const done = yield* writer.submit({ postings, statements }).pipe(
       Effect.as(true),
-      Effect.catchTag("Conflict", () => Effect.succeed(false)),
-      Effect.orDie
+      Effect.catchTags({
+        Conflict: () => Effect.succeed(false),
+        AccountMissing: Effect.die,
+        BalanceTooLarge: Effect.die
+      })
     )
-    // Something was faster: it is looked at anew.
-    if (!done) return yield* note(payment_id, told)
+    // Another event of the same payment was faster.
+    if (!done) return yield* takeIn(payment_id, received)
     if (payment === undefined) {
       yield* Effect.annotateLogs(
         Effect.logWarning("a refund or dispute is of a payment that is not known: it is kept until the payment comes"),
@@ -276,19 +211,36 @@ const make = Effect.gen(function* () {
     }
   })
 
-  /** So that payments which are no business of ours do not fill the disk: those of longest ago go first. */
-  const forgetting = (now: number): ReadonlyArray<Statement> => {
-    const unknown = sql.literal("payment_id NOT IN (SELECT id FROM tollgate_payments_payments)")
+  /** The postings that follow where `due` of a payment is to be taken back from now on. */
+  const followed = Effect.fnUntraced(function* (
+    payment_id: string,
+    payment: NonNullable<Facts.Known["payment"]>,
+    due: Nano,
+    { id, kind }: Movement
+  ): Effect.fn.Return<ReadonlyArray<Extract<Posting, { readonly _tag: "Credit" | "TakeBack" }>>> {
+    const isRefund = kind !== "dispute"
+    if (due > payment.due) {
+      return [takeBack(payment.tenant_id, due - payment.due, id, isRefund ? "purchase refunded" : "purchase disputed")]
+    }
+    if (due === payment.due) return []
+    // What could not be taken is no longer owed once less is due; what was taken comes back.
+    const back = (yield* facts.takenBack([payment_id])).get(payment_id)! - due
+    if (back <= 0n) return []
     return [
-      statement(sql`DELETE FROM tollgate_payments_movements WHERE ${unknown} AND heard_at < ${now - waitMax}`),
-      statement(sql`DELETE FROM tollgate_payments_movements WHERE (payment_id, id) IN (
-        SELECT payment_id, id FROM tollgate_payments_movements WHERE ${unknown} ORDER BY heard_at DESC LIMIT -1 OFFSET ${waitingMax})`)
+      {
+        _tag: "Credit",
+        account: Ids.billingAccountOf(payment.tenant_id),
+        amount: back,
+        source: "purchase",
+        reference: id,
+        description: isRefund ? "refund failed" : "dispute won"
+      }
     ]
-  }
+  })
 
-  const receive: PurchasesContract["receive"] = Effect.fn("Purchases.receive")(function* (body, signature) {
+  const receive: PurchasesContract["receive"] = Effect.fn("Purchases.receive")(function* ({ signature, text }) {
     const port = yield* configured
-    const event = port.event(body, signature, yield* Clock.currentTimeMillis)
+    const event = port.event(text, signature, yield* Clock.currentTimeMillis)
     switch (event?._tag) {
       case undefined:
         return yield* new WebhookSignatureInvalid()
@@ -300,63 +252,37 @@ const make = Effect.gen(function* () {
       case "Paid":
         return yield* book(event.paid, [])
       case "Moved":
-        return yield* note(event.payment_id, event.moved.map(movementOf))
+        return yield* takeIn(event.payment_id, event.moved.map(movementOf))
       case "Other":
         return
     }
   })
 
-  const bookOffline: PurchasesContract["bookOffline"] = Effect.fn("Purchases.bookOffline")(
-    function* (tenant, amount, reference) {
-      const now = yield* Clock.currentTimeMillis
-      const id = `offline_${reference}`
-      return yield* submit(
-        [
-          {
-            _tag: "Credit",
-            account: Ids.billingAccountOf(tenant),
-            amount,
-            source: "purchase",
-            reference: id,
-            description: `credits purchased (${reference})`
-          }
-        ],
-        [
-          statement(
-            sql`INSERT INTO tollgate_payments_payments (id, tenant_id, kind, amount, due, created_at)
-            VALUES (${id}, ${tenant}, 'offline', ${amount}, 0, ${now}) ON CONFLICT DO NOTHING RETURNING id`,
-            1
-          )
-        ]
-      ).pipe(
+  const bookOffline: PurchasesContract["bookOffline"] = Effect.fn("Purchases.bookOffline")(function* (payment) {
+    const { amount, reference, tenant_id } = payment
+    const created_at = yield* Clock.currentTimeMillis
+    const id = `offline_${reference}`
+    const credit = {
+      account: Ids.billingAccountOf(tenant_id),
+      amount,
+      source: "purchase",
+      reference: id,
+      description: `credits purchased (${reference})`
+    } as const
+    return yield* ledger
+      .credit(credit, [facts.addPayment({ id, tenant_id, kind: "offline", amount, due: 0n, created_at })])
+      .pipe(
         Effect.as(true),
-        Effect.catchTags({
-          Conflict: () => Effect.succeed(false),
-          AccountMissing: () => Effect.succeed(false),
-          BalanceTooLarge: () => Effect.fail("too large" as const)
-        }),
-        Effect.catchAll((refusal) =>
-          refusal === "too large" || refusal._tag === "BooksUnavailable" ? Effect.fail(refusal) : Effect.die(refusal)
-        )
+        Effect.catchTags({ Conflict: () => Effect.succeed(false), AccountMissing: () => Effect.succeed(false) })
       )
-    }
-  )
+  })
 
-  const owed = sql<{ tenant_id: string; payment_id: string; owed: string }>`
-    SELECT * FROM (SELECT p.tenant_id, p.id AS payment_id, CAST(p.due - ${sql.literal(taken("p.id"))} AS TEXT) AS owed
-      FROM tollgate_payments_payments p WHERE p.due > 0) WHERE CAST(owed AS INTEGER) > 0`.pipe(
-    Effect.orDie,
-    Effect.map((rows) => rows.map((row) => ({ ...row, owed: fromRow(row.owed) })))
-  )
-
-  const waiting = sql<{ payment_id: string; movements: number; since: number }>`
-    SELECT payment_id, count(*) AS movements, min(heard_at) AS since FROM tollgate_payments_movements
-    WHERE payment_id NOT IN (SELECT id FROM tollgate_payments_payments) GROUP BY payment_id ORDER BY since`.pipe(
-    Effect.orDie
-  )
-
+  const { owed, waiting } = facts
   return { checkout, setup, methods, customerOf, receive, book, bookOffline, owed, waiting } satisfies PurchasesContract
 })
+
+const takeBack = (tenant: string, amount: Nano, reference: string, description: string) =>
+  ({ _tag: "TakeBack", account: Ids.billingAccountOf(tenant), amount, reference, description }) as const
 
 const movementOf = ({ cents, id, kind, returned }: Moved): Movement => ({
   id,
@@ -364,10 +290,3 @@ const movementOf = ({ cents, id, kind, returned }: Moved): Movement => ({
   amount: BigInt(cents) * cent,
   returned
 })
-
-/** What was taken back for a payment and not given back since, in SQL: its id is the reference of a debit, or that of a movement. */
-const taken = (
-  payment: string
-): string => `(SELECT COALESCE(SUM(CASE e.type WHEN 'debit' THEN e.amount ELSE -e.amount END), 0)
-  FROM tollgate_ledger_entries e WHERE e.source = 'purchase' AND (e.type = 'debit' OR e.reference_id <> ${payment})
-    AND e.reference_id IN (SELECT ${payment} UNION SELECT id FROM tollgate_payments_movements WHERE payment_id = ${payment}))`

@@ -536,7 +536,7 @@ const compare = async (notebook: Notebook, world: World) => {
     auto_reload: {
       enabled,
       threshold_usd: threshold,
-      amount_credits: amount,
+      amount_credits: dollars(amount),
       payment_method_id: method,
       state: stateOf(notebook, time.now),
       last_charged_at: notebook.last_charged_at,
@@ -658,11 +658,13 @@ const change = (sentence: string, wish: Wish) =>
   deed(sentence, async (notebook, world) => {
     const { amount, enabled, method, threshold } = wish
     const body: AutoReloadChange = {
-      auto_reload: { enabled, threshold_usd: threshold, amount_credits: amount, payment_method_id: method },
+      auto_reload: { enabled, threshold_usd: threshold, amount_credits: dollars(amount), payment_method_id: method },
       alerts: { enabled: false, warn_threshold_usd: null, rearm_threshold_usd: null }
     }
     notebook.wish = { ...wish, at: world.time.now }
-    const exit = await world.life.run(Effect.flatMap(AutoReloads, (reloads) => reloads.change(callerOf(), body)))
+    const exit = await world.life.run(
+      Effect.flatMap(AutoReloads, (reloads) => reloads.change({ caller: callerOf(), change: body }))
+    )
     if (exit === undefined) return
     expect(Exit.isSuccess(exit)).toBe(true)
     noteChange(notebook, wish)
@@ -704,7 +706,7 @@ const charges = fc.constant(
     notebook.begins = refusal === undefined
     const asked = life.run(
       Effect.flatMap(AutoReloads, (reloads) =>
-        Effect.match(reloads.charge(callerOf()), {
+        Effect.match(reloads.charge({ caller: callerOf() }), {
           onFailure: ({ _tag }): string => _tag,
           onSuccess: ({ auto_reload: { state } }): string => state
         })
@@ -738,7 +740,7 @@ const gets = fc.constantFrom("paid" as const, "declined" as const).map((fate) =>
 const receive = (notebook: Notebook, { life }: World, payment: Payment) => {
   notebook.arriving.add(payment.id)
   const body = JSON.stringify(paidOf(payment, tenantId))
-  return life.run(Effect.flatMap(Purchases, ({ receive }) => receive(body, "signed")))
+  return life.run(Effect.flatMap(Purchases, ({ receive }) => receive({ text: body, signature: "signed" })))
 }
 
 const events = fc.tuple(fc.nat({ max: 5 }), fc.constantFrom("", ", twice at once", ", twice")).map(([index, how]) =>
@@ -830,9 +832,17 @@ beforeAll(async () => {
   await answered(
     life.run(
       Effect.flatMap(AutoReloads, (reloads) =>
-        reloads.change(callerOf(), {
-          auto_reload: { enabled, threshold_usd: threshold, amount_credits: amount, payment_method_id: method },
-          alerts: { enabled: false, warn_threshold_usd: null, rearm_threshold_usd: null }
+        reloads.change({
+          caller: callerOf(),
+          change: {
+            auto_reload: {
+              enabled,
+              threshold_usd: threshold,
+              amount_credits: dollars(amount),
+              payment_method_id: method
+            },
+            alerts: { enabled: false, warn_threshold_usd: null, rearm_threshold_usd: null }
+          }
         })
       )
     )

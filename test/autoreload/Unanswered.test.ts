@@ -73,11 +73,17 @@ describe("an attempt that may be on disk", () => {
         credential: "user_token",
         team_first: false
       }
-      yield* reloads.change(caller, {
-        auto_reload: { enabled: true, threshold_usd: usd, amount_credits: 10, payment_method_id: "pm_one" },
-        alerts: { enabled: false, warn_threshold_usd: null, rearm_threshold_usd: null }
+      yield* reloads.change({
+        caller,
+        change: {
+          auto_reload: { enabled: true, threshold_usd: usd, amount_credits: 10n * usd, payment_method_id: "pm_one" },
+          alerts: { enabled: false, warn_threshold_usd: null, rearm_threshold_usd: null }
+        }
       })
-      expect((yield* Effect.exit(reloads.charge(caller)))._tag).toBe("Failure")
+      expect(yield* Effect.flip(reloads.charge({ caller }))).toMatchObject({
+        _tag: "BooksUnavailable",
+        maybe_written: true
+      })
       const state = Effect.map(reloads.find(tenant_id), ({ auto_reload }) => auto_reload.state)
       for (let i = 0; i < 100 && (yield* state) === "in_flight"; i++) yield* Effect.sleep(20)
       expect(yield* state).toBe("cooldown")

@@ -2,7 +2,7 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { unset } from "../../src/autoreload/Settings.ts"
-import { show, watched } from "../../src/autoreload/Watched.ts"
+import { observe, watched } from "../../src/autoreload/Watched.ts"
 import type { TenantId } from "../../src/kernel/Ids.ts"
 
 const tenant = "ten_a" as TenantId
@@ -38,8 +38,8 @@ describe("a watched balance", () => {
         const [warn, rearm] = one < other ? [one, other] : [other, one]
         const balance = watched(tenant, alerting(warn, rearm), walk[0]!)
         if (balance === undefined) return warn === 0n
-        for (let i = 1; i < walk.length; i++) show(balance, walk[i - 1]!, walk[i]!)
-        const told = balance.turns.flatMap((turn) => (turn._tag === "low" ? [turn.balance] : []))
+        for (let i = 1; i < walk.length; i++) observe(balance, walk[i - 1]!, walk[i]!)
+        const told = balance.crossings.flatMap((one) => (one._tag === "low" ? [one.balance] : []))
         expect(told).toEqual(alertsOf(warn, rearm, walk))
         return true
       })
@@ -48,23 +48,23 @@ describe("a watched balance", () => {
 
   it("takes up where an earlier run of the process left off", () => {
     const told = watched(tenant, { ...alerting(5n, 8n), warned: true, looked: 4n }, 4n)!
-    expect(show(told, 4n, 3n)).toBe(false)
-    expect(show(told, 3n, 9n)).toBe(true)
-    expect(told.turns).toEqual([{ _tag: "rearmed" }])
+    expect(observe(told, 4n, 3n)).toBe(false)
+    expect(observe(told, 3n, 9n)).toBe(true)
+    expect(told.crossings).toEqual([{ _tag: "rearmed" }])
   })
 
   it("that rose by a movement of another process is seen to have risen by the next that is shown", () => {
     const told = watched(tenant, { ...alerting(5n, 8n), warned: true }, 4n)!
-    show(told, 9n, 3n)
-    expect(told.turns.map(({ _tag }) => _tag)).toEqual(["rearmed", "low"])
+    observe(told, 9n, 3n)
+    expect(told.crossings.map(({ _tag }) => _tag)).toEqual(["rearmed", "low"])
   })
 
   it("is due for a reload once, by a fall below the threshold and nothing else", () => {
     const one = watched(tenant, { ...unset, enabled: true, threshold: 5n }, 4n)!
-    expect(show(one, 3n, 4n)).toBe(false)
-    expect(show(one, 6n, 5n)).toBe(false)
-    expect([show(one, 5n, 4n), one.due]).toEqual([true, true])
-    expect(show(one, 4n, 3n)).toBe(false)
+    expect(observe(one, 3n, 4n)).toBe(false)
+    expect(observe(one, 6n, 5n)).toBe(false)
+    expect([observe(one, 5n, 4n), one.due]).toEqual([true, true])
+    expect(observe(one, 4n, 3n)).toBe(false)
   })
 
   it("is not watched where nobody is to be told", () => {

@@ -193,7 +193,7 @@ const deliver = (pi: string, tenant: string, { as_new, event }: Delivery) =>
     })
       .replaceAll(/"([a-z]+_[0-9]*_?)?pi"/g, (_, prefix: string | undefined) => `"${prefix ?? ""}${pi}"`)
       .replaceAll('"ten"', JSON.stringify(tenant))
-    return Effect.flatMap(Purchases, ({ receive }) => receive(body, sign(body)))
+    return Effect.flatMap(Purchases, ({ receive }) => receive({ text: body, signature: sign(body) }))
   })
 
 /** A tenant with 6 granted. */
