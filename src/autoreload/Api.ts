@@ -16,7 +16,7 @@ import {
   PaymentMethodNotFound,
   PaymentMethodRequired
 } from "./Problems.ts"
-import { AutoReload, AutoReloadChange } from "./Settings.ts"
+import { AutoReload, AutoReloadChange } from "./AutoReload.ts"
 
 const path = Schema.Struct({ tenant_id: TenantId })
 

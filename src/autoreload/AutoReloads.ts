@@ -30,8 +30,8 @@ import {
   PaymentMethodNotFound,
   PaymentMethodRequired
 } from "./Problems.ts"
-import { checked, cooledAt, isCooling, stateOf } from "./Settings.ts"
-import type { AutoReload, AutoReloadChange, StoredSettings } from "./Settings.ts"
+import { checked, cooledAt, isCooling, stateOf } from "./AutoReload.ts"
+import type { AutoReload, AutoReloadChange, StoredSettings } from "./AutoReload.ts"
 import * as Storage from "./Storage.ts"
 import * as Turns from "./Turns.ts"
 import * as WatchList from "./WatchList.ts"

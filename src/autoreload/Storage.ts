@@ -6,8 +6,8 @@ import { fromRow, usd } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
-import { unset } from "./Settings.ts"
-import type { AutoReloadChange, StoredSettings } from "./Settings.ts"
+import { unset } from "./AutoReload.ts"
+import type { AutoReloadChange, StoredSettings } from "./AutoReload.ts"
 
 /** A charge that the processor was asked for, or is to be. */
 export interface Attempt {

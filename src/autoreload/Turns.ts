@@ -9,7 +9,7 @@ import type { Ledger } from "../ledger/Ledger.ts"
 import { balanceOf } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import type { Attempts, Parts as AttemptParts } from "./Attempts.ts"
-import { cooledAt, isCooling } from "./Settings.ts"
+import { cooledAt, isCooling } from "./AutoReload.ts"
 import type { Crossing, Watched } from "./Watched.ts"
 
 /** As logs and metrics show it. */

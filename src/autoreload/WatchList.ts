@@ -2,7 +2,7 @@
 import { billingAccountOf } from "../kernel/Ids.ts"
 import type { TenantId } from "../kernel/Ids.ts"
 import type { Nano } from "../kernel/Money.ts"
-import type { StoredSettings } from "./Settings.ts"
+import type { StoredSettings } from "./AutoReload.ts"
 import { observe, watched } from "./Watched.ts"
 import type { Watched } from "./Watched.ts"
 

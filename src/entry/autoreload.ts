@@ -11,7 +11,7 @@ import "./contracts.ts"
 
 export { AutoReloads, Purchases }
 export * from "../autoreload/Problems.ts"
-export * from "../autoreload/Settings.ts"
+export * from "../autoreload/AutoReload.ts"
 export { Payments } from "../upstream/Payments.ts"
 export type { PaymentSettings } from "../upstream/Payments.ts"
 

@@ -28,7 +28,7 @@ export type { SigningKeysContract, SigningKey, SigningKeys } from "../auth/Signi
 export type { AccessToken, TokensContract, IdToken, Tokens, VerifiedToken } from "../auth/Tokens.ts"
 export type { AutoReloads, AutoReloadsContract } from "../autoreload/AutoReloads.ts"
 export type * from "../autoreload/Problems.ts"
-export type { AutoReload, AutoReloadChange, State, StoredSettings } from "../autoreload/Settings.ts"
+export type { AutoReload, AutoReloadChange, State, StoredSettings } from "../autoreload/AutoReload.ts"
 export type { BillingAccount, BillingChange, Credits, LedgerEntry, LedgerPage, Settings } from "../billing/Billing.ts"
 export type { BillingAccounts, BillingAccountsContract, MemberSpend } from "../billing/BillingAccounts.ts"
 export type * from "../billing/Problems.ts"

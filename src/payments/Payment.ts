@@ -5,8 +5,11 @@ import { usd } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 
 /** An amount of whole credits: a whole number of USD on the wire, nano-USD inside. */
-const wholeCredits = (credits: Schema.Schema<number>): Schema.Schema<Nano, number> =>
-  Schema.transform(credits, Schema.BigIntFromSelf, {
+const wholeCredits = (
+  credits: Schema.Schema<number>,
+  amount: Schema.Schema<Nano> = Schema.BigIntFromSelf
+): Schema.Schema<Nano, number> =>
+  Schema.transform(credits, amount, {
     strict: true,
     decode: (number) => BigInt(number) * usd,
     encode: (amount) => Number(amount / usd)
@@ -21,12 +24,13 @@ export const isCreditAmount = (amount: Nano): boolean =>
   amount % usd === 0n && amount >= BigInt(creditsMin) * usd && amount <= BigInt(creditsMax) * usd
 
 export const CreditAmount = wholeCredits(
-  Schema.Int.pipe(Schema.between(creditsMin, creditsMax, { message: () => creditRule }))
-).annotations({
+  Schema.Int.pipe(Schema.between(creditsMin, creditsMax, { message: () => creditRule })),
   // As the documents show it: the number on the wire.
-  title: `between(${creditsMin}, ${creditsMax})`,
-  description: `a number between ${creditsMin} and ${creditsMax}`
-})
+  Schema.BigIntFromSelf.annotations({
+    title: `between(${creditsMin}, ${creditsMax})`,
+    description: `a number between ${creditsMin} and ${creditsMax}`
+  })
+)
 
 export const NewCheckout = Schema.Struct({ amount_credits: CreditAmount }).annotations({ identifier: "NewCheckout" })
 

@@ -1,7 +1,7 @@
 /** A balance that is watched: which of its movements are told, by a naive reading of the rules. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { unset } from "../../src/autoreload/Settings.ts"
+import { unset } from "../../src/autoreload/AutoReload.ts"
 import { observe, watched } from "../../src/autoreload/Watched.ts"
 import type { TenantId } from "../../src/kernel/Ids.ts"
 
