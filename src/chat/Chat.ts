@@ -1,63 +1,121 @@
 /** Chat and text completions: a relay over OpenAI-compatible upstreams, admitted and charged by the gate. */
-import { Cause, Context, Effect, FiberId, Layer } from "effect"
-import type { Either } from "effect"
+import { Context, Deferred, Effect, Exit, FiberId, Layer } from "effect"
+import type { Stream } from "effect"
+import type { Readable } from "node:stream"
 import { failure, Gate } from "../gate/Gate.ts"
-import type { Admission, Measured, Metered } from "../gate/Gate.ts"
+import type { Admission, Claim, Measured, Metered, Receipt } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"
 import type { Caller } from "../kernel/Caller.ts"
-import type { Inbound } from "../http/Inbound.ts"
-import type { BodyProblem } from "../http/Incoming.ts"
-import { InvalidRequest } from "../kernel/InvalidRequest.ts"
-import * as Reply from "../http/Reply.ts"
-import { affordable } from "../idempotency/BeforeBody.ts"
-import { Idempotency } from "../idempotency/Idempotency.ts"
-import type { Beside, IdempotencyProblem } from "../idempotency/Idempotency.ts"
-import { toDecimal } from "../kernel/Money.ts"
+import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
+import { PriceVersions } from "../prices/PriceVersions.ts"
+import { handedOver } from "../upstream/ByteStream.ts"
 import { failed, messageOf, parse, refused } from "../upstream/Failures.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
+import type { UpstreamFailed } from "../upstream/Problems.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
 import type { Upstream } from "../upstream/Upstreams.ts"
 import * as Wire from "../upstream/Wire.ts"
-import { PriceVersions } from "../prices/PriceVersions.ts"
+import { eventsOf } from "./Events.ts"
+import type { ChatChunk, ChatCompletion, TextCompletion } from "./Events.ts"
 import { extrasOf, withExtras } from "./Extras.ts"
 import { findModel, Models } from "./Model.ts"
 import type { Model, ModelRoute } from "./Model.ts"
+import { UnknownChatModel } from "./Problems.ts"
 import { answerTokensWithin, boundOf, mostOf, promptTokensSeen, readChat, readCompletion } from "./Prompt.ts"
-import type { Prompt } from "./Prompt.ts"
+import type { ChatPrompt, Read, TextPrompt, ValidPrompt } from "./Prompt.ts"
 import * as Relay from "./Relay.ts"
 import { costOf, isBeyond, priceLines, tokensIn, tokensOf } from "./Tokens.ts"
 import type { Figures, Tokens } from "./Tokens.ts"
 
-export type ChatProblem = BodyProblem | InsufficientCredits | IdempotencyProblem | UpstreamProblem
-
-export interface Contract {
-  /** `POST /v1/chat/completions`. */
-  readonly chat: (caller: Caller, inbound: Inbound) => Effect.Effect<Reply.Reply, ChatProblem>
-  /** `POST /v1/completions`. */
-  readonly completion: (caller: Caller, inbound: Inbound) => Effect.Effect<Reply.Reply, ChatProblem>
+/** One chat completion that is asked for. */
+export interface ChatCall {
+  readonly caller: Caller
+  readonly prompt: ChatPrompt
+  /** The length of the prompt's JSON, which bounds its tokens; without it, that is measured. */
+  readonly bytes?: number | undefined
+  /** Statements that stand or fall with the admission of the call. */
+  readonly beside?: Claim["beside"]
+  /** Names the call in the log. */
+  readonly request_id?: string | undefined
 }
 
-/** The longest request body: pictures travel in it. */
-export const requestBytesMax = 32 * 1024 * 1024
+/** One text completion that is asked for. */
+export interface TextCall extends Omit<ChatCall, "prompt"> {
+  readonly prompt: TextPrompt
+}
+
+/** A whole answer. */
+export interface Completed<A> {
+  /** The answer as the upstream sent it; of what it holds only `choices` was looked at. */
+  readonly completion: A
+  /** The same, byte for byte. */
+  readonly bytes: Buffer
+  readonly receipt: Receipt
+}
+
+/** An answer that is still coming. */
+export interface Streamed<A> {
+  /**
+   * Server-sent events. The last, `data: [DONE]`, waits until the charge is in the books; where it cannot be in time, the stream is cut
+   * off with an error. One that the upstream breaks off ends with an event `{ "error": … }` before it. It must be read to its end or
+   * destroyed. To destroy it is to leave: the upstream is read on for up to ten seconds, and what came is charged.
+   */
+  readonly bytes: Readable
+  /** The same as parsed chunks, made as they are read. Only one of the two can be read. */
+  readonly events: Stream.Stream<A, UpstreamFailed>
+  /** Waits for the end of the call; of a broken stream too, which costs what the upstream had reported. */
+  readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
+}
+
+export type ChatProblem = InvalidRequest | InsufficientCredits | BooksUnavailable | UpstreamProblem
+
+/**
+ * Each method picks its answer's form by itself: `stream` of the prompt is not looked at. A prompt that is not valid is an
+ * `InvalidRequest`, one for a model that there is not an `UnknownChatModel`.
+ *
+ * Who is interrupted has left: no further upstream is asked, the one that works is read on for up to ten seconds, and what came is
+ * charged; else the call is a `client_disconnected` that costs nothing. Who interrupts waits for that, or says `Effect.disconnect`.
+ */
+export interface ChatContract {
+  readonly complete: (call: ChatCall) => Effect.Effect<Completed<ChatCompletion>, ChatProblem>
+  /** Answers once an upstream has begun to. */
+  readonly stream: (call: ChatCall) => Effect.Effect<Streamed<ChatChunk>, ChatProblem>
+  readonly completeText: (call: TextCall) => Effect.Effect<Completed<TextCompletion>, ChatProblem>
+  readonly streamText: (call: TextCall) => Effect.Effect<Streamed<TextCompletion>, ChatProblem>
+  /** No call costs less: 0 where a model is free. */
+  readonly least: Nano
+}
+
 /** The longest whole answer. */
 const answerBytesMax = 64 * 1024 * 1024
+/** The longest refusal of an upstream. */
+const refusalBytesMax = 1024 * 1024
 
-export class Chat extends Context.Tag("tollgate/chat/Chat")<Chat, Contract>() {
+export class Chat extends Context.Tag("tollgate/chat/Chat")<Chat, ChatContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Chat, make))
 }
 
 interface Endpoint {
   readonly name: "chat/completions" | "completions"
-  readonly read: (bytes: Buffer) => Either.Either<Prompt, InvalidRequest>
+  readonly read: Read
+}
+
+const chat: Endpoint = { name: "chat/completions", read: readChat }
+const text: Endpoint = { name: "completions", read: readCompletion }
+
+/** How an answer comes. */
+interface Form<A> {
+  readonly streams: boolean
+  readonly ask: (attempt: Attempt) => Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable>
 }
 
 const make = Effect.gen(function* () {
   const gate = yield* Gate
   const catalogue = yield* Models
   const upstreams = yield* Upstreams
-  const idempotency = yield* Idempotency
   const versions = yield* PriceVersions
 
   /** A model at the prices of a call, and their version. */
@@ -73,87 +131,83 @@ const make = Effect.gen(function* () {
     )
   )
 
-  // Every answer has a token at least.
-  const least = catalogue.models.map(({ completion_price }) => charge([{ units: 1, price: completion_price }]))
-  const paid = affordable(gate, idempotency, least)
-
-  const serve = (endpoint: Endpoint) =>
-    Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
-      const bytes = yield* inbound.read(requestBytesMax)
-      const prompt = yield* endpoint.read(bytes)
+  const metered = <A>(endpoint: Endpoint, form: Form<A>) =>
+    Effect.fnUntraced(function* (call: ChatCall | TextCall) {
+      const prompt = yield* endpoint.read(call.prompt, call.bytes)
       const found = findModel(catalogue, prompt.model)
-      if (found === undefined) return yield* unknownModel(prompt.model)
+      if (found === undefined) return yield* new UnknownChatModel(prompt.model)
       const extras = yield* extrasOf(found, prompt.body)
       const { model, price } = extras.length === 0 ? plain.get(found.id)! : yield* offer(withExtras(found, extras))
 
       const { enough, least, most } = boundOf(model, prompt)
       const claim = {
-        caller,
+        caller: call.caller,
         usage_type: "inference",
         endpoint: endpoint.name,
         model: model.id,
         provider: model.routes[0]!.upstream,
         price,
-        beside,
+        beside: call.beside,
         least,
         enough,
         most
       } as const
-      return yield* gate.meter(claim, (admission) => relay(endpoint, admission, model, prompt, inbound))
+      return yield* gate.meter(claim, (admission) => relay(endpoint, form, admission, model, prompt, call.request_id))
     })
 
-  const relay = (
+  const relay = <A>(
     endpoint: Endpoint,
+    form: Form<A>,
     admission: Admission,
     model: Model,
-    prompt: Prompt,
-    inbound: Inbound
-  ): Effect.Effect<Metered<Reply.Reply>, UpstreamProblem | BooksUnavailable> => {
+    prompt: ValidPrompt,
+    request_id: string | undefined
+  ): Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable> => {
     const limit = answerTokensWithin(model, prompt, admission.reserved)
-    const answer = prompt.stream ? stream : complete
     return firstOf(model.routes, (route) => {
       const upstream = upstreams.get(route.upstream)!
       const takes = route.limit_field !== "none"
-      return answer({
+      return form.ask({
         upstream,
         request: {
           method: "POST",
           path: `/${endpoint.name}`,
           headers: upstream.headers,
-          body: JSON.stringify(bodyFor(endpoint, route, prompt, takes ? limit : undefined))
+          body: JSON.stringify(bodyFor(endpoint, form.streams, route, prompt, takes ? limit : undefined))
         },
         admission,
         model,
         prompt,
         most: mostOf(model, prompt, takes ? limit : model.output_tokens_max),
-        request_id: inbound.request_id
+        request_id
       })
     })
   }
 
-  const once = (endpoint: Endpoint) => {
-    const call = serve(endpoint)
-    return (caller: Caller, inbound: Inbound) =>
-      paid(
-        caller,
-        inbound,
-        idempotency.onceOf(caller, inbound, endpoint.name, requestBytesMax, (inbound, beside) =>
-          untilGone(inbound, call(caller, inbound, beside))
-        )
-      )
+  /** Who is interrupted before they have the stream has left it. */
+  const streamed = <A>(endpoint: Endpoint, form: Form<Streamed<A>>) => {
+    const call = metered(endpoint, form)
+    return (asked: ChatCall | TextCall) => handedOver(call(asked), ({ bytes }) => bytes)
   }
 
+  // Every answer has a token at least.
+  const costs = catalogue.models.map(({ completion_price }) => charge([{ units: 1, price: completion_price }]))
+
   return {
-    chat: once({ name: "chat/completions", read: readChat }),
-    completion: once({ name: "completions", read: readCompletion })
-  } satisfies Contract
+    complete: metered(chat, whole as Form<Completed<ChatCompletion>>),
+    stream: streamed(chat, stream as Form<Streamed<ChatChunk>>),
+    completeText: metered(text, whole as Form<Completed<TextCompletion>>),
+    streamText: streamed(text, stream as Form<Streamed<TextCompletion>>),
+    least: costs.reduce((least, cost) => (cost < least ? cost : least), costs[0] ?? 0n)
+  } satisfies ChatContract
 })
 
 /** The body as the upstream gets it: its own name of the model, and one limit of the answer, or none where it takes none. */
 const bodyFor = (
   endpoint: Endpoint,
+  streams: boolean,
   { limit_field, model }: ModelRoute,
-  { body, stream }: Prompt,
+  { body }: ValidPrompt,
   limit: number | undefined
 ): object => {
   const sent: Record<string, unknown> = {
@@ -164,8 +218,14 @@ const bodyFor = (
   }
   // Text completions know no other name.
   if (limit !== undefined) sent[endpoint.name === "completions" ? "max_tokens" : limit_field] = limit
-  // Always asked for: the charge is by it. The client sees it only if it asked too.
-  if (stream) sent.stream_options = { ...(body.stream_options as object | null | undefined), include_usage: true }
+  if (streams) {
+    sent.stream = true
+    // Always asked for: the charge is by it. The client sees it only if it asked too.
+    sent.stream_options = { ...(body.stream_options as object | null | undefined), include_usage: true }
+  } else if (body.stream === true) {
+    sent.stream = undefined
+    sent.stream_options = undefined
+  }
   return sent
 }
 
@@ -187,46 +247,19 @@ const firstOf = <A>(
   })
 }
 
-/**
- * Interrupts the call when its client leaves. Nobody hears the answer then, unless they come again with the same Idempotency-Key.
- */
-const untilGone = <E>(inbound: Inbound, call: Effect.Effect<Reply.Reply, E>): Effect.Effect<Reply.Reply, E> =>
-  Effect.uninterruptible(
-    Effect.withFiberRuntime((fiber) => {
-      let over = false
-      inbound.onGone(() => {
-        if (!over) fiber.unsafeInterruptAsFork(FiberId.none)
-      })
-      return Effect.matchCauseEffect(call, {
-        onSuccess: (reply) => {
-          over = true
-          return Effect.succeed(reply)
-        },
-        onFailure: (cause) => {
-          over = true
-          return Cause.isInterruptedOnly(cause) ? Effect.succeed(clientLeft) : Effect.failCause(cause)
-        }
-      })
-    })
-  )
-
-const clientLeft = Reply.json(499, { error: "the client left before there was an answer", code: "client_disconnected" })
-
 /** A call on its way to one upstream. */
 interface Attempt {
   readonly upstream: Upstream
   readonly request: Wire.WireRequest
   readonly admission: Admission
   readonly model: Model
-  readonly prompt: Prompt
+  readonly prompt: ValidPrompt
   /** The most tokens that the request, as it is sent, can cause. */
   readonly most: Figures
   readonly request_id: string | undefined
 }
 
-type Answer = (attempt: Attempt) => Effect.Effect<Metered<Reply.Reply>, UpstreamProblem | BooksUnavailable>
-
-const complete: Answer = Effect.fnUntraced(function* (attempt) {
+const complete: Form<Completed<Record<string, unknown>>>["ask"] = Effect.fnUntraced(function* (attempt) {
   const { admission, request, request_id, upstream } = attempt
   const answer = yield* Effect.catchAll(
     upstream.wire(admission).exchange(request, { limit: answerBytesMax }),
@@ -244,14 +277,17 @@ const complete: Answer = Effect.fnUntraced(function* (attempt) {
   const { choices, usage } = parsed
   if (isBeyond(usage, attempt.most)) yield* beyond(attempt, usage)
   const tokens = tokensOf(usage, seenOf(attempt, tokensIn(latin1(choices))), attempt.most)
-  return yield* admission.answer(measured(attempt, tokens), ({ charged }) => ({
-    status: 200,
-    headers: { "content-type": "application/json", "x-charge-usd": toDecimal(charged) },
-    body: answer.body
+  return yield* admission.answer(measured(attempt, tokens), (receipt) => ({
+    completion: parsed,
+    bytes: answer.body,
+    receipt
   }))
 })
 
-const stream: Answer = Effect.fnUntraced(function* (attempt) {
+/** An answer that comes whole. */
+const whole: Form<Completed<Record<string, unknown>>> = { streams: false, ask: complete }
+
+const open: Form<Streamed<Record<string, unknown>>>["ask"] = Effect.fnUntraced(function* (attempt) {
   const { admission, prompt, request, request_id, upstream } = attempt
   const unreachable = ({ reason }: Wire.Unreachable) => failed(upstream.name, reason, request_id)
   const answer = yield* Effect.catchAll(upstream.wire(admission).open(request), unreachable)
@@ -265,20 +301,37 @@ const stream: Answer = Effect.fnUntraced(function* (attempt) {
     return yield* failed(upstream.name, `asked for a stream, it answered ${type}`, request_id)
   }
   const relay = Relay.make(answer, prompt)
+  const receipt = Deferred.unsafeMake<Receipt, BooksUnavailable>(FiberId.none)
   const settled = Effect.flatMap(relay.ended, (ending) =>
     Effect.zipRight(
       isBeyond(ending.usage, attempt.most) ? beyond(attempt, ending.usage) : Effect.void,
-      Effect.matchCause(admission.settle(measuredOf(ending, attempt)), {
-        onFailure: relay.cut,
-        onSuccess: () => relay.finish(ending)
+      Effect.map(Effect.exit(admission.settle(measuredOf(ending, attempt))), (exit) => {
+        if (Exit.isSuccess(exit)) relay.finish(ending)
+        else relay.cut()
+        Deferred.unsafeDone(receipt, exit)
       })
     )
   )
-  return yield* admission.goOn(
-    { status: 200, headers: { "content-type": "text/event-stream", "cache-control": "no-cache" }, body: relay.body },
-    settled
-  )
+  return yield* admission.goOn(new Arriving(relay.body, Deferred.await(receipt)), settled)
 })
+
+/** An answer that comes as events. */
+const stream: Form<Streamed<Record<string, unknown>>> = { streams: true, ask: open }
+
+/** Its events are made of its bytes only where somebody asks for them. */
+class Arriving implements Streamed<Record<string, unknown>> {
+  readonly bytes: Readable
+  readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
+
+  constructor(bytes: Readable, receipt: Effect.Effect<Receipt, BooksUnavailable>) {
+    this.bytes = bytes
+    this.receipt = receipt
+  }
+
+  get events(): Stream.Stream<Record<string, unknown>, UpstreamFailed> {
+    return eventsOf(this.bytes)
+  }
+}
 
 // ---- what is charged ------------------------------------------------------------------------------------------------------
 
@@ -327,14 +380,3 @@ const beyond = ({ model, most, request_id, upstream }: Attempt, usage: unknown):
       ...(request_id !== undefined && { request_id })
     })
   )
-
-// ---- what can go wrong ------------------------------------------------------------------------------------------------------
-
-const refusalBytesMax = 1024 * 1024
-
-const unknownModel = (name: string) =>
-  new InvalidRequest({
-    message: `model: there is no model ${JSON.stringify(name.slice(0, 100))}; GET /v1/models lists them`,
-    field: "model",
-    rule: "a model of GET /v1/models"
-  })

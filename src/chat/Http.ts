@@ -1,20 +1,114 @@
-import { Clock, Effect } from "effect"
+/** The chat routes: JSON to a prompt, a completion or its events as the upstream sent them. And the models. */
+import { Cause, Clock, Effect, FiberId } from "effect"
 import { Api } from "../Api.ts"
+import { Gate } from "../gate/Gate.ts"
+import type { Inbound } from "../http/Inbound.ts"
+import { parse } from "../http/Json.ts"
+import { ClientDisconnected } from "../http/Problems.ts"
 import { group, raw } from "../http/Raw.ts"
+import * as Reply from "../http/Reply.ts"
+import { affordable } from "../idempotency/BeforeBody.ts"
+import { Idempotency } from "../idempotency/Idempotency.ts"
+import type { Beside } from "../idempotency/Idempotency.ts"
+import type { Caller } from "../kernel/Caller.ts"
+import { toDecimal as usdOf } from "../kernel/Money.ts"
 import { toDecimal } from "../kernel/Price.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
 import type { ModelEntry } from "./Api.ts"
 import { Chat } from "./Chat.ts"
+import type { ChatCall, ChatProblem, Completed, Streamed, TextCall } from "./Chat.ts"
 import type { Extra } from "./Extras.ts"
 import { Models } from "./Model.ts"
 import type { Catalogue, Model } from "./Model.ts"
 import { ModelNotFound } from "./Problems.ts"
 
+/** The longest request body: pictures travel in it. */
+const requestBytesMax = 32 * 1024 * 1024
+
+/** `POST /v1/chat/completions` and `POST /v1/completions`. */
+const completions = Effect.gen(function* () {
+  const chat = yield* Chat
+  const idempotency = yield* Idempotency
+  const ifAffordable = affordable(yield* Gate, idempotency, [chat.least])
+
+  /** A route, by which its keys are told from the other's. */
+  const route = (name: string, methods: Methods) => {
+    const call = serve(methods)
+    return (caller: Caller, inbound: Inbound) =>
+      ifAffordable(
+        caller,
+        inbound,
+        idempotency.onceOf(caller, inbound, name, requestBytesMax, (inbound, beside) =>
+          beside === undefined ? call(caller, inbound, beside) : untilGone(inbound, call(caller, inbound, beside))
+        )
+      )
+  }
+
+  return {
+    chat: route("chat/completions", { complete: chat.complete, stream: chat.stream } as Methods),
+    completion: route("completions", { complete: chat.completeText, stream: chat.streamText } as Methods)
+  }
+})
+
+/** The service's methods for one route. They validate the prompt themselves. */
+interface Methods {
+  readonly complete: (call: ChatCall | TextCall) => Effect.Effect<Completed<unknown>, ChatProblem>
+  readonly stream: (call: ChatCall | TextCall) => Effect.Effect<Streamed<unknown>, ChatProblem>
+}
+
+const serve = (methods: Methods) =>
+  Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
+    const bytes = yield* inbound.read(requestBytesMax)
+    const prompt = (yield* parse(bytes)) as ChatCall["prompt"] | null
+    const call = { caller, prompt: prompt!, bytes: bytes.length, beside, request_id: inbound.request_id }
+    return prompt?.stream === true
+      ? streamReply(yield* methods.stream(call))
+      : completeReply(yield* methods.complete(call))
+  })
+
+const completeReply = ({ bytes, receipt }: Completed<unknown>): Reply.Reply => ({
+  status: 200,
+  headers: { "content-type": "application/json", "x-charge-usd": usdOf(receipt.charged) },
+  body: bytes
+})
+
+const streamReply = ({ bytes }: Streamed<unknown>): Reply.Reply => ({
+  status: 200,
+  headers: { "content-type": "text/event-stream", "cache-control": "no-cache" },
+  body: bytes
+})
+
+/**
+ * Interrupts a call with an Idempotency-Key when its client leaves: it runs on a fiber of its own, and what it comes to is the answer
+ * for who comes again with that key.
+ */
+const untilGone = <E>(inbound: Inbound, call: Effect.Effect<Reply.Reply, E>): Effect.Effect<Reply.Reply, E> =>
+  Effect.uninterruptible(
+    Effect.withFiberRuntime((fiber) => {
+      let over = false
+      inbound.onGone(() => {
+        if (!over) fiber.unsafeInterruptAsFork(FiberId.none)
+      })
+      return Effect.matchCauseEffect(call, {
+        onSuccess: (reply) => {
+          over = true
+          return Effect.succeed(reply)
+        },
+        onFailure: (cause) => {
+          over = true
+          return Cause.isInterruptedOnly(cause) ? Effect.succeed(left) : Effect.failCause(cause)
+        }
+      })
+    })
+  )
+
+const left = Reply.ofProblem(new ClientDisconnected())
+
 export const ChatHttp = group(
   Api,
   "chat",
   Effect.fnUntraced(function* (handlers) {
-    const chat = yield* Chat
+    const { chat, completion } = yield* completions
     const data = listed(yield* Models, Math.floor((yield* Clock.currentTimeMillis) / 1_000))
     const rows = new Map(data.map((row) => [row.id, row]))
     const rowOf = (id: string) => {
@@ -22,8 +116,8 @@ export const ChatHttp = group(
       return row === undefined ? new ModelNotFound() : Effect.succeed(row)
     }
     return handlers
-      .handleRaw("chat", raw(chat.chat))
-      .handleRaw("completion", raw(chat.completion))
+      .handleRaw("chat", raw(chat))
+      .handleRaw("completion", raw(completion))
       .handle("models", () => Effect.succeed({ object: "list" as const, data }))
       .handle("model", ({ path }) => rowOf(path.id))
       .handle("modelBelow", ({ path }) => rowOf(path["*"]))

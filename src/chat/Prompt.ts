@@ -1,12 +1,10 @@
 /**
- * What a chat or completion request asks for: validated where the specification sets limits, otherwise passed on as it came.
- * And the most that it can cost.
+ * What a chat or text completion is asked for: validated where the specification sets limits, otherwise passed on as it came. And the
+ * most that it can cost.
  */
 import { Either, Schema } from "effect"
 import type { ParseResult } from "effect"
-import { refused } from "../http/Body.ts"
-import { parse } from "../http/Json.ts"
-import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { affordable, charge } from "../kernel/Price.ts"
 import { takesLimit } from "./Model.ts"
@@ -93,6 +91,19 @@ export const ChatRequest = Schema.extend(
 ).annotations({ identifier: "ChatRequest" })
 export type ChatRequest = typeof ChatRequest.Type
 
+/** What a chat is asked for; fields that are not named here reach the model as they are. */
+export interface ChatPrompt extends Omit<ChatRequest, "messages"> {
+  readonly messages: ReadonlyArray<ChatMessage>
+  readonly [field: string]: unknown
+}
+
+export interface ChatMessage {
+  readonly role: string
+  /** A text or a list of parts; an assistant that called tools may have none. */
+  readonly content?: unknown
+  readonly [field: string]: unknown
+}
+
 const completion = {
   required: {
     model: Schema.NonEmptyString,
@@ -116,6 +127,11 @@ export const CompletionRequest = Schema.extend(
   Schema.partial(Schema.Struct(completion.optional))
 ).annotations({ identifier: "CompletionRequest" })
 export type CompletionRequest = typeof CompletionRequest.Type
+
+/** What a text completion is asked for; fields that are not named here reach the model as they are. */
+export interface TextPrompt extends CompletionRequest {
+  readonly [field: string]: unknown
+}
 
 /**
  * Whether a body fits, asked field by field and only of those that are there: a tenth of the cost of decoding it whole, which
@@ -159,10 +175,9 @@ interface Size {
   readonly answer_tokens_max: number | undefined
 }
 
-/** A validated request: what the gate and the relay need of it, and the body to pass on. */
-export interface Prompt extends Size {
+/** A validated prompt: what the gate and the relay need of it, and the body to pass on. */
+export interface ValidPrompt extends Size {
   readonly model: string
-  readonly stream: boolean
   /** Whether the client wants the usage chunk at the end of its stream. */
   readonly show_usage: boolean
   readonly body: Readonly<Record<string, unknown>>
@@ -184,12 +199,15 @@ const limitOf = ({
 
 const answersOf = ({ best_of, n }: Pick<ChatRequest, "n" | "best_of">): number => Math.max(n ?? 1, best_of ?? 1)
 
-/** Reads the body of `POST /v1/chat/completions`. */
-export const readChat = (bytes: Buffer): Either.Either<Prompt, InvalidRequest> =>
-  read<ChatRequest>(bytes, chatFits, decodeChat, (request) => {
+/** Reads a prompt from a client, an embedding program or a JSON body, and validates it. */
+export type Read = (prompt: unknown, bytes?: number) => Either.Either<ValidPrompt, InvalidRequest>
+
+/** `bytes` is the length of the prompt's JSON where that is known: it bounds the prompt's tokens. */
+export const readChat: Read = (prompt, bytes) =>
+  read<ChatRequest>(prompt, bytes, chatFits, decodeChat, (request, length) => {
     const attached = attachmentsOf(request.messages)
     return {
-      bytes: bytes.length - attached.bytes,
+      bytes: length - attached.bytes,
       attachments: attached.count,
       attached_elsewhere: attached.elsewhere,
       prompts: 1,
@@ -201,13 +219,13 @@ export const readChat = (bytes: Buffer): Either.Either<Prompt, InvalidRequest> =
 /** The limit of a text completion whose client sets none. */
 const completionTokens = 16
 
-/** Reads the body of `POST /v1/completions`. */
-export const readCompletion = (bytes: Buffer): Either.Either<Prompt, InvalidRequest> =>
-  read<CompletionRequest>(bytes, completionFits, decodeCompletion, (request) => {
+/** The same of a text completion. */
+export const readCompletion: Read = (prompt, bytes) =>
+  read<CompletionRequest>(prompt, bytes, completionFits, decodeCompletion, (request, length) => {
     const { prompt } = request
     const prompts = typeof prompt === "string" || typeof prompt[0] === "number" ? 1 : Math.max(1, prompt.length)
     return {
-      bytes: bytes.length,
+      bytes: length,
       attachments: 0,
       attached_elsewhere: false,
       prompts,
@@ -216,22 +234,19 @@ export const readCompletion = (bytes: Buffer): Either.Either<Prompt, InvalidRequ
     }
   })
 
-const read = <A extends Pick<ChatRequest, "model" | "stream" | "stream_options">>(
-  bytes: Buffer,
+const read = <A extends Pick<ChatRequest, "model" | "stream_options">>(
+  body: unknown,
+  bytes: number | undefined,
   fits: (body: unknown) => boolean,
   decode: (body: unknown) => Either.Either<A, ParseResult.ParseError>,
-  sizeOf: (request: A) => Size
-): Either.Either<Prompt, InvalidRequest> => {
-  const parsed = parse(bytes)
-  if (Either.isLeft(parsed)) return Either.left(parsed.left)
-  const body = parsed.right
-  const request = fits(body) ? Either.right(body as A) : Either.mapLeft(decode(body), refused)
+  sizeOf: (request: A, bytes: number) => Size
+): Either.Either<ValidPrompt, InvalidRequest> => {
+  const request = fits(body) ? Either.right(body as A) : Either.mapLeft(decode(body), InvalidRequest.ofDecoding)
   return Either.map(request, (request) => {
-    const size = sizeOf(request)
+    const size = sizeOf(request, bytes ?? Buffer.byteLength(JSON.stringify(body)))
     // Written out rather than spread, being made for every call.
     return {
       model: request.model,
-      stream: request.stream === true,
       show_usage: request.stream_options?.include_usage === true,
       bytes: size.bytes,
       attachments: size.attachments,
@@ -298,7 +313,7 @@ export interface Bound {
 }
 
 /** The most tokens that the prompt can have: an upstream refuses one that is longer than the model's context. */
-const promptTokensMax = (model: Model, prompt: Prompt): number => {
+const promptTokensMax = (model: Model, prompt: ValidPrompt): number => {
   const context = model.context_length * prompt.prompts
   if (prompt.attached_elsewhere) return context
   // A token is at least a byte of the request.
@@ -306,7 +321,7 @@ const promptTokensMax = (model: Model, prompt: Prompt): number => {
   return Math.min(sent + prompt.prompts * model.added_tokens_max, context)
 }
 
-const chargeOf = (model: Model, prompt: Prompt, answer: number): Nano =>
+const chargeOf = (model: Model, prompt: ValidPrompt, answer: number): Nano =>
   charge([
     { units: promptTokensMax(model, prompt), price: model.prompt_price },
     { units: answer * prompt.answers, price: model.completion_price },
@@ -314,7 +329,7 @@ const chargeOf = (model: Model, prompt: Prompt, answer: number): Nano =>
   ])
 
 /** The most that the call can cost. Without a limit on the answer the model's own applies, or what the balance affords of it. */
-export const boundOf = (model: Model, prompt: Prompt): Bound => {
+export const boundOf = (model: Model, prompt: ValidPrompt): Bound => {
   const whole = takesLimit(model) ? prompt.answer_tokens_max : model.output_tokens_max
   if (whole !== undefined) {
     const exact = chargeOf(model, prompt, whole)
@@ -325,7 +340,7 @@ export const boundOf = (model: Model, prompt: Prompt): Bound => {
 }
 
 /** How long each answer may become within what was set aside: the limit that is sent to the upstream. */
-export const answerTokensWithin = (model: Model, prompt: Prompt, reserved: Nano): number => {
+export const answerTokensWithin = (model: Model, prompt: ValidPrompt, reserved: Nano): number => {
   if (prompt.answer_tokens_max !== undefined) return prompt.answer_tokens_max
   const left = reserved - chargeOf(model, prompt, 0)
   const tokens = affordable(left > 0n ? left : 0n, model.completion_price) / prompt.answers
@@ -333,11 +348,11 @@ export const answerTokensWithin = (model: Model, prompt: Prompt, reserved: Nano)
 }
 
 /** The most tokens that the request can cause, with answers of at most so many tokens each. */
-export const mostOf = (model: Model, prompt: Prompt, answer: number): Figures => ({
+export const mostOf = (model: Model, prompt: ValidPrompt, answer: number): Figures => ({
   prompt_tokens: promptTokensMax(model, prompt),
   completion_tokens: answer * prompt.answers
 })
 
 /** How long the prompt is, as far as its bytes tell. */
-export const promptTokensSeen = (model: Model, prompt: Prompt): number =>
+export const promptTokensSeen = (model: Model, prompt: ValidPrompt): number =>
   Math.ceil(prompt.bytes / bytesAToken) + prompt.attachments * model.attachment_tokens_max

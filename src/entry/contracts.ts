@@ -32,11 +32,20 @@ export type { AutoReload, AutoReloadChange, State, StoredSettings } from "../aut
 export type { BillingAccount, BillingChange, Credits, LedgerEntry, LedgerPage, Settings } from "../billing/Billing.ts"
 export type { BillingAccounts, BillingAccountsContract, MemberSpend } from "../billing/BillingAccounts.ts"
 export type * from "../billing/Problems.ts"
-export type { Chat, ChatProblem, Contract as ChatContract } from "../chat/Chat.ts"
+export type { Chat, ChatCall, ChatContract, ChatProblem, Completed, Streamed, TextCall } from "../chat/Chat.ts"
+export type { ChatChunk, ChatCompletion, ReportedUsage, Said, TextCompletion } from "../chat/Events.ts"
 export type { Extra } from "../chat/Extras.ts"
 export type { Catalogue, LimitField, Model, ModelRoute, Models } from "../chat/Model.ts"
 export type * from "../chat/Problems.ts"
-export type { Bound, ChatRequest, CompletionRequest, Prompt } from "../chat/Prompt.ts"
+export type {
+  Bound,
+  ChatMessage,
+  ChatPrompt,
+  ChatRequest,
+  CompletionRequest,
+  TextPrompt,
+  ValidPrompt
+} from "../chat/Prompt.ts"
 export type { ClientToken, ClientTokenRequest, ContactMessage } from "../contact/Contact.ts"
 export type { Contacts, ContactsContract } from "../contact/Contacts.ts"
 export type { HeldClientToken, HeldClientTokenFacts } from "../contact/HeldClientToken.ts"

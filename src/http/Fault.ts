@@ -5,7 +5,6 @@ import { Cause, Effect } from "effect"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { isProblem } from "../kernel/Problem.ts"
 import type { ProblemInstance } from "../kernel/Problem.ts"
-import { refusal } from "./Body.ts"
 import { ClientDisconnected, InternalError, MethodNotAllowed, RouteNotFound, Unavailable } from "./Problems.ts"
 
 /**
@@ -23,7 +22,7 @@ export const problemOf = (
   if (error instanceof PlatformRouteNotFound) {
     return Effect.succeed(methods.length > 0 ? new MethodNotAllowed({ allow: methods }) : new RouteNotFound())
   }
-  if (error instanceof HttpApiError.HttpApiDecodeError) return Effect.succeed(refusal(error.issues))
+  if (error instanceof HttpApiError.HttpApiDecodeError) return Effect.succeed(InvalidRequest.ofIssues(error.issues))
   // What walks a value recurses as deep as what was sent.
   return error instanceof RangeError && error.message.includes("call stack")
     ? Effect.succeed(

@@ -1,6 +1,11 @@
 /** The refusal of a request of which a field breaks a rule, whatever its domain. */
-import { Schema } from "effect"
+import { ParseResult, Schema } from "effect"
 import { Problem } from "./Problem.ts"
+
+/** A field's name and a rule may hold what the caller sent, and are not given back at any length. */
+const lengthMax = 200
+
+const shortened = (text: string): string => (text.length > lengthMax ? `${text.slice(0, lengthMax)}...` : text)
 
 /** Which field breaks which rule; an empty field means the request itself. */
 export const BrokenRule = { field: Schema.String, rule: Schema.String } as const
@@ -11,8 +16,21 @@ export class InvalidRequest extends Problem<InvalidRequest>()("InvalidRequest", 
   code: "invalid_request",
   fields: BrokenRule
 }) {
-  /** With the text `field: rule`. */
+  /** With the text `field: rule`; without a field, of the request. */
   static of(field: string, rule: string): InvalidRequest {
-    return new InvalidRequest({ field, rule, message: `${field}: ${rule}` })
+    return new InvalidRequest({ field, rule, message: `${field === "" ? "the request" : field}: ${rule}` })
+  }
+
+  /** Names the first field that does not fit, and the rule. */
+  static ofIssues(issues: ReadonlyArray<Pick<ParseResult.ArrayFormatterIssue, "path" | "message">>): InvalidRequest {
+    const [issue] = issues
+    const field = shortened(issue?.path.map(String).join(".") ?? "")
+    const rule = shortened(issue?.message ?? "the documented shape")
+    return InvalidRequest.of(field, rule)
+  }
+
+  /** The same for what decoding by a schema found. */
+  static ofDecoding(error: ParseResult.ParseError): InvalidRequest {
+    return InvalidRequest.ofIssues(ParseResult.ArrayFormatter.formatErrorSync(error))
   }
 }

@@ -6,7 +6,6 @@ import * as Multipasta from "multipasta"
 import { createHash } from "node:crypto"
 import { createReadStream, createWriteStream } from "node:fs"
 import type { Readable } from "node:stream"
-import { refused } from "../http/Body.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import { bodyProblemOf } from "../http/Incoming.ts"
 import type { BodyProblem } from "../http/Incoming.ts"
@@ -52,7 +51,7 @@ export const receive = (
         rule: "an audio file"
       })
     }
-    const fields = yield* Either.mapLeft(readFields(texts), refused)
+    const fields = yield* Either.mapLeft(readFields(texts), InvalidRequest.ofDecoding)
     const { bytes, content_type, name } = audio
     if (bytes === 0) {
       return yield* new InvalidRequest({ message: "file: it is empty", field: "file", rule: "not empty" })

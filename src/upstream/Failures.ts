@@ -20,7 +20,7 @@ export const failed = (
 ): Effect.Effect<never, UpstreamFailed> =>
   Effect.logWarning("an upstream failed").pipe(
     Effect.annotateLogs({ upstream, reason, ...(request_id !== undefined && { request_id }) }),
-    Effect.andThen(new UpstreamFailed())
+    Effect.andThen(new UpstreamFailed({ upstream }))
   )
 
 /** An upstream's own refusal. Its words are passed on only where they speak of the request. */
@@ -32,7 +32,10 @@ export const refused = (
   if (status === 400 || status === 404 || status === 413 || status === 422) {
     return new UpstreamRejected(refusalOf(parse(body)))
   }
-  if (status === 429) return Effect.flatMap(retryAfterOf(headers), (after) => new UpstreamBusy(after))
+  if (status === 429)
+    return Effect.flatMap(retryAfterOf(headers), ({ retry_after }) =>
+      retry_after === undefined ? new UpstreamBusy({ upstream }) : new UpstreamBusy({ upstream, retry_after })
+    )
   return failed(upstream, `status ${status}`, request_id)
 }
 
