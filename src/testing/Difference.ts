@@ -6,7 +6,9 @@
  */
 export const difference = (expected: unknown, found: unknown, name: string): string | undefined => {
   if (typeof expected !== "object" || expected === null) {
-    return Object.is(expected, found) ? undefined : `${name} is ${show(found)}, must be ${show(expected)}`
+    if (Object.is(expected, found)) return undefined
+    const what = typeof expected === "bigint" && typeof found === "number" ? "the number " : ""
+    return `${name} is ${what}${show(found)}, must be ${show(expected)}`
   }
   if (typeof found !== "object" || found === null) return `${name} is ${show(found)}, must be ${show(expected)}`
   for (const [key, value] of Object.entries(expected)) {
@@ -17,13 +19,9 @@ export const difference = (expected: unknown, found: unknown, name: string): str
   return undefined
 }
 
-/** A value as a message has it. A `bigint` has no suffix; a number, which no amount is, says so. */
+/** A value as a message has it; a `bigint` without its suffix. */
 export const show = (value: unknown): string => {
   switch (typeof value) {
-    case "bigint":
-      return String(value)
-    case "number":
-      return `the number ${value}`
     case "object":
       return value === null ? "null" : showObject(value)
     default:

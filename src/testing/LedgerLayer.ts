@@ -1,11 +1,15 @@
 /** A `Ledger` and its `Writer` as layers, for the property suite: ours in memory, or anybody's. */
-import { Effect, Either, Layer, ManagedRuntime, Option, Schema } from "effect"
+import { Effect, Layer, ManagedRuntime, Option, Schema } from "effect"
 import type { BillingAccountId } from "../kernel/Ids.ts"
 import { Ledger } from "../ledger/Ledger.ts"
+import type { LedgerContract } from "../ledger/Ledger.ts"
 import { LedgerRefusal } from "../ledger/Problems.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
+import type { Posting, Result } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
+import type { Submitted } from "../ledger/Writer.ts"
 import * as Sql from "../sql/Sql.ts"
-import type { LedgerUnderTest } from "./LedgerProperties.ts"
+import type { Answer, LedgerUnderTest } from "./LedgerProperties.ts"
 
 /** The ledger of this package over a fresh database in memory. */
 export const layerMemory = Ledger.layer.pipe(Layer.provideMerge(Writer.layer), Layer.provideMerge(Sql.layerMemory))
@@ -13,26 +17,54 @@ export const layerMemory = Ledger.layer.pipe(Layer.provideMerge(Writer.layer), L
 /** As plain data, like the results. */
 const refusalOf = Schema.encodeSync(LedgerRefusal)
 
-/** A fresh ledger from the layer, each time it is asked. */
+/** A posting by the operation that has its name. */
+const operate = (ledger: LedgerContract, posting: Posting): Submitted => {
+  const one = (result: Effect.Effect<Result, LedgerRefusal | BooksUnavailable>) => Effect.map(result, (it) => [it])
+  switch (posting._tag) {
+    case "Open":
+      return one(ledger.open(posting))
+    case "SetStatus":
+      return one(ledger.setStatus(posting))
+    case "Credit":
+      return one(ledger.credit(posting))
+    case "TakeBack":
+      return one(ledger.takeBack(posting))
+    case "Escrow":
+      return one(ledger.escrow(posting))
+    case "EndEscrow":
+      return one(ledger.endEscrow(posting))
+    case "Reserve":
+      return one(ledger.reserve(posting))
+    case "Settle":
+      return one(ledger.settle(posting))
+  }
+}
+
+/** A fresh ledger from the layer, each time it is asked. Single postings go to the operations of `Ledger`, several to the `Writer`. */
 export const ofLayer =
   <E>(layer: Layer.Layer<Ledger | Writer, E>) =>
   async (): Promise<LedgerUnderTest> => {
     const runtime = ManagedRuntime.make(Layer.fresh(layer))
+    const submit = (postings: ReadonlyArray<Posting>): Effect.Effect<Answer, never, Ledger | Writer> => {
+      const [posting, second] = postings
+      const submitted: Effect.Effect<
+        ReadonlyArray<Result>,
+        LedgerRefusal | BooksUnavailable,
+        Ledger | Writer
+      > = posting !== undefined && second === undefined
+        ? Effect.flatMap(Ledger, (ledger) => operate(ledger, posting))
+        : Effect.flatMap(Writer, (writer) => writer.submit({ postings, statements: [] }))
+      return Effect.match(
+        // Nothing is known then of what was done, so the story cannot go on.
+        Effect.catchTag(submitted, "BooksUnavailable", Effect.die),
+        {
+          onFailure: (refusal) => ({ refusal: refusalOf(refusal) }),
+          onSuccess: (results) => ({ results })
+        }
+      )
+    }
     return {
-      submit: (postings) =>
-        runtime.runPromise(
-          Effect.map(
-            Effect.flatMap(Writer, (writer) => writer.submit({ postings, statements: [] })).pipe(
-              // Nothing is known then of what was done, so the story cannot go on.
-              Effect.catchTag("BooksUnavailable", Effect.die),
-              Effect.either
-            ),
-            Either.match({
-              onLeft: (refusal) => ({ refusal: refusalOf(refusal) }),
-              onRight: (results) => ({ results })
-            })
-          )
-        ),
+      submit: (postings) => runtime.runPromise(submit(postings)),
       account: (id) =>
         runtime.runPromise(
           Effect.map(

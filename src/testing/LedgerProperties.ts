@@ -58,7 +58,7 @@ export const invariants: Readonly<Record<string, Invariant>> = {
         ...entries.flatMap(({ amount, balance }) => [amount, balance])
       ]
       const inexact = amounts.find((amount: unknown) => typeof amount !== "bigint")
-      return inexact === undefined ? undefined : `${id} has ${show(inexact)} as an amount`
+      return inexact === undefined ? undefined : `${id} has an amount that is no bigint: ${show(inexact)}`
     }),
   "accounts are those that were opened": (views, { accounts }) => {
     const lost = [...accounts.keys()].find((id) => views.every((view) => view.id !== id))

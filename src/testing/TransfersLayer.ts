@@ -1,0 +1,148 @@
+/** `Transfers` and the services that they stand on as layers, for the property suite: ours in memory, or anybody's. */
+import { Clock, Effect, Either, Layer, ManagedRuntime, Option } from "effect"
+import * as DeploymentSecret from "../auth/DeploymentSecret.ts"
+import type { Actor } from "../kernel/Caller.ts"
+import { billingAccountOf } from "../kernel/Ids.ts"
+import type { BillingAccountId } from "../kernel/Ids.ts"
+import { ServiceInfo } from "../kernel/ServiceInfo.ts"
+import { Ledger } from "../ledger/Ledger.ts"
+import { Outbox } from "../mail/Outbox.ts"
+import { LetterLimits } from "../mail/Settings.ts"
+import { PriceList } from "../prices/PriceList.ts"
+import { Belonging } from "../tenants/Belonging.ts"
+import { Tenants } from "../tenants/Tenants.ts"
+import type { TransferId } from "../transfers/States.ts"
+import type { Transfer } from "../transfers/Transfer.ts"
+import { Transfers } from "../transfers/Transfers.ts"
+import type { TransferOf } from "../transfers/Transfers.ts"
+import { Mail } from "../upstream/Mail.ts"
+import { layerMemory } from "./LedgerLayer.ts"
+import type { TransferRefusal } from "./TransfersModel.ts"
+import type { TransferAnswer, TransfersClock, TransfersUnderTest } from "./TransfersProperties.ts"
+
+/** Transfers over a database and its ledger. Stories send more letters than an account may, so the limits are out of reach. */
+export const layerTransfers = Transfers.layer.pipe(
+  Layer.provideMerge(Outbox.layer),
+  Layer.provide(Layer.succeed(LetterLimits, { per_hour: 1_000_000, per_day_to_one_address: 1_000_000 })),
+  Layer.provideMerge(Tenants.layer),
+  Layer.provideMerge(Belonging.layer),
+  Layer.provide([
+    PriceList.layerNone,
+    Mail.layerNone,
+    ServiceInfo.layer({ service_name: "Tollgate", key_prefix: "svc", public_url: "http://127.0.0.1:8787" })
+  ]),
+  Layer.provideMerge(DeploymentSecret.layer(new Uint8Array(32).fill(1)))
+)
+
+/** The transfers of this package over a fresh database in memory. */
+export const layerTransfersMemory = Layer.provideMerge(layerTransfers, layerMemory)
+
+type Services = Transfers | Tenants | Ledger
+
+/** Fresh transfers from the layer, each time they are asked for. They run by the clock of the suite, and no jobs are run. */
+export const transfersOfLayer =
+  <E>(layer: Layer.Layer<Services, E>) =>
+  async (clock: TransfersClock): Promise<TransfersUnderTest> => {
+    const runtime = ManagedRuntime.make(Layer.provideMerge(Layer.fresh(layer), Layer.setClock(effectClock(clock))))
+    const run = <A, Failure>(effect: Effect.Effect<A, Failure, Services>) => runtime.runPromise(effect)
+    const people = new Map<string, Actor & { readonly account: BillingAccountId }>()
+
+    const moved =
+      (name: "accept" | "decline" | "revoke" | "resend" | "find") =>
+      (email: string, id: string): Promise<TransferAnswer> =>
+        run(
+          Effect.flatMap(Transfers, (transfers) => {
+            const move: (asked: TransferOf) => Effect.Effect<Transfer, Tagged> = transfers[name]
+            const done = move({ caller: people.get(email)!, transfer_id: id as TransferId })
+            return answered(Effect.map(done, (transfer) => ({ transfer })))
+          })
+        )
+
+    return {
+      join: async (email) => {
+        const { account_id, home_tenant_id } = await run(
+          Effect.flatMap(Tenants, ({ welcome }) =>
+            welcome({ provider: "google", subject: email, email, email_verified: true, name: email })
+          )
+        )
+        const account = billingAccountOf(home_tenant_id)
+        people.set(email, { account_id, tenant_id: home_tenant_id, account })
+      },
+      credit: (email, amount, source) =>
+        run(
+          Effect.flatMap(Ledger, ({ credit }) =>
+            Effect.asVoid(credit({ account: people.get(email)!.account, amount, source, reference: "outside" }))
+          )
+        ),
+      setStatus: (email, status) =>
+        run(
+          Effect.flatMap(Ledger, ({ setStatus }) =>
+            Effect.asVoid(setStatus({ account: people.get(email)!.account, status }))
+          )
+        ),
+      create: (email, { key, ...transfer }) =>
+        run(answered(Effect.flatMap(Transfers, ({ create }) => create({ caller: people.get(email)!, key, transfer })))),
+      accept: moved("accept"),
+      decline: moved("decline"),
+      revoke: moved("revoke"),
+      resend: moved("resend"),
+      find: moved("find"),
+      expire: () => run(Effect.asVoid(Effect.flatMap(Transfers, ({ expire }) => expire))),
+      account: (email) =>
+        run(
+          Effect.map(
+            Effect.flatMap(Ledger, (ledger) => ledger.account(people.get(email)!.account)),
+            Option.getOrThrow
+          )
+        ),
+      entries: (email) =>
+        run(
+          Effect.map(
+            Effect.flatMap(Ledger, (ledger) =>
+              ledger.entries(people.get(email)!.account, { page: 1, per_page: 10_000 })
+            ),
+            ({ records }) => records.toReversed()
+          )
+        ),
+      close: () => runtime.dispose()
+    }
+  }
+
+interface Tagged {
+  readonly _tag: string
+}
+
+/** A problem as the answer that it is. One that stories do not come to stays a failure: then nothing is known of what was done. */
+const answered = <R>(effect: Effect.Effect<TransferAnswer, Tagged, R>): Effect.Effect<TransferAnswer, Tagged, R> =>
+  Effect.flatMap(
+    Effect.either(effect),
+    Either.match({
+      onLeft: (problem) =>
+        unexpected.has(problem._tag)
+          ? Effect.fail(problem)
+          : Effect.succeed<TransferAnswer>({ refusal: dataOf(problem) }),
+      onRight: (answer) => Effect.succeed(answer)
+    })
+  )
+
+const unexpected: ReadonlySet<string> = new Set(["BooksUnavailable", "InsufficientRole", "TooManyLetters"])
+
+/** Its tag and its data, without the words. */
+const dataOf = (problem: Tagged): TransferRefusal => {
+  const fields = Object.entries(problem).filter(([name]) => name !== "message" && name !== "retry_after")
+  return { ...Object.fromEntries(fields), _tag: problem._tag } as TransferRefusal
+}
+
+/** The time is that of the story. Whoever sleeps does so in real time. */
+const effectClock = ({ now }: TransfersClock): Clock.Clock => {
+  const { sleep } = Clock.make()
+  const nanos = () => BigInt(now()) * 1_000_000n
+  return {
+    [Clock.ClockTypeId]: Clock.ClockTypeId,
+    unsafeCurrentTimeMillis: now,
+    unsafeCurrentTimeNanos: nanos,
+    currentTimeMillis: Effect.sync(now),
+    currentTimeNanos: Effect.sync(nanos),
+    sleep
+  }
+}

@@ -1,0 +1,74 @@
+/** The property suite for transfers: on ours, on somebody else's, and on ones that are deliberately wrong. */
+import { Layer } from "effect"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import { checkTransfers, layerTransfers, layerTransfersMemory, transfersOfLayer } from "../../src/entry/testing.ts"
+import { Ledger } from "../../src/ledger/Ledger.ts"
+import { Writer } from "../../src/ledger/Writer.ts"
+import * as Sql from "../../src/sql/Sql.ts"
+import { foreignTransfers, mistakes } from "./ForeignTransfers.ts"
+import type { Mistake } from "./ForeignTransfers.ts"
+
+/** How the shortest story of a mistake ends, where that is always in the same way. */
+const ends: Partial<Record<Mistake, RegExp>> = {
+  "pays twice when it is accepted twice at once": /a transfer pays out once|nothing is below zero/,
+  "makes a second transfer for a key that was used": /Create/,
+  "sends from a suspended account": /where BillingAccountInactive is due/,
+  "answers the balance as giftable": /giftable of TransferInsufficientGiftable is \d+, must be \d+/,
+  "lets anybody accept": /where EmailMismatch is due/,
+  "lets a declined transfer be accepted": /where TransferNotPending .*state: declined.* is due/
+}
+
+describe("the property suite for transfers", () => {
+  it("holds for the transfers of this service", () =>
+    checkTransfers({ make: transfersOfLayer(layerTransfersMemory), stories: 25 }))
+
+  it("holds for them where the writer is a thread of its own", () =>
+    checkTransfers({
+      make: async (clock) => {
+        const folder = mkdtempSync(join(tmpdir(), "tollgate-"))
+        const file = join(folder, "books.db")
+        const layer = layerTransfers.pipe(
+          Layer.provideMerge(Ledger.layer),
+          Layer.provideMerge(Writer.layerThread(file)),
+          Layer.provideMerge(Sql.layer(file))
+        )
+        const transfers = await transfersOfLayer(layer)(clock)
+        const close = async () => {
+          await transfers.close?.()
+          rmSync(folder, { recursive: true, force: true })
+        }
+        return { ...transfers, close }
+      },
+      stories: 6
+    }))
+
+  it("holds for somebody else's", () => checkTransfers({ make: foreignTransfers(), stories: 200 }))
+
+  it.each(mistakes)("finds one that %s, with a short story", async (mistake) => {
+    const failed: { readonly message: string; readonly steps: ReadonlyArray<string> } = await checkTransfers({
+      make: foreignTransfers(mistake),
+      seed: 1
+    }).then(
+      () => expect.fail("it is not found"),
+      (error) => error
+    )
+    expect(failed.message).toMatch(ends[mistake] ?? /^story \d+ goes wrong/)
+    expect(failed.steps.length).toBeLessThanOrEqual(5)
+  })
+
+  it("says in sentences what went wrong", async () => {
+    const make = foreignTransfers("returns what is accepted at the same time")
+    const failed = await checkTransfers({ make, seed: 1 }).catch((error: Error) => error.message)
+    expect(failed).toMatchInlineSnapshot(`
+      "story 1 goes wrong (in its shortest form; seed 1 tells it again):
+        1. ada gets 0.01 (purchase)
+        2. ada sends 0.01 to bob (gift with a message)
+        3. at once: (1) bob accepts #1; (2) bob accepts #1
+      nothing is below zero: ada@example.com has less than nothing
+      (no order of the 2 fits; this is in the order 1, 2)"
+    `)
+  })
+})
