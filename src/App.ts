@@ -121,6 +121,7 @@ export const jobs = Layer.mergeAll(
   Gate.layerJobs,
   AutoReloads.layerJobs,
   Jobs.layerJobs,
+  Idempotency.layerJobs,
   Outbox.layerJobs,
   SigningKeys.layerJobs,
   Transfers.layerJobs

@@ -63,12 +63,19 @@ const make = Effect.gen(function* () {
   const verified = new Map<string, Remembered>()
 
   const verify = Effect.fnUntraced(function* (jwt: string, now: number) {
-    const { account_id, expires_at, family, grant, team_first, tenant_id } = yield* tokens.verify(jwt)
+    const { account_id, client_id, expires_at, family, grant, team_first, tenant_id } = yield* tokens.verify(jwt)
     const mark = belonging.markOf(account_id)
     // The token is good for an hour; whether its sign-in was ended, and the person still belongs there, is asked more often.
     if (!(yield* sessions.isLive(family))) return yield* new InvalidToken()
     if (!(yield* tenants.isActiveMember(account_id, tenant_id))) return yield* new InvalidToken()
-    const caller: Caller = { account_id, tenant_id, application_id: null, credential: "user_token", team_first }
+    const caller: Caller = {
+      account_id,
+      tenant_id,
+      application_id: null,
+      credential: "user_token",
+      team_first,
+      ...(team_first && { oauth_client: client_id })
+    }
     if (verified.size >= cachedMax) verified.delete(verified.keys().next().value!)
     const until = Math.min(expires_at, now + Duration.toMillis(cacheLifetime))
     const remembered: Remembered = { caller, grant, until, mark }

@@ -10,6 +10,8 @@ export interface Caller {
   readonly credential: "user_token" | "api_key"
   /** Minted by the OAuth code exchange: the team pool is charged first. */
   readonly team_first: boolean
+  /** The client that the OAuth code exchange minted the token for; absent for a person's own sign-in and for an API key. */
+  readonly oauth_client?: string
 }
 
 /** Who acts, in which tenant: what a method needs that charges nothing. */

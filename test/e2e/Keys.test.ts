@@ -145,8 +145,8 @@ describe("a process that was killed", () => {
 
   it("before its call was admitted: the key is as good as new, for another request too", async () => {
     await killedWith((db) =>
-      db.exec(`INSERT INTO tollgate_idempotency_keys (tenant_id, account_id, key, request_hash, run, created_at)
-        VALUES ('${who.tenant_id}', '${who.account_id}', 'never-admitted-0123', 'x', 'req_x', 1)`)
+      db.exec(`INSERT INTO tollgate_idempotency_keys (tenant_id, account_id, holder, key, request_hash, run, created_at)
+        VALUES ('${who.tenant_id}', '${who.account_id}', 'any', 'never-admitted-0123', 'x', 'req_x', 1)`)
     )
     expect((await chat("never-admitted-0123")).status).toBe(200)
   })

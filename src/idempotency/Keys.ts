@@ -1,0 +1,148 @@
+/** The table of Idempotency-Keys: whose a key is, how its row is read, and every statement that changes one. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Effect } from "effect"
+import type { Context } from "effect"
+import { refusedLate } from "../gate/Gate.ts"
+import type { Caller } from "../kernel/Caller.ts"
+import * as Calls from "../ledger/Calls.ts"
+import { BooksUnavailable } from "../ledger/Problems.ts"
+import { statement } from "../ledger/Transaction.ts"
+import type { Statement } from "../ledger/Transaction.ts"
+import type { Writer } from "../ledger/Writer.ts"
+
+export interface Row {
+  readonly holder: string
+  readonly request_hash: string
+  /** The run of the process that uses it. */
+  readonly run: string
+  /** The call that it was used for, once that was admitted. */
+  readonly call: string | null
+  readonly status: number | null
+  readonly headers: string | null
+  readonly body: Uint8Array | null
+}
+
+/** An answer as it is stored. */
+export interface StoredAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Buffer
+}
+
+/** How many old keys are forgotten in one transaction. */
+const forgottenAtOnce = 500
+
+/** Of keys that were taken before keys had holders: every credential of their account may use them. */
+const anyHolder = "any"
+
+/**
+ * Whose keys a caller uses besides their account's and tenant's: those of the application, of the OAuth client, or of the person's own
+ * sign-ins. It stays the same when a token is refreshed or the person signs in again.
+ */
+const holderOf = ({ application_id, oauth_client }: Caller): string => {
+  if (application_id !== null) return application_id
+  return oauth_client === undefined ? "sign_in" : `client ${oauth_client}`
+}
+
+export type Keys = ReturnType<typeof make>
+export type Key = ReturnType<Keys["of"]>
+
+export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, run: string) => {
+  const submit = (template: Parameters<typeof statement>[0], rows?: number) =>
+    writer.submit({ postings: [], statements: [statement(template, rows)] })
+
+  /** The key of a request. */
+  const of = (caller: Caller, key: string) => {
+    const { account_id, tenant_id } = caller
+    const holder = holderOf(caller)
+    const mine = sql`tenant_id = ${tenant_id} AND account_id = ${account_id} AND key = ${key}
+      AND holder IN (${holder}, ${anyHolder})`
+    return {
+      /** The same for the same key. */
+      id: `${tenant_id} ${account_id} ${holder} ${key}`,
+      find: Effect.map(
+        Effect.orDie(
+          sql<Row>`SELECT holder, request_hash, run, call, status, headers, body FROM tollgate_idempotency_keys WHERE ${mine}`
+        ),
+        ([row]) => row
+      ),
+      /** Whether it was new. */
+      take: (request_hash: string) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          foundRow(
+            submit(
+              sql`INSERT INTO tollgate_idempotency_keys (tenant_id, account_id, holder, key, request_hash, run, created_at)
+                SELECT ${tenant_id}, ${account_id}, ${holder}, ${key}, ${request_hash}, ${run}, ${now}
+                WHERE NOT EXISTS (SELECT 1 FROM tollgate_idempotency_keys WHERE ${mine})
+                ON CONFLICT DO NOTHING RETURNING key`,
+              1
+            )
+          )
+        ),
+      /** Takes the abandoned key of this row, whose call reached no provider. */
+      takeAgain: (row: Row, request_hash: string) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          foundRow(
+            submit(
+              sql`UPDATE tollgate_idempotency_keys
+                SET holder = ${holder}, request_hash = ${request_hash}, created_at = ${now}, call = NULL
+                WHERE ${mine} AND holder = ${row.holder} AND status IS NULL AND call IS ${row.call} RETURNING key`,
+              1
+            )
+          )
+        ),
+      /** Takes one that the given run, which has ended, used. */
+      takeOver: (ended: string) =>
+        foundRow(
+          submit(
+            sql`UPDATE tollgate_idempotency_keys SET run = ${run}
+              WHERE ${mine} AND status IS NULL AND run = ${ended} RETURNING key`,
+            1
+          )
+        ),
+      /** Ties it to the call, in the transaction that admits that. */
+      beside: (call: string): ReadonlyArray<Statement> => [
+        statement(sql`UPDATE tollgate_idempotency_keys SET call = ${call} WHERE ${mine}`)
+      ],
+      release: submit(sql`DELETE FROM tollgate_idempotency_keys WHERE ${mine}`),
+      store: ({ body, headers, status }: StoredAnswer) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          submit(sql`UPDATE tollgate_idempotency_keys SET status = ${status}, headers = ${JSON.stringify(headers)},
+            body = ${typeof body === "string" ? Buffer.from(body) : body}, answered_at = ${now} WHERE ${mine}`)
+        )
+    }
+  }
+
+  /** Forgets keys that are older than that and whose call is not open; answers whether there may be more of them. */
+  const forget = Effect.fnUntraced(function* (before: number) {
+    const old = yield* sql<{ rowid: number; call: string | null }>`SELECT rowid, call FROM tollgate_idempotency_keys
+      WHERE created_at < ${before} ORDER BY created_at LIMIT ${forgottenAtOnce}`
+    const open = yield* Calls.openOf(
+      sql,
+      old.flatMap(({ call }) => (call === null ? [] : [call]))
+    )
+    const ended = old.filter(({ call }) => call === null || !open.has(call)).map(({ rowid }) => rowid)
+    if (ended.length === 0) return false
+    yield* submit(sql`DELETE FROM tollgate_idempotency_keys WHERE ${sql.in("rowid", ended)}`)
+    return ended.length === forgottenAtOnce
+  })
+
+  return { of, forget }
+}
+
+/** Whether a call reached no provider: it was refused before its reservation turned out to be written. */
+export const reachedNoProvider = (state: Calls.CallState): boolean =>
+  state._tag === "ended" && state.error_type === refusedLate
+
+/** Whether the statement found its row. */
+const foundRow = <E extends { readonly _tag: string }>(write: Effect.Effect<unknown, E>) =>
+  write.pipe(
+    Effect.as(true),
+    Effect.catchAll((refusal) =>
+      refusal._tag === "Conflict"
+        ? Effect.succeed(false)
+        : refusal instanceof BooksUnavailable
+          ? refusal
+          : Effect.dieMessage(`an Idempotency-Key was refused: ${refusal._tag}`)
+    )
+  )
