@@ -112,7 +112,7 @@ it.effect("a database of an earlier version keeps its keys, for every credential
         call: "call_1",
         status: 200,
         headers: "{}",
-        body: new Uint8Array(Buffer.from("one")),
+        body: Buffer.from("one"),
         created_at: 5,
         answered_at: 6
       }
