@@ -1,7 +1,7 @@
 /** What stands in more than one place: the version, the README's examples, and the contract as it was last agreed to. */
 import { OpenApi } from "@effect/platform"
 import { Either } from "effect"
-import { readFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { Api } from "../src/Api.ts"
@@ -44,7 +44,9 @@ describe("the README's configurations", () => {
   })
 
   it("name only commands that there are", () => {
-    const cli = readFileSync(join(root, "src", "Cli.ts"), "utf8")
+    const folder = join(root, "src", "commands")
+    const files = [join(root, "src", "Cli.ts"), ...readdirSync(folder).map((file) => join(folder, file))]
+    const cli = files.map((file) => readFileSync(file, "utf8")).join("\n")
     for (const [, line] of readme.matchAll(/^\| `([a-z][^|]*)` \|/gm)) {
       const command = /^[a-z-]+/.exec(line!)![0]
       expect(cli.includes(`Command.make("${command}"`) || cli.includes(`Command.make(\n  "${command}"`)).toBe(true)

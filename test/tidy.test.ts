@@ -96,6 +96,54 @@ describe("who may import whom", () => {
   })
 })
 
+/**
+ * `Context.Reference`s: what may be left out of a composition without a word. Limits, patience, observers and annotations may; nothing
+ * that says who pays, what is charged, whether money is taken, or who is let in: those are tags, whose absence does not compile.
+ */
+const references: Readonly<Record<string, string>> = {
+  Bytes: "a limit: bytes of bodies",
+  CommitLimit: "a limit: how long a commit may take",
+  ContactEmail: "messages are stored whether they are mailed or not",
+  CurrentSandbox: "absent, there are no levers",
+  ImagePatience: "a limit: how long an answer waits for its images",
+  Lanes: "where the fast lane is found; the platform's router answers the same without it",
+  LetterLimits: "a limit: letters of an account",
+  LoopObserver: "an observer",
+  Observer: "an observer",
+  OnLateSettlement: "an observer",
+  RawHandlers: "where handlers of the fast lane are found; the platform's router answers the same without it",
+  RateLimitsConfig: "a limit: calls of an address",
+  SettlementPatience: "a limit: how long an answer waits for its settlement",
+  Tracing: "whether traces are made",
+  UpstreamObserver: "an observer"
+}
+
+describe("what may be left out", () => {
+  const found = files.flatMap((file) =>
+    [...textOf(file).matchAll(/class (\w+) extends Context\.Reference\b/g)].map(([, name]) => ({ file, name: name! }))
+  )
+
+  it("is a limit, an observer, or an annotation of a contract; never what moves money", () => {
+    const annotations = /^http\/(Annotations|Documented|Frame)\.ts$/
+    expect(found.filter(({ file, name }) => !annotations.test(file) && !Object.hasOwn(references, name))).toEqual([])
+    expect(Object.keys(references).filter((name) => !found.some((one) => one.name === name))).toEqual([])
+  })
+
+  it("is the sandbox: only its own command and entry point load it", () => {
+    const contract = /^sandbox\/(Api|Http|SandboxInfo)\.ts$/
+    expect(
+      offences((file, imported) =>
+        imported.startsWith("sandbox/") &&
+        roomOf(file) !== "sandbox" &&
+        !contract.test(imported) &&
+        !/^(commands\/Sandbox|entry\/sandbox|entry\/contracts)\.ts$/.test(file)
+          ? "a deployment does not load the sandbox"
+          : undefined
+      )
+    ).toEqual([])
+  })
+})
+
 describe("who may do what", () => {
   it("only the ledger writes its tables", () => {
     const verbs = "insert(?:\\s+or\\s+\\w+)?\\s+into|replace\\s+into|update(?:\\s+or\\s+\\w+)?|delete\\s+from"

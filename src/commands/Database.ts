@@ -1,0 +1,36 @@
+/** The database that a command works on. */
+import { Effect, Layer } from "effect"
+import * as DataFolder from "../DataFolder.ts"
+import type { EnvironmentFacts } from "../Environment.ts"
+import * as Database from "../entry/database.ts"
+import * as ServiceLock from "../sql/ServiceLock.ts"
+import * as Sql from "../sql/Sql.ts"
+import { refuse } from "./Options.ts"
+
+/**
+ * Brings the database up to date, if it is not: alone, since an upgrade changes tables that a service of an earlier version goes on
+ * writing to. Answers what was applied.
+ */
+export const upgrade = (facts: EnvironmentFacts, applied: number) =>
+  Effect.gen(function* () {
+    if (applied < Sql.newest) {
+      yield* Effect.catchTag(ServiceLock.lock(facts.database), "AlreadyServed", () =>
+        refuse(
+          `${facts.database} must be brought up to date first, and an earlier version is serving it: stop that, or use its own command`
+        )
+      )
+    }
+    return yield* Sql.migrateFile(facts.database)
+  }).pipe(Effect.scoped)
+
+/** The database that there is, up to date: for a command beside a running service or without one. No command but `migrate` makes one. */
+export const upToDate = (facts: EnvironmentFacts) =>
+  Layer.scopedDiscard(
+    Effect.gen(function* () {
+      const applied = yield* DataFolder.appliedMigration(facts)
+      yield* DataFolder.keepPrivate(facts)
+      yield* upgrade(facts, applied)
+    })
+  )
+
+export const database = (facts: EnvironmentFacts) => Database.layer(facts.database).pipe(Layer.provide(upToDate(facts)))

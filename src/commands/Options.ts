@@ -1,0 +1,48 @@
+/** What commands have in common: where they read their settings, options, and refusals of what they are given. */
+import { Options } from "@effect/cli"
+import { Console, Effect } from "effect"
+import { describe, environment } from "../Environment.ts"
+import type { EnvironmentFacts } from "../Environment.ts"
+import { amountMax, fromDecimal, toDecimal } from "../kernel/Money.ts"
+import type { Nano } from "../kernel/Money.ts"
+import { ConfigProblem } from "../kernel/Setting.ts"
+import * as CommandLine from "./CommandLine.ts"
+
+/** Something that the operator can mend; its message says how. */
+export const refuse = (message: string) => new ConfigProblem({ message })
+
+export const fromEnvironment: Effect.Effect<EnvironmentFacts, ConfigProblem> = Effect.mapError(environment, (error) =>
+  refuse(`the environment does not fit:\n${describe(error)}`)
+)
+
+/** For scripts: the same as one JSON document. */
+export const json = Options.boolean("json").pipe(Options.withDescription("print JSON"))
+
+export const printed = (document: object) => Console.log(JSON.stringify(document))
+
+export const tenantOption = Options.text("tenant").pipe(Options.withDescription("the tenant's id (ten_…)"))
+
+/** Credit to book: what would be rounded away, or is more than the books hold, is not meant. */
+export const amountOf = (text: string): Effect.Effect<Nano, ConfigProblem> => {
+  const nano = text.length > 40 ? undefined : fromDecimal(text, 9)
+  return nano === undefined || nano <= 0n || nano > amountMax || fromDecimal(text, 18) !== nano * 1_000_000_000n
+    ? refuse(
+        `--amount ${text.slice(0, 40)}: a decimal number above 0 and up to ${toDecimal(amountMax)}, with at most 9 places`
+      )
+    : Effect.succeed(nano)
+}
+
+export const noTenant = (tenant: string) =>
+  `--tenant ${tenant}: there is no such tenant ("tollgate tenants" lists them)`
+
+export const tooLarge = (amount: string) => `--amount ${amount}: the balance would exceed what the books hold`
+
+const textMax = 200
+
+/** A text for the ledger or for people, on one line. */
+export const oneLine = (flag: string, text: string): Effect.Effect<string, ConfigProblem> => {
+  const trimmed = text.trim()
+  return trimmed === "" || trimmed.length > textMax || CommandLine.shown(trimmed) !== trimmed
+    ? refuse(`${flag}: 1 to ${textMax} characters on one line`)
+    : Effect.succeed(trimmed)
+}

@@ -1,0 +1,48 @@
+/** `tollgate purchase`: a purchase that was paid another way. */
+import { Command, Options } from "@effect/cli"
+import { Console, Effect, Layer } from "effect"
+import type { EnvironmentFacts } from "../Environment.ts"
+import { toDecimal } from "../kernel/Money.ts"
+import { Ledger } from "../ledger/Ledger.ts"
+import { Purchases } from "../payments/Purchases.ts"
+import { PriceList } from "../prices/PriceList.ts"
+import { Belonging } from "../tenants/Belonging.ts"
+import { Tenants } from "../tenants/Tenants.ts"
+import { Payments } from "../upstream/Payments.ts"
+import { database } from "./Database.ts"
+import { amountOf, fromEnvironment, oneLine, refuse, tooLarge } from "./Options.ts"
+
+/** The rooms of money in, without the outside world, beside a running service. */
+export const purchases = (facts: EnvironmentFacts) =>
+  Purchases.layer.pipe(
+    Layer.provide([Tenants.layer, Ledger.layer]),
+    Layer.provide([PriceList.layerNone, Payments.layerNone]),
+    Layer.provide(Belonging.layer),
+    Layer.provideMerge(database(facts))
+  )
+
+export const command = Command.make(
+  "purchase",
+  {
+    tenant: Options.text("tenant").pipe(Options.withDescription("the tenant's id (ten_…)")),
+    amount: Options.text("amount").pipe(Options.withDescription("in credits: 1 credit is 1 USD")),
+    reference: Options.text("reference").pipe(
+      Options.withDescription("the invoice or receipt; booked once, however often this is run")
+    )
+  },
+  ({ amount, reference, tenant }) =>
+    Effect.gen(function* () {
+      const facts = yield* fromEnvironment
+      const nano = yield* amountOf(amount)
+      const invoice = yield* oneLine("--reference", reference)
+      const booked = yield* Effect.flatMap(Purchases, (rooms) =>
+        rooms.bookOffline({ tenant_id: tenant, amount: nano, reference: invoice })
+      ).pipe(
+        Effect.mapError((problem) => refuse(problem._tag === "BalanceTooLarge" ? tooLarge(amount) : problem.message)),
+        Effect.provide(purchases(facts))
+      )
+      if (!booked)
+        return yield* refuse(`--tenant ${tenant}: no such tenant; or --reference ${reference} was booked before`)
+      yield* Console.log(`booked a purchase of ${toDecimal(nano)} credits for ${tenant} (${reference})`)
+    })
+).pipe(Command.withDescription("Book a purchase that was paid another way (source: purchase)"))

@@ -1,0 +1,105 @@
+/**
+ * `tollgate reseal`: a deployment whose secret is lost goes on under another one. What people own stays (balances, ledger, usage,
+ * transfers, teams); what the secret protects is started over. Nobody may be serving the database.
+ */
+import { Command, Options } from "@effect/cli"
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Console, Effect, Layer } from "effect"
+import { codesEnd } from "../auth/Authorization.ts"
+import type { Ending, Protected } from "../auth/DeploymentSecret.ts"
+import { sessionsEnd } from "../auth/Sessions.ts"
+import { signingKeysEnd } from "../auth/SigningKeys.ts"
+import { clientTokensEnd } from "../contact/Contacts.ts"
+import { Writer } from "../ledger/Writer.ts"
+import { lettersEnd } from "../mail/Outbox.ts"
+import { apiKeysEnd } from "../tenants/Applications.ts"
+import { invitationsEnd } from "../tenants/Organisations.ts"
+import { transferLinksEnd } from "../transfers/Transfers.ts"
+import { SigningKeys } from "../auth/SigningKeys.ts"
+import * as DataFolder from "../DataFolder.ts"
+import * as Database from "../entry/database.ts"
+import * as Secret from "../Secret.ts"
+import * as Backup from "../sql/Backup.ts"
+import * as ServiceLock from "../sql/ServiceLock.ts"
+import * as Sql from "../sql/Sql.ts"
+import { fromEnvironment, refuse } from "./Options.ts"
+
+/** What becomes of all that the secret stands behind. `undefined`: nothing of it is stored. */
+const endings: Record<Protected, Ending | undefined> = {
+  api_key: apiKeysEnd,
+  refresh_token: sessionsEnd,
+  signing_key: signingKeysEnd,
+  authorization_code: codesEnd,
+  tenant_invite: invitationsEnd,
+  transfer_invite: transferLinksEnd,
+  client_token: clientTokensEnd,
+  letter: lettersEnd,
+  browser: undefined
+}
+
+const stored = Object.values(endings).filter((ending) => ending !== undefined)
+
+/** What it does, a line for each kind of thing that there is. */
+const plan: Effect.Effect<ReadonlyArray<string>, never, SqlClient> = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const now = yield* Clock.currentTimeMillis
+  const lines = yield* Effect.forEach(stored, ({ count, told }) =>
+    Effect.map(count(sql, now), ([row]) => ((row?.n ?? 0) === 0 ? [] : [told(row!.n)]))
+  )
+  return lines.flat()
+}).pipe(Effect.orDie)
+
+/** Does it, all of it or nothing. */
+const run = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const writer = yield* Writer
+  const now = yield* Clock.currentTimeMillis
+  const statements = stored.flatMap((ending) => ending.statements(sql, now))
+  yield* writer.submit({ postings: [], statements })
+})
+
+export const command = Command.make(
+  "reseal",
+  {
+    confirm: Options.boolean("confirm").pipe(
+      Options.withDescription("do it; without this flag, say what would be done")
+    )
+  },
+  ({ confirm }) =>
+    Effect.gen(function* () {
+      const facts = yield* fromEnvironment
+      yield* DataFolder.appliedMigration(facts)
+      yield* DataFolder.keepPrivate(facts)
+      yield* ServiceLock.lock(facts.database)
+      yield* Sql.migrateFile(facts.database)
+      const { fits, lines } = yield* Effect.all({ fits: Secret.fits(facts), lines: plan }).pipe(
+        Effect.provide(Sql.layer(facts.database))
+      )
+      if (fits) {
+        return yield* refuse(
+          `the secret fits ${facts.database}: nothing is lost. To go on under another one all the same, move ` +
+            `${facts.data_dir}/secret away, or set another TOLLGATE_SECRET`
+        )
+      }
+      const stays = "Balances, ledgers, usage, transfers, organisations and clients stay."
+      const told = lines.map((line) => `  ${line}`)
+      if (!confirm) {
+        yield* Console.log([`${stays} Under another secret:`, ...told].join("\n"))
+        return yield* refuse("nothing was done; add --confirm to do it")
+      }
+      const snapshot = `${facts.database}.before-reseal-${yield* Clock.currentTimeMillis}`
+      yield* Backup.backup(facts.database, snapshot)
+      yield* Effect.provide(run, Database.layer(facts.database))
+      const keys = SigningKeys.layer.pipe(
+        Layer.provide(Secret.layer(facts)),
+        Layer.provide(Database.layer(facts.database))
+      )
+      yield* Effect.asVoid(Effect.provide(SigningKeys, keys))
+      const now = facts.secret === undefined ? `the secret in ${facts.data_dir}/secret: back it up` : "TOLLGATE_SECRET"
+      yield* Console.log(
+        [`${facts.database} goes on under ${now}. ${stays}`, ...told, `What it was lies at ${snapshot}`].join("\n")
+      )
+    }).pipe(Effect.scoped)
+).pipe(
+  Command.withDescription("Go on without the deployment's lost secret: keeps the books, starts keys and sign-ins over")
+)

@@ -1,0 +1,23 @@
+/** `tollgate restore`: a copy put in the place of the database. */
+import { Command, Options } from "@effect/cli"
+import { Clock, Console, Effect } from "effect"
+import * as DataFolder from "../DataFolder.ts"
+import * as Backup from "../sql/Backup.ts"
+import * as ServiceLock from "../sql/ServiceLock.ts"
+import { fromEnvironment } from "./Options.ts"
+
+export const command = Command.make(
+  "restore",
+  { from: Options.text("from").pipe(Options.withDescription("a file that backup wrote")) },
+  ({ from }) =>
+    Effect.gen(function* () {
+      const facts = yield* fromEnvironment
+      yield* DataFolder.make(facts)
+      yield* ServiceLock.lock(facts.database)
+      const kept = yield* Backup.restore(from, facts.database, yield* Clock.currentTimeMillis)
+      yield* DataFolder.keepPrivate(facts)
+      yield* Console.log(
+        `${facts.database} is now what ${from} was` + (kept === undefined ? "" : `; what it was lies at ${kept}`)
+      )
+    }).pipe(Effect.scoped)
+).pipe(Command.withDescription("Put a backup in the place of the database, while nothing serves it"))

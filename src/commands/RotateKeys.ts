@@ -1,0 +1,16 @@
+/** `tollgate rotate-keys`: a new key for access tokens. */
+import { Command } from "@effect/cli"
+import { Console, Effect, Layer } from "effect"
+import * as Secret from "../Secret.ts"
+import { SigningKeys } from "../auth/SigningKeys.ts"
+import { database } from "./Database.ts"
+import { fromEnvironment } from "./Options.ts"
+
+export const command = Command.make("rotate-keys", {}, () =>
+  Effect.gen(function* () {
+    const facts = yield* fromEnvironment
+    const layer = SigningKeys.layer.pipe(Layer.provide(Secret.layer(facts)), Layer.provideMerge(database(facts)))
+    const { kid } = yield* Effect.flatMap(SigningKeys, (keys) => keys.rotate).pipe(Effect.provide(layer))
+    yield* Console.log(`${kid} signs from now on; a running service takes it over within an hour, and signs nobody out`)
+  })
+).pipe(Command.withDescription("Make a new key for access tokens; serve does so by itself every 30 days"))
