@@ -10,17 +10,17 @@ import type { DecisionModel } from "./Settings.ts"
 /** What is set aside for every call, whatever it asks. */
 export const reservation: Nano = (usd * 30n) / 100n
 
-/** The documented shape. What a question may hold is the model's own to say, so that its newer types pass. */
+/** The documented shape. The model itself says what a question may hold, so that its newer types pass. */
 export const DecisionRequest = Schema.Struct({
   /** The full context: a text, or any JSON but null. */
   state: Schema.Unknown,
-  /** By the ids under which the answers are wanted. */
+  /** By the ids that the answers are to have. */
   questions: Schema.Record({
     key: Schema.String,
     value: Schema.Struct({
       type: Schema.String,
       instructions: Schema.optional(Schema.Unknown),
-      /** By label: what it stands for. Required for `choice`. */
+      /** What each label means, by label. Required for `choice`. */
       criteria: Schema.optional(Schema.Unknown)
     })
   }),
@@ -36,14 +36,14 @@ export const DecisionAnswer = Schema.Struct({
 }).annotations({ identifier: "DecisionAnswer" })
 
 /**
- * What is asked. The rules of `state`, `questions` and `model` are looked at by `bodyFor`; what else it holds reaches the model as it
- * is, members that are not named here included.
+ * What is asked. `Decisions.decide` checks `state`, that `questions` is an object, and `model`. Everything else reaches the model as
+ * it is, further members included.
  */
 export interface DecisionRequest extends Schema.Schema.Type<typeof DecisionRequest> {
   readonly [member: string]: unknown
 }
 
-/** The body for the upstream: what is asked, of the model that is served. */
+/** The body for the upstream: the request, with the model's own name in it; else the rule that the request breaks. */
 export const bodyFor = (
   request: DecisionRequest,
   { model, spellings }: DecisionModel

@@ -1,4 +1,7 @@
-/** Decisions: one model, one try, one price. The model's refusals are `DecisionRefused`; everything else that goes wrong there is a 502. */
+/**
+ * Decisions: typed questions to one model, asked once. The model's own refusals are `DecisionRefused`; any other failure of the model is
+ * `DecisionUpstreamFailed` or `DecisionUpstreamUnreachable`.
+ */
 import { Context, Effect, Layer } from "effect"
 import { Gate } from "../gate/Gate.ts"
 import type { Admission, Claim, Measured, Receipt } from "../gate/Gate.ts"
@@ -35,14 +38,14 @@ export interface DecisionCall {
 }
 
 export interface Decision {
-  /** By the ids of the questions. */
+  /** An answer for each question, by its id. */
   readonly answers: Readonly<Record<string, unknown>>
   readonly id: string
   readonly model: string
   readonly provider: string
   readonly usage: { readonly input_tokens: number; readonly output_tokens: number; readonly cost: Nano }
   readonly receipt: Receipt
-  /** What the model answered, whole, with the members that are not known here. */
+  /** The model's whole answer, members that are not known here included. */
   readonly upstream: UpstreamAnswer
 }
 
@@ -165,7 +168,7 @@ const refusalOf = ({ body, headers }: Wire.Whole, status: keyof typeof errorType
     body
   })
 
-/** A refusal of the model costs nothing. */
+/** What a refusal of the model is settled with. */
 const costless = (error_type: string): Measured => ({
   cost: 0n,
   prompt_tokens: 0,
@@ -178,9 +181,8 @@ const costless = (error_type: string): Measured => ({
 })
 
 /**
- * The charge. A token is at least a byte, so the request bounds its input tokens, and what was set aside bounds them too. A figure
- * that is not within that is charged at the bound; where there is none, a token is four bytes. Both are estimated. Output tokens
- * cost nothing.
+ * The charge. A token is at least a byte, so the request's bytes bound its input tokens; what was set aside bounds them too. A figure
+ * beyond that is charged at the bound. Without a figure a token is four bytes. Both are marked estimated. Output tokens cost nothing.
  */
 const measuredOf = (model: DecisionModel, usage: unknown, bytes: number): Measured => {
   const { input_tokens, output_tokens } = isObject(usage) ? usage : {}
@@ -207,7 +209,7 @@ const count = (value: unknown, most: number): number | undefined =>
 
 const isAbsent = (value: unknown): boolean => value === undefined || value === null
 
-/** What the model may put around the request by itself. */
+/** The most tokens that the model may add to a request. */
 const tokensBeyondText = 100_000
-/** More tokens than this are in no answer. */
+/** The most tokens of an answer. */
 const outputTokensMax = 1_000_000

@@ -1,11 +1,11 @@
-/** The search vendors whose wire is known, and what a query costs at a provider. */
+/** The search vendors that are supported, and what a query costs at a provider. */
 import type { UnitPrice } from "../kernel/Price.ts"
 import { brave } from "../upstream/search/Brave.ts"
 import type { SearchVendor } from "../upstream/search/SearchVendor.ts"
 import { tavily } from "../upstream/search/Tavily.ts"
 import type { SearchProvider } from "./Settings.ts"
 
-/** The vendors whose wire is known here, by the names that the configuration calls them. */
+/** The vendors by their names in the configuration. */
 export const searchVendors = { tavily, brave } as const satisfies Record<string, SearchVendor>
 export type SearchVendorName = keyof typeof searchVendors
 
@@ -22,8 +22,8 @@ export const pricesByDepth = (vendor: SearchVendorName, price: UnitPrice): Reado
 export const defaultDepth = "basic"
 
 /**
- * What a query costs. Of a provider whose depths are priced, one that the configuration does not know is charged as its dearest: the
- * provider may take it, and what it then bills is not known here.
+ * What a query costs. Where depths have prices, a depth without one is charged as the dearest: the provider may accept it, and what it
+ * then bills is not known here.
  */
 export const priceOf = ({ price, price_by_depth }: SearchProvider, depth: string): UnitPrice => {
   if (Object.hasOwn(price_by_depth, depth)) return price_by_depth[depth]!

@@ -57,7 +57,7 @@ export class Speech extends Context.Tag("tollgate/speech/Speech")<Speech, Speech
   static readonly layer = Layer.suspend(() => Layer.effect(Speech, make))
 }
 
-/** A text, by whom it is spoken, and what that costs. */
+/** A text with its provider, model and cost. */
 interface Order {
   readonly provider: SpeechProvider
   readonly model: SpeechModel
@@ -116,7 +116,7 @@ const make = Effect.gen(function* () {
       return yield* failed(upstream.name, `its answer is ${type}, not audio`)
     }
     const passage = Passage.make(answer)
-    // Once the head has left, the only way to say that nothing came is to cut the connection.
+    // Once an answer has begun, the only way to say that it is empty is to cut it off.
     if (!(yield* passage.begun)) return yield* failed(upstream.name, "its answer is empty")
     const receipt = yield* Deferred.make<Receipt, BooksUnavailable>()
     const settled = Effect.flatMap(passage.ended, (ending) =>

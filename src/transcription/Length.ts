@@ -3,26 +3,26 @@
 /** The longest audio file. */
 export const fileBytesMax = 25 * 1024 * 1024
 
-/** The longest that audio of so many bytes can last: a second for each 1,000 bytes. It bounds what is set aside and what is charged. */
+/** The most seconds that audio of so many bytes can last: one for each 1,000 bytes. It bounds what is set aside and what is charged. */
 export const secondsMost = (bytes: number): number => Math.ceil(bytes / 1_000)
-/** Where the provider says nothing: 16 kilobytes a second, the usual measure of MP3. */
-const secondsGuessed = (bytes: number): number => Math.ceil(bytes / 16_000)
+/** The seconds that are charged where the provider reports none: one for each 16,000 bytes, the usual rate of MP3. */
+const secondsEstimated = (bytes: number): number => Math.ceil(bytes / 16_000)
 
-/** How long the audio was, as far as that is known, and the seconds that are charged. */
+/** How long the audio was, where that is known, and the seconds that are charged. */
 export interface Length {
-  /** What the provider says, where that can be true. */
+  /** The provider's figure, where it can be true. */
   readonly duration: number | undefined
   readonly seconds: number
   readonly usage_source: "provider" | "estimated"
 }
 
 /**
- * The seconds of an answer about a file of so many bytes. What the provider says is believed as far as the bytes can last; anything
- * else that it says (longer, below zero, no number) is charged as the longest that they can, and estimated.
+ * The seconds that are charged for a file of so many bytes. The provider's figure is believed up to `secondsMost`. Any other figure
+ * (longer, below zero, no number) is charged as `secondsMost`, and estimated.
  */
 export const lengthOf = (reported: unknown, bytes: number): Length => {
   if (reported === undefined || reported === null) {
-    return { duration: undefined, seconds: secondsGuessed(bytes), usage_source: "estimated" }
+    return { duration: undefined, seconds: secondsEstimated(bytes), usage_source: "estimated" }
   }
   // Some providers write the number as a text.
   const duration = typeof reported === "string" && /^\d+(\.\d+)?$/.test(reported) ? Number(reported) : reported

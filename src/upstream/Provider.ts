@@ -1,4 +1,4 @@
-/** Providers of a tool: who can be asked for it, as the configuration lists them. The first is asked unless a caller picks. */
+/** Providers of a tool, as the configuration lists them. The first is asked unless a caller names another. */
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { NonEmpty } from "../kernel/Setting.ts"
@@ -44,10 +44,10 @@ export const listOf = (providers: ReadonlyArray<Provider>) => ({
   providers: providers.map(({ description, id, name }) => ({ id, name, description }))
 })
 
-/** There is no provider of this name. Over HTTP an `InvalidRequest` of the field `provider`. */
+/** No provider has this name. Over HTTP it is an `InvalidRequest` of the field `provider`. */
 export class UnknownProvider extends InvalidRequest {
   readonly provider: string
-  /** Those that there are. */
+  /** The names that there are. */
   readonly providers: ReadonlyArray<string>
 
   constructor(provider: string, providers: ReadonlyArray<string>) {
@@ -57,10 +57,10 @@ export class UnknownProvider extends InvalidRequest {
   }
 }
 
-/** The provider has no model of this name. Over HTTP an `InvalidRequest` of the field `model`. */
+/** No model has this name. Over HTTP it is an `InvalidRequest` of the field `model`. */
 export class UnknownModel extends InvalidRequest {
   readonly model: string
-  /** Those that it has. */
+  /** The names that there are. */
   readonly models: ReadonlyArray<string>
 
   constructor(model: string, models: ReadonlyArray<string>) {
@@ -75,7 +75,7 @@ const oneOf = (field: string, names: ReadonlyArray<string>) => {
   return { field, rule, message: `${field}: ${rule}` }
 }
 
-/** The provider that a caller asks for; the first where none is named. */
+/** The provider that a caller names, else the first. */
 export const pick = <P extends Provider>(
   providers: ReadonlyArray<P>,
   asked: string | undefined
@@ -85,7 +85,7 @@ export const pick = <P extends Provider>(
   return Either.left(new UnknownProvider(asked ?? "", idsOf(providers)))
 }
 
-/** The model that a caller asks for; the provider's first where none is named. */
+/** The model that a caller names, else the first. */
 export const pickModel = <M extends { readonly id: string }>(
   models: ReadonlyArray<M>,
   asked: string | undefined

@@ -1,9 +1,9 @@
-/** Brave's web search: `GET /res/v1/web/search`, the key in a header of its own. It has no raw pages and no depths. */
+/** Brave's web search: `GET /res/v1/web/search`, the key in the header `X-Subscription-Token`. It has no raw pages and no depths. */
 import { isObject } from "../Failures.ts"
 import { resultOf, resultsOf } from "./SearchVendor.ts"
 import type { SearchVendor } from "./SearchVendor.ts"
 
-/** It answers at most so many. */
+/** The most results that it answers with. */
 const resultsMax = 20
 
 export const brave: SearchVendor = {

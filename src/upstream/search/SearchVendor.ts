@@ -1,4 +1,4 @@
-/** What is asked of a search vendor and what it finds; each vendor's file says how that looks on its wire. */
+/** What is asked of a search vendor, and what it answers. Each vendor's file translates between this and its wire format. */
 import { isObject } from "../Failures.ts"
 import type { WireRequest } from "../Wire.ts"
 
@@ -6,9 +6,9 @@ export interface SearchAsk {
   readonly query: string
   readonly max_results: number
   readonly include_raw: boolean
-  /** In the vendor's own word, where it knows the difference. */
+  /** The vendor's own word: `basic`, `advanced`. A vendor without depths ignores it. */
   readonly search_depth: string
-  /** Only pages of these; all where it is empty. */
+  /** Only results from these domains; from all where it is empty. */
   readonly domains: ReadonlyArray<string>
 }
 
@@ -20,16 +20,14 @@ export interface SearchResult {
 }
 
 export interface SearchVendor {
-  /** Depths of which the vendor counts a query as several. */
+  /** As how many queries the vendor counts one of a depth, where that is more than one. */
   readonly queries_by_depth: Readonly<Record<string, number>>
   readonly request: (ask: SearchAsk, key: string) => WireRequest
-  /** The results in its answer; `undefined` where that makes no sense, and where it lists some of which none is usable. */
+  /** The results in its answer; `undefined` where there is no list of them, and where none of those listed is usable. */
   readonly results: (answer: Record<string, unknown>) => ReadonlyArray<SearchResult> | undefined
 }
 
-/**
- * A vendor's list, read one by one. Found nothing is an answer; found what is of no use is none, and must not be paid for.
- */
+/** Reads a vendor's list of results. An empty list is an answer; a list of which nothing is usable is none, and is not charged. */
 export const resultsOf = (
   list: unknown,
   read: (one: Record<string, unknown>) => ReadonlyArray<SearchResult>
@@ -39,7 +37,7 @@ export const resultsOf = (
   return results.length === 0 && list.length > 0 ? undefined : results
 }
 
-/** A result with what every one must have; what a vendor leaves out is empty, and one without an address is none. */
+/** A result. A title or content that the vendor leaves out is empty; without an address there is no result. */
 export const resultOf = (url: unknown, title: unknown, content: unknown, raw_content?: unknown): Array<SearchResult> =>
   typeof url === "string" && url !== ""
     ? [

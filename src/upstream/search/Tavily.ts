@@ -1,8 +1,8 @@
-/** Tavily's search: `POST /search`, the key as a bearer. A query costs a credit, an `advanced` one two. */
+/** Tavily's search: `POST /search`, the key as a bearer. A query costs one credit, an `advanced` query two. */
 import { resultOf, resultsOf } from "./SearchVendor.ts"
 import type { SearchVendor } from "./SearchVendor.ts"
 
-/** It answers at most so many. */
+/** The most results that it answers with. */
 const resultsMax = 20
 
 export const tavily: SearchVendor = {
