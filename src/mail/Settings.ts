@@ -32,11 +32,11 @@ export class LetterPrice extends Context.Tag("tollgate/mail/LetterPrice")<Letter
   static readonly layerFree = Layer.succeed(LetterPrice, 0n as UnitPrice)
 }
 
-const LetterLimitFacts = Schema.Struct({
+export const LetterLimitFacts = Schema.Struct({
   per_hour: Schema.optionalWith(Count, { default: () => 20 }),
   per_day_to_one_address: Schema.optionalWith(Count, { default: () => 5 })
 })
-interface LetterLimitFacts extends Schema.Schema.Type<typeof LetterLimitFacts> {}
+export interface LetterLimitFacts extends Schema.Schema.Type<typeof LetterLimitFacts> {}
 
 const presets: LetterLimitFacts = Schema.decodeSync(LetterLimitFacts)({})
 
