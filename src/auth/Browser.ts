@@ -82,6 +82,8 @@ const make = Effect.gen(function* () {
   const limits = yield* RateLimits
   const { public_url, service_name } = yield* ServiceInfo
   const secure = public_url.startsWith("https:")
+  /** Where the pages stand for a browser: a service beneath a path of another server has that path in its `public_url`. */
+  const pages = `${new URL(public_url).pathname.replace(/\/$/, "")}/oauth`
 
   const until = Effect.map(Clock.currentTimeMillis, (now) => now + Duration.toMillis(lifetime))
   const seal = (value: Sealed) => secret.seal(JSON.stringify(value))
@@ -97,7 +99,7 @@ const make = Effect.gen(function* () {
         }).pipe(Effect.catchAllCause(() => Effect.succeed(undefined)))
 
   const setCookie = (value: string) =>
-    `${cookieName}=${value}; Path=/oauth; HttpOnly; SameSite=Lax; Max-Age=${Duration.toSeconds(lifetime)}${secure ? "; Secure" : ""}`
+    `${cookieName}=${value}; Path=${pages}; HttpOnly; SameSite=Lax; Max-Age=${Duration.toSeconds(lifetime)}${secure ? "; Secure" : ""}`
 
   const limited =
     (name: RateLimitName, handle: (request: Request) => Effect.Effect<Response>) =>
@@ -141,6 +143,7 @@ const make = Effect.gen(function* () {
         allows: described(asked.grant),
         trusted: asked.grant === "all",
         redirect_host: new URL(asked.redirect_uri).host,
+        action: `${pages}/authorize`,
         fields: { ...request, proof: secret.hash("browser", cookie) }
       })
     )
@@ -150,7 +153,7 @@ const make = Effect.gen(function* () {
     const request = requestIn(queryOf(http))
     return checked(request, (asked) =>
       Effect.gen(function* () {
-        const cookie = cookieOf(http)
+        const cookie = http.cookies[cookieName]
         const who = yield* open("signed-in", cookie)
         if (who !== undefined && cookie !== undefined) return yield* ask(asked, request, cookie, who)
 
@@ -192,12 +195,12 @@ const make = Effect.gen(function* () {
       request: errand.request,
       until: yield* until
     })
-    return redirect(`/oauth/continue?${new URLSearchParams({ arriving })}`)
+    return redirect(`${pages}/continue?${new URLSearchParams({ arriving })}`)
   })
 
   const resume: Contract["resume"] = Effect.fnUntraced(function* (http) {
     const arriving = yield* open("arriving", queryOf(http).get("arriving"))
-    const leaving = yield* open("leaving", cookieOf(http))
+    const leaving = yield* open("leaving", http.cookies[cookieName])
     // Only the browser that left may arrive: nobody is signed in as somebody else by a link.
     if (arriving === undefined || leaving === undefined || leaving.nonce !== arriving.nonce) {
       return html(400, Pages.wrong("This sign-in took too long, or was begun in another browser."))
@@ -207,13 +210,13 @@ const make = Effect.gen(function* () {
     const query = new URLSearchParams(
       Object.entries(request).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
     )
-    return HttpServerResponse.setHeader(redirect(`/oauth/authorize?${query}`), "set-cookie", setCookie(cookie))
+    return HttpServerResponse.setHeader(redirect(`${pages}/authorize?${query}`), "set-cookie", setCookie(cookie))
   })
 
   const decide: Contract["decide"] = Effect.fnUntraced(function* (http) {
     const form = yield* formOf(http)
     const request = requestIn(form)
-    const cookie = cookieOf(http)
+    const cookie = http.cookies[cookieName]
     const who = yield* open("signed-in", cookie)
     // The proof is only in our own form: no other site can decide for the person.
     if (who === undefined || cookie === undefined || !same(form.get("proof") ?? "", secret.hash("browser", cookie))) {
@@ -254,12 +257,6 @@ const queryOf = ({ url }: Request): URLSearchParams => {
 
 const formOf = (request: Request): Effect.Effect<URLSearchParams> =>
   Effect.map(Effect.orDie(request.text), (text) => new URLSearchParams(text))
-
-const cookieOf = ({ headers }: Request): string | undefined =>
-  headers.cookie
-    ?.split(/; */)
-    .find((one) => one.startsWith(`${cookieName}=`))
-    ?.slice(cookieName.length + 1)
 
 const fields = [
   "client_id",

@@ -53,6 +53,8 @@ export const consent = (options: {
   readonly allows: ReadonlyArray<string>
   readonly trusted: boolean
   readonly redirect_host: string
+  /** Where the decision goes. */
+  readonly action: string
   readonly fields: Readonly<Record<string, string | undefined>>
 }): string =>
   page(
@@ -66,7 +68,7 @@ export const consent = (options: {
 <ul>
 ${options.allows.map((words) => `<li>${escape(words)}</li>`).join("\n")}
 </ul>
-<form method="post" action="/oauth/authorize">
+<form method="post" action="${escape(options.action)}">
 ${hidden(options.fields)}
 <button class="yes" name="decision" value="allow">Allow</button>
 <button name="decision" value="deny">Do not allow</button>

@@ -4,6 +4,7 @@
  */
 import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
+import { isIPv6 } from "node:net"
 import { Count } from "../kernel/Setting.ts"
 import { RateLimited } from "./Problems.ts"
 
@@ -38,8 +39,8 @@ export class RateLimits extends Context.Tag("tollgate/http/RateLimits")<RateLimi
 }
 
 const minute = 60_000
-/** More addresses than this within a minute share one counter: the table cannot be made to grow. */
-const addressesMax = 100_000
+/** More networks than this within a minute share one counter: the table cannot be made to grow. */
+const networksMax = 100_000
 
 const make = Effect.gen(function* () {
   const settings = yield* RateLimitsConfig
@@ -54,7 +55,7 @@ const make = Effect.gen(function* () {
       counts = new Map()
     }
     const key = `${name} ${addressOf(request, settings.trust_forwarded_for)}`
-    const counted = counts.has(key) || counts.size < addressesMax ? key : name
+    const counted = counts.has(key) || counts.size < networksMax ? key : name
     const count = (counts.get(counted) ?? 0) + 1
     counts.set(counted, count)
     if (count > settings[name]) {
@@ -67,5 +68,36 @@ const make = Effect.gen(function* () {
 
 const addressOf = (request: HttpServerRequest.HttpServerRequest, forwarded: boolean): string => {
   const claimed = forwarded ? request.headers["x-forwarded-for"]?.split(",").at(-1)?.trim() : undefined
-  return claimed || Option.getOrElse(request.remoteAddress, () => "")
+  return networkOf(claimed || Option.getOrElse(request.remoteAddress, () => ""))
+}
+
+/**
+ * What an address is counted by: an IPv4 address itself, an IPv6 address as the /64 that it is in, since a single customer has as many
+ * addresses as that. A port is left out; what is no address is counted as it is.
+ */
+export const networkOf = (address: string): string => {
+  const bare = /^\[([^\]]*)\](?::\d+)?$/.exec(address)?.[1] ?? address
+  const withoutZone = bare.split("%", 1)[0]!
+  if (!isIPv6(withoutZone)) return /^(\d+(?:\.\d+){3}):\d+$/.exec(bare)?.[1] ?? bare
+  const groups = groupsOf(withoutZone)
+  // An IPv4 address that came over a socket for both.
+  if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
+    return groups
+      .slice(6)
+      .flatMap((group) => [group >> 8, group & 0xff])
+      .join(".")
+  }
+  return `${groups
+    .slice(0, 4)
+    .map((group) => group.toString(16))
+    .join(":")}::/64`
+}
+
+/** The eight groups of an IPv6 address. */
+const groupsOf = (address: string): ReadonlyArray<number> => {
+  // Without an IPv4 address at its end, in lower case.
+  const [head = "", tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::")
+  const [left, right] = [head, tail ?? ""].map((part) => (part === "" ? [] : part.split(":")))
+  const zeros = Array.from({ length: tail === undefined ? 0 : 8 - left!.length - right!.length }, () => "0")
+  return [...left!, ...zeros, ...right!].map((group) => Number.parseInt(group, 16))
 }

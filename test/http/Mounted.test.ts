@@ -1,0 +1,106 @@
+/** The service beneath `/ai` of a host's own server of node: the fast lane, the metrics, and the pages for a browser. */
+import { HttpApi, HttpApiBuilder, HttpMiddleware, HttpServerRequest } from "@effect/platform"
+import { Effect, Exit, Layer, LogLevel, Redacted, Scope } from "effect"
+import { createServer } from "node:http"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import * as Database from "../../src/entry/database.ts"
+import * as Tollgate from "../../src/entry/http.ts"
+import * as Sandbox from "../../src/sandbox/Sandbox.ts"
+import { CurrentSandbox } from "../../src/sandbox/SandboxInfo.ts"
+import { Browser, fieldsOf, redirect_uri, request, toTheQuestion, verifierOf } from "../support/OAuth.ts"
+import { freePort, Service } from "../support/Service.ts"
+
+/** The requests that the host's own application has seen. */
+const passed: Array<string> = []
+
+class Host extends HttpApi.make("host") {}
+
+const host = (port: number) =>
+  Effect.gen(function* () {
+    const sandbox = yield* Sandbox.make({})
+    const facts: Tollgate.EnvironmentFacts = {
+      host: "127.0.0.1",
+      port,
+      data_dir: "",
+      database: "",
+      service_name: "Hosted",
+      key_prefix: "svc",
+      log_level: LogLevel.None,
+      sandbox_without: [],
+      secret: Redacted.make("a secret of thirty-two characters")
+    }
+    const { client_id, control, issuer, levers, oauth_client, service_client_id } = sandbox
+    const info = { client_id, control, issuer, oauth_client, service_client_id }
+    const configuration = { ...sandbox.configuration, public_url: `http://127.0.0.1:${port}/ai` }
+    // What the host puts around its application is around the routes of the service too, but not around its fast lane.
+    const noted = HttpMiddleware.make((app) =>
+      Effect.zipRight(
+        Effect.map(HttpServerRequest.HttpServerRequest, ({ url }) => passed.push(url)),
+        app
+      )
+    )
+    yield* HttpApiBuilder.serve(noted).pipe(
+      Layer.provide(Tollgate.mounted("/ai")),
+      Layer.provide(HttpApiBuilder.api(Host)),
+      Layer.provide(Tollgate.layer(facts, configuration)),
+      Layer.provide(Layer.succeed(CurrentSandbox, { info, levers })),
+      Layer.provide(Database.layerMemory),
+      Layer.provide(Tollgate.layerServer(createServer, { port, host: "127.0.0.1" })),
+      Layer.build
+    )
+  })
+
+/** The service's own address is beneath the path. */
+class Mounted extends Service {
+  constructor(port: number) {
+    super(port, "", undefined as never, [], [])
+    Object.assign(this, { url: `${this.url}/ai` })
+  }
+}
+
+let scope: Scope.CloseableScope
+let service: Service
+beforeAll(async () => {
+  scope = Effect.runSync(Scope.make())
+  const port = await freePort()
+  await Effect.runPromise(Scope.extend(host(port), scope))
+  service = new Mounted(port)
+})
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+const search = (path: string, key: string) => service.call(path, { token: key })
+
+it("has its fast endpoints in the fast lane, and all of them in the router", async () => {
+  const key = await service.key(await service.signIn("ada@example.com"))
+  const fast = await search("/v1/search?query=x", key)
+  const routed = await search("/v1/search/?query=x", key)
+  expect([fast.status, routed.status]).toEqual([200, 200])
+  expect(fast.body).toEqual(routed.body)
+  expect((await fetch(`${new URL(service.url).origin}/v1/search?query=x`)).status).toBe(404)
+  expect(passed.filter((url) => url.includes("search"))).toEqual(["/ai/v1/search/?query=x", "/v1/search?query=x"])
+})
+
+it("counts its requests and those to its upstreams", async () => {
+  const key = await service.key(await service.signIn("bob@example.com"))
+  await search("/v1/search?query=x", key)
+  const { body } = await service.call("/metrics")
+  expect(body).toMatch(/tollgate_requests_total\{route="GET \/v1\/search",status="200"\} [1-9]/)
+  expect(body).toMatch(/tollgate_requests_total\{route="GET \/v1\/me",status="200"\} [1-9]/)
+  expect(body).toMatch(/tollgate_upstream_requests_total\{upstream="sandbox-tavily",outcome="2xx"\} [1-9]/)
+})
+
+it("leads a browser through its own pages", async () => {
+  const browser = new Browser({ url: new URL(service.url).origin } as Service)
+  const page = `${service.url}/oauth/authorize?${new URLSearchParams(request(verifierOf()))}`
+  const welcome = await browser.open(page)
+  expect(welcome.headers.getSetCookie()[0]).toContain("; Path=/ai/oauth;")
+  const question = await toTheQuestion(browser, page, "eve@example.com")
+  expect([question.status, question.url.startsWith(`${service.url}/oauth/authorize?`)]).toEqual([200, true])
+  const action = /<form method="post" action="([^"]+)"/.exec(question.html)?.[1]
+  expect(action).toBe("/ai/oauth/authorize")
+  const decided = await browser.open(new URL(action!, service.url).href, {
+    ...fieldsOf(question.html),
+    decision: "allow"
+  })
+  expect(decided.location).toContain(`${redirect_uri}?code=`)
+})
