@@ -26,6 +26,31 @@ const isService = (file: string) => files.includes(file) && textOf(file).include
 const speaksSql = (file: string) =>
   namedBy(file).some((name) => name.startsWith("@effect/sql") || name === "better-sqlite3")
 
+/** What a file takes from the platform's HTTP, but for the annotations of schemas. */
+const speaksHttp = (file: string): boolean => {
+  const parts = [...textOf(file).matchAll(/import (?:type )?\{([^}]*)\} from "@effect\/platform"/g)].flatMap(
+    ([, names]) => names!.split(",").map((name) => name.trim().replace(/^type /, ""))
+  )
+  const modules = namedBy(file).flatMap((name) => /^@effect\/platform(?:-node)?\/(.*)$/.exec(name)?.[1] ?? [])
+  return [...parts, ...modules].some((name) => /^(?:Node)?Http(?!ApiSchema$)/.test(name))
+}
+
+/** The shortest way by imports from a file to one of which this is true. */
+const wayTo = (from: string, is: (file: string) => boolean): ReadonlyArray<string> | undefined => {
+  const ways = [[from]]
+  const seen = new Set([from])
+  for (const way of ways) {
+    const last = way.at(-1)!
+    if (is(last)) return way
+    for (const next of importsOf(last)) {
+      if (seen.has(next) || !files.includes(next)) continue
+      seen.add(next)
+      ways.push([...way, next])
+    }
+  }
+  return undefined
+}
+
 /** Files of which something is true that must not be, each as a sentence. */
 const breaches = (why: string, is: (file: string) => boolean): ReadonlyArray<string> =>
   files.filter(is).map((file) => `${file}: ${why}`)
@@ -87,6 +112,21 @@ describe("who may import whom", () => {
     expect(breaches("a service is no part of what is promised", (file) => isPromise(file) && isService(file))).toEqual(
       []
     )
+  })
+
+  it("a service knows no HTTP, and imports nothing that does", () => {
+    // Rooms of HTTP, of what watches the process, and of the world outside; and the pages for a browser.
+    const rooms = new Set(["http", "idempotency", "ops", "sandbox", "root"])
+    const isFace = (file: string) =>
+      rooms.has(roomOf(file)) || isHandler(file) || isContract(file) || file === "auth/Browser.ts"
+    expect(
+      files
+        .filter((file) => isService(file) && !isFace(file))
+        .flatMap((file) => {
+          const way = wayTo(file, (one) => roomOf(one) === "http" || speaksHttp(one))
+          return way === undefined ? [] : [way.join(" imports ")]
+        })
+    ).toEqual([])
   })
 
   it("handlers do not speak SQL, but for the one that asks whether the database is there", () => {

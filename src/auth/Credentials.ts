@@ -31,7 +31,7 @@ export interface CredentialsContract {
    * Routes for both, all of which are calls: read as a user token first, then as a key; so an expired user token is a key of no
    * format.
    */
-  readonly either: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem | InsufficientScope>
+  readonly keyOrToken: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem | InsufficientScope>
   /** Routes for keys only. */
   readonly apiKey: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem>
 }
@@ -116,7 +116,7 @@ const make = Effect.gen(function* () {
   const apiKey: CredentialsContract["apiKey"] = (authorization) =>
     authorization === undefined || authorization === "" ? new MissingAuthorization() : byKey(bearerOf(authorization))
 
-  const either: CredentialsContract["either"] = (authorization) => {
+  const keyOrToken: CredentialsContract["keyOrToken"] = (authorization) => {
     if (authorization === undefined || authorization === "") return new MissingAuthorization()
     const bearer = bearerOf(authorization)
     if (!looksLikeToken(bearer)) return byKey(bearer)
@@ -126,7 +126,7 @@ const make = Effect.gen(function* () {
     )
   }
 
-  return { userToken, either, apiKey } satisfies CredentialsContract
+  return { userToken, keyOrToken, apiKey } satisfies CredentialsContract
 })
 
 const lacking = (scope: Demand): InsufficientScope =>

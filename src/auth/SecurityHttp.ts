@@ -76,9 +76,9 @@ export const SecurityHttp = Layer.mergeAll(
     Authentication,
     Effect.map(
       Credentials,
-      ({ apiKey, either, userToken }) =>
+      ({ apiKey, keyOrToken, userToken }) =>
         new Map<string, Authenticate>([
-          [Security.KeyOrToken.key, either],
+          [Security.KeyOrToken.key, keyOrToken],
           [Security.ApiKey.key, apiKey],
           ...anywhereWays.map((way): [string, Authenticate] => [way.key, (header) => userToken(header, way.demand)])
         ])
@@ -86,7 +86,9 @@ export const SecurityHttp = Layer.mergeAll(
   ),
   Layer.effect(
     Security.KeyOrToken,
-    Effect.map(Credentials, ({ either }) => ({ user_token_or_api_key: () => Effect.flatMap(authorization, either) }))
+    Effect.map(Credentials, ({ keyOrToken }) => ({
+      user_token_or_api_key: () => Effect.flatMap(authorization, keyOrToken)
+    }))
   ),
   Layer.effect(
     Security.ApiKey,

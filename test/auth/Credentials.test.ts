@@ -54,11 +54,11 @@ const table: ReadonlyArray<
 /** The text that a header is refused with, or the kind of credential it was taken for. */
 const outcomes = (header: string | undefined) =>
   Effect.gen(function* () {
-    const { apiKey, either, userToken } = yield* Credentials
+    const { apiKey, keyOrToken, userToken } = yield* Credentials
     // None of these refusals has a code.
     const told = (read: Effect.Effect<Caller, { readonly body: ProblemBody }>) =>
       Effect.match(read, { onFailure: ({ body }) => ("code" in body ? body : body.error), onSuccess: () => null })
-    return [yield* told(userToken(header, "profile")), yield* told(either(header)), yield* told(apiKey(header))]
+    return [yield* told(userToken(header, "profile")), yield* told(keyOrToken(header)), yield* told(apiKey(header))]
   })
 
 describe("a credential", () => {
@@ -99,15 +99,15 @@ describe("a credential", () => {
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const { api_key, id } = yield* application(ada)
-      const { apiKey, either, userToken } = yield* Credentials
+      const { apiKey, keyOrToken, userToken } = yield* Credentials
       const who = { account_id: ada.account_id, tenant_id: ada.tenant_id, team_first: false }
       const asPerson = { ...who, application_id: null, credential: "user_token" }
       const asKey = { ...who, application_id: id, credential: "api_key" }
       // Twice: read, and remembered.
       for (let i = 0; i < 2; i++) {
         expect(yield* userToken(`Bearer ${ada.token}`, "profile")).toEqual(asPerson)
-        expect(yield* either(`Bearer ${ada.token}`)).toEqual(asPerson)
-        expect(yield* either(`Bearer ${api_key}`)).toEqual(asKey)
+        expect(yield* keyOrToken(`Bearer ${ada.token}`)).toEqual(asPerson)
+        expect(yield* keyOrToken(`Bearer ${api_key}`)).toEqual(asKey)
         expect(yield* apiKey(`Bearer ${api_key}`)).toEqual(asKey)
       }
     })
@@ -153,8 +153,8 @@ describe("a credential", () => {
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const [here, there] = [yield* application(ada), yield* application(ada)]
-      const { either } = yield* Credentials
-      const read = (of: { readonly api_key: string }) => either(`Bearer ${of.api_key}`)
+      const { keyOrToken } = yield* Credentials
+      const read = (of: { readonly api_key: string }) => keyOrToken(`Bearer ${of.api_key}`)
       yield* read(here)
       yield* read(there)
       yield* ask("DELETE", `/v1/tenants/${ada.tenant_id}/applications/${here.id}`, { token: ada.token })
@@ -171,7 +171,7 @@ describe("a credential", () => {
     Effect.gen(function* () {
       const ada = yield* person("ada@example.com")
       const app = yield* application(ada)
-      const { either } = yield* Credentials
+      const { keyOrToken } = yield* Credentials
       const record = ask("GET", `/v1/tenants/${ada.tenant_id}/applications/${app.id}`, { token: ada.token })
       const used = Effect.map(record, ({ body }) => body.result.last_used_at as string | null)
       expect(yield* used).toBe(null)
@@ -180,7 +180,7 @@ describe("a credential", () => {
         BEGIN INSERT INTO noted VALUES (new.id); END`)
       const noted = World.sql<{ n: number }>("SELECT count(*) AS n FROM noted").pipe(Effect.map(([row]) => row!.n))
       const calls = Effect.all(
-        Array.from({ length: 50 }, () => either(`Bearer ${app.api_key}`)),
+        Array.from({ length: 50 }, () => keyOrToken(`Bearer ${app.api_key}`)),
         {
           concurrency: "unbounded"
         }
@@ -194,7 +194,7 @@ describe("a credential", () => {
       yield* calls
       // Another process, which remembers nothing, notes it no sooner.
       yield* Effect.provide(
-        Effect.flatMap(Credentials, ({ either }) => either(`Bearer ${app.api_key}`)),
+        Effect.flatMap(Credentials, ({ keyOrToken }) => keyOrToken(`Bearer ${app.api_key}`)),
         Layer.fresh(World.rooms)
       )
       expect(yield* settled).toBe("2026-03-01T10:00:00.000Z")
