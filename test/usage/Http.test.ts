@@ -33,7 +33,7 @@ const credentials = Layer.provide(
   SecurityHttp,
   Layer.succeed(Credentials, {
     userToken: (authorization) => (authorization === "Bearer ada" ? Effect.succeed(caller) : new InvalidToken()),
-    either: () => Effect.succeed(caller),
+    keyOrToken: () => Effect.succeed(caller),
     apiKey: () => Effect.succeed(caller)
   })
 )
