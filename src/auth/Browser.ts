@@ -6,6 +6,7 @@ import { HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { randomBytes, timingSafeEqual } from "node:crypto"
+import { storable } from "../http/Answer.ts"
 import { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import type { AccountId, TenantId } from "../kernel/Ids.ts"
 import type { RateLimited } from "../http/Problems.ts"
@@ -186,7 +187,7 @@ const make = Effect.gen(function* () {
       identity.verify(errand.provider, { id_token: form.get("id_token") ?? undefined, nonce: errand.nonce })
     )
     if (person._tag === "Left") return html(400, Pages.wrong(person.left.body.error))
-    const { account_id, home_tenant_id } = yield* tenants.welcome(person.right)
+    const { account_id, home_tenant_id } = yield* storable(tenants.welcome(person.right))
     const arriving = yield* seal({
       kind: "arriving",
       account_id,

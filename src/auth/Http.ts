@@ -2,6 +2,7 @@ import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Schema } from "effect"
 import { Api } from "../Api.ts"
+import { storable } from "../http/Answer.ts"
 import { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import { CurrentCaller } from "../http/Caller.ts"
 import { parse } from "../http/Json.ts"
@@ -52,7 +53,7 @@ export const AuthHttp = HttpApiBuilder.group(
         yield* limits.take("sign_in", request)
         const client_id = yield* knownClient(payload.client_id)
         const person = yield* identity.verify(provider, payload)
-        const { account_id, created, home_tenant_id } = yield* tenants.welcome(person)
+        const { account_id, created, home_tenant_id } = yield* storable(tenants.welcome(person))
         const pair = yield* sessions.open({
           account_id,
           tenant_id: home_tenant_id,

@@ -186,7 +186,7 @@ const make = Effect.gen(function* () {
     }
     if (row.expires_at <= now) return yield* new InvalidGrant()
     const tenant = tenant_id ?? row.tenant_id
-    if (!(yield* tenants.isActiveMember(row.account_id, tenant))) return yield* new NotAMember()
+    if (!(yield* tenants.isActiveMember(row.account_id, tenant))) return yield* new NotAMember({ tenant_id: tenant })
 
     const { stored, token } = issue(row.family_id, tenant, row.signed_in_at, now)
     const spent = statement(

@@ -25,7 +25,7 @@ const keyList = Command.make("list", { tenant: tenantOption, json }, ({ json, te
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
     const { records, total_records } = yield* Effect.flatMap(Applications, (keys) =>
-      keys.list({ tenant_id: tenant as TenantId, account_id: null }, { page: 1, per_page: 1_000 })
+      keys.list({ caller: { tenant_id: tenant as TenantId, account_id: null }, page: 1, per_page: 1_000 })
     ).pipe(Effect.provide(keysOf(facts)))
     const found = records.map(({ account_id, created_at, id, key_prefix, last_used_at, name }) => ({
       id,
@@ -53,9 +53,11 @@ const keyRevoke = Command.make("revoke", { tenant: tenantOption, id: Options.tex
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
     yield* Effect.flatMap(Applications, (keys) =>
-      keys.remove({ tenant_id: tenant as TenantId, account_id: null }, id as ApplicationId)
+      keys.remove({ caller: { tenant_id: tenant as TenantId, account_id: null }, application_id: id as ApplicationId })
     ).pipe(
-      Effect.mapError(() => refuse(`--id ${id}: ${tenant} has no such key`)),
+      Effect.mapError((problem) =>
+        refuse(problem._tag === "BooksUnavailable" ? problem.message : `--id ${id}: ${tenant} has no such key`)
+      ),
       Effect.provide(keysOf(facts))
     )
     yield* Console.log(`revoked ${id}; a running service notices within a minute`)

@@ -228,7 +228,7 @@ export type {
   ApplicationWithKey,
   NewApplication
 } from "../tenants/Application.ts"
-export type { Applications, Asker, ApplicationsContract } from "../tenants/Applications.ts"
+export type { Applications, ApplicationsContract, Operator } from "../tenants/Applications.ts"
 export type { Belonging, BelongingContract, Mark } from "../tenants/Belonging.ts"
 export type { Listed } from "../tenants/Directory.ts"
 export type {

@@ -45,7 +45,8 @@ export const make: Effect.Effect<LeversContract, never, Ledger | Tenants | Jobs>
         )
       ),
     setBillingStatus: (tenant_id, status) => done(ledger.setStatus({ account: billingAccountOf(tenant_id), status })),
-    setPlan: (tenant_id, change) => tenants.setPlan(tenant_id as TenantId, change),
+    setPlan: (tenant_id, change) =>
+      Effect.catchTag(tenants.setPlan(tenant_id as TenantId, change), "BooksUnavailable", Effect.die),
     vendorId: jobs.vendorId
   }
 })

@@ -8,11 +8,12 @@ import { randomBytes } from "node:crypto"
 import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
 import type { Ending } from "../auth/DeploymentSecret.ts"
 import { ServiceInfo } from "../kernel/ServiceInfo.ts"
-import type { Caller } from "../kernel/Caller.ts"
+import type { Actor, Caller } from "../kernel/Caller.ts"
 import * as Ids from "../kernel/Ids.ts"
-import type { AccountId, ApplicationId, TenantId } from "../kernel/Ids.ts"
+import type { ApplicationId, TenantId } from "../kernel/Ids.ts"
 import { paginated } from "../kernel/Page.ts"
 import type { PageOf } from "../kernel/Page.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import type {
@@ -26,28 +27,36 @@ import { Belonging, isCurrent } from "./Belonging.ts"
 import type { Mark } from "./Belonging.ts"
 import { ApplicationNotFound, InsufficientRole } from "./Problems.ts"
 
-/** Who asks, in which tenant; no account is the operator, who reaches every application. */
-export interface Asker {
+/** Who acts, in which tenant. Without an account it is the operator, who reaches every application of the tenant. */
+export interface Operator {
   readonly tenant_id: TenantId
-  readonly account_id: AccountId | null
+  readonly account_id: null
+}
+interface By {
+  readonly caller: Actor | Operator
+}
+/** An application of the caller's tenant. */
+interface OfApplication extends By {
+  readonly application_id: ApplicationId
 }
 
+/** A member reaches their own applications, owners and admins all of the tenant. Times are milliseconds since 1970. */
 export interface ApplicationsContract {
   /** The key is in the answer, and nowhere else ever again. */
-  readonly create: (caller: Caller, draft: NewApplication) => Effect.Effect<ApplicationWithKey>
-  /** Those that the asker reaches, newest first. */
-  readonly list: (asker: Asker, page: PageOf) => Effect.Effect<typeof ApplicationPage.Type>
-  readonly find: (asker: Asker, id: ApplicationId) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole>
+  readonly create: (asked: {
+    readonly caller: Actor
+    readonly application: NewApplication
+  }) => Effect.Effect<ApplicationWithKey, BooksUnavailable>
+  /** A page of those that the caller reaches, newest first. */
+  readonly list: (asked: By & PageOf) => Effect.Effect<typeof ApplicationPage.Type>
+  readonly find: (asked: OfApplication) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole>
   readonly change: (
-    asker: Asker,
-    id: ApplicationId,
-    change: ApplicationChange
-  ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole>
+    asked: OfApplication & { readonly change: ApplicationChange }
+  ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | BooksUnavailable>
   /** Its key stops at once in this process, and within `cacheLifetime` in others. */
   readonly remove: (
-    asker: Asker,
-    id: ApplicationId
-  ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole>
+    asked: OfApplication
+  ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | BooksUnavailable>
   /** Who calls with this key; `undefined` where there is no such key, or no more. */
   readonly callerOf: (key: string) => Effect.Effect<Caller | undefined>
 }
@@ -70,7 +79,10 @@ const make = Effect.gen(function* () {
   const secret = yield* DeploymentSecret
   const { key_prefix: prefix } = yield* ServiceInfo
   const belonging = yield* Belonging
-  /** By the key as it comes, since to hash it would be a fortieth of every call; in memory only, and swept of what is out of date. */
+  /**
+   * By the key as it comes, since to hash it would be a fortieth of every call. In memory only; entries that are out of date are
+   * deleted once a minute. Not Effect's `Cache`: every call by a key reads it, without an allocation.
+   */
   const cache = new Map<
     string,
     { readonly caller: Caller; readonly until: number; readonly marks: ReadonlyArray<Mark> }
@@ -78,9 +90,13 @@ const make = Effect.gen(function* () {
   let sweepAt = 0
 
   const write = (text: Parameters<typeof statement>[0]) =>
-    Effect.orDie(writer.submit({ postings: [], statements: [statement(text)] }))
+    Effect.catchTag(writer.submit({ postings: [], statements: [statement(text)] }), "Conflict", Effect.die)
 
-  const create = Effect.fn("Applications.create")(function* (caller: Caller, { description, name }: NewApplication) {
+  const create: ApplicationsContract["create"] = Effect.fn("Applications.create")(function* ({
+    application: draft,
+    caller
+  }) {
+    const { description, name } = draft
     const now = yield* Clock.currentTimeMillis
     const api_key = `${prefix}-prod-${randomBytes(32).toString("hex")}`
     const application: Application = {
@@ -100,54 +116,59 @@ const make = Effect.gen(function* () {
     return { ...application, api_key }
   })
 
-  /** That the asker reaches the application. A statement that changes one says it too, so a role that was lost meanwhile counts. */
-  const reached = ({ account_id, tenant_id }: Asker) =>
+  /**
+   * That the caller reaches the application. A statement that changes one says it too, so that a role which was lost meanwhile
+   * counts.
+   */
+  const reached = ({ account_id, tenant_id }: By["caller"]) =>
     account_id === null
       ? sql`1`
       : sql`(account_id = ${account_id} OR EXISTS (SELECT 1 FROM tollgate_tenants_memberships
           WHERE account_id = ${account_id} AND tenant_id = ${tenant_id} AND status = 'active' AND role IN ('owner', 'admin')))`
 
-  const list = Effect.fn("Applications.list")(function* (asker: Asker, page: PageOf) {
-    const wanted = sql`tenant_id = ${asker.tenant_id} AND ${reached(asker)}`
+  const list: ApplicationsContract["list"] = Effect.fn("Applications.list")(function* ({ caller, page, per_page }) {
+    const wanted = sql`tenant_id = ${caller.tenant_id} AND ${reached(caller)}`
     const [count] = yield* sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_tenants_applications WHERE ${wanted}`
     const rows = yield* sql<Row>`SELECT * FROM tollgate_tenants_applications WHERE ${wanted}
-      ORDER BY id DESC LIMIT ${page.per_page} OFFSET ${(page.page - 1) * page.per_page}`
-    return paginated(page, count?.n ?? 0, rows)
+      ORDER BY id DESC LIMIT ${per_page} OFFSET ${(page - 1) * per_page}`
+    return paginated({ page, per_page }, count?.n ?? 0, rows)
   }, Effect.orDie)
 
-  const find = Effect.fn("Applications.find")(function* (asker: Asker, id: ApplicationId) {
+  const find: ApplicationsContract["find"] = Effect.fn("Applications.find")(function* ({ application_id, caller }) {
+    const { tenant_id } = caller
     const [row] = yield* Effect.orDie(
-      sql<Row & { readonly reached: number }>`SELECT *, ${reached(asker)} AS reached FROM tollgate_tenants_applications
-        WHERE tenant_id = ${asker.tenant_id} AND id = ${id}`
+      sql<Row & { readonly reached: number }>`SELECT *, ${reached(caller)} AS reached FROM tollgate_tenants_applications
+        WHERE tenant_id = ${tenant_id} AND id = ${application_id}`
     )
-    if (row === undefined) return yield* new ApplicationNotFound()
-    return row.reached === 1 ? row : yield* new InsufficientRole({ tenant_id: asker.tenant_id })
+    if (row === undefined) return yield* new ApplicationNotFound({ application_id })
+    return row.reached === 1 ? row : yield* new InsufficientRole({ tenant_id })
   })
 
-  /** `false`: there was no such application in the asker's reach any more. */
+  /** `false`: there was no such application in the caller's reach any more. */
   const guarded = (text: Parameters<typeof statement>[0]) =>
     writer.submit({ postings: [], statements: [statement(text, 1)] }).pipe(
       Effect.as(true),
-      Effect.catchTag("Conflict", () => Effect.succeed(false)),
-      Effect.orDie
+      Effect.catchTag("Conflict", () => Effect.succeed(false))
     )
 
-  const change: ApplicationsContract["change"] = Effect.fn("Applications.change")(function* (asker, id, wish) {
-    yield* find(asker, id)
+  const change: ApplicationsContract["change"] = Effect.fn("Applications.change")(function* (asked) {
+    const { application_id, caller } = asked
+    yield* find(asked)
     const now = yield* Clock.currentTimeMillis
-    const { description = null, name = null } = wish
+    const { description = null, name = null } = asked.change
     yield* guarded(sql`UPDATE tollgate_tenants_applications SET name = coalesce(${name}, name),
       description = coalesce(${description}, description), updated_at = ${now}
-      WHERE tenant_id = ${asker.tenant_id} AND id = ${id} AND ${reached(asker)} RETURNING id`)
-    return yield* find(asker, id)
+      WHERE tenant_id = ${caller.tenant_id} AND id = ${application_id} AND ${reached(caller)} RETURNING id`)
+    return yield* find(asked)
   })
 
-  const remove: ApplicationsContract["remove"] = Effect.fn("Applications.remove")(function* (asker, id) {
-    const application = yield* find(asker, id)
+  const remove: ApplicationsContract["remove"] = Effect.fn("Applications.remove")(function* (asked) {
+    const { application_id, caller } = asked
+    const application = yield* find(asked)
     const done = yield* guarded(sql`DELETE FROM tollgate_tenants_applications
-      WHERE tenant_id = ${asker.tenant_id} AND id = ${id} AND ${reached(asker)} RETURNING id`)
-    if (!done) return yield* remove(asker, id)
-    yield* belonging.changed(id)
+      WHERE tenant_id = ${caller.tenant_id} AND id = ${application_id} AND ${reached(caller)} RETURNING id`)
+    if (!done) return yield* remove(asked)
+    yield* belonging.changed(application_id)
     return application
   })
 

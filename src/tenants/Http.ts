@@ -17,14 +17,20 @@ export const TenantsHttp = HttpApiBuilder.group(
       .handle("memberships", () =>
         answer((caller) => Effect.map(tenants.memberships(caller.account_id), (memberships) => ({ memberships })))
       )
-      .handle("account", ({ path }) => answer((caller) => tenants.account(caller.account_id, path.account_id)))
-      .handle("createApplication", ({ payload }) => answer((caller) => applications.create(caller, payload)))
-      .handle("listApplications", ({ urlParams }) => answer((caller) => applications.list(caller, urlParams)))
-      .handle("application", ({ path }) => answer((caller) => applications.find(caller, path.application_id)))
-      .handle("changeApplication", ({ path, payload }) =>
-        answer((caller) => applications.change(caller, path.application_id, payload))
+      .handle("account", ({ path }) => answer((caller) => tenants.account({ caller, ...path })))
+      .handle("createApplication", ({ payload }) =>
+        answer((caller) => applications.create({ caller, application: payload }))
       )
-      .handle("deleteApplication", ({ path }) => answer((caller) => applications.remove(caller, path.application_id)))
+      .handle("listApplications", ({ urlParams }) => answer((caller) => applications.list({ caller, ...urlParams })))
+      .handle("application", ({ path }) =>
+        answer((caller) => applications.find({ caller, application_id: path.application_id }))
+      )
+      .handle("changeApplication", ({ path, payload }) =>
+        answer((caller) => applications.change({ caller, application_id: path.application_id, change: payload }))
+      )
+      .handle("deleteApplication", ({ path }) =>
+        answer((caller) => applications.remove({ caller, application_id: path.application_id }))
+      )
   })
 )
 
@@ -34,35 +40,27 @@ export const OrganisationsHttp = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const organisations = yield* Organisations
     return handlers
-      .handle("create", ({ payload }) => answer(({ account_id }) => organisations.create(account_id, payload.name)))
+      .handle("create", ({ payload: { name } }) => answer((caller) => organisations.create({ caller, name })))
       .handle("members", ({ path }) =>
-        answer(({ account_id }) =>
-          Effect.map(organisations.members(account_id, path.tenant_id), (members) => ({ members }))
-        )
+        answer((caller) => Effect.map(organisations.members({ caller, ...path }), (members) => ({ members })))
       )
       .handle("changeMember", ({ path, payload }) =>
-        answer(({ account_id }) => organisations.change(account_id, path.tenant_id, path.account_id, payload))
+        answer((caller) => organisations.change({ caller, ...path, change: payload }))
       )
       .handle("removeMember", ({ path }) =>
-        answer(({ account_id }) =>
-          organisations.change(account_id, path.tenant_id, path.account_id, { status: "removed" })
-        )
+        answer((caller) => organisations.change({ caller, ...path, change: { status: "removed" } }))
       )
       .handle("invites", ({ path }) =>
-        answer(({ account_id }) =>
-          Effect.map(organisations.invites(account_id, path.tenant_id), (invites) => ({ invites }))
-        )
+        answer((caller) => Effect.map(organisations.invites({ caller, ...path }), (invites) => ({ invites })))
       )
       .handle("invite", ({ path, payload }) =>
-        answer(({ account_id }) => organisations.invite(account_id, path.tenant_id, payload))
+        answer((caller) => organisations.invite({ caller, ...path, invite: payload }))
       )
-      .handle("revokeInvite", ({ path }) =>
-        answer(({ account_id }) => organisations.revoke(account_id, path.tenant_id, path.invite_id))
-      )
-      .handle("acceptInvite", ({ path }) => answer(({ account_id }) => organisations.accept(account_id, path.token)))
-      .handle("plan", ({ path }) => answer(({ account_id }) => organisations.plan(account_id, path.tenant_id)))
+      .handle("revokeInvite", ({ path }) => answer((caller) => organisations.revoke({ caller, ...path })))
+      .handle("acceptInvite", ({ path }) => answer((caller) => organisations.accept({ caller, ...path })))
+      .handle("plan", ({ path }) => answer((caller) => organisations.plan({ caller, ...path })))
       .handle("setPlan", ({ path, payload }) =>
-        answer(({ account_id }) => organisations.setPlan(account_id, path.tenant_id, payload))
+        answer((caller) => organisations.setPlan({ caller, ...path, plan: payload }))
       )
   })
 )

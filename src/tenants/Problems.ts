@@ -1,23 +1,30 @@
-import { TenantId } from "../kernel/Ids.ts"
+import { Schema } from "effect"
+import { AccountId, ApplicationId, TenantId } from "../kernel/Ids.ts"
 import { Problem } from "../kernel/Problem.ts"
 
 export class AccountNotFound extends Problem<AccountNotFound>()("AccountNotFound", {
   status: 404,
   error: "account not found",
-  code: "account_not_found"
+  code: "account_not_found",
+  fields: { account_id: AccountId },
+  details: {}
 }) {}
 
 export class ApplicationNotFound extends Problem<ApplicationNotFound>()("ApplicationNotFound", {
   status: 404,
   error: "application not found",
-  code: "application_not_found"
+  code: "application_not_found",
+  fields: { application_id: ApplicationId },
+  details: {}
 }) {}
 
 /** Organisation routes, and a refresh for another tenant: the caller is no active member of the path's tenant. */
 export class NotAMember extends Problem<NotAMember>()("NotAMember", {
   status: 403,
   error: "you are not an active member of this tenant",
-  code: "not_a_member"
+  code: "not_a_member",
+  fields: { tenant_id: TenantId },
+  details: {}
 }) {}
 
 /** The caller is no member of the tenant, or their role does not allow this in it. */
@@ -39,26 +46,34 @@ export class EmailMismatch extends Problem<EmailMismatch>()("EmailMismatch", {
 export class MemberNotFound extends Problem<MemberNotFound>()("MemberNotFound", {
   status: 404,
   error: "no such member in this tenant",
-  code: "member_not_found"
+  code: "member_not_found",
+  fields: { tenant_id: TenantId, account_id: AccountId },
+  details: {}
 }) {}
 
 export class LastOwner extends Problem<LastOwner>()("LastOwner", {
   status: 409,
   error: "a tenant keeps at least one active owner: make somebody else an owner first",
-  code: "last_owner"
+  code: "last_owner",
+  fields: { tenant_id: TenantId },
+  details: {}
 }) {}
 
 /** People cannot lose the tenant that they come home to. */
 export class HomeTenant extends Problem<HomeTenant>()("HomeTenant", {
   status: 409,
   error: "this is the home tenant of that account, which cannot be suspended or removed from it",
-  code: "home_tenant"
+  code: "home_tenant",
+  fields: { tenant_id: TenantId, account_id: AccountId },
+  details: {}
 }) {}
 
 export class AlreadyMember extends Problem<AlreadyMember>()("AlreadyMember", {
   status: 409,
   error: "somebody with this address belongs to the tenant already",
-  code: "already_member"
+  code: "already_member",
+  fields: { tenant_id: TenantId, email: Schema.String },
+  details: {}
 }) {}
 
 /** Unknown, revoked, expired, or replaced by a later one. */
@@ -71,7 +86,9 @@ export class InviteNotFound extends Problem<InviteNotFound>()("InviteNotFound", 
 export class TeamFull extends Problem<TeamFull>()("TeamFull", {
   status: 409,
   error: "all seats of the team's plan are taken: an owner can add seats or free one",
-  code: "team_full"
+  code: "team_full",
+  fields: { tenant_id: TenantId, seats: Schema.Int, members: Schema.Int },
+  details: {}
 }) {}
 
 /** One account owns so many tenants, and belongs to so many, as one person needs. */

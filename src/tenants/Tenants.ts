@@ -1,11 +1,10 @@
 /** Accounts and the tenants they belong to: made at the first sign-in, read back ever after. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
-import type { Actor } from "../kernel/Caller.ts"
-import * as Ids from "../kernel/Ids.ts"
+import type { Actor, Caller } from "../kernel/Caller.ts"
 import type { AccountId, TenantId } from "../kernel/Ids.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { statement } from "../ledger/Transaction.ts"
-import type { Posting, Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import { PriceList } from "../prices/PriceList.ts"
 import type { VerifiedIdentity } from "../upstream/Identity.ts"
@@ -14,16 +13,21 @@ import type { Account, Me, Member, Membership, Plan, Role } from "./Account.ts"
 import { Belonging } from "./Belonging.ts"
 import { manages } from "./Organisation.ts"
 import { AccountNotFound, InsufficientRole } from "./Problems.ts"
+import * as Welcome from "./Welcome.ts"
+import type { AccountRow } from "./Welcome.ts"
 
 export interface TenantsContract {
   /**
    * The account of a person whom a provider vouches for, made with its home tenant and signup credit if there is none. Whatever
    * races, an identity has one account, and an account is granted its credit once, when its address is first verified.
    */
-  readonly welcome: (identity: VerifiedIdentity) => Effect.Effect<Welcomed>
+  readonly welcome: (identity: VerifiedIdentity) => Effect.Effect<Welcomed, BooksUnavailable>
   readonly me: (account: AccountId) => Effect.Effect<Me, AccountNotFound>
-  /** The account as `viewer` may see it: their own, or one with whom they share a tenant. */
-  readonly account: (viewer: AccountId, account: AccountId) => Effect.Effect<Account, AccountNotFound>
+  /** An account that the caller may see: their own, or one with whom they share a tenant. */
+  readonly account: (asked: {
+    readonly caller: Pick<Caller, "account_id">
+    readonly account_id: AccountId
+  }) => Effect.Effect<Account, AccountNotFound>
   /** Those that have not ended, the home tenant first. */
   readonly memberships: (account: AccountId) => Effect.Effect<ReadonlyArray<Membership>>
   readonly isActiveMember: (account: AccountId, tenant: TenantId) => Effect.Effect<boolean>
@@ -50,7 +54,7 @@ export interface TenantsContract {
    * Sets what is given of a plan, and leaves the rest as it is; `false` where there is no such tenant. A plan that is set for the
    * first time is in force. One that begins where there was none has `seatsDefault` seats unless it says otherwise.
    */
-  readonly setPlan: (tenant: TenantId, change: Partial<Plan>) => Effect.Effect<boolean>
+  readonly setPlan: (tenant: TenantId, change: Partial<Plan>) => Effect.Effect<boolean, BooksUnavailable>
 }
 
 export interface Welcomed {
@@ -66,140 +70,22 @@ export class Tenants extends Context.Tag("tollgate/tenants/Tenants")<Tenants, Te
 /** What a team has room for unless it says otherwise. */
 const seatsDefault = 25
 
-interface AccountRow {
-  readonly id: AccountId
-  readonly home_tenant_id: TenantId
-  readonly email: string
-  readonly name: string
-  readonly email_verified: number
-  /** When its signup credit was given; null if it waits for the address to be verified, or there was none to give. */
-  readonly granted_at: number | null
-  readonly created_at: number
-  readonly updated_at: number
-}
-
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
   const prices = yield* PriceList
   const belonging = yield* Belonging
-  const grant = prices.default_new_credits + prices.default_registration_credits
-
-  const byIdentity = ({ provider, subject }: VerifiedIdentity) =>
-    sql<AccountRow>`SELECT a.* FROM tollgate_tenants_identities i JOIN tollgate_tenants_accounts a ON a.id = i.account_id
-      WHERE i.provider = ${provider} AND i.subject = ${subject}`.pipe(Effect.orDie)
-
-  const byVerifiedEmail = (email: string) =>
-    sql<AccountRow>`SELECT * FROM tollgate_tenants_accounts WHERE email = ${email} AND email_verified = 1`.pipe(
-      Effect.orDie
-    )
-
-  const link = ({ email, provider, subject }: VerifiedIdentity, account: string): Statement =>
-    statement(
-      sql`INSERT INTO tollgate_tenants_identities (provider, subject, account_id, email)
-        VALUES (${provider}, ${subject}, ${account}, ${email}) ON CONFLICT DO NOTHING RETURNING account_id`,
-      1
-    )
-
-  const grants = (account: string, tenant: string): ReadonlyArray<Posting> =>
-    (
-      [
-        ["signup_grant", prices.default_new_credits, "credit for signing up"],
-        ["registration_bonus", prices.default_registration_credits, "registration bonus"]
-      ] as const
-    )
-      .filter(([, amount]) => amount > 0n)
-      .map(([source, amount, description]) => ({
-        _tag: "Credit",
-        account: Ids.billingAccountOf(tenant),
-        amount,
-        source,
-        reference: account,
-        description
-      }))
-
-  /** Account, home tenant and billing account in one transaction; refused whole if somebody was faster. */
-  const create = Effect.fnUntraced(function* (identity: VerifiedIdentity) {
-    const now = yield* Clock.currentTimeMillis
-    const account = Ids.at("acc", now) as AccountId
-    const tenant = Ids.at("ten", now) as TenantId
-    const verified = identity.email_verified
-    yield* writer.submit({
-      postings: [
-        { _tag: "Open", account: Ids.billingAccountOf(tenant), tenant },
-        ...(verified ? grants(account, tenant) : [])
-      ],
-      statements: [
-        link(identity, account),
-        statement(
-          sql`INSERT INTO tollgate_tenants_accounts
-            (id, home_tenant_id, email, name, email_verified, granted_at, created_at, updated_at)
-            VALUES (${account}, ${tenant}, ${identity.email}, ${identity.name}, ${verified ? 1 : 0},
-              ${verified && grant > 0n ? now : null}, ${now}, ${now}) ON CONFLICT DO NOTHING RETURNING id`,
-          1
-        ),
-        statement(
-          sql`INSERT INTO tollgate_tenants_tenants (id, name, created_at) VALUES (${tenant}, ${identity.name}, ${now})`
-        ),
-        statement(sql`INSERT INTO tollgate_tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
-          VALUES (${account}, ${tenant}, 'owner', 'active', ${now}, ${now})`)
-      ]
-    })
-    return { account_id: account, home_tenant_id: tenant, created: true }
-  })
-
-  /** The first sign-in with a verified address after one without: the credit that waited for it. */
-  const verifyEmail = Effect.fnUntraced(function* (row: AccountRow, { email }: VerifiedIdentity) {
-    const now = yield* Clock.currentTimeMillis
-    yield* writer.submit({
-      postings: row.granted_at === null ? grants(row.id, row.home_tenant_id) : [],
-      statements: [
-        statement(
-          sql`UPDATE tollgate_tenants_accounts SET email = ${email}, email_verified = 1,
-            granted_at = coalesce(granted_at, ${grant > 0n ? now : null}), updated_at = ${now}
-            WHERE id = ${row.id} AND email_verified = 0
-              AND NOT EXISTS (SELECT 1 FROM tollgate_tenants_accounts WHERE email = ${email} AND email_verified = 1)
-            RETURNING id`,
-          1
-        )
-      ]
-    })
-  })
-
-  const welcome = Effect.fn("Tenants.welcome")(function* (identity: VerifiedIdentity): Effect.fn.Return<Welcomed> {
-    const [known] = yield* byIdentity(identity)
-    if (known !== undefined) {
-      if (identity.email_verified && known.email_verified === 0) {
-        // Lost to a sign-in beside it, or the address is somebody else's already: there is nothing to claim.
-        yield* Effect.catchTag(verifyEmail(known, identity), "Conflict", () => Effect.void).pipe(Effect.orDie)
-      }
-      return { account_id: known.id, home_tenant_id: known.home_tenant_id, created: false }
-    }
-    // Whoever proves an address that an account has proved is that account's person, by whichever provider: credit is sent to
-    // addresses here, so who holds the address could claim what is sent to it anyway. An unverified address, on either side,
-    // proves nothing: else one could lie in wait with somebody's address, or walk in with it.
-    const [same] = identity.email_verified ? yield* byVerifiedEmail(identity.email) : []
-    const attempt =
-      same === undefined
-        ? create(identity)
-        : Effect.as(writer.submit({ postings: [], statements: [link(identity, same.id)] }), {
-            account_id: same.id,
-            home_tenant_id: same.home_tenant_id,
-            created: false
-          })
-    // Somebody was faster: now there is something to find.
-    return yield* Effect.catchTag(attempt, "Conflict", () => welcome(identity)).pipe(Effect.orDie)
-  })
+  const { byVerifiedEmail, grant, welcome } = Welcome.make(sql, writer, prices)
 
   const find = Effect.fnUntraced(function* (account: AccountId) {
     const [row] = yield* sql<AccountRow & { readonly role: Account["role"]; readonly status: Account["status"] }>`
       SELECT a.*, m.role, m.status FROM tollgate_tenants_accounts a
       JOIN tollgate_tenants_memberships m ON m.account_id = a.id AND m.tenant_id = a.home_tenant_id
       WHERE a.id = ${account}`.pipe(Effect.orDie)
-    return row ?? (yield* new AccountNotFound())
+    return row ?? (yield* new AccountNotFound({ account_id: account }))
   })
 
-  const shown = (row: AccountRow & Pick<Account, "role" | "status">): Account => ({
+  const accountOf = (row: AccountRow & Pick<Account, "role" | "status">): Account => ({
     id: row.id,
     tenant_id: row.home_tenant_id,
     email: row.email,
@@ -218,7 +104,7 @@ const make = Effect.gen(function* () {
     const waits = row.email_verified === 0 && grant > 0n
     const signup_grant = row.granted_at !== null ? "claimed" : waits ? "pending" : "none"
     return {
-      account: shown(row),
+      account: accountOf(row),
       identity: {
         email: identity?.email ?? row.email,
         provider: identity?.provider ?? "",
@@ -232,13 +118,13 @@ const make = Effect.gen(function* () {
     } as const
   })
 
-  const account = Effect.fn("Tenants.account")(function* (viewer: AccountId, account: AccountId) {
-    if (viewer === account) return shown(yield* find(account))
+  const account: TenantsContract["account"] = Effect.fn("Tenants.account")(function* ({ account_id, caller }) {
+    if (caller.account_id === account_id) return accountOf(yield* find(account_id))
     const [shared] = yield* sql`SELECT 1 FROM tollgate_tenants_memberships a
-      JOIN tollgate_tenants_memberships b ON b.tenant_id = a.tenant_id AND b.account_id = ${account} AND b.status = 'active'
-      WHERE a.account_id = ${viewer} AND a.status = 'active' LIMIT 1`.pipe(Effect.orDie)
-    if (shared === undefined) return yield* new AccountNotFound()
-    return shown(yield* find(account))
+      JOIN tollgate_tenants_memberships b ON b.tenant_id = a.tenant_id AND b.account_id = ${account_id} AND b.status = 'active'
+      WHERE a.account_id = ${caller.account_id} AND a.status = 'active' LIMIT 1`.pipe(Effect.orDie)
+    if (shared === undefined) return yield* new AccountNotFound({ account_id })
+    return accountOf(yield* find(account_id))
   })
 
   const memberships = Effect.fn("Tenants.memberships")(function* (account: AccountId) {
@@ -334,8 +220,7 @@ const make = Effect.gen(function* () {
       RETURNING tenant_id`
     const done = yield* writer.submit({ postings: [], statements: [statement(set, 1)] }).pipe(
       Effect.as(true),
-      Effect.catchTag("Conflict", () => Effect.succeed(false)),
-      Effect.orDie
+      Effect.catchTag("Conflict", () => Effect.succeed(false))
     )
     yield* belonging.changed(tenant)
     return done

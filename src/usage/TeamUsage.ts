@@ -37,7 +37,7 @@ const make = Effect.gen(function* () {
   ) {
     const roster = yield* tenants.members(tenant)
     const viewer = roster.find((member) => member.account_id === account_id && member.status === "active")
-    if (viewer === undefined) return yield* new NotAMember()
+    if (viewer === undefined) return yield* new NotAMember({ tenant_id: tenant })
     if (!isTeam(yield* tenants.plan(tenant))) return yield* new TeamPlanRequired()
     const chosen = yield* chosenOf(query.members)
 

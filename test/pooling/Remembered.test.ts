@@ -58,7 +58,7 @@ it("an order that was read before members were barred is used for no later call"
     yield* tenants.setPlan(tenant_id, { plan: "team", status: "active" })
 
     between = Effect.gen(function* () {
-      yield* tenants.setPlan(tenant_id, { plan: "none", status: "canceled" })
+      yield* Effect.orDie(tenants.setPlan(tenant_id, { plan: "none", status: "canceled" }))
       // Another credential of the same person, whose order is remembered beside this one.
       expect((yield* payers({ ...asker, team_first: true })).map(({ barred }) => barred)).toEqual([true])
     })
