@@ -117,7 +117,10 @@ const make = Effect.gen(function* () {
       .exchange(request, { limit: answerBytesMax, timeout: timeoutMillis })
       .pipe(
         Effect.catchAll(({ reason }) =>
-          Effect.andThen(failed(upstream.name, reason, request_id), new DecisionUpstreamUnreachable())
+          Effect.andThen(
+            failed(upstream.name, reason, request_id),
+            new DecisionUpstreamUnreachable({ upstream: upstream.name })
+          )
         )
       )
     const { headers, status } = answer
@@ -129,7 +132,7 @@ const make = Effect.gen(function* () {
     const parsed = status >= 200 && status < 300 ? parse(answer.body) : undefined
     if (parsed === undefined) {
       yield* failed(upstream.name, `status ${status}`, request_id)
-      return yield* DecisionUpstreamFailed.of(status)
+      return yield* DecisionUpstreamFailed.of(upstream.name, status)
     }
     const measured = measuredOf(model, parsed.usage, Buffer.byteLength(body))
     return yield* admission.answer(measured, (receipt): Decision => ({

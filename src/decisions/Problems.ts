@@ -14,23 +14,27 @@ export class DecisionBodyTooLarge extends Problem<DecisionBodyTooLarge>()("Decis
   error: "The decision request body is too large"
 }) {}
 
+/** Which upstream it was, by its name in the configuration. A program may read it; it is not shown to a client. */
+const upstream = { upstream: Schema.optional(Schema.String) } as const
+
 /** The model answered with any other status. The text names it: `The decision model upstream failed with status 500`. */
 export class DecisionUpstreamFailed extends Problem<DecisionUpstreamFailed>()("DecisionUpstreamFailed", {
   status: 502,
   error: "The decision model upstream failed with status N",
-  /** The upstream's status; `undefined` where the refusal was read from an answer of this service. */
-  fields: { upstream_status: Schema.optional(Schema.Int) },
+  fields: { ...upstream, upstream_status: Schema.optional(Schema.Int) },
   details: {}
 }) {
-  static of(upstream_status: number): DecisionUpstreamFailed {
+  static of(upstream: string, upstream_status: number): DecisionUpstreamFailed {
     const message = `The decision model upstream failed with status ${upstream_status}`
-    return new DecisionUpstreamFailed({ upstream_status, message })
+    return new DecisionUpstreamFailed({ upstream, upstream_status, message })
   }
 }
 
 export class DecisionUpstreamUnreachable extends Problem<DecisionUpstreamUnreachable>()("DecisionUpstreamUnreachable", {
   status: 502,
-  error: "The decision model upstream could not be reached"
+  error: "The decision model upstream could not be reached",
+  fields: upstream,
+  details: {}
 }) {}
 
 export class DecisionsUnavailable extends Problem<DecisionsUnavailable>()("DecisionsUnavailable", {

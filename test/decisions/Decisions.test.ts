@@ -106,7 +106,7 @@ layer(rooms(model), { excludeTestServices: true })("a decision", (it) => {
       const { decide } = yield* Decisions
       yield* fault("decisions", { status: 503 })
       const failed = yield* Effect.catchTag(decide({ caller, request }), "DecisionUpstreamFailed", Effect.succeed)
-      expect(failed).toMatchObject({ upstream_status: 503 })
+      expect(failed).toMatchObject({ upstream: "vendor", upstream_status: 503 })
       yield* fault("decisions", { drop: true })
       expect((yield* Effect.flip(decide({ caller, request })))._tag).toBe("DecisionUpstreamUnreachable")
       expect(yield* booksOf(caller)).toMatchObject({
