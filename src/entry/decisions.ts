@@ -7,8 +7,7 @@ import "./contracts.ts"
 
 export { Decisions, Gate }
 export { DecisionRequest } from "../decisions/Decision.ts"
-export { ConfiguredDecisionModel } from "../decisions/Settings.ts"
-export type { DecisionModel } from "../decisions/Settings.ts"
+export { ConfiguredDecisionModel, DecisionModel } from "../decisions/Settings.ts"
 export * from "../decisions/Problems.ts"
 export { Upstreams } from "../upstream/Upstreams.ts"
 

@@ -7,8 +7,7 @@ import "./contracts.ts"
 
 export { Gate, Search }
 export { SearchQuery } from "../search/Query.ts"
-export { SearchProviders } from "../search/Settings.ts"
-export type { SearchProvider } from "../search/Settings.ts"
+export { SearchProvider, SearchProviders } from "../search/Settings.ts"
 export { UnknownProvider } from "../upstream/Provider.ts"
 export * from "../upstream/Problems.ts"
 export { Upstreams } from "../upstream/Upstreams.ts"

@@ -6,9 +6,8 @@ import { Speech } from "../speech/Speech.ts"
 import "./contracts.ts"
 
 export { Gate, Speech }
-export { SpeechProviders } from "../speech/Settings.ts"
 export type { SpeechRequest } from "../speech/Request.ts"
-export type { SpeechModel, SpeechProvider } from "../speech/Settings.ts"
+export { SpeechModel, SpeechProvider, SpeechProviders } from "../speech/Settings.ts"
 export { UnknownModel, UnknownProvider } from "../upstream/Provider.ts"
 export * from "../upstream/Problems.ts"
 export { Upstreams } from "../upstream/Upstreams.ts"

@@ -96,7 +96,8 @@ const videoModelOf = ({ usd_per_second, ...entry }: typeof VideoEntry.Type): Vid
   }
 }
 
-const MediaModelSetting: Schema.Schema<MediaModel, typeof VideoEntry.Encoded | typeof ImageEntry.Encoded> =
+/** A model as the configuration file writes it. */
+export const MediaModelSetting: Schema.Schema<MediaModel, typeof VideoEntry.Encoded | typeof ImageEntry.Encoded> =
   Schema.Union(readAs(VideoEntry, videoModelOf), readAs(ImageEntry, imageModelOf))
 
 /** The models that can be quoted and submitted. */

@@ -6,7 +6,7 @@ import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { freshFolder, root } from "../support/Service.ts"
 
-const hosts = ["ledger.ts", "mounted.ts", "api.ts"]
+const hosts = ["ledger.ts", "tools.ts", "mounted.ts", "api.ts"]
 
 let folder: string
 
@@ -129,6 +129,16 @@ describe("the package", () => {
       balances: ["6", "4"],
       findings: [],
       foreign: []
+    })
+  })
+
+  it("asks a decision and has a video made as functions, with refusals by their tags", async () => {
+    expect(JSON.parse(await run(process.execPath, ["tools.js"], folder))).toEqual({
+      answers: { discount: { type: "noul", noul: 0.9 } },
+      money: ["462", "462", "250000000", "399999538"],
+      second: "150000462 short",
+      rejected: "model",
+      findings: []
     })
   })
 
