@@ -1,12 +1,11 @@
 /** The chat routes: JSON to a prompt, a completion or its events as the upstream sent them. And the models. */
-import { Cause, Clock, Effect, FiberId } from "effect"
+import { Clock, Effect } from "effect"
 import { Api } from "../Api.ts"
 import { Gate } from "../gate/Gate.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import { parse } from "../http/Json.ts"
-import { ClientDisconnected } from "../http/Problems.ts"
 import { group, raw } from "../http/Raw.ts"
-import * as Reply from "../http/Reply.ts"
+import type { Reply } from "../http/Reply.ts"
 import { affordable } from "../idempotency/BeforeBody.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Beside } from "../idempotency/Idempotency.ts"
@@ -38,9 +37,7 @@ const completions = Effect.gen(function* () {
       ifAffordable(
         caller,
         inbound,
-        idempotency.onceOf(caller, inbound, name, requestBytesMax, (inbound, beside) =>
-          beside === undefined ? call(caller, inbound, beside) : untilGone(inbound, call(caller, inbound, beside))
-        )
+        idempotency.onceOf(caller, inbound, name, requestBytesMax, (inbound, beside) => call(caller, inbound, beside))
       )
   }
 
@@ -66,43 +63,17 @@ const serve = (methods: Methods) =>
       : completeReply(yield* methods.complete(call))
   })
 
-const completeReply = ({ bytes, receipt }: Completed<unknown>): Reply.Reply => ({
+const completeReply = ({ bytes, receipt }: Completed<unknown>): Reply => ({
   status: 200,
   headers: { "content-type": "application/json", "x-charge-usd": usdOf(receipt.charged) },
   body: bytes
 })
 
-const streamReply = ({ bytes }: Streamed<unknown>): Reply.Reply => ({
+const streamReply = ({ bytes }: Streamed<unknown>): Reply => ({
   status: 200,
   headers: { "content-type": "text/event-stream", "cache-control": "no-cache" },
   body: bytes
 })
-
-/**
- * Interrupts a call with an Idempotency-Key when its client leaves: it runs on a fiber of its own, and what it comes to is the answer
- * for who comes again with that key.
- */
-const untilGone = <E>(inbound: Inbound, call: Effect.Effect<Reply.Reply, E>): Effect.Effect<Reply.Reply, E> =>
-  Effect.uninterruptible(
-    Effect.withFiberRuntime((fiber) => {
-      let over = false
-      inbound.onGone(() => {
-        if (!over) fiber.unsafeInterruptAsFork(FiberId.none)
-      })
-      return Effect.matchCauseEffect(call, {
-        onSuccess: (reply) => {
-          over = true
-          return Effect.succeed(reply)
-        },
-        onFailure: (cause) => {
-          over = true
-          return Cause.isInterruptedOnly(cause) ? Effect.succeed(left) : Effect.failCause(cause)
-        }
-      })
-    })
-  )
-
-const left = Reply.ofProblem(new ClientDisconnected())
 
 export const ChatHttp = group(
   Api,

@@ -31,8 +31,6 @@ export interface Inbound {
   readonly heldBy: (account: string) => void
   /** Whether a body is declared that is long, or one whose length nobody knows. */
   readonly isLong: () => boolean
-  /** Calls back once, if the client leaves, or has left, before its answer is complete. */
-  readonly onGone: (listener: () => void) => void
 }
 
 export const ofNode = (
@@ -63,14 +61,7 @@ export const ofNode = (
     heldBy: (account) => {
       holder = account
     },
-    isLong: () => isLong(header),
-    onGone: (listener) => {
-      const closed = () => {
-        if (!response.writableFinished) listener()
-      }
-      if (isOver(response)) closed()
-      else whenOver(response, closed)
-    }
+    isLong: () => isLong(header)
   }
 }
 
@@ -116,9 +107,7 @@ export const ofRequest = (request: HttpServerRequest.HttpServerRequest, open = f
       heldBy: (account) => {
         holder = account
       },
-      isLong: () => isLong(header),
-      onGone: (listener) =>
-        web.signal?.aborted ? listener() : web.signal?.addEventListener("abort", listener, { once: true })
+      isLong: () => isLong(header)
     }
   })
 

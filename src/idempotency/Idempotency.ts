@@ -10,8 +10,9 @@
  * the call made), else with `idempotency_in_flight` while the call is open, and `idempotency_answer_lost` afterwards.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, Layer } from "effect"
+import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, FiberId, Layer } from "effect"
 import { createHash } from "node:crypto"
+import type { Readable } from "node:stream"
 import { OnLateSettlement } from "../gate/Gate.ts"
 import type { Claim } from "../gate/Gate.ts"
 import { problemOf } from "../http/Fault.ts"
@@ -25,6 +26,7 @@ import * as Calls from "../ledger/Calls.ts"
 import { BooksUnavailable } from "../ledger/Problems.ts"
 import { untilWritten, Writer } from "../ledger/Writer.ts"
 import { Runs } from "../sql/Runs.ts"
+import { handedOver } from "../upstream/ByteStream.ts"
 import * as Answers from "./Answers.ts"
 import * as Keys from "./Keys.ts"
 import type { Key, StoredAnswer } from "./Keys.ts"
@@ -173,40 +175,55 @@ const make = Effect.gen(function* () {
     }
     // It was made, and is charged in the end: that the books were unavailable meanwhile is not its answer.
     if (isUnavailable(cause)) return yield* free(key)
-    const reply = Reply.ofProblem(yield* problemOf(cause, false))
+    const reply = Reply.ofProblem(yield* problemOf(cause, true))
     yield* store(key, { ...reply, body: reply.body as string })
   })
 
   /**
    * Answers like the request, but with `BooksUnavailable` once its settlement is late. The request goes on all the same: its answer is
-   * stored, and is there for whoever asks again.
+   * stored, and is there for whoever asks again. A client that leaves interrupts it: what it still comes to is stored as well.
    */
   const withinPatience = <E, R>(
     request: Effect.Effect<Reply.Reply, E, R>
   ): Effect.Effect<Reply.Reply, E | BooksUnavailable, R> =>
-    Effect.flatMap(Deferred.make<Reply.Reply, E | BooksUnavailable>(), (answer) =>
-      request.pipe(
+    Effect.suspend(() => {
+      const answer = Deferred.unsafeMake<Reply.Reply, E | BooksUnavailable>(FiberId.none)
+      let left = false
+      const served = Effect.map(request, (reply) => {
+        if (left) bodyOf(reply)?.destroy()
+        return reply
+      }).pipe(
         Effect.provideService(OnLateSettlement, () =>
           Deferred.unsafeDone(answer, new BooksUnavailable({ maybe_written: true }))
         ),
-        Effect.intoDeferred(answer),
-        Effect.forkDaemon,
-        Effect.zipRight(Deferred.await(answer))
+        Effect.intoDeferred(answer)
       )
-    )
+      return Effect.flatMap(Effect.forkDaemon(served), (fiber) =>
+        Effect.onInterrupt(Effect.interruptible(Deferred.await(answer)), () => {
+          left = true
+          fiber.unsafeInterruptAsFork(FiberId.none)
+          // Answered already, though the answer did not get as far as to its client.
+          return Effect.ignore(
+            Effect.whenEffect(
+              Effect.map(Deferred.await(answer), (reply) => bodyOf(reply)?.destroy()),
+              Deferred.isDone(answer)
+            )
+          )
+        })
+      )
+    })
 
   const once: IdempotencyContract["once"] = (caller, key, fingerprint, call, resume) => {
     if (key === undefined || key === "") return call(undefined)
     if (!isKey(key)) return new IdempotencyKeyInvalid()
     const mine = keys.of(caller, key)
     const request_hash = fingerprint()
-    return Effect.uninterruptible(
-      Effect.suspend(() => {
-        if (inUse.has(mine.id)) return answerOfOther(mine, request_hash)
-        inUse.add(mine.id)
-        return withinPatience(serve(mine, request_hash, call, resume))
-      })
-    )
+    const served = Effect.suspend(() => {
+      if (inUse.has(mine.id)) return answerOfOther(mine, request_hash)
+      inUse.add(mine.id)
+      return withinPatience(serve(mine, request_hash, call, resume))
+    })
+    return handedOver(served, bodyOf)
   }
 
   const isNew: IdempotencyContract["isNew"] = (caller, key) =>
@@ -241,6 +258,10 @@ const make = Effect.gen(function* () {
     jobs: [{ name: "idempotency keys", turn: forget }]
   } satisfies IdempotencyContract
 })
+
+/** The body of an answer that streams. */
+const bodyOf = ({ body }: Reply.Reply): Readable | undefined =>
+  typeof body === "string" || Buffer.isBuffer(body) ? undefined : body
 
 const inFlight = new IdempotencyInFlight({ retry_after: 1 })
 

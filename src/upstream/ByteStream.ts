@@ -165,17 +165,17 @@ export const ofReadable = (readable: Readable): Source => ({
 })
 
 /**
- * Gives what has a stream in it to whoever asked for it. Where they were interrupted meanwhile they do not get it, and the stream is
+ * Gives what may have a stream in it to whoever asked for it. Where they were interrupted meanwhile they do not get it, and the stream is
  * left. What makes it must not be interrupted between making and giving it.
  */
 export const handedOver = <A, E, R>(
   make: Effect.Effect<A, E, R>,
-  bytesOf: (made: A) => Readable
+  bytesOf: (made: A) => Readable | undefined
 ): Effect.Effect<A, E, R> =>
   Effect.uninterruptible(
     Effect.flatMap(make, (made) =>
       Effect.onExit(Effect.interruptible(Effect.succeed(made)), (exit) =>
-        exit._tag === "Failure" ? Effect.sync(() => bytesOf(made).destroy()) : Effect.void
+        exit._tag === "Failure" ? Effect.sync(() => bytesOf(made)?.destroy()) : Effect.void
       )
     )
   )

@@ -558,12 +558,12 @@ describe("stream_options", () => {
 
 describe("a client that has left", () => {
   /** Asks, and leaves once the first upstream has been asked. */
-  const leaves = async (key: string, body: object) => {
+  const leaves = async (key: string, body: object, headers: Record<string, string> = {}) => {
     const gone = new AbortController()
     const asked = fetch(`${service.url}/v1/chat/completions`, {
       method: "POST",
       signal: gone.signal,
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
       body: JSON.stringify({ model: "failover", messages, ...body })
     }).catch(() => undefined)
     await eventually(() => main.received[0])
@@ -585,6 +585,60 @@ describe("a client that has left", () => {
       expect(record).toMatchObject({ success: false, cost: 0, error_type: "client_disconnected" })
       expect(spare.received).toEqual([])
       expect(await service.balance(who)).toBe(6)
+    }
+  })
+
+  it("finds what came when it comes again with its Idempotency-Key", async () => {
+    const { key, who } = await person()
+    const headers = { "idempotency-key": "left-0123456789abcdef" }
+    const again = (headers: Record<string, string>) =>
+      service.call("/v1/chat/completions", { token: key, headers, json: { model: "failover", messages } })
+    /** Until the first call's answer is stored. */
+    const stored = async (headers: Record<string, string>) =>
+      eventually(async () => {
+        const answer = await again(headers)
+        return answer.status === 409 ? undefined : answer
+      })
+
+    main.received.length = 0
+    let answer: (() => void) | undefined
+    main.answer = (response) => (answer = () => plainly(response, {}, undefined as never))
+    await leaves(key, {}, headers)
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    answer!()
+    const came = await stored(headers)
+    expect([came.status, came.headers.get("idempotency-replayed")]).toEqual([200, "true"])
+    expect(main.received).toHaveLength(1)
+    expect(await last(who)).toMatchObject({ success: true, prompt_tokens: 3 })
+
+    const failing = { "idempotency-key": "left-fedcba9876543210" }
+    main.received.length = 0
+    main.answer = (response) => (answer = () => json(response, { error: "down" }, 503))
+    await leaves(key, {}, failing)
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    answer!()
+    const nothing = await stored(failing)
+    expect([nothing.status, nothing.body]).toEqual([
+      499,
+      { error: "the client left before there was an answer", code: "client_disconnected" }
+    ])
+    expect([main.received.length, spare.received]).toEqual([1, []])
+    expect(await last(who)).toMatchObject({ success: false, cost: 0, error_type: "client_disconnected" })
+  })
+
+  it("before its stream begins is read on for to the end, however long that is", async () => {
+    for (const headers of [{}, { "idempotency-key": "left-stream-0123456789" }]) {
+      const { key, who } = await person()
+      main.received.length = 0
+      const choices = [{ index: 0, delta: { content: "x".repeat(400_000) }, finish_reason: "stop" }]
+      let answer: (() => void) | undefined
+      main.answer = (response) =>
+        (answer = () => sse(response, [event({ choices }), event({ choices: [], usage }), "data: [DONE]\n\n"]))
+      await leaves(key, { stream: true }, headers)
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      answer!()
+      expect(await eventually(() => last(who))).toMatchObject({ success: true, prompt_tokens: 3, completion_tokens: 2 })
+      expect(spare.received).toEqual([])
     }
   })
 
