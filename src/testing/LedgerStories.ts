@@ -58,20 +58,18 @@ const edges = {
   room: ({ giftable, granted }: ModelAccount) => balanceMax - giftable - granted
 }
 
-/** Any amount, or one at the edge of what the account has. */
-const sizes = (...at: ReadonlyArray<keyof typeof edges>): fc.Arbitrary<Size> =>
-  fc.oneof(
-    { withCrossShrink: true },
-    { weight: 2, arbitrary: amounts.map((amount) => () => amount) },
-    {
-      weight: 1,
-      arbitrary: fc.tuple(fc.constantFrom(...at), fc.constantFrom(0n, 1n, -1n)).map(
-        ([edge, more]): Size =>
-          (account) =>
-            account === undefined ? 1n : edges[edge](account) + more
-      )
-    }
+/** At the edge of what the account has, or just beyond it. */
+const edge = (...at: ReadonlyArray<keyof typeof edges>): fc.Arbitrary<Size> =>
+  fc.tuple(fc.constantFrom(...at), fc.constantFrom(0n, 1n, -1n)).map(
+    ([part, more]): Size =>
+      (account) =>
+        account === undefined ? 1n : edges[part](account) + more
   )
+
+const any: fc.Arbitrary<Size> = amounts.map((amount) => () => amount)
+
+const sizes = (...at: ReadonlyArray<keyof typeof edges>): fc.Arbitrary<Size> =>
+  fc.oneof({ withCrossShrink: true }, { weight: 2, arbitrary: any }, { weight: 1, arbitrary: edge(...at) })
 
 const name = fc.constantFrom(...people, ...people, ...everyone)
 
@@ -98,7 +96,11 @@ const setsStatus: fc.Arbitrary<Deed> = fc
 const sources = fc.constantFrom<CreditSource>("purchase", "purchase", "admin", "signup_grant", "registration_bonus")
 
 const credits: fc.Arbitrary<Deed> = fc
-  .tuple(name, sizes("room"), sources)
+  .tuple(
+    name,
+    fc.oneof({ withCrossShrink: true }, { weight: 15, arbitrary: any }, { weight: 1, arbitrary: edge("room") }),
+    sources
+  )
   .map(([account, size, source]) => ({ accounts }, names) => {
     const amount = size(accounts.get(account))
     if (amount < 1n) return undefined
@@ -196,34 +198,60 @@ const sourceInWords = ({ barred, billing_account_id, kind }: Source): string =>
     ? billing_account_id
     : `${billing_account_id} (${kind}${barred === undefined ? "" : ", barred"})`
 
+/** An amount that has to do with one of the sources of a reservation. */
+const ofSource = fc.tuple(sizes("available"), fc.nat({ max: everyone.length - 1 }))
+
 const reserves: fc.Arbitrary<Deed> = fc
-  .tuple(
-    orders,
-    fc.tuple(sizes("available"), sizes("available"), sizes("available")),
-    fc.constantFrom(false, true, true)
-  )
-  .map(([sources, sized, hasEnough]) => ({ accounts }, names) => {
+  .record({
+    sources: orders,
+    atLeast: ofSource,
+    enoughAt: fc.option(ofSource, { freq: 2, nil: undefined }),
+    atMost: ofSource
+  })
+  .map(({ atLeast, atMost, enoughAt, sources }) => ({ accounts }, names) => {
     const call = names.next("call")
-    const account = accounts.get(sources[0]!.billing_account_id)
-    const [least = 0n, enough, most = 0n] = sized
-      .map((size) => size(account))
-      .map((amount) => (amount < 0n ? 0n : amount))
-      .sort((one, other) => (one < other ? -1 : one > other ? 1 : 0))
-    return {
-      posting: {
-        _tag: "Reserve",
-        call,
-        sources,
-        least,
-        ...(hasEnough && { enough }),
-        most,
-        run: "story",
-        facts: factsOf(sources[0]!.billing_account_id)
-      },
-      sentence:
-        `${call} reserves ${least} to ${most}${hasEnough ? `, where ${enough} is enough,` : ""}` +
-        ` from ${sources.map(sourceInWords).join(", else ")}`
+    const above = (floor: bigint, [size, index]: readonly [Size, number]) => {
+      const amount = size(accounts.get(sources[index % sources.length]!.billing_account_id))
+      return amount < floor ? floor : amount
     }
+    const least = above(0n, atLeast)
+    const enough = enoughAt && above(least, enoughAt)
+    const most = above(enough ?? least, atMost)
+    return reserving(call, sources, least, enough, most)
+  })
+
+const reserving = (
+  call: string,
+  sources: ReadonlyArray<Source>,
+  least: bigint,
+  enough: bigint | undefined,
+  most: bigint
+) => ({
+  posting: {
+    _tag: "Reserve" as const,
+    call,
+    sources,
+    least,
+    ...(enough !== undefined && { enough }),
+    most,
+    run: "story",
+    facts: factsOf(sources[0]!.billing_account_id)
+  },
+  sentence:
+    `${call} reserves ${least} to ${most}${enough === undefined ? "" : `, where ${enough} is enough,`}` +
+    ` from ${sources.map(sourceInWords).join(", else ")}`
+})
+
+/** From one account that has the least but not enough, else from one that has enough, or just not. */
+const reservesEnough: fc.Arbitrary<Deed> = fc
+  .tuple(fc.constantFrom<Source["kind"]>("own", "team"), fc.constantFrom(0n, 1n), fc.bigInt({ min: 0n, max: 5n }))
+  .map(([kind, more, further]) => ({ accounts }, names) => {
+    const call = names.next("call")
+    const able = [...accounts].filter(([, account]) => account.status === "active" && edges.available(account) > 0n)
+    const [poor, rich] = able.toSorted(([, one], [, other]) => (edges.available(one) < edges.available(other) ? -1 : 1))
+    if (poor === undefined || rich === undefined) return undefined
+    const enough = edges.available(rich[1]) + more
+    return reserving(call, [sourceOf(poor[0], kind), sourceOf(rich[0], "team")], 1n, enough, enough + further)
   })
 
 const settling = (call: string, cost: bigint): Posting => ({
@@ -277,6 +305,7 @@ const settlesAgain: fc.Arbitrary<Deed> = fc
 const deed: fc.Arbitrary<Deed> = fc.oneof(
   { weight: 6, arbitrary: credits },
   { weight: 6, arbitrary: reserves },
+  { weight: 1, arbitrary: reservesEnough },
   { weight: 5, arbitrary: settles },
   { weight: 4, arbitrary: escrows },
   { weight: 3, arbitrary: endsEscrow },
@@ -394,10 +423,10 @@ export const ledgerSteps: ReadonlyArray<fc.Arbitrary<LedgerStep>> = [
   alone.map((one) => stepOf([one])),
   together.map((one) => stepOf([one])),
   fc.array(transaction, { minLength: 2, maxLength: 4 }).map(stepOf),
-  // The same several times: of this most races are made.
+  // The same several times: most races are found by it, above all where something ends twice.
   fc
-    .tuple(alone, fc.integer({ min: 2, max: 3 }))
-    .map(([one, times]) => stepOf(Array.from({ length: times }, () => one)))
+    .tuple(fc.oneof(deed, settles, endsEscrow), fc.integer({ min: 2, max: 3 }))
+    .map(([one, times]) => stepOf(Array.from({ length: times }, () => [one])))
 ]
 
 // ---- the suite -----------------------------------------------------------------------------------------------------------------

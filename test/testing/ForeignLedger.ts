@@ -39,7 +39,15 @@ export const mistakes = [
   "answers the balance before the charge",
   "answers the balance of the sender",
   "enters a charge of nothing",
-  "gives every call the same usage id"
+  "gives every call the same usage id",
+  "collects one nano more than there is",
+  "charges a call twice when it is settled twice at once",
+  "pays an escrow twice when it is ended twice at once",
+  "shows others what a refused transaction did",
+  "answers what the last source has as available",
+  "refers to the call instead of its usage record",
+  "answers amounts as numbers",
+  "answers results in the wrong order"
 ] as const
 
 export type Mistake = (typeof mistakes)[number]
@@ -213,7 +221,7 @@ export const foreignLedger = (mistake?: Mistake): LedgerUnderTest => {
       if (!isActive(account, source)) continue
       const free = available(account) + (makes("goes below zero by one nano") && balance(account) > 0n ? 1n : 0n)
       const said = makes("answers the balance as available") ? balance(account) : free
-      best = said > best ? said : best
+      best = said > best || makes("answers what the last source has as available") ? said : best
       if (free >= least) can.push({ source, free, account })
     }
     const wanted = makes("takes the first source that has the least") ? least : (enough ?? least)
@@ -241,7 +249,8 @@ export const foreignLedger = (mistake?: Mistake): LedgerUnderTest => {
       }
       if (!makes("charges a call twice")) return { _tag: "AlreadySettled" }
     } else account.reserved -= known.amount
-    const collected = min(outcome.cost, available(account))
+    const payable = available(account) + (makes("collects one nano more than there is") ? 1n : 0n)
+    const collected = min(outcome.cost, payable)
     const usage_id = makes("gives every call the same usage id") ? "use" : `charge of ${call}`
     if (makes("spends giftable credit first")) {
       const giftable = min(collected, account.giftable)
@@ -252,7 +261,15 @@ export const foreignLedger = (mistake?: Mistake): LedgerUnderTest => {
       account.granted -= granted
       account.giftable -= collected - granted
     }
-    if (collected > 0n || makes("enters a charge of nothing")) enter(account, "debit", collected, null, usage_id)
+    if (collected > 0n || makes("enters a charge of nothing")) {
+      enter(
+        account,
+        "debit",
+        collected,
+        null,
+        makes("refers to the call instead of its usage record") ? call : usage_id
+      )
+    }
     await write(known.account, account)
     state.calls.set(call, { ...known, settled: true })
     return {
@@ -284,12 +301,21 @@ export const foreignLedger = (mistake?: Mistake): LedgerUnderTest => {
     }
   }
 
+  const shown = (result: Result): Result => {
+    if (!makes("answers amounts as numbers")) return result
+    const fields = Object.entries(result).map(([key, value]) => [
+      key,
+      typeof value === "bigint" ? Number(value) : value
+    ])
+    return Object.fromEntries(fields) as Result
+  }
+
   const submit = async (postings: ReadonlyArray<Posting>): Promise<Answer> => {
     const before = structuredClone(state)
     try {
       const results: Array<Result> = []
-      for (const posting of postings) results.push(await post(posting))
-      return { results }
+      for (const posting of postings) results.push(shown(await post(posting)))
+      return { results: makes("answers results in the wrong order") ? results.toReversed() : results }
     } catch (error) {
       if (!(error instanceof Refused)) throw error
       if (!makes("does half of a refused transaction")) state = before
@@ -297,10 +323,26 @@ export const foreignLedger = (mistake?: Mistake): LedgerUnderTest => {
     }
   }
 
+  /** Whether the transaction does not wait for those before it. */
+  const isUnlocked = (postings: ReadonlyArray<Posting>): boolean => {
+    switch (mistake) {
+      case "loses one of two updates at once":
+        return postings.length === 1
+      case "charges a call twice when it is settled twice at once":
+        return postings.every(({ _tag }) => _tag === "Settle")
+      case "pays an escrow twice when it is ended twice at once":
+        return postings.every(({ _tag }) => _tag === "EndEscrow")
+      case "shows others what a refused transaction did":
+        return postings.length > 1
+      default:
+        return false
+    }
+  }
+
   let last: Promise<unknown> = Promise.resolve()
   return {
     submit: (postings) => {
-      if (makes("loses one of two updates at once") && postings.length === 1) return submit(postings)
+      if (isUnlocked(postings)) return submit(postings)
       const done = last.then(() => submit(postings))
       last = done
       return done

@@ -72,10 +72,11 @@ describe("the property suite for ledgers", () => {
     )
     expect(failed).toMatchInlineSnapshot(`
       "story 1 goes wrong (in its shortest form; seed 1 tells it again):
-        1. call_1 reserves 0 to 1 from bob
-        2. call_1 ends at a cost of 1
-        3. call_1, which has ended, ends at a cost of 1
-      it answered Settled { usage_id: charge of call_1, collected: 0, balance: 0 }, where AlreadySettled is due"
+        1. cyd gets 9 (purchase)
+        2. call_2 reserves 1 to 1 from cyd, else dan (team)
+        3. at once: (1) call_2 ends at a cost of 1; (2) call_2 ends at a cost of 1
+      it answered Settled { usage_id: charge of call_2, collected: 1, balance: 7 }, where AlreadySettled is due
+      (no order of the 2 fits; this is in the order 1, 2)"
     `)
   })
 
