@@ -6,7 +6,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { day, hour } from "../kernel/Moment.ts"
 import { toDecimal } from "../kernel/Money.ts"
-import { bucketShift } from "./Batch.ts"
+import { bucketShift } from "./Buckets.ts"
 
 /** Something that is off. */
 export interface Finding {

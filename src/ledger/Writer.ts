@@ -10,6 +10,8 @@ import type { Scope } from "effect"
 import { MessageChannel } from "node:worker_threads"
 import type { MessagePort, Worker } from "node:worker_threads"
 import type { Nano } from "../kernel/Money.ts"
+import { insertText } from "./Ask.ts"
+import type { Ask, Rows } from "./Ask.ts"
 import * as Batch from "./Batch.ts"
 import * as CommitWatch from "./CommitWatch.ts"
 import { outcomeReceiver, transactionSender } from "./Codec.ts"
@@ -177,13 +179,13 @@ const make = Effect.gen(function* () {
     log: (message) => void Runtime.runFork(runtime)(message)
   })
 
-  const ask = (asked: Batch.Ask): Effect.Effect<Batch.Rows, SqlError> =>
+  const ask = (asked: Ask): Effect.Effect<Rows, SqlError> =>
     asked._tag === "Query"
       ? sql.unsafe(asked.text, asked.params as Array<string>)
       : // In pieces: a statement takes only so many parameters.
         Effect.forEach(
           chunksOf(asked.rows, Math.floor(10_000 / asked.columns.length)),
-          (rows) => sql.unsafe(Batch.insertText(asked, rows.length), rows.flat() as Array<string>),
+          (rows) => sql.unsafe(insertText(asked, rows.length), rows.flat() as Array<string>),
           { discard: true }
         ).pipe(Effect.as([]))
 

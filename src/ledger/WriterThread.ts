@@ -5,6 +5,8 @@
 import Sqlite from "better-sqlite3"
 import { receiveMessageOnPort, workerData } from "node:worker_threads"
 import type { MessagePort } from "node:worker_threads"
+import { insertText } from "./Ask.ts"
+import type { Ask, Rows } from "./Ask.ts"
 import * as Batch from "./Batch.ts"
 import { outcomeSender, transactionReceiver } from "./Codec.ts"
 import type { Answered } from "./Codec.ts"
@@ -40,7 +42,7 @@ const prepare = (text: string): Sqlite.Statement => {
   return statement
 }
 
-const ask = (asked: Batch.Ask): Batch.Rows => {
+const ask = (asked: Ask): Rows => {
   if (asked._tag === "Query") {
     const statement = prepare(asked.text)
     if (statement.reader) return statement.all(asked.params)
@@ -49,7 +51,7 @@ const ask = (asked: Batch.Ask): Batch.Rows => {
   }
   // Row by row through one prepared statement: half the cost of unfolding a JSON parameter in SQL.
   let statement = inserts.get(asked.table)
-  if (statement === undefined) inserts.set(asked.table, (statement = db.prepare(Batch.insertText(asked, 1))))
+  if (statement === undefined) inserts.set(asked.table, (statement = db.prepare(insertText(asked, 1))))
   for (const row of asked.rows) statement.run(row)
   return []
 }

@@ -6,7 +6,8 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
-import { bucketShift, withDimensions } from "../ledger/Batch.ts"
+import { bucketShift } from "../ledger/Buckets.ts"
+import { withDimensions } from "../ledger/Dimensions.ts"
 import type { Window } from "./Window.ts"
 
 /** The numbers from `from` on, without `to`. */

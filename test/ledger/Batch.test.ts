@@ -2,7 +2,10 @@
 import Sqlite from "better-sqlite3"
 import { Effect } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { insertText } from "../../src/ledger/Ask.ts"
+import type { Ask, Insert, Rows } from "../../src/ledger/Ask.ts"
 import * as Batch from "../../src/ledger/Batch.ts"
+import { bucketShift } from "../../src/ledger/Buckets.ts"
 import type { Posting, Statement, Transaction } from "../../src/ledger/Transaction.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 import { mkdtempSync, rmSync } from "node:fs"
@@ -11,7 +14,7 @@ import { join } from "node:path"
 
 let folder = ""
 let db: Sqlite.Database
-let asked: Array<Batch.Ask> = []
+let asked: Array<Ask> = []
 /** As the writer's thread keeps it from batch to batch. */
 let memory = new Batch.Memory()
 
@@ -28,7 +31,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-const ask = (one: Batch.Ask): Batch.Rows => {
+const ask = (one: Ask): Rows => {
   asked.push(one)
   if (one._tag === "Query") {
     const statement = db.prepare(one.text)
@@ -36,7 +39,7 @@ const ask = (one: Batch.Ask): Batch.Rows => {
     statement.run(...one.params)
     return []
   }
-  db.prepare(Batch.insertText(one, one.rows.length)).run(...one.rows.flat())
+  db.prepare(insertText(one, one.rows.length)).run(...one.rows.flat())
   return []
 }
 
@@ -332,7 +335,7 @@ describe("time", () => {
 })
 
 describe("buckets", () => {
-  const size = 2 ** Batch.bucketShift
+  const size = 2 ** bucketShift
 
   it("say where rows are, also where one batch fills the rest of one and begins the next", () => {
     run(noon, of(open("ada")), of(open("bob")))
@@ -373,9 +376,9 @@ describe("buckets", () => {
 
 describe("an insert", () => {
   it("is a tuple a row, with what to do about a conflict behind", () => {
-    const insert: Batch.Insert = { _tag: "Insert", table: "t", columns: ["a", "b"], rows: [] }
-    expect(Batch.insertText(insert, 1)).toBe("INSERT INTO t (a, b) VALUES (?, ?)")
-    expect(Batch.insertText({ ...insert, conflict: "DO NOTHING" }, 2)).toBe(
+    const insert: Insert = { _tag: "Insert", table: "t", columns: ["a", "b"], rows: [] }
+    expect(insertText(insert, 1)).toBe("INSERT INTO t (a, b) VALUES (?, ?)")
+    expect(insertText({ ...insert, conflict: "DO NOTHING" }, 2)).toBe(
       "INSERT INTO t (a, b) VALUES (?, ?), (?, ?) ON CONFLICT DO NOTHING"
     )
   })

@@ -1,0 +1,46 @@
+/**
+ * What a batch asks for while it runs: rows, or that rows are put into a table. A batch is a generator of these, so that the same lines run
+ * synchronously on the writer's thread and over any `SqlClient`.
+ */
+
+/** Asks for rows. */
+export interface Query {
+  readonly _tag: "Query"
+  readonly text: string
+  readonly params: ReadonlyArray<unknown>
+}
+
+/** Asks for rows to be put into a table; `conflict` is what stands behind `ON CONFLICT`. */
+export interface Insert {
+  readonly _tag: "Insert"
+  readonly table: string
+  readonly columns: ReadonlyArray<string>
+  readonly rows: ReadonlyArray<ReadonlyArray<unknown>>
+  readonly conflict?: string
+}
+
+export type Ask = Query | Insert
+// oxlint-disable-next-line typescript/no-explicit-any -- rows are typed where they are read, by the select that names them
+export type Rows = ReadonlyArray<any>
+export type Asking<A> = Generator<Ask, A, Rows>
+
+/** The text of an insert of `count` rows. */
+export const insertText = ({ columns, conflict, table }: Insert, count: number): string => {
+  const tuple = `(${columns.map(() => "?").join(", ")})`
+  const tail = conflict === undefined ? "" : ` ON CONFLICT ${conflict}`
+  return `INSERT INTO ${table} (${columns.join(", ")}) VALUES ${Array(count).fill(tuple).join(", ")}${tail}`
+}
+
+export const query = function* (text: string, params: ReadonlyArray<unknown> = []): Asking<Rows> {
+  return yield { _tag: "Query", text, params }
+}
+
+/** Puts rows into a table, if there are any. */
+export function* insert(
+  table: string,
+  columns: ReadonlyArray<string>,
+  rows: ReadonlyArray<ReadonlyArray<unknown>>,
+  conflict?: string
+): Asking<void> {
+  if (rows.length > 0) yield { _tag: "Insert", table, columns, rows, ...(conflict !== undefined && { conflict }) }
+}

@@ -1,0 +1,30 @@
+/** Which rows of an account, or a tenant, lie where: of each bucket of rows, the first and last of theirs. */
+
+/** Rows of usage and ledger are found by `seq >> bucketShift` first: an insert then touches only the newest pages of an index. */
+export const bucketShift = 16
+const bucketSize = 2 ** bucketShift
+
+interface Bucket<Row> {
+  readonly key: string
+  readonly bucket: number
+  readonly first: Row
+  last: Row
+}
+
+/** The first and last of the rows that fall into each (key, bucket), in the order of the rows. */
+export const buckets = <Row>(before: number, rows: ReadonlyArray<Row>, keyOf: (row: Row) => string) => {
+  const found = new Map<string, Bucket<Row>>()
+  let last: Bucket<Row> | undefined
+  for (const [i, row] of rows.entries()) {
+    const bucket = Math.floor((before + 1 + i) / bucketSize)
+    const key = keyOf(row)
+    // Mostly a row follows one of its own.
+    if (last?.key !== key || last.bucket !== bucket) {
+      const name = `${bucket}/${key}`
+      last = found.get(name)
+      if (last === undefined) found.set(name, (last = { key, bucket, first: row, last: row }))
+    }
+    last.last = row
+  }
+  return [...found.values()]
+}

@@ -1,0 +1,76 @@
+/**
+ * What calls have in common is kept once, and pointed to by number. The numbers that are known stand in the writer's memory, by the object
+ * that says the same.
+ */
+import { insert, query } from "./Ask.ts"
+import type { Asking } from "./Ask.ts"
+import type * as Books from "./Books.ts"
+import type { Dimensions } from "./Transaction.ts"
+
+export type NumberOf = (dimensions: Dimensions) => number
+
+/** Sees to it that all dimensions of what was written are kept, and answers under which numbers. */
+export function* numberDimensions(written: Books.Draft, numbers: WeakMap<Dimensions, number>): Asking<NumberOf> {
+  // By what they say, since those that are alike may be several objects.
+  const missing = new Map<string, { readonly row: ReadonlyArray<string>; readonly alike: Set<Dimensions> }>()
+  const look = ({ dimensions }: { readonly dimensions: Dimensions }) => {
+    if (numbers.has(dimensions)) return
+    const row = dimensionsRow(dimensions)
+    const text = JSON.stringify(row)
+    const found = missing.get(text)
+    if (found === undefined) missing.set(text, { row, alike: new Set([dimensions]) })
+    else found.alike.add(dimensions)
+  }
+  for (const reservation of written.reserved.values()) look(reservation)
+  for (const record of written.usage) look(record)
+  const rows = [...missing.values()].map(({ row }) => row)
+  yield* insert("tollgate_usage_dimensions", dimensionColumns, rows, "DO NOTHING")
+  for (const { alike, row } of missing.values()) {
+    const [found] = yield* query(selectNumber, row)
+    for (const dimensions of alike) numbers.set(dimensions, found.number)
+  }
+  return (dimensions) => numbers.get(dimensions)!
+}
+
+/** Joins its dimensions, `d`, to a reservation or a record, `r`, found first. */
+export const withDimensions = "CROSS JOIN tollgate_usage_dimensions d ON d.number = r.dimensions"
+
+const dimensionColumns = [
+  "account_id",
+  "tenant_id",
+  "application_id",
+  "usage_type",
+  "endpoint",
+  "model",
+  "provider",
+  "price",
+  "billing_account_id",
+  "billing_source_tenant_id",
+  "billing_source_kind",
+  "billing_source_why"
+] as const
+
+/** What is absent is an empty text, since rows are told apart by all of their columns. */
+const dimensionsRow = (d: Dimensions): ReadonlyArray<string> => dimensionColumns.map((column) => d[column] ?? "")
+
+const selectNumber = `SELECT number FROM tollgate_usage_dimensions
+  WHERE ${dimensionColumns.map((column) => `${column} = ?`).join(" AND ")}`
+
+export interface DimensionsRow extends Dimensions {
+  readonly number: number
+}
+
+export const dimensionsOf = (row: DimensionsRow): Dimensions => ({
+  account_id: row.account_id,
+  tenant_id: row.tenant_id,
+  application_id: row.application_id === "" ? null : row.application_id,
+  usage_type: row.usage_type,
+  endpoint: row.endpoint,
+  model: row.model,
+  provider: row.provider,
+  price: row.price === "" ? undefined : row.price,
+  billing_account_id: row.billing_account_id,
+  billing_source_tenant_id: row.billing_source_tenant_id,
+  billing_source_kind: row.billing_source_kind,
+  billing_source_why: row.billing_source_why
+})
