@@ -3,6 +3,7 @@ import { Command, Options } from "@effect/cli"
 import { Clock, Console, Effect } from "effect"
 import * as DataFolder from "../DataFolder.ts"
 import * as Backup from "../sql/Backup.ts"
+import { verify } from "../Checks.ts"
 import * as ServiceLock from "../sql/ServiceLock.ts"
 import { fromEnvironment } from "./Options.ts"
 
@@ -14,7 +15,7 @@ export const command = Command.make(
       const facts = yield* fromEnvironment
       yield* DataFolder.make(facts)
       yield* ServiceLock.lock(facts.database)
-      const kept = yield* Backup.restore(from, facts.database, yield* Clock.currentTimeMillis)
+      const kept = yield* Backup.restore(from, facts.database, yield* Clock.currentTimeMillis, verify)
       yield* DataFolder.keepPrivate(facts)
       yield* Console.log(
         `${facts.database} is now what ${from} was` + (kept === undefined ? "" : `; what it was lies at ${kept}`)

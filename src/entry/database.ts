@@ -8,7 +8,7 @@ import "./contracts.ts"
 
 export { Writer } from "../ledger/Writer.ts"
 export { migrate, UpgradeFailed } from "../sql/Sql.ts"
-export { verify } from "../ledger/Invariants.ts"
+export { verify } from "../Checks.ts"
 export type { Finding } from "../ledger/Invariants.ts"
 
 /**

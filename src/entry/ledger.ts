@@ -36,8 +36,9 @@ export type {
   Transaction,
   UsageRecord
 } from "../ledger/Transaction.ts"
-export { checkNames, verify } from "../ledger/Invariants.ts"
-export type { Finding } from "../ledger/Invariants.ts"
+export { checkNames, verify } from "../Checks.ts"
+export { trialBalance } from "../ledger/Invariants.ts"
+export type { Finding, TrialBalance } from "../ledger/Invariants.ts"
 export { billingAccountOf } from "../kernel/Ids.ts"
 export { amountMax, fromDecimal, toDecimal, usd } from "../kernel/Money.ts"
 export type { Nano } from "../kernel/Money.ts"

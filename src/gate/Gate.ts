@@ -3,16 +3,15 @@
  * `Admission` in hand, and the call ends exactly once, charged or released. The types leave no other way: a provider's port
  * wants an `Admission`, only `meter` makes one, and only ending it gives the `Metered` that `meter` wants back.
  */
-import { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Context, Duration, Effect, Exit, Layer, Option } from "effect"
 import type { Caller } from "../kernel/Caller.ts"
 import * as FiberPool from "../kernel/FiberPool.ts"
 import * as Ids from "../kernel/Ids.ts"
 import * as Loop from "../kernel/Loop.ts"
-import { fromRow, toDecimal } from "../kernel/Money.ts"
+import { toDecimal } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { isProblem } from "../kernel/Problem.ts"
-import { withDimensions } from "../ledger/Dimensions.ts"
+import * as Calls from "../ledger/Calls.ts"
 import { BooksUnavailable } from "../ledger/Problems.ts"
 import type { Conflict, RefusalByPosting } from "../ledger/Problems.ts"
 import { untilWritten, Writer } from "../ledger/Writer.ts"
@@ -163,7 +162,7 @@ export class Gate extends Context.Tag("tollgate/gate/Gate")<Gate, Contract>() {
 
 const make = Effect.gen(function* () {
   const writer = yield* Writer
-  const sql = yield* SqlClient
+  const calls = yield* Calls.make
   const payers = yield* Payers
   const clock = yield* Effect.clock
   const { hasEnded, run } = yield* Runs
@@ -234,22 +233,16 @@ const make = Effect.gen(function* () {
     })
 
   /** The receipt of a call that is settled already, by another or by a try of which no answer came. */
-  const recorded = (call: string, payer: Source): Effect.Effect<Receipt, BooksUnavailable> => {
-    const usage_id = Ids.usageOf(call)
-    return sql<{ cost: string; balance: string }>`
-      SELECT CAST(u.cost AS TEXT) AS cost, CAST(a.giftable + a.granted AS TEXT) AS balance
-      FROM tollgate_usage_records u CROSS JOIN tollgate_usage_dimensions d ON d.number = u.dimensions
-        CROSS JOIN tollgate_ledger_accounts a ON a.id = d.billing_account_id
-      WHERE u.id = ${usage_id}`.pipe(
-      Effect.map(([row]) => ({
-        usage_id,
-        charged: fromRow(row?.cost ?? "0"),
-        balance: fromRow(row?.balance ?? "0"),
+  const recorded = (call: string, payer: Source): Effect.Effect<Receipt, BooksUnavailable> =>
+    Effect.mapBoth(calls.charged(call), {
+      onFailure: () => new BooksUnavailable({ maybe_written: true }),
+      onSuccess: (found): Receipt => ({
+        usage_id: Ids.usageOf(call),
+        charged: found?.charged ?? 0n,
+        balance: found?.balance ?? 0n,
         payer
-      })),
-      Effect.mapError(() => new BooksUnavailable({ maybe_written: true }))
-    )
-  }
+      })
+    })
 
   /** Goes on trying in the background. Answers like `write` within the patience. */
   const writeLater: Books["writeLater"] = (admitted, ending) =>
@@ -345,51 +338,34 @@ const make = Effect.gen(function* () {
     // It has ended already, and its end stays what it is.
     const one = unsettled.get(call)
     if (one !== undefined) return one.admitted as unknown as Admission
-    const [row] = yield* sql<{ amount: string; at: number } & Source>`
-      SELECT CAST(r.amount AS TEXT) AS amount, r.at, d.billing_account_id, d.billing_source_tenant_id AS tenant_id,
-        d.billing_source_kind AS kind, d.billing_source_why AS why
-      FROM tollgate_ledger_reservations r ${sql.literal(withDimensions)}
-      WHERE r.id = ${call} AND r.run LIKE ${anyHeld}`
-    if (row === undefined) return undefined
-    const { amount, at, ...payer } = row
-    return new Admitted(call, at, payer, fromRow(amount), books) as unknown as Admission
-  }, Effect.orDie)
+    const open = yield* calls.find(call)
+    if (open === undefined || !isHeld(open.run)) return undefined
+    return new Admitted(call, open.at, open.payer, open.amount, books) as unknown as Admission
+  })
 
   const reclaim = Effect.gen(function* () {
-    const others = yield* Effect.orDie(
-      sql<{ run: string }>`SELECT DISTINCT run FROM tollgate_ledger_reservations
-        WHERE run <> ${run} AND run NOT LIKE ${anyHeld}`
-    )
-    const ended = others.map((other) => other.run).filter(hasEnded)
-    if (ended.length === 0) return 0
-    const calls = yield* Effect.orDie(
-      sql<{ id: string }>`SELECT id FROM tollgate_ledger_reservations WHERE ${sql.in("run", ended)}`
-    )
+    const runs = yield* calls.runs
+    const left = yield* calls.ofRuns(runs.filter((one) => one !== run && !isHeld(one) && hasEnded(one)))
+    if (left.length === 0) return 0
     const now = clock.unsafeCurrentTimeMillis()
-    yield* Effect.forEach(calls, ({ id }) => write(endingOf(id, undefined, now, failure("interrupted"), none)), {
+    yield* Effect.forEach(left, (call) => write(endingOf(call, undefined, now, failure("interrupted"), none)), {
       concurrency: "unbounded",
       discard: true
     }).pipe(Effect.catchTag("Conflict", Effect.die))
-    yield* Effect.logWarning(`reservations of runs that have ended were released: ${calls.length}`)
-    return calls.length
+    yield* Effect.logWarning(`reservations of runs that have ended were released: ${left.length}`)
+    return left.length
   })
   yield* Effect.catchAllCause(reclaim, (cause) =>
     Effect.logError("the reservations of runs that have ended could not be released", cause)
   )
 
   const isOrphan = (call: string) =>
-    Effect.map(
-      Effect.orDie(sql<{ run: string }>`SELECT run FROM tollgate_ledger_reservations WHERE id = ${call}`),
-      ([row]) => row === undefined || hasEnded(row.run.slice(heldBy("").length))
-    )
+    Effect.map(calls.find(call), (open) => open === undefined || hasEnded(open.run.slice(heldBy("").length)))
 
   const look = Effect.fnUntraced(function* (caller: Caller) {
     const sources = yield* payers(caller)
     const open = sources.filter(({ barred }) => barred !== true).map(({ billing_account_id }) => billing_account_id)
-    const [found] = yield* Effect.orDie(sql`SELECT 1 FROM tollgate_ledger_accounts
-      WHERE id IN (SELECT value FROM json_each(${JSON.stringify(open)}))
-        AND status = 'active' AND giftable + granted > reserved LIMIT 1`)
-    if (found === undefined)
+    if (!(yield* calls.canPay(open)))
       return yield* new InsufficientCredits({
         available: 0n,
         required: 0n,
@@ -434,8 +410,8 @@ const nothing: Receipt = { usage_id: "", charged: 0n, balance: 0n, payer: nobody
 /** What a held call has for a run: this word and the name of the run that admitted it. */
 const held = "held"
 const heldBy = (run: string): string => `${held} ${run}`
-/** Matches those, and no name of a run. */
-const anyHeld = `${held}%`
+/** (An earlier version wrote the word alone.) */
+const isHeld = (run: string): boolean => run.startsWith(held)
 
 const reclaimPause = Duration.minutes(1)
 

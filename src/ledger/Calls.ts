@@ -1,7 +1,81 @@
-/** How metered calls stand in the books, by their ids: for rooms that keep something of their own beside a call. */
-import type { SqlClient } from "@effect/sql/SqlClient"
+/** How metered calls stand in the books: for the gate, and for rooms that keep something of their own beside a call. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
 import { usageOf } from "../kernel/Ids.ts"
+import { fromRow } from "../kernel/Money.ts"
+import type { Nano } from "../kernel/Money.ts"
+import { withDimensions } from "./Dimensions.ts"
+import type { Source } from "./Transaction.ts"
+
+/** A call that is admitted and not settled. */
+export interface OpenCall {
+  readonly call: string
+  readonly payer: Source
+  /** What is set aside for it. */
+  readonly amount: Nano
+  /** When it was admitted. */
+  readonly at: number
+  readonly run: string
+}
+
+/** What a call was charged, and the payer's balance now. */
+export interface Charged {
+  readonly charged: Nano
+  readonly balance: Nano
+}
+
+export interface Calls {
+  readonly find: (call: string) => Effect.Effect<OpenCall | undefined>
+  /** The runs that have open calls. */
+  readonly runs: Effect.Effect<ReadonlyArray<string>>
+  /** The open calls of these runs. */
+  readonly ofRuns: (runs: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>>
+  readonly charged: (call: string) => Effect.Effect<Charged | undefined, SqlError>
+  /** Whether one of these billing accounts is active and has credit that is not set aside. */
+  readonly canPay: (accounts: ReadonlyArray<string>) => Effect.Effect<boolean>
+}
+
+export const make: Effect.Effect<Calls, never, SqlClient> = Effect.map(SqlClient, (sql) => ({
+  find: (call) =>
+    Effect.map(
+      Effect.orDie(
+        sql<{ amount: string; at: number; run: string } & Source>`
+          SELECT CAST(r.amount AS TEXT) AS amount, r.at, r.run, d.billing_account_id,
+            d.billing_source_tenant_id AS tenant_id, d.billing_source_kind AS kind, d.billing_source_why AS why
+          FROM tollgate_ledger_reservations r ${sql.literal(withDimensions)} WHERE r.id = ${call}`
+      ),
+      ([row]) => {
+        if (row === undefined) return undefined
+        const { amount, at, run, ...payer } = row
+        return { call, payer, amount: fromRow(amount), at, run }
+      }
+    ),
+  runs: Effect.map(Effect.orDie(sql<{ run: string }>`SELECT DISTINCT run FROM tollgate_ledger_reservations`), (rows) =>
+    rows.map(({ run }) => run)
+  ),
+  ofRuns: (runs) =>
+    Effect.map(
+      Effect.orDie(sql<{ id: string }>`SELECT id FROM tollgate_ledger_reservations WHERE ${sql.in("run", runs)}`),
+      (rows) => rows.map(({ id }) => id)
+    ),
+  charged: (call) =>
+    Effect.map(
+      sql<{ cost: string; balance: string }>`
+        SELECT CAST(u.cost AS TEXT) AS cost, CAST(a.giftable + a.granted AS TEXT) AS balance
+        FROM tollgate_usage_records u CROSS JOIN tollgate_usage_dimensions d ON d.number = u.dimensions
+          CROSS JOIN tollgate_ledger_accounts a ON a.id = d.billing_account_id
+        WHERE u.id = ${usageOf(call)}`,
+      ([row]) => row && { charged: fromRow(row.cost), balance: fromRow(row.balance) }
+    ),
+  canPay: (accounts) =>
+    Effect.map(
+      Effect.orDie(sql`SELECT 1 FROM tollgate_ledger_accounts
+        WHERE id IN (SELECT value FROM json_each(${JSON.stringify(accounts)}))
+          AND status = 'active' AND giftable + granted > reserved LIMIT 1`),
+      (rows) => rows.length > 0
+    )
+}))
 
 /**
  * `open`: something is set aside for it. `ended`: it left a usage record, with this `error_type` where it failed. `unknown`: the books

@@ -1,12 +1,14 @@
 /**
  * What must hold of the books at every moment, as questions to the database. Each check is one query that answers what is
- * off, with the figure that is kept and the one that it should be; all of them look at the same moment.
+ * off, with the figure that is kept and the one that it should be. Other rooms have checks of their own; `Checks` of the root has all of them.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { day, hour } from "../kernel/Moment.ts"
 import { toDecimal } from "../kernel/Money.ts"
+import type { Nano } from "../kernel/Money.ts"
 import { bucketShift } from "./Buckets.ts"
+import { escrowEndSources, outsideSources } from "./Relations.ts"
 
 /** Something that is off. */
 export interface Finding {
@@ -20,52 +22,46 @@ export interface Finding {
   readonly message: string
 }
 
-interface Row {
+/** What a check's query answers. */
+export interface CheckRow {
   readonly id: string
   readonly expected: string
   readonly found: string
 }
 
-interface Check {
+/** A rule that must hold, and the query that finds what breaks it. */
+export interface Check {
   readonly name: string
   /** Answers rows of `id`, `expected` and `found`, all of them text. */
   readonly query: string
-  readonly sentence: (row: Row) => string
+  readonly sentence: (row: CheckRow) => string
 }
 
 /** The most findings that one check reports: a broken rule may be broken a million times. */
 export const findingsMax = 100
 
 /**
- * Credit that a sandbox was told to book may be of any source, and belongs to no transfer. Its reference begins with this, and
- * it counts as credit from outside.
- */
-export const sandboxReference = "sandbox_"
-
-/**
- * Looks at everything, in one read transaction: right on a live database. It reads the tables whole and holds its connection
+ * Looks at all of the checks in one read transaction: right on a live database. It reads the tables whole and holds its connection
  * meanwhile, so a server's own is not the place for it.
  */
-export const verify: Effect.Effect<ReadonlyArray<Finding>, never, SqlClient> = Effect.flatMap(SqlClient, (sql) =>
-  Effect.forEach(checks, ({ name, query, sentence }) =>
-    Effect.map(sql.unsafe<Row>(`SELECT * FROM (${query}) LIMIT ${findingsMax}`), (rows) =>
-      rows.map((row): Finding => ({ check: name, ...row, message: sentence(row) }))
+export const lookAt = (checks: ReadonlyArray<Check>): Effect.Effect<ReadonlyArray<Finding>, never, SqlClient> =>
+  Effect.flatMap(SqlClient, (sql) =>
+    Effect.forEach(checks, ({ name, query, sentence }) =>
+      Effect.map(sql.unsafe<CheckRow>(`SELECT * FROM (${query}) LIMIT ${findingsMax}`), (rows) =>
+        rows.map((row): Finding => ({ check: name, ...row, message: sentence(row) }))
+      )
+    ).pipe(
+      sql.withTransaction,
+      Effect.map((found) => found.flat()),
+      Effect.orDie
     )
-  ).pipe(
-    sql.withTransaction,
-    Effect.map((found) => found.flat()),
-    Effect.orDie
   )
-)
 
 /** An amount of nano-USD in a sentence. */
-const usd = (nano: string): string => (/^-?\d+$/.test(nano) ? `${toDecimal(BigInt(nano))} USD` : nano)
+export const usd = (nano: string): string => (/^-?\d+$/.test(nano) ? `${toDecimal(BigInt(nano))} USD` : nano)
 
-const text = (expression: string) => `CAST(${expression} AS TEXT)`
-
-const granted = "('purchase', 'registration_bonus', 'signup_grant', 'admin')"
-const paidOut = "('transfer_release', 'transfer_return')"
-const fromSandbox = `(source IN ${paidOut} AND substr(reference_id, 1, ${sandboxReference.length}) = '${sandboxReference}')`
+/** A column of `id`, `expected` and `found`. */
+export const text = (expression: string) => `CAST(${expression} AS TEXT)`
 
 /** The rows of a table that points to dimensions, each with them; `caller` is null where it points nowhere. */
 const described = (table: string) => `(SELECT t.*, d.tenant_id AS caller, ${[
@@ -85,6 +81,45 @@ const described = (table: string) => `(SELECT t.*, d.tenant_id AS caller, ${[
 
 const reservations = described("tollgate_ledger_reservations")
 const records = described("tollgate_usage_records")
+
+/**
+ * The books as double entry. Each entry and each amount in escrow has its other side in one of four accounts: the customers' balances,
+ * the `escrow` of transfers, `revenue` (charges), and the `world` that credit comes from and goes back to. Together they are 0.
+ */
+const houseAccounts = `(
+  SELECT world, revenue, customers, escrow FROM (
+    SELECT COALESCE(SUM(CASE type WHEN 'credit' THEN -amount ELSE amount END) FILTER (WHERE source IN ${outsideSources}), 0) AS world,
+      COALESCE(SUM(amount) FILTER (WHERE type = 'debit' AND source IS NULL), 0) AS revenue
+    FROM tollgate_ledger_entries
+  ), (
+    SELECT COALESCE(SUM(giftable + granted), 0) AS customers, COALESCE(SUM(held), 0) AS escrow FROM tollgate_ledger_accounts
+  ))`
+
+/** In nano-USD. */
+export interface TrialBalance {
+  /** What is outside: what was purchased and granted less what was taken back, below zero. */
+  readonly world: Nano
+  readonly revenue: Nano
+  readonly customers: Nano
+  readonly escrow: Nano
+}
+
+/** The four sums that are 0 together. It reads the entries whole, like `verify`. */
+export const trialBalance: Effect.Effect<TrialBalance, never, SqlClient> = Effect.flatMap(SqlClient, (sql) =>
+  Effect.map(
+    Effect.orDie(
+      sql<{ readonly [account in keyof TrialBalance]: string }>`SELECT CAST(world AS TEXT) AS world,
+        CAST(revenue AS TEXT) AS revenue, CAST(customers AS TEXT) AS customers, CAST(escrow AS TEXT) AS escrow
+        FROM ${sql.literal(houseAccounts)}`
+    ),
+    ([row]) => ({
+      world: BigInt(row!.world),
+      revenue: BigInt(row!.revenue),
+      customers: BigInt(row!.customers),
+      escrow: BigInt(row!.escrow)
+    })
+  )
+)
 
 // ---- accounts -------------------------------------------------------------------------------------------------------------
 
@@ -165,7 +200,7 @@ const accounts: ReadonlyArray<Check> = [
   {
     name: "held is what waits in escrow",
     query: `WITH paid AS MATERIALIZED (
-        SELECT reference_id, SUM(amount) AS amount FROM tollgate_ledger_entries WHERE source IN ${paidOut} GROUP BY reference_id
+        SELECT reference_id, SUM(amount) AS amount FROM tollgate_ledger_entries WHERE source IN ${escrowEndSources} GROUP BY reference_id
       ), escrow AS MATERIALIZED (
         SELECT e.billing_account_id AS account, SUM(e.amount - COALESCE(p.amount, 0)) AS amount
         FROM tollgate_ledger_entries e LEFT JOIN paid p ON p.reference_id = e.reference_id
@@ -177,22 +212,9 @@ const accounts: ReadonlyArray<Check> = [
       `${id} holds ${usd(found)} in escrow, but its open transfers come to ${usd(expected)}`
   },
   {
-    name: "held credit is that of the pending transfers",
-    query: `SELECT a.id AS id, ${text("COALESCE(t.amount, 0)")} AS expected, ${text("a.held")} AS found
-      FROM tollgate_ledger_accounts a LEFT JOIN (
-        SELECT billing_account_id AS account, SUM(amount) AS amount FROM tollgate_transfers WHERE status = 'pending' GROUP BY 1
-      ) t ON t.account = a.id WHERE a.held <> COALESCE(t.amount, 0)`,
-    sentence: ({ expected, found, id }) =>
-      `${id} holds ${usd(found)} in escrow, but its pending transfers come to ${usd(expected)}`
-  },
-  {
     name: "credit is neither made nor lost",
-    query: `SELECT 'all accounts' AS id, ${text("made")} AS expected, ${text("kept")} AS found
-      FROM (
-        SELECT (SELECT COALESCE(SUM(CASE WHEN type = 'credit' AND (source IN ${granted} OR ${fromSandbox}) THEN amount
-            WHEN type = 'debit' AND (source IS NULL OR source = 'purchase') THEN -amount ELSE 0 END), 0) FROM tollgate_ledger_entries) AS made,
-          (SELECT COALESCE(SUM(giftable + granted + held), 0) FROM tollgate_ledger_accounts) AS kept
-      ) WHERE made <> kept`,
+    query: `SELECT 'all accounts' AS id, ${text("-(world + revenue)")} AS expected, ${text("customers + escrow")} AS found
+      FROM ${houseAccounts} WHERE world + revenue + customers + escrow <> 0`,
     sentence: ({ expected, found }) =>
       `purchases and grants less charges come to ${usd(expected)}, but balances and escrow to ${usd(found)}`
   }
@@ -232,7 +254,7 @@ const entries: ReadonlyArray<Check> = [
     query: `SELECT ${entryName} AS id, ${text("due")} AS expected, ${text("giftable")} AS found
       FROM (
         SELECT *, CASE
-          WHEN type = 'credit' AND (source = 'purchase' OR source IN ${paidOut}) THEN last_giftable + amount
+          WHEN type = 'credit' AND (source = 'purchase' OR source IN ${escrowEndSources}) THEN last_giftable + amount
           WHEN type = 'credit' THEN last_giftable
           WHEN source = 'transfer_escrow' THEN last_giftable - amount
           WHEN source = 'purchase' THEN MAX(last_giftable - amount, 0)
@@ -253,7 +275,7 @@ const entries: ReadonlyArray<Check> = [
     query: `SELECT ${entryName} AS id, CASE WHEN type = 'credit' THEN 'a source of credit' ELSE 'escrow, a purchase taken back, or none' END AS expected,
         COALESCE(source, 'none') AS found
       FROM tollgate_ledger_entries
-      WHERE CASE type WHEN 'credit' THEN COALESCE(source NOT IN ${granted} AND source NOT IN ${paidOut}, 1)
+      WHERE CASE type WHEN 'credit' THEN COALESCE(source NOT IN ${outsideSources} AND source NOT IN ${escrowEndSources}, 1)
         ELSE COALESCE(source NOT IN ('transfer_escrow', 'purchase'), 0) END`,
     sentence: ({ expected, found, id }) => `entry ${id} has the source ${found}, where ${expected} is due`
   },
@@ -264,36 +286,12 @@ const entries: ReadonlyArray<Check> = [
       FROM (
         SELECT reference_id, COALESCE(SUM(amount) FILTER (WHERE source = 'transfer_escrow'), 0) AS escrow,
           COUNT(*) FILTER (WHERE source = 'transfer_escrow') AS escrows,
-          COALESCE(SUM(amount) FILTER (WHERE source IN ${paidOut}), 0) AS paid,
-          COUNT(*) FILTER (WHERE source IN ${paidOut}) AS payments
-        FROM tollgate_ledger_entries WHERE (source = 'transfer_escrow' OR source IN ${paidOut}) AND NOT ${fromSandbox}
+          COALESCE(SUM(amount) FILTER (WHERE source IN ${escrowEndSources}), 0) AS paid,
+          COUNT(*) FILTER (WHERE source IN ${escrowEndSources}) AS payments
+        FROM tollgate_ledger_entries WHERE (source = 'transfer_escrow' OR source IN ${escrowEndSources})
         GROUP BY reference_id
       ) WHERE escrows <> 1 OR payments > 1 OR (payments = 1 AND paid <> escrow)`,
     sentence: ({ expected, found, id }) => `transfer ${id} shows ${found} nano-USD, but ${expected} is right`
-  },
-  {
-    name: "a transfer's entries are those of its state",
-    query: `SELECT t.id AS id, printf('1 escrow of %d, %s', t.amount, CASE t.status WHEN 'pending' THEN 'nothing paid out'
-          WHEN 'accepted' THEN 'released' ELSE 'returned' END) AS expected,
-        printf('%d escrows of %d, %d releases, %d returns', COUNT(*) FILTER (WHERE e.source = 'transfer_escrow'),
-          COALESCE(SUM(e.amount) FILTER (WHERE e.source = 'transfer_escrow'), 0),
-          COUNT(*) FILTER (WHERE e.source = 'transfer_release'), COUNT(*) FILTER (WHERE e.source = 'transfer_return')) AS found
-      FROM tollgate_transfers t LEFT JOIN (SELECT * FROM tollgate_ledger_entries WHERE source = 'transfer_escrow' OR source IN ${paidOut}) e
-        ON e.reference_id = t.id GROUP BY t.id
-      HAVING COUNT(*) FILTER (WHERE e.source = 'transfer_escrow' AND e.billing_account_id = t.billing_account_id
-          AND e.amount = t.amount) <> 1
-        OR COUNT(*) FILTER (WHERE e.source = 'transfer_release') <> (t.status = 'accepted')
-        OR COUNT(*) FILTER (WHERE e.source = 'transfer_return') <> (t.status IN ('declined', 'revoked', 'expired'))`,
-    sentence: ({ expected, found, id }) => `transfer ${id} calls for ${expected}, but there is ${found}`
-  },
-  {
-    name: "a payment has one credit",
-    query: `SELECT p.id AS id, printf('1 credit of %d', p.amount) AS expected,
-        printf('%d credits of %d', COUNT(e.amount), COALESCE(SUM(e.amount), 0)) AS found
-      FROM tollgate_payments_payments p LEFT JOIN (
-        SELECT * FROM tollgate_ledger_entries WHERE type = 'credit' AND source = 'purchase'
-      ) e ON e.reference_id = p.id GROUP BY p.id HAVING COUNT(e.amount) <> 1 OR SUM(e.amount) <> p.amount`,
-    sentence: ({ expected, found, id }) => `payment ${id} calls for ${expected} (nano-USD), but there are ${found}`
   },
   {
     name: "entries are in the order of time",
@@ -416,10 +414,8 @@ const usage: ReadonlyArray<Check> = [
   })
 ]
 
-const checks: ReadonlyArray<Check> = [...accounts, ...entries, ...usage]
-
-/** The names of all checks, in the order in which they run. */
-export const checkNames: ReadonlyArray<string> = checks.map(({ name }) => name)
+/** The checks of the ledger, and of usage, which it writes. */
+export const checks: ReadonlyArray<Check> = [...accounts, ...entries, ...usage]
 
 // ---- what is kept twice ---------------------------------------------------------------------------------------------------
 

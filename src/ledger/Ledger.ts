@@ -7,6 +7,7 @@ import { Context, Effect, Layer, Option } from "effect"
 import { billingAccountOf } from "../kernel/Ids.ts"
 import type { BillingAccountId, TenantId } from "../kernel/Ids.ts"
 import { fromRow } from "../kernel/Money.ts"
+import type { Nano } from "../kernel/Money.ts"
 import { paginated } from "../kernel/Page.ts"
 import type { PageOf } from "../kernel/Page.ts"
 import { bucketShift } from "./Buckets.ts"
@@ -20,6 +21,15 @@ export interface EntryPage extends PageOf {
   readonly total_pages: number
   readonly total_records: number
   readonly records: ReadonlyArray<Entry>
+}
+
+/** What all accounts have set aside and in escrow, and the open calls. */
+export interface Totals {
+  readonly reserved: Nano
+  readonly escrowed: Nano
+  readonly open_calls: number
+  /** When the oldest open call was admitted; `null` where there is none. */
+  readonly oldest_at: number | null
 }
 
 /** What is asked of an operation: its posting. What the entry says of it may be left out. */
@@ -64,6 +74,8 @@ export interface LedgerContract {
   readonly entries: (id: BillingAccountId, page: PageOf) => Effect.Effect<EntryPage>
   /** The entries of source `purchase` that have one of these references, of whichever account; in no order. */
   readonly purchases: (references: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Entry>>
+  /** It costs what is open, however many accounts there are. */
+  readonly totals: Effect.Effect<Totals>
 }
 
 export class Ledger extends Context.Tag("tollgate/ledger/Ledger")<Ledger, LedgerContract>() {
@@ -134,6 +146,20 @@ const make = Effect.gen(function* () {
     return rows.map(entryOf)
   }, Effect.orDie)
 
+  const totals = Effect.gen(function* () {
+    const [held] = yield* sql<{ escrowed: string }>`SELECT CAST(COALESCE(SUM(held), 0) AS TEXT) AS escrowed
+      FROM tollgate_ledger_accounts WHERE held > 0`
+    const [open] = yield* sql<{ reserved: string; calls: number; oldest: number | null }>`
+      SELECT CAST(COALESCE(SUM(amount), 0) AS TEXT) AS reserved, count(*) AS calls, min(at) AS oldest
+      FROM tollgate_ledger_reservations`
+    return {
+      reserved: fromRow(open!.reserved),
+      escrowed: fromRow(held!.escrowed),
+      open_calls: open!.calls,
+      oldest_at: open!.oldest
+    }
+  }).pipe(Effect.orDie)
+
   return {
     open: operation("Open"),
     setStatus: operation("SetStatus"),
@@ -147,7 +173,8 @@ const make = Effect.gen(function* () {
     accountOfTenant: (tenant) => account(billingAccountOf(tenant)),
     accounts,
     entries,
-    purchases
+    purchases,
+    totals
   } satisfies LedgerContract
 })
 

@@ -1,6 +1,6 @@
-/** What the books hold at the moment, for the metrics. It costs what is open, however many accounts there are. */
-import { SqlClient } from "@effect/sql/SqlClient"
+/** What the books hold at the moment, for the metrics. */
 import { Clock, Effect } from "effect"
+import { Ledger } from "../ledger/Ledger.ts"
 
 export interface Gauges {
   /** USD set aside by calls, and in escrow of transfers. */
@@ -11,18 +11,13 @@ export interface Gauges {
   readonly open_calls: number
 }
 
-export const read = Effect.gen(function* () {
-  const sql = yield* SqlClient
+export const read: Effect.Effect<Gauges, never, Ledger> = Effect.gen(function* () {
   const now = yield* Clock.currentTimeMillis
-  const [held] = yield* sql<{
-    usd: number
-  }>`SELECT TOTAL(held) / 1e9 AS usd FROM tollgate_ledger_accounts WHERE held > 0`
-  const [open] = yield* sql<{ usd: number; calls: number; oldest: number | null }>`
-    SELECT TOTAL(amount) / 1e9 AS usd, count(*) AS calls, min(at) AS oldest FROM tollgate_ledger_reservations`
+  const { escrowed, oldest_at, open_calls, reserved } = yield* Effect.flatMap(Ledger, ({ totals }) => totals)
   return {
-    reserved_usd: open?.usd ?? 0,
-    escrowed_usd: held?.usd ?? 0,
-    open_calls: open?.calls ?? 0,
-    oldest_unsettled_seconds: open?.oldest == null ? 0 : Math.max(0, (now - open.oldest) / 1000)
-  } satisfies Gauges
-}).pipe(Effect.orDie)
+    reserved_usd: Number(reserved) / 1e9,
+    escrowed_usd: Number(escrowed) / 1e9,
+    open_calls,
+    oldest_unsettled_seconds: oldest_at === null ? 0 : Math.max(0, (now - oldest_at) / 1000)
+  }
+})

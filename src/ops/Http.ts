@@ -1,8 +1,8 @@
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
-import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
 import { Gate } from "../gate/Gate.ts"
+import { Ledger } from "../ledger/Ledger.ts"
 import * as Gauges from "./Gauges.ts"
 import { Loops } from "./Loops.ts"
 import { Metrics } from "./Metrics.ts"
@@ -12,7 +12,7 @@ export const OpsHttp = HttpApiBuilder.group(
   Api,
   "ops",
   Effect.fnUntraced(function* (handlers) {
-    const sql = yield* SqlClient
+    const ledger = yield* Ledger
     const metrics = yield* Metrics
     const readiness = yield* Readiness
     const loops = yield* Loops
@@ -20,7 +20,7 @@ export const OpsHttp = HttpApiBuilder.group(
 
     const work = Effect.map(gate.unsettled, (unsettled) => metrics.setWork({ unsettled, loops: loops.figures() }))
 
-    const gauges = Effect.map(Effect.provideService(Gauges.read, SqlClient, sql), metrics.setGauges)
+    const gauges = Effect.map(Effect.provideService(Gauges.read, Ledger, ledger), metrics.setGauges)
 
     return handlers
       .handle("health", () => Effect.succeed({ status: "ok" as const }))

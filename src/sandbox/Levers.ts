@@ -1,13 +1,14 @@
 /** What a sandbox's control interface may do to the service itself, by the same transactions as everybody else. */
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { billingAccountOf } from "../kernel/Ids.ts"
 import * as Ids from "../kernel/Ids.ts"
 import type { TenantId } from "../kernel/Ids.ts"
 import type { Nano } from "../kernel/Money.ts"
-import { sandboxReference } from "../ledger/Invariants.ts"
 import { Ledger } from "../ledger/Ledger.ts"
 import { BooksUnavailable } from "../ledger/Problems.ts"
-import type { AccountStatus, CreditSource } from "../ledger/Transaction.ts"
+import type { LedgerRefusal } from "../ledger/Problems.ts"
+import type { AccountStatus, CreditSource, Posting } from "../ledger/Transaction.ts"
+import { Writer } from "../ledger/Writer.ts"
 import { Jobs } from "../media/Jobs.ts"
 import type { Plan } from "../tenants/Account.ts"
 import { Tenants } from "../tenants/Tenants.ts"
@@ -21,7 +22,15 @@ export interface LeversContract {
   readonly vendorId: (request_id: string) => Effect.Effect<string | undefined>
 }
 
-export const make: Effect.Effect<LeversContract, never, Ledger | Tenants | Jobs> = Effect.gen(function* () {
+/** The sandbox's own account, which no tenant has. */
+const houseTenant = "ten_sandbox"
+const house = billingAccountOf(houseTenant)
+const description = "booked by the sandbox"
+
+type Sent = Extract<Posting, { readonly _tag: "EndEscrow" }>
+
+export const make: Effect.Effect<LeversContract, never, Ledger | Writer | Tenants | Jobs> = Effect.gen(function* () {
+  const writer = yield* Writer
   const ledger = yield* Ledger
   const tenants = yield* Tenants
   const jobs = yield* Jobs
@@ -31,19 +40,34 @@ export const make: Effect.Effect<LeversContract, never, Ledger | Tenants | Jobs>
       Effect.catchIf((error) => error instanceof BooksUnavailable, Effect.die),
       Effect.match({ onFailure: () => false, onSuccess: () => true })
     )
+  /** Credit out of a transfer: from an account of the sandbox's own, which has bought it, so that the books hold as everywhere. */
+  const send = (posting: Sent): Effect.Effect<void, LedgerRefusal | BooksUnavailable> =>
+    Effect.flatMap(ledger.account(house), (found) => {
+      const { amount, description, transfer } = posting
+      const sent = [
+        { _tag: "Credit", account: house, amount, source: "purchase", reference: transfer, description },
+        { _tag: "Escrow", account: house, amount, transfer, description },
+        posting
+      ] as const
+      const open = { _tag: "Open", account: house, tenant: houseTenant } as const
+      return Effect.catchTag(
+        Effect.asVoid(writer.submit({ postings: Option.isNone(found) ? [open, ...sent] : sent, statements: [] })),
+        "AccountExists",
+        () => send(posting)
+      )
+    })
+
   return {
     credit: (tenant_id, amount, source) =>
-      Effect.flatMap(Ids.make("pay"), (id) =>
-        done(
-          ledger.credit({
-            account: billingAccountOf(tenant_id),
-            amount,
-            source,
-            reference: sandboxReference + id,
-            description: "booked by the sandbox"
-          })
-        )
-      ),
+      Effect.flatMap(Ids.make("pay"), (id) => {
+        const account = billingAccountOf(tenant_id)
+        const reference = `sandbox_${id}`
+        return source === "transfer_release" || source === "transfer_return"
+          ? done(
+              send({ _tag: "EndEscrow", source, from: house, to: account, amount, transfer: reference, description })
+            )
+          : done(ledger.credit({ account, amount, source, reference, description }))
+      }),
     setBillingStatus: (tenant_id, status) => done(ledger.setStatus({ account: billingAccountOf(tenant_id), status })),
     setPlan: (tenant_id, change) =>
       Effect.catchTag(tenants.setPlan(tenant_id as TenantId, change), "BooksUnavailable", Effect.die),

@@ -15,7 +15,7 @@ import {
   statSync
 } from "node:fs"
 import { basename, dirname, join } from "node:path"
-import { findingsMax, verify } from "../ledger/Invariants.ts"
+import { findingsMax } from "../ledger/Invariants.ts"
 import type { Finding } from "../ledger/Invariants.ts"
 import { blank } from "./Files.ts"
 import * as Opening from "./Opening.ts"
@@ -103,14 +103,17 @@ const publish = (part: string, to: string) =>
       error instanceof BackupFailed ? error : failed(`${to} could not be written: ${Opening.wordsOf(to, error)}`)
   })
 
-/** What is off in a file: damaged pages, and books that are not right. */
-export const check: Effect.Effect<ReadonlyArray<Finding>, never, SqlClient> = Effect.gen(function* () {
+/** Looks at the books of a file. */
+export type Verify = Effect.Effect<ReadonlyArray<Finding>, never, SqlClient>
+
+/** What is off in a file: damaged pages, and what `verify` finds. */
+export const check = Effect.fnUntraced(function* (verify: Verify) {
   const sql = yield* SqlClient
   const rows = yield* sql<{ integrity_check: string }>`PRAGMA integrity_check(${sql.literal(String(findingsMax))})`
   const damaged = rows.map(({ integrity_check }) => integrity_check).filter((line) => line !== "ok")
   if (damaged.length === 0) return yield* verify
-  return damaged.map((message) => ({ check: "file", id: "", expected: "ok", found: message, message }))
-}).pipe(Effect.orDie)
+  return damaged.map((message): Finding => ({ check: "file", id: "", expected: "ok", found: message, message }))
+}, Effect.orDie)
 
 /**
  * Puts the copy `from` in the place of `file`, once it was found whole; answers where the old file lies now. Nobody may be serving
@@ -119,7 +122,8 @@ export const check: Effect.Effect<ReadonlyArray<Finding>, never, SqlClient> = Ef
 export const restore = (
   from: string,
   file: string,
-  now: number
+  now: number,
+  verify: Verify
 ): Effect.Effect<string | undefined, BackupFailed | DatabaseUnusable> =>
   Effect.gen(function* () {
     yield* held(from)
@@ -132,7 +136,7 @@ export const restore = (
     const whole = Effect.gen(function* () {
       yield* backup(from, fresh)
       // Brought up to date as at a start.
-      const wrong = yield* check.pipe(
+      const wrong = yield* check(verify).pipe(
         Effect.provide(Sql.layer(fresh)),
         Effect.scoped,
         Effect.catchAllCause((cause) =>

@@ -11,7 +11,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import * as Books from "../../src/ledger/Books.ts"
-import { sandboxReference, verify } from "../../src/ledger/Invariants.ts"
+import { verify } from "../../src/Checks.ts"
 import { balanceOf } from "../../src/ledger/Transaction.ts"
 import type {
   CallFacts,
@@ -518,7 +518,7 @@ const opens = (who: string): Deed => ({
 })
 
 const spentOnly = ["registration_bonus", "signup_grant", "admin"] as const satisfies ReadonlyArray<CreditSource>
-const sources = [...spentOnly, "purchase", "transfer_release", "transfer_return"] as const
+const sources = [...spentOnly, "purchase"] as const
 
 const gets = (who: string, amount: bigint, source: CreditSource): Deed => ({
   sentence: `${who} gets ${amount} by ${source}`,
@@ -527,8 +527,7 @@ const gets = (who: string, amount: bigint, source: CreditSource): Deed => ({
     account: who,
     amount,
     source,
-    // Credit of a transfer that no books know is the sandbox's.
-    reference: `${sandboxReference}r`,
+    reference: "r",
     description: "d"
   }),
   happen: (notebook) => {
@@ -538,7 +537,7 @@ const gets = (who: string, amount: bigint, source: CreditSource): Deed => ({
     if (amount <= 0n || balance > 10n ** 18n) return new Refused(`BalanceTooLarge ${who}`)
     const granted = spentOnly.some((one) => one === source)
     move(notebook, who, granted ? 0n : amount, granted ? amount : 0n, source)
-    if (source === "purchase" || source === "transfer_release") {
+    if (source === "purchase") {
       notebook.purses = put(notebook.purses, who, { ...notebook.purses.get(who)!, funded: true })
     }
     return `Credited, ${balance} now`

@@ -2,7 +2,9 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { usd } from "../../src/kernel/Money.ts"
-import { checkNames, findingsMax, verify } from "../../src/ledger/Invariants.ts"
+import { findingsMax, trialBalance } from "../../src/ledger/Invariants.ts"
+import { Ledger } from "../../src/ledger/Ledger.ts"
+import { checkNames, verify } from "../../src/Checks.ts"
 import * as Scene from "../usage/Scene.ts"
 import { acme, bob, other } from "../usage/Scene.ts"
 
@@ -195,12 +197,22 @@ describe("Invariants", () => {
     }).pipe(Effect.provide(Scene.layer))
   )
 
-  it.effect("credit that a sandbox was told to book belongs to no transfer", () =>
+  it.effect("the books are double entry: world, revenue, customers and escrow are 0 together", () =>
     Effect.gen(function* () {
-      yield* healthy
-      yield* Scene.credit(acme, usd, "transfer_release", "sandbox_1")
-      yield* Scene.credit(acme, usd, "transfer_return", "sandbox_2")
-      expect(yield* verify).toEqual([])
+      yield* Scene.tenant(acme, 10n * usd)
+      yield* Scene.call({ cost: usd })
+      yield* Effect.flatMap(Ledger, (ledger) =>
+        Effect.zipRight(
+          ledger.escrow({ account: "bil_acme", amount: 2n * usd, transfer: "trf_1" }),
+          ledger.takeBack({ account: "bil_acme", amount: 3n * usd, reference: "pay_1" })
+        )
+      )
+      expect(yield* trialBalance).toEqual({
+        world: -7n * usd,
+        revenue: usd,
+        customers: 4n * usd,
+        escrow: 2n * usd
+      })
     }).pipe(Effect.provide(Scene.layer))
   )
 

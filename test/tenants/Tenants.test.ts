@@ -3,7 +3,7 @@ import { describe, expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { billingAccountOf } from "../../src/kernel/Ids.ts"
 import { Ledger } from "../../src/ledger/Ledger.ts"
-import * as Invariants from "../../src/ledger/Invariants.ts"
+import { verify } from "../../src/Checks.ts"
 import { Tenants } from "../../src/tenants/Tenants.ts"
 import type { ProviderName, VerifiedIdentity } from "../../src/upstream/Identity.ts"
 import * as World from "../auth/World.ts"
@@ -50,7 +50,7 @@ const many = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     { concurrency: "unbounded" }
   )
 
-const sound = Effect.map(Invariants.verify, (findings) => expect(findings).toEqual([]))
+const sound = Effect.map(verify, (findings) => expect(findings).toEqual([]))
 
 describe("the first sign-in", () => {
   scene(

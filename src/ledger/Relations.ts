@@ -1,0 +1,16 @@
+/** The books as the checks of other rooms may ask them, in SQL: their tables are named in this room alone. */
+
+/** Sources of credit that came from outside. */
+export const outsideSources = "('purchase', 'registration_bonus', 'signup_grant', 'admin')"
+/** Sources of credit that came out of escrow. */
+export const escrowEndSources = "('transfer_release', 'transfer_return')"
+
+/** The entries that a transfer made, in both accounts. */
+export const transferEntries = `(SELECT * FROM tollgate_ledger_entries
+  WHERE source = 'transfer_escrow' OR source IN ${escrowEndSources})`
+
+/** The entries that credited a purchase. */
+export const purchaseCredits = "(SELECT * FROM tollgate_ledger_entries WHERE type = 'credit' AND source = 'purchase')"
+
+/** What each billing account has in escrow: `id` and `held`. */
+export const escrows = "(SELECT id, held FROM tollgate_ledger_accounts)"

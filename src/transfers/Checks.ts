@@ -1,0 +1,31 @@
+/** What must hold between transfers and the books. */
+import { text, usd } from "../ledger/Invariants.ts"
+import type { Check } from "../ledger/Invariants.ts"
+import { escrows, transferEntries } from "../ledger/Relations.ts"
+
+export const checks: ReadonlyArray<Check> = [
+  {
+    name: "held credit is that of the pending transfers",
+    query: `SELECT a.id AS id, ${text("COALESCE(t.amount, 0)")} AS expected, ${text("a.held")} AS found
+      FROM ${escrows} a LEFT JOIN (
+        SELECT billing_account_id AS account, SUM(amount) AS amount FROM tollgate_transfers WHERE status = 'pending' GROUP BY 1
+      ) t ON t.account = a.id WHERE a.held <> COALESCE(t.amount, 0)`,
+    sentence: ({ expected, found, id }) =>
+      `${id} holds ${usd(found)} in escrow, but its pending transfers come to ${usd(expected)}`
+  },
+  {
+    name: "a transfer's entries are those of its state",
+    query: `SELECT t.id AS id, printf('1 escrow of %d, %s', t.amount, CASE t.status WHEN 'pending' THEN 'nothing paid out'
+          WHEN 'accepted' THEN 'released' ELSE 'returned' END) AS expected,
+        printf('%d escrows of %d, %d releases, %d returns', COUNT(*) FILTER (WHERE e.source = 'transfer_escrow'),
+          COALESCE(SUM(e.amount) FILTER (WHERE e.source = 'transfer_escrow'), 0),
+          COUNT(*) FILTER (WHERE e.source = 'transfer_release'), COUNT(*) FILTER (WHERE e.source = 'transfer_return')) AS found
+      FROM tollgate_transfers t LEFT JOIN ${transferEntries} e
+        ON e.reference_id = t.id GROUP BY t.id
+      HAVING COUNT(*) FILTER (WHERE e.source = 'transfer_escrow' AND e.billing_account_id = t.billing_account_id
+          AND e.amount = t.amount) <> 1
+        OR COUNT(*) FILTER (WHERE e.source = 'transfer_release') <> (t.status = 'accepted')
+        OR COUNT(*) FILTER (WHERE e.source = 'transfer_return') <> (t.status IN ('declined', 'revoked', 'expired'))`,
+    sentence: ({ expected, found, id }) => `transfer ${id} calls for ${expected}, but there is ${found}`
+  }
+]
