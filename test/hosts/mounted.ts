@@ -1,6 +1,5 @@
-/** A host with a server of its own: its routes stand above, the whole service below `/ai`, and the typed client speaks to it. */
+/** A host with a server of its own: its routes stand above, the whole service below `/ai` with its fast lane, and the typed client speaks to it. */
 import { FetchHttpClient, HttpRouter, HttpServer, HttpServerResponse } from "@effect/platform"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer, LogLevel } from "effect"
 import { createServer } from "node:http"
 import * as Client from "tollgate/client"
@@ -73,7 +72,7 @@ const all = program.pipe(
       Layer.provideMerge(service),
       Layer.provideMerge(Sandbox.layer()),
       Layer.provideMerge(Database.layer(facts.database)),
-      Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" })),
+      Layer.provideMerge(Tollgate.layerServer(createServer, { port: 0, host: "127.0.0.1" })),
       Layer.provideMerge(FetchHttpClient.layer)
     )
   ),

@@ -129,6 +129,13 @@ it("a byte order mark, an encoding and a limit are the same where a route reads 
   expect((await post("/json", large, { "content-type": "application/json" })).status).toBe(413)
 })
 
+it("a route without a credential takes 64 KiB", async () => {
+  const json = (length: number) => JSON.stringify({ name: "x".repeat(length - '{"name":""}'.length) })
+  const sent = async (length: number) =>
+    (await post("/json", json(length), { "content-type": "application/json" })).status
+  expect([await sent(64 * 1024), await sent(64 * 1024 + 1)]).toEqual([200, 413])
+})
+
 describe("bodies that stall", () => {
   let slow: Edge
   beforeAll(async () => {
@@ -211,6 +218,22 @@ describe("the budget", () => {
     expect(short * 60_000).toBeGreaterThan(32 * mega)
     for (const one of greedy) one.release()
     expect(share("another").take(10 * mega)).toBe(true)
+  })
+
+  it("has a part of its own for routes without a credential, and neither takes from the other", () => {
+    const all = budget()
+    const strangers = Array.from({ length: 10_000 }, () => all.open.share(undefined))
+    const took = strangers.filter((one) => one.take(60_000)).length
+    expect(took).toBe(Math.floor((16 * mega) / 60_000))
+    expect([all.isTight(), all.share("paying").take(100 * mega), all.open.share(undefined).take(60_000)]).toEqual([
+      false,
+      true,
+      false
+    ])
+    for (let i = 0; i < 600; i++) all.share("paying").take(60_000)
+    expect(all.isTight()).toBe(true)
+    for (const one of strangers) one.release()
+    expect(all.open.share(undefined).take(60_000)).toBe(true)
   })
 
   it("has everything back when all is released, in whatever pieces it was taken", () => {
