@@ -24,7 +24,7 @@ import { extrasOf, withExtras } from "./Extras.ts"
 import { findModel, Models } from "./Model.ts"
 import type { Model, ModelRoute } from "./Model.ts"
 import { UnknownChatModel } from "./Problems.ts"
-import { answerTokensWithin, boundOf, mostOf, promptTokensSeen, readChat, readCompletion } from "./Prompt.ts"
+import { answerTokensWithin, boundOf, mostOf, promptTokensEstimate, readChat, readCompletion } from "./Prompt.ts"
 import type { ChatPrompt, Read, TextPrompt, ValidPrompt } from "./Prompt.ts"
 import * as Relay from "./Relay.ts"
 import { costOf, isBeyond, priceLines, tokensIn, tokensOf } from "./Tokens.ts"
@@ -231,7 +231,7 @@ const bodyFor = (
 
 /**
  * Tries the routes in order. Only what the next one might do better goes on to it; nothing does once an answer has begun. A caller
- * that has left is told of no failure: the call ends with the interruption.
+ * that has left hears of no failure: the call ends with the interruption.
  */
 const firstOf = <A>(
   routes: Model["routes"],
@@ -276,7 +276,7 @@ const complete: Form<Completed<Record<string, unknown>>>["ask"] = Effect.fnUntra
 
   const { choices, usage } = parsed
   if (isBeyond(usage, attempt.most)) yield* beyond(attempt, usage)
-  const tokens = tokensOf(usage, seenOf(attempt, tokensIn(latin1(choices))), attempt.most)
+  const tokens = tokensOf(usage, countedOf(attempt, tokensIn(latin1(choices))), attempt.most)
   return yield* admission.answer(measured(attempt, tokens), (receipt) => ({
     completion: parsed,
     bytes: answer.body,
@@ -347,21 +347,21 @@ const measured = ({ model, upstream }: Attempt, tokens: Tokens, error_type: stri
   usage_source: tokens.usage_source
 })
 
-/** What was seen of a call whose answer came to so many tokens. */
-const seenOf = ({ model, prompt }: Attempt, completion_tokens: number): Figures => ({
-  prompt_tokens: promptTokensSeen(model, prompt),
+/** What was counted of a call whose answer came to so many tokens. */
+const countedOf = ({ model, prompt }: Attempt, completion_tokens: number): Figures => ({
+  prompt_tokens: promptTokensEstimate(model, prompt),
   completion_tokens
 })
 
-const measuredOf = ({ how, tokens_seen, usage }: Relay.Ending, attempt: Attempt): Measured => {
+const measuredOf = ({ how, tokens_counted, usage }: Relay.Ending, attempt: Attempt): Measured => {
   if (how === "broken") {
     // What the upstream reported before it broke is charged, and nothing else.
-    const told = tokensOf(usage, { prompt_tokens: 0, completion_tokens: 0 }, attempt.most)
-    return told.prompt_tokens + told.completion_tokens === 0
+    const reported = tokensOf(usage, { prompt_tokens: 0, completion_tokens: 0 }, attempt.most)
+    return reported.prompt_tokens + reported.completion_tokens === 0
       ? { ...failure("upstream_error"), provider: attempt.upstream.name }
-      : measured(attempt, told, "upstream_error")
+      : measured(attempt, reported, "upstream_error")
   }
-  const tokens = tokensOf(usage, seenOf(attempt, tokens_seen), attempt.most)
+  const tokens = tokensOf(usage, countedOf(attempt, tokens_counted), attempt.most)
   return measured(attempt, tokens, how === "left" ? "client_disconnected" : null)
 }
 

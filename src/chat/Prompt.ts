@@ -354,5 +354,5 @@ export const mostOf = (model: Model, prompt: ValidPrompt, answer: number): Figur
 })
 
 /** How long the prompt is, as far as its bytes tell. */
-export const promptTokensSeen = (model: Model, prompt: ValidPrompt): number =>
+export const promptTokensEstimate = (model: Model, prompt: ValidPrompt): number =>
   Math.ceil(prompt.bytes / bytesAToken) + prompt.attachments * model.attachment_tokens_max

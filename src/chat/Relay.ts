@@ -9,14 +9,14 @@ import type { How, Source, Tap } from "../upstream/ByteStream.ts"
 import { readOnFor } from "../kernel/ReadOn.ts"
 import { bytesAToken, tokensIn } from "./Tokens.ts"
 
-/** How a stream ended, and what was seen of it. */
+/** How a stream ended, and what came of it. */
 export interface Ending {
   /** `broken` also where the upstream sent an error, or ended without saying that it has finished. */
   readonly how: How
   /** The last usage object that the upstream sent. */
   readonly usage: unknown
   /** Tokens of the answer, as far as the pieces tell. */
-  readonly tokens_seen: number
+  readonly tokens_counted: number
 }
 
 export interface Relay {
@@ -50,7 +50,7 @@ const broken = `data: ${JSON.stringify({
 export const make = (upstream: Source, options: { readonly show_usage: boolean }): Relay => {
   let rest: Buffer | undefined
   let usage: unknown
-  let tokens_seen = 0
+  let tokens_counted = 0
   let finished = false
 
   /**
@@ -64,7 +64,7 @@ export const make = (upstream: Source, options: { readonly show_usage: boolean }
       return ""
     }
     finished ||= finishes.test(text)
-    tokens_seen += tokensIn(text)
+    tokens_counted += tokensIn(text)
     const failing = text.includes('"error"')
     if (!failing && !text.includes('"usage"')) return text
     if (!failing && text.endsWith(noUsage)) {
@@ -88,28 +88,28 @@ export const make = (upstream: Source, options: { readonly show_usage: boolean }
   const take = (events: Buffer, stream: ByteStream) => {
     const text = events.toString("latin1")
     const blank = text.includes(blankLineCrLf) ? blankLineCrLf : blankLine
-    let shown = ""
+    let output = ""
     let from = 0
     let at = 0
     while (at < text.length) {
       const blankAt = text.indexOf(blank, at)
       const next = blankAt === -1 ? text.length : blankAt + blank.length
       const event = text.slice(at, next)
-      const seen = look(event)
-      if (seen !== event) {
-        shown += text.slice(from, at)
-        if (seen === "failure") {
-          stream.pass(Buffer.from(shown, "latin1"))
+      const replaced = look(event)
+      if (replaced !== event) {
+        output += text.slice(from, at)
+        if (replaced === "failure") {
+          stream.pass(Buffer.from(output, "latin1"))
           stream.end("broken")
           stream.abort()
           return
         }
-        shown += seen
+        output += replaced
         from = next
       }
       at = next
     }
-    stream.pass(from === 0 ? events : Buffer.from(shown + text.slice(from), "latin1"))
+    stream.pass(from === 0 ? events : Buffer.from(output + text.slice(from), "latin1"))
   }
 
   const tap: Tap = {
@@ -119,7 +119,7 @@ export const make = (upstream: Source, options: { readonly show_usage: boolean }
       rest = whole === bytes.length ? undefined : bytes.subarray(whole)
       if (whole > 0) take(bytes.subarray(0, whole), stream)
       if (rest !== undefined && rest.length > eventMax) {
-        tokens_seen += Math.round(rest.length / bytesAToken)
+        tokens_counted += Math.round(rest.length / bytesAToken)
         stream.pass(rest)
         rest = undefined
       }
@@ -139,7 +139,7 @@ export const make = (upstream: Source, options: { readonly show_usage: boolean }
   const stream = new ByteStream(upstream, { read_on: readOnFor, tap })
   return {
     body: stream.body,
-    ended: Effect.map(stream.ended, (how) => ({ how, usage, tokens_seen })),
+    ended: Effect.map(stream.ended, (how) => ({ how, usage, tokens_counted })),
     finish: ({ how }) => stream.finish(how === "broken" ? broken + done : done),
     cut: () => stream.cut("the end of the call is not in the books yet")
   }

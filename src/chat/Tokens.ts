@@ -20,16 +20,16 @@ const isCount = (value: unknown): value is number =>
 
 /**
  * The tokens to charge. Each figure of the usage object is believed up to `most`, an explicit zero included; one beyond it counts as
- * `most`, and in place of one that is missing or no count (negative, a fraction, a text) stands what was `seen`.
+ * `most`, and in place of one that is missing or no count (negative, a fraction, a text) stands what was `counted`.
  */
-export const tokensOf = (usage: unknown, seen: Figures, most: Figures): Tokens => {
-  const told: Partial<Record<keyof Figures, unknown>> = typeof usage === "object" && usage !== null ? usage : {}
+export const tokensOf = (usage: unknown, counted: Figures, most: Figures): Tokens => {
+  const reported: Partial<Record<keyof Figures, unknown>> = typeof usage === "object" && usage !== null ? usage : {}
   let usage_source: UsageSource = "provider"
   const figure = (name: keyof Figures): number => {
-    const value = told[name]
+    const value = reported[name]
     if (isCount(value) && value <= most[name]) return value
     usage_source = "estimated"
-    return isCount(value) ? most[name] : Math.min(seen[name], most[name])
+    return isCount(value) ? most[name] : Math.min(counted[name], most[name])
   }
   // Written out rather than spread, being made for every call.
   const prompt_tokens = figure("prompt_tokens")
@@ -39,10 +39,10 @@ export const tokensOf = (usage: unknown, seen: Figures, most: Figures): Tokens =
 
 /** Whether the usage object has a figure that the request cannot have caused. */
 export const isBeyond = (usage: unknown, most: Figures): boolean => {
-  const told: Partial<Record<keyof Figures, unknown>> = typeof usage === "object" && usage !== null ? usage : {}
+  const reported: Partial<Record<keyof Figures, unknown>> = typeof usage === "object" && usage !== null ? usage : {}
   return (
-    (isCount(told.prompt_tokens) && told.prompt_tokens > most.prompt_tokens) ||
-    (isCount(told.completion_tokens) && told.completion_tokens > most.completion_tokens)
+    (isCount(reported.prompt_tokens) && reported.prompt_tokens > most.prompt_tokens) ||
+    (isCount(reported.completion_tokens) && reported.completion_tokens > most.completion_tokens)
   )
 }
 

@@ -7,7 +7,7 @@ import {
   boundOf,
   ChatRequest,
   mostOf,
-  promptTokensSeen,
+  promptTokensEstimate,
   readChat,
   readCompletion
 } from "../../src/chat/Prompt.ts"
@@ -118,7 +118,7 @@ describe("a charge", () => {
           const limit = answerTokensWithin(model, prompt, reserved < most ? reserved : most)
           const takes = model.routes[0]!.limit_field !== "none"
           const bound = mostOf(model, prompt, takes ? limit : model.output_tokens_max)
-          const seen = { prompt_tokens: promptTokensSeen(model, prompt), completion_tokens }
+          const seen = { prompt_tokens: promptTokensEstimate(model, prompt), completion_tokens }
           const tokens = tokensOf(reported, seen, bound)
           expect(costOf(model, bound) <= (reserved < most ? reserved : most)).toBe(true)
           expect(costOf(model, tokens) <= costOf(model, bound)).toBe(true)

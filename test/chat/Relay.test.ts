@@ -43,7 +43,7 @@ describe("a relayed stream", () => {
     const { after, before, ending } = await relayed(whole)
     expect(before).toBe(shown("Hello") + shown(" wörld"))
     expect(after).toBe(`${before}data: [DONE]\n\n`)
-    expect(ending).toEqual({ how: "complete", usage, tokens_seen: 2 })
+    expect(ending).toEqual({ how: "complete", usage, tokens_counted: 2 })
   })
 
   it("shows the usage to who asked for it", async () => {
@@ -75,7 +75,7 @@ describe("a relayed stream", () => {
     const hidden = await relayed([piece("a"), last])
     const without = event({ choices: [{ delta: { content: "x" }, finish_reason: "stop" }] })
     expect(hidden.after).toBe(`${shown("a")}id: 7\n${without}data: [DONE]\n\n`)
-    for (const { ending } of [asked, hidden]) expect(ending).toEqual({ how: "complete", usage, tokens_seen: 2 })
+    for (const { ending } of [asked, hidden]) expect(ending).toEqual({ how: "complete", usage, tokens_counted: 2 })
   })
 
   it("is whole with a reason to finish or with its end, and broken with neither", async () => {
@@ -99,7 +99,7 @@ describe("a relayed stream", () => {
     const long = `data: {"choices":[{"delta":{"content":"${"x".repeat(9 * 1024 * 1024)}`
     const { after, ending } = await relayed([long, `"}}]}\n\n`, "data: [DONE]\n\n"])
     expect(after.length).toBe(long.length + '"}}]}\n\ndata: [DONE]\n\n'.length)
-    expect(ending).toMatchObject({ how: "complete", tokens_seen: Math.round(long.length / 4) })
+    expect(ending).toMatchObject({ how: "complete", tokens_counted: Math.round(long.length / 4) })
   })
 
   it("is not fooled by words that look like the end or the usage", async () => {

@@ -55,7 +55,8 @@ describe("admission", () => {
   it("admits exactly 3 of 200 concurrent calls when the balance affords 3", async () => {
     const { key, who } = await person()
     const before = await upstreamCalls()
-    await service.control("/faults", { service: "chat", delay_ms: 1_500, times: 200 })
+    // Longer than the machine takes to refuse the others: a call that ends gives its reservation back.
+    await service.control("/faults", { service: "chat", delay_ms: 5_000, times: 200 })
     // 130,000 tokens at 15 USD a million: 1.95 each, of a balance of 6.
     const answers = await Promise.all(
       Array.from({ length: 200 }, () => chat(key, { model: "sandbox-large", max_tokens: 130_000 }))
