@@ -123,7 +123,7 @@ const make = Effect.gen(function* () {
     readonly model: Model
     readonly price: string
   }
-  const offer = (model: Model): Effect.Effect<Offer> =>
+  const offer = (model: Model): Effect.Effect<Offer, BooksUnavailable> =>
     Effect.map(versions.of(priceLines(model)), (price) => ({ model, price }))
   const plain = new Map(
     yield* Effect.forEach(catalogue.models, (model) =>

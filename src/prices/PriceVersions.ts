@@ -1,6 +1,6 @@
 /**
- * The prices that charges were made by, each kept under an id that is made from it: a record names the version, and a charge can
- * be computed again years later, whatever the price is then.
+ * The prices that calls were charged by. Each is stored under an id that is made from it, and a usage record names that id: so a charge
+ * can be computed again years later, whatever the price is then.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -8,6 +8,7 @@ import { createHash } from "node:crypto"
 import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 
@@ -23,8 +24,9 @@ export interface PriceLine {
 }
 
 export interface PriceVersionsContract {
-  /** The id of the version, which is on disk when this returns. Asked again it costs a look into memory. */
-  readonly of: (lines: ReadonlyArray<PriceLine>) => Effect.Effect<string>
+  /** The id of the version, which is on disk when this returns. Asked again for the same lines it costs a look into memory. */
+  readonly of: (lines: ReadonlyArray<PriceLine>) => Effect.Effect<string, BooksUnavailable>
+  /** The lines of a version; `undefined` where there is none of that id. */
   readonly find: (id: string) => Effect.Effect<ReadonlyArray<PriceLine> | undefined>
 }
 
@@ -49,8 +51,8 @@ const make = Effect.gen(function* () {
     const id = createHash("sha256").update(text).digest("hex").slice(0, 16)
     if (known.has(id)) return id
     const now = yield* Clock.currentTimeMillis
-    const kept = sql`INSERT INTO tollgate_price_versions (id, lines, first_used_at) VALUES (${id}, ${text}, ${now}) ON CONFLICT DO NOTHING`
-    yield* Effect.orDie(writer.submit({ postings: [], statements: [statement(kept)] }))
+    const insert = sql`INSERT INTO tollgate_price_versions (id, lines, first_used_at) VALUES (${id}, ${text}, ${now}) ON CONFLICT DO NOTHING`
+    yield* Effect.catchTag(writer.submit({ postings: [], statements: [statement(insert)] }), "Conflict", Effect.die)
     known.add(id)
     return id
   })

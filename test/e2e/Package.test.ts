@@ -33,6 +33,8 @@ const entries = Object.keys(exports)
  * declarations can be written only if every type in them has a name that an importer may use.
  */
 const names = async (): Promise<string> => {
+  // Tags of a plain value, which has no methods.
+  const plain = ["ImagePatience", "LetterPrice"]
   const script = `
     import { Context } from "effect"
     const found = []
@@ -44,7 +46,8 @@ const names = async (): Promise<string> => {
           name,
           service: Context.isTag(value),
           methods: Context.isTag(value) && typeof preset === "object",
-          layers: Object.getOwnPropertyNames(value).filter((key) => key.startsWith("layer"))
+          // A layer has a property of such a name too, which its type does not tell of.
+          layers: Context.isTag(value) ? Object.getOwnPropertyNames(value).filter((key) => key.startsWith("layer")) : []
         })
       }
     }
@@ -67,7 +70,9 @@ const names = async (): Promise<string> => {
       const own = `export const ${at(entry)}_${name}`
       return [
         service ? `${own} = Effect.map(${value}, (service) => service)` : `${own} = identity(${value})`,
-        ...(methods ? [`${own}_methods = Effect.map(${value}, (service) => ({ ...service }))`] : []),
+        ...(methods && !plain.includes(name)
+          ? [`${own}_methods = Effect.map(${value}, (service) => ({ ...service }))`]
+          : []),
         ...layers.map((layer) => `${own}_${layer} = identity(${value}.${layer})`)
       ]
     })
