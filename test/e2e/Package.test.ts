@@ -34,7 +34,7 @@ const entries = Object.keys(exports)
  */
 const names = async (): Promise<string> => {
   // Tags of a plain value, which has no methods.
-  const plain = ["ImagePatience", "LetterPrice"]
+  const plain = new Set(["ImagePatience", "LetterPrice"])
   const script = `
     import { Context } from "effect"
     const found = []
@@ -70,7 +70,7 @@ const names = async (): Promise<string> => {
       const own = `export const ${at(entry)}_${name}`
       return [
         service ? `${own} = Effect.map(${value}, (service) => service)` : `${own} = identity(${value})`,
-        ...(methods && !plain.includes(name)
+        ...(methods && !plain.has(name)
           ? [`${own}_methods = Effect.map(${value}, (service) => ({ ...service }))`]
           : []),
         ...layers.map((layer) => `${own}_${layer} = identity(${value}.${layer})`)
