@@ -1,10 +1,12 @@
 /** The billing accounts of tenants, as their people see them. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer, Option } from "effect"
+import type { Actor } from "../kernel/Caller.ts"
 import { billingAccountOf } from "../kernel/Ids.ts"
-import type { AccountId, TenantId } from "../kernel/Ids.ts"
+import type { TenantId } from "../kernel/Ids.ts"
 import type { PageOf } from "../kernel/Page.ts"
 import { entryId, Ledger } from "../ledger/Ledger.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { balanceOf, statement } from "../ledger/Transaction.ts"
 import type { Account, Entry } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
@@ -16,17 +18,19 @@ import { Tenants } from "../tenants/Tenants.ts"
 import type { BillingAccount, BillingChange, Credits, LedgerEntry, LedgerPage, Settings } from "./Billing.ts"
 import { BillingAccountNotFound } from "./Problems.ts"
 
+/** Money is nano-USD, times milliseconds since 1970. */
 export interface BillingAccountsContract {
   readonly credits: (tenant: TenantId) => Effect.Effect<Credits, BillingAccountNotFound>
   /** Newest first. */
-  readonly ledger: (tenant: TenantId, page: PageOf) => Effect.Effect<LedgerPage, BillingAccountNotFound>
+  readonly ledger: (
+    asked: { readonly tenant_id: TenantId } & PageOf
+  ) => Effect.Effect<LedgerPage, BillingAccountNotFound>
   readonly find: (tenant: TenantId) => Effect.Effect<BillingAccount, BillingAccountNotFound>
-  /** By an owner or admin of the tenant. */
-  readonly change: (
-    by: AccountId,
-    tenant: TenantId,
-    change: BillingChange
-  ) => Effect.Effect<BillingAccount, BillingAccountNotFound | InsufficientRole>
+  /** Changes the account of the caller's tenant, by an owner or admin. */
+  readonly change: (asked: {
+    readonly caller: Actor
+    readonly change: BillingChange
+  }) => Effect.Effect<BillingAccount, BillingAccountNotFound | InsufficientRole | BooksUnavailable>
   /** Who gets billing mail. */
   readonly billingEmails: (tenant: TenantId) => Effect.Effect<ReadonlyArray<string>>
   /** What each of these tenants lets its plain members spend, in one query. */
@@ -58,7 +62,7 @@ const make = Effect.gen(function* () {
   const account = (tenant: TenantId): Effect.Effect<Account, BillingAccountNotFound> =>
     Effect.flatMap(
       books.accountOfTenant(tenant),
-      Option.match({ onNone: () => new BillingAccountNotFound(), onSome: Effect.succeed })
+      Option.match({ onNone: () => new BillingAccountNotFound({ tenant_id: tenant }), onSome: Effect.succeed })
     )
 
   const settings = Effect.fnUntraced(function* (tenant: TenantId): Effect.fn.Return<Settings> {
@@ -91,18 +95,20 @@ const make = Effect.gen(function* () {
     return { balance: balanceOf(yield* account(tenant)) }
   })
 
-  const ledger = Effect.fn("BillingAccounts.ledger")(function* (tenant: TenantId, page: PageOf) {
-    yield* account(tenant)
-    const found = yield* books.entries(billingAccountOf(tenant), page)
-    return { ...found, records: found.records.map(entryShown) }
+  const ledger: BillingAccountsContract["ledger"] = Effect.fn("BillingAccounts.ledger")(function* (asked) {
+    const { page, per_page, tenant_id } = asked
+    yield* account(tenant_id)
+    const found = yield* books.entries(billingAccountOf(tenant_id), { page, per_page })
+    return { ...found, records: found.records.map(ledgerEntryOf) }
   })
 
   const find = Effect.fn("BillingAccounts.find")(function* (tenant: TenantId) {
-    return accountShown(yield* account(tenant), yield* settings(tenant))
+    return billingAccountFrom(yield* account(tenant), yield* settings(tenant))
   })
 
-  const change: BillingAccountsContract["change"] = Effect.fn("BillingAccounts.change")(function* (by, tenant, change) {
-    yield* tenants.mayManage({ account_id: by, tenant_id: tenant })
+  const change: BillingAccountsContract["change"] = Effect.fn("BillingAccounts.change")(function* ({ caller, change }) {
+    const tenant = caller.tenant_id
+    yield* tenants.mayManage(caller)
     yield* account(tenant)
     const now = yield* Clock.currentTimeMillis
     const unset = null
@@ -112,7 +118,7 @@ const make = Effect.gen(function* () {
       VALUES (${tenant}, coalesce(${emails}, '[]'), ${spend}, ${now})
       ON CONFLICT (tenant_id) DO UPDATE SET billing_emails = coalesce(${emails}, billing_emails),
         member_spend_enabled = coalesce(${spend}, member_spend_enabled), updated_at = excluded.updated_at`
-    yield* Effect.orDie(writer.submit({ postings: [], statements: [statement(set)] }))
+    yield* Effect.catchTag(writer.submit({ postings: [], statements: [statement(set)] }), "Conflict", Effect.die)
     yield* belonging.changed(tenant)
     return yield* find(tenant)
   })
@@ -124,7 +130,7 @@ const make = Effect.gen(function* () {
 const spendOf = (set: number | null | undefined, team: boolean): MemberSpend =>
   set === null || set === undefined ? { enabled: team, source: "default" } : { enabled: set === 1, source: "explicit" }
 
-const accountShown = (account: Account, settings: Settings): BillingAccount => ({
+const billingAccountFrom = (account: Account, settings: Settings): BillingAccount => ({
   status: account.status,
   credits: balanceOf(account),
   giftable_credits: account.giftable,
@@ -133,7 +139,7 @@ const accountShown = (account: Account, settings: Settings): BillingAccount => (
   ...settings
 })
 
-const entryShown = (entry: Entry): LedgerEntry => ({
+const ledgerEntryOf = (entry: Entry): LedgerEntry => ({
   id: entryId(entry),
   billing_account_id: entry.billing_account_id,
   type: entry.type,

@@ -11,10 +11,8 @@ export const BillingHttp = HttpApiBuilder.group(
     const accounts = yield* BillingAccounts
     return handlers
       .handle("credits", () => answer(({ tenant_id }) => accounts.credits(tenant_id)))
-      .handle("ledger", ({ urlParams }) => answer(({ tenant_id }) => accounts.ledger(tenant_id, urlParams)))
+      .handle("ledger", ({ urlParams }) => answer(({ tenant_id }) => accounts.ledger({ tenant_id, ...urlParams })))
       .handle("account", () => answer(({ tenant_id }) => accounts.find(tenant_id)))
-      .handle("change", ({ payload }) =>
-        answer(({ account_id, tenant_id }) => accounts.change(account_id, tenant_id, payload))
-      )
+      .handle("change", ({ payload }) => answer((caller) => accounts.change({ caller, change: payload })))
   })
 )

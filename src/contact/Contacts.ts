@@ -7,8 +7,8 @@ import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
 import type { Ending } from "../auth/DeploymentSecret.ts"
 import { ClientIdNotFound, ClientIdRequired } from "../auth/Problems.ts"
 import { ServiceInfo } from "../kernel/ServiceInfo.ts"
-import { MissingAuthorization } from "../auth/Problems.ts"
 import * as Ids from "../kernel/Ids.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import { shownName } from "../mail/Letter.ts"
@@ -18,16 +18,19 @@ import type { ClientToken, ContactMessage } from "./Contact.ts"
 import type { HeldClientTokenFacts } from "./HeldClientToken.ts"
 import { InvalidClientToken } from "./Problems.ts"
 
+/** A website's contact form: it asks for a token with its client id, and sends one message with it. */
 export interface ContactsContract {
-  readonly token: (
-    service_client_id: string | undefined
-  ) => Effect.Effect<ClientToken, ClientIdRequired | ClientIdNotFound>
-  /** The client token of an `Authorization` header. */
-  readonly held: (
-    authorization: string | undefined
-  ) => Effect.Effect<HeldClientTokenFacts, MissingAuthorization | InvalidClientToken>
-  /** Stores the message, mails it to the operator, and spends the token. */
-  readonly write: (token: HeldClientTokenFacts, message: ContactMessage) => Effect.Effect<void, InvalidClientToken>
+  /** A token for one message, good for 30 minutes, for a registered website. */
+  readonly token: (asked: {
+    readonly service_client_id?: string | undefined
+  }) => Effect.Effect<ClientToken, ClientIdRequired | ClientIdNotFound | BooksUnavailable>
+  /** What a token stands for, as long as it is good. */
+  readonly find: (token: string) => Effect.Effect<HeldClientTokenFacts, InvalidClientToken>
+  /** Stores the message, mails it to the operator, and ends the token. */
+  readonly write: (asked: {
+    readonly token: HeldClientTokenFacts
+    readonly message: ContactMessage
+  }) => Effect.Effect<void, InvalidClientToken | BooksUnavailable>
 }
 
 export const tokenLifetime = Duration.minutes(30)
@@ -45,7 +48,7 @@ const make = Effect.gen(function* () {
   const operator = yield* ContactEmail
   const { service_name } = yield* ServiceInfo
 
-  const token: ContactsContract["token"] = Effect.fn("Contacts.token")(function* (service_client_id) {
+  const token: ContactsContract["token"] = Effect.fn("Contacts.token")(function* ({ service_client_id }) {
     if (service_client_id === undefined || service_client_id === "") {
       return yield* new ClientIdRequired({
         message: `${service_name} client ID is required`,
@@ -55,23 +58,20 @@ const make = Effect.gen(function* () {
     if ((yield* clients.find(service_client_id, ["web"])) === undefined) return yield* new ClientIdNotFound()
     const now = yield* Clock.currentTimeMillis
     const token = `ct_${randomBytes(32).toString("hex")}`
-    yield* Effect.orDie(
-      writer.submit({
-        postings: [],
-        statements: [
-          statement(sql`DELETE FROM tollgate_auth_client_tokens WHERE expires_at < ${now}`),
-          statement(sql`INSERT INTO tollgate_auth_client_tokens (hash, client_id, expires_at)
+    const stored = writer.submit({
+      postings: [],
+      statements: [
+        statement(sql`DELETE FROM tollgate_auth_client_tokens WHERE expires_at < ${now}`),
+        statement(sql`INSERT INTO tollgate_auth_client_tokens (hash, client_id, expires_at)
             VALUES (${secret.hash("client_token", token)}, ${service_client_id}, ${now + Duration.toMillis(tokenLifetime)})`)
-        ]
-      })
-    )
+      ]
+    })
+    yield* Effect.catchTag(stored, "Conflict", Effect.die)
     return { token, expires_in: Duration.toSeconds(tokenLifetime) }
   })
 
-  const held: ContactsContract["held"] = Effect.fn("Contacts.held")(function* (authorization) {
-    if (authorization === undefined || authorization === "") return yield* new MissingAuthorization()
-    const bearer = /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ""
-    const hash = secret.hash("client_token", bearer)
+  const find: ContactsContract["find"] = Effect.fn("Contacts.find")(function* (token) {
+    const hash = secret.hash("client_token", token)
     const now = yield* Clock.currentTimeMillis
     const [row] = yield* Effect.orDie(
       sql<{ client_id: string }>`SELECT client_id FROM tollgate_auth_client_tokens
@@ -80,7 +80,8 @@ const make = Effect.gen(function* () {
     return row === undefined ? yield* new InvalidClientToken() : { hash, client_id: row.client_id }
   })
 
-  const write: ContactsContract["write"] = Effect.fn("Contacts.write")(function* ({ client_id, hash }, message) {
+  const write: ContactsContract["write"] = Effect.fn("Contacts.write")(function* ({ message, token }) {
+    const { client_id, hash } = token
     const now = yield* Clock.currentTimeMillis
     const id = Ids.at("msg", now)
     const { email, inquiryType: inquiry_type, message: text, name, subscribe } = message
@@ -118,14 +119,11 @@ const make = Effect.gen(function* () {
           ...letters
         ]
       })
-      .pipe(
-        Effect.catchTag("Conflict", () => new InvalidClientToken()),
-        Effect.catchAll((why) => (why._tag === "InvalidClientToken" ? Effect.fail(why) : Effect.die(why)))
-      )
+      .pipe(Effect.catchTag("Conflict", () => new InvalidClientToken()))
     yield* outbox.wake
   })
 
-  return { token, held, write } satisfies ContactsContract
+  return { token, find, write } satisfies ContactsContract
 })
 
 /** Under another secret no client token is known any more. */

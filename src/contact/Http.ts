@@ -1,6 +1,8 @@
 import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { Api } from "../Api.ts"
+import { MissingAuthorization } from "../auth/Problems.ts"
+import { storable } from "../http/Answer.ts"
 import { RateLimits } from "../http/RateLimits.ts"
 import { envelope } from "../kernel/Envelope.ts"
 import { Contacts } from "./Contacts.ts"
@@ -12,10 +14,14 @@ const ClientTokenHttp = Layer.effect(
   Effect.gen(function* () {
     const contacts = yield* Contacts
     const limits = yield* RateLimits
+    const held = (authorization: string | undefined) =>
+      authorization === undefined || authorization === ""
+        ? new MissingAuthorization()
+        : contacts.find(/^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "")
     return {
       client_token: () =>
         Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-          Effect.andThen(limits.take("contact", request), contacts.held(request.headers["authorization"]))
+          Effect.andThen(limits.take("contact", request), held(request.headers["authorization"]))
         )
     }
   })
@@ -29,11 +35,11 @@ export const ContactHttp = HttpApiBuilder.group(
     const limits = yield* RateLimits
     return handlers
       .handle("clientToken", ({ payload, request }) =>
-        Effect.andThen(limits.take("client_token", request), contacts.token(payload.service_client_id))
+        Effect.andThen(limits.take("client_token", request), storable(contacts.token(payload)))
       )
       .handle("contact", ({ payload }) =>
         Effect.flatMap(HeldClientToken, (token) =>
-          Effect.as(contacts.write(token, payload), envelope({ received: true as const }))
+          Effect.as(storable(contacts.write({ token, message: payload })), envelope({ received: true as const }))
         )
       )
   })

@@ -300,12 +300,13 @@ export type * from "../upstream/Problems.ts"
 export type { Provider, ProviderList, ProviderNames, UnknownModel, UnknownProvider } from "../upstream/Provider.ts"
 export type { SearchResult } from "../upstream/search/SearchVendor.ts"
 export type { Upstream, UpstreamObserver, Upstreams, UpstreamSettings } from "../upstream/Upstreams.ts"
+export type { Window } from "../usage/Window.ts"
 export type { Explanation } from "../usage/Explanation.ts"
 export type { ExplanationsContract, Explanations } from "../usage/Explanations.ts"
 export type * from "../usage/Problems.ts"
-export type { RecordsContract, Records } from "../usage/Records.ts"
-export type { SumsContract, DatesQuery, Paid as PaidBySource, PayerSums, Sums } from "../usage/Sums.ts"
-export type { TeamUsageContract, TeamUsage } from "../usage/TeamUsage.ts"
+export type { RecordsAsked, RecordsContract, Records } from "../usage/Records.ts"
+export type { SumsContract, RollupAsked, Paid as PaidBySource, PayerSums, Sums } from "../usage/Sums.ts"
+export type { TeamAsked, TeamUsageContract, TeamUsage } from "../usage/TeamUsage.ts"
 export type {
   DataPoint,
   Direction,

@@ -12,6 +12,10 @@ import "./contracts.ts"
 export { Explanations, Records, Sums, TeamUsage }
 export * from "../usage/Problems.ts"
 export * from "../usage/Usage.ts"
+export type { RecordsAsked } from "../usage/Records.ts"
+export type { RollupAsked } from "../usage/Sums.ts"
+export type { TeamAsked } from "../usage/TeamUsage.ts"
+export type { Window } from "../usage/Window.ts"
 export { Explanation } from "../usage/Explanation.ts"
 
 /** All of it; wants a database. */

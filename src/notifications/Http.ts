@@ -10,7 +10,7 @@ export const NotificationsHttp = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const notifications = yield* Notifications
     return handlers
-      .handle("notifications", ({ urlParams }) => answer(({ account_id }) => notifications.list(account_id, urlParams)))
-      .handle("readNotification", ({ path }) => answer(({ account_id }) => notifications.read(account_id, path.id)))
+      .handle("notifications", ({ urlParams }) => answer((caller) => notifications.list({ caller, ...urlParams })))
+      .handle("readNotification", ({ path }) => answer((caller) => notifications.read({ caller, id: path.id })))
   })
 )

@@ -1,19 +1,26 @@
-/** An account's notices: read, and marked as read. Other rooms write them, with `notice`. */
+/** An account's notifications: listed, and marked as read. Other rooms write them, with `notice`. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
-import type { AccountId } from "../kernel/Ids.ts"
+import type { Caller } from "../kernel/Caller.ts"
 import { paginated } from "../kernel/Page.ts"
 import type { PageOf } from "../kernel/Page.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import type { Notification, NotificationId, NotificationPage } from "./Notification.ts"
 import { NotificationNotFound } from "./Problems.ts"
 
+type By = Pick<Caller, "account_id">
+
+/** Times are milliseconds since 1970. */
 export interface NotificationsContract {
-  /** Newest first. */
-  readonly list: (account: AccountId, page: PageOf) => Effect.Effect<typeof NotificationPage.Type>
-  /** Marking it again changes nothing. */
-  readonly read: (account: AccountId, id: NotificationId) => Effect.Effect<Notification, NotificationNotFound>
+  /** A page of the caller's notifications, newest first, and how many of all are not read. */
+  readonly list: (asked: { readonly caller: By } & PageOf) => Effect.Effect<typeof NotificationPage.Type>
+  /** Marks one of the caller's as read. Marking it again changes nothing. */
+  readonly read: (asked: {
+    readonly caller: By
+    readonly id: NotificationId
+  }) => Effect.Effect<Notification, NotificationNotFound | BooksUnavailable>
 }
 
 export class Notifications extends Context.Tag("tollgate/notifications/Notifications")<
@@ -29,24 +36,26 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
 
-  const list = Effect.fn("Notifications.list")(function* (account: AccountId, page: PageOf) {
+  const list: NotificationsContract["list"] = Effect.fn("Notifications.list")(function* ({ caller, page, per_page }) {
+    const account = caller.account_id
     const [counts] = yield* sql<{ all: number; unread: number }>`SELECT count(*) AS "all",
       count(*) FILTER (WHERE read_at IS NULL) AS unread FROM tollgate_notifications_notices WHERE account_id = ${account}`
     const rows = yield* sql<Row>`SELECT * FROM tollgate_notifications_notices WHERE account_id = ${account}
-      ORDER BY id DESC LIMIT ${page.per_page} OFFSET ${(page.page - 1) * page.per_page}`
-    return { ...paginated(page, counts?.all ?? 0, rows.map(fromRow)), unread: counts?.unread ?? 0 }
+      ORDER BY id DESC LIMIT ${per_page} OFFSET ${(page - 1) * per_page}`
+    return { ...paginated({ page, per_page }, counts?.all ?? 0, rows.map(fromRow)), unread: counts?.unread ?? 0 }
   }, Effect.orDie)
 
-  const read = Effect.fn("Notifications.read")(function* (account: AccountId, id: NotificationId) {
+  const read: NotificationsContract["read"] = Effect.fn("Notifications.read")(function* ({ caller, id }) {
+    const account = caller.account_id
     const now = yield* Clock.currentTimeMillis
     const mark = sql`UPDATE tollgate_notifications_notices SET read_at = coalesce(read_at, ${now})
       WHERE id = ${id} AND account_id = ${account}`
-    yield* Effect.orDie(writer.submit({ postings: [], statements: [statement(mark)] }))
+    yield* Effect.catchTag(writer.submit({ postings: [], statements: [statement(mark)] }), "Conflict", Effect.die)
     const [row] =
       yield* sql<Row>`SELECT * FROM tollgate_notifications_notices WHERE id = ${id} AND account_id = ${account}`.pipe(
         Effect.orDie
       )
-    return row === undefined ? yield* new NotificationNotFound() : fromRow(row)
+    return row === undefined ? yield* new NotificationNotFound({ id }) : fromRow(row)
   })
 
   return { list, read } satisfies NotificationsContract

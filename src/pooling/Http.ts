@@ -2,6 +2,7 @@ import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
 import { answer } from "../http/Answer.ts"
+import { windowOf } from "../usage/Query.ts"
 import { Pooling } from "./Pooling.ts"
 
 export const PoolingHttp = HttpApiBuilder.group(
@@ -11,8 +12,10 @@ export const PoolingHttp = HttpApiBuilder.group(
     const pooling = yield* Pooling
     return handlers
       .handle("sources", () => answer(pooling.sources))
-      .handle("select", ({ payload }) => answer((caller) => pooling.select(caller, payload)))
-      .handle("payerUsage", ({ urlParams }) => answer((caller) => pooling.usage(caller, urlParams)))
+      .handle("select", ({ payload }) => answer((caller) => pooling.select({ caller, selection: payload })))
+      .handle("payerUsage", ({ urlParams }) =>
+        answer((caller) => Effect.flatMap(windowOf(urlParams), (window) => pooling.usage({ caller, window })))
+      )
       .handle("capacity", () => answer(pooling.capacity))
   })
 )

@@ -5,10 +5,10 @@ import { BillingAccounts } from "../billing/BillingAccounts.ts"
 import type { MemberSpend } from "../billing/BillingAccounts.ts"
 import { Payers } from "../gate/Payers.ts"
 import type { Caller } from "../kernel/Caller.ts"
-import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { billingAccountOf } from "../kernel/Ids.ts"
 import type { AccountId, BillingAccountId, TenantId } from "../kernel/Ids.ts"
 import { Ledger } from "../ledger/Ledger.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { availableOf, balanceOf, statement } from "../ledger/Transaction.ts"
 import type { Account, Source } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
@@ -19,20 +19,29 @@ import type { Mark } from "../tenants/Belonging.ts"
 import { manages } from "../tenants/Organisation.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { Sums } from "../usage/Sums.ts"
+import type { Window } from "../usage/Window.ts"
 import { orderOf } from "./Order.ts"
 import { InvalidBillingSource } from "./Problems.ts"
-import type { BillingSource, BillingSources, Capacity, PayerUsage, PayerUsageQuery, Selection } from "./Source.ts"
+import type { BillingSource, BillingSources, Capacity, PayerUsage, Selection } from "./Source.ts"
 
+/** Who calls, as far as the order of charging follows from it. */
 type Asker = Pick<Caller, "account_id" | "tenant_id" | "team_first">
 
+/** Money is nano-USD. */
 export interface PoolingContract {
   /** The order of charging for a credential; remembered as long as nothing that it follows from changes. */
   readonly payers: (caller: Asker) => Effect.Effect<ReadonlyArray<Source>>
   readonly sources: (caller: Asker) => Effect.Effect<BillingSources>
   /** Holds for everything that the account calls, by whichever credential. */
-  readonly select: (caller: Asker, selection: Selection) => Effect.Effect<BillingSources, InvalidBillingSource>
+  readonly select: (asked: {
+    readonly caller: Asker
+    readonly selection: Selection
+  }) => Effect.Effect<BillingSources, InvalidBillingSource | BooksUnavailable>
   /** By whole UTC days. */
-  readonly usage: (caller: Asker, query: PayerUsageQuery) => Effect.Effect<PayerUsage, InvalidRequest>
+  readonly usage: (asked: {
+    readonly caller: Pick<Caller, "account_id">
+    readonly window: Window
+  }) => Effect.Effect<PayerUsage>
   readonly capacity: (caller: Asker) => Effect.Effect<Capacity>
 }
 
@@ -75,6 +84,7 @@ const make = Effect.gen(function* () {
   const billing = yield* BillingAccounts
   const belonging = yield* Belonging
   const sums = yield* Sums
+  /** Not Effect's `Cache`: the gate reads it for every call, without an allocation. */
   const known = new Map<AccountId, Known>()
 
   const selectionOf = (account: AccountId): Effect.Effect<Selection | null> =>
@@ -174,25 +184,25 @@ const make = Effect.gen(function* () {
     }
   })
 
-  const select = Effect.fn("Pooling.select")(function* (asker: Asker, selection: Selection) {
+  const select: PoolingContract["select"] = Effect.fn("Pooling.select")(function* ({ caller: asker, selection }) {
     const pinned = selection.mode === "pinned" ? selection.billing_account_id : null
     if (pinned !== null) {
       const { sources: there } = yield* sources(asker)
       if (!there.some(({ available, billing_account_id }) => available && billing_account_id === pinned)) {
-        return yield* new InvalidBillingSource()
+        return yield* new InvalidBillingSource({ billing_account_id: pinned })
       }
     }
     const now = yield* Clock.currentTimeMillis
     const row = sql`INSERT INTO tollgate_pooling_selections (account_id, pinned, updated_at)
       VALUES (${asker.account_id}, ${pinned}, ${now})
       ON CONFLICT (account_id) DO UPDATE SET pinned = excluded.pinned, updated_at = excluded.updated_at`
-    yield* Effect.orDie(writer.submit({ postings: [], statements: [statement(row)] }))
+    yield* Effect.catchTag(writer.submit({ postings: [], statements: [statement(row)] }), "Conflict", Effect.die)
     yield* belonging.changed(asker.account_id)
     return yield* sources(asker)
   })
 
-  const usage = Effect.fn("Pooling.usage")(({ account_id }: Asker, query: PayerUsageQuery) =>
-    sums.byPayer(account_id, query)
+  const usage: PoolingContract["usage"] = Effect.fn("Pooling.usage")(({ caller, window }) =>
+    sums.byPayer({ account_id: caller.account_id, window })
   )
 
   const capacity = Effect.fn("Pooling.capacity")(function* (asker: Asker) {

@@ -14,7 +14,10 @@ import { UsageNotFound } from "./Problems.ts"
 
 export interface ExplanationsContract {
   /** For the tenant that called, and for the one that paid. */
-  readonly of: (caller: Caller, usage_id: string) => Effect.Effect<Explanation, UsageNotFound>
+  readonly of: (asked: {
+    readonly caller: Pick<Caller, "tenant_id">
+    readonly usage_id: string
+  }) => Effect.Effect<Explanation, UsageNotFound>
 }
 
 export class Explanations extends Context.Tag("tollgate/usage/Explanations")<Explanations, ExplanationsContract>() {
@@ -48,7 +51,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const versions = yield* PriceVersions
 
-  const of = Effect.fn("Explanations.of")(function* (caller: Caller, usage_id: string) {
+  const of: ExplanationsContract["of"] = Effect.fn("Explanations.of")(function* ({ caller, usage_id }) {
     const [row] = yield* Effect.orDie(
       sql<Row>`SELECT r.id, r.at, r.tenant_id, d.endpoint, d.model, d.provider, r.success, r.error_type, r.usage_source,
           r.prompt_tokens, r.completion_tokens, r.units, CAST(r.cost AS TEXT) AS cost,
@@ -61,7 +64,7 @@ const make = Effect.gen(function* () {
       row === undefined ||
       (row.tenant_id !== caller.tenant_id && row.billing_source_tenant_id !== caller.tenant_id)
     ) {
-      return yield* new UsageNotFound()
+      return yield* new UsageNotFound({ usage_id })
     }
     const lines = row.price === null ? undefined : yield* versions.find(row.price)
     return explained(row, row.price, lines ?? [])

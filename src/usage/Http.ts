@@ -4,6 +4,7 @@ import { Api } from "../Api.ts"
 import { answer } from "../http/Answer.ts"
 import { CurrentCaller } from "../http/Caller.ts"
 import { Explanations } from "./Explanations.ts"
+import { recordsOf, rollupOf, summaryWindow, teamOf } from "./Query.ts"
 import { Records } from "./Records.ts"
 import { Sums } from "./Sums.ts"
 import { TeamUsage } from "./TeamUsage.ts"
@@ -17,12 +18,30 @@ export const UsageHttp = HttpApiBuilder.group(
     const team = yield* TeamUsage
     const explanations = yield* Explanations
     return handlers
-      .handle("summary", ({ urlParams }) => Effect.flatMap(CurrentCaller, (caller) => sums.summary(caller, urlParams)))
-      .handle("explain", ({ path }) =>
-        Effect.flatMap(CurrentCaller, (caller) => explanations.of(caller, path.usage_id))
+      .handle("summary", ({ urlParams }) =>
+        Effect.flatMap(CurrentCaller, (caller) =>
+          Effect.flatMap(summaryWindow(urlParams), (window) => sums.summary({ caller, window }))
+        )
       )
-      .handle("records", ({ urlParams }) => answer(({ tenant_id }) => records.page(tenant_id, urlParams)))
-      .handle("rollup", ({ urlParams }) => answer(({ tenant_id }) => sums.rollup(tenant_id, urlParams)))
-      .handle("team", ({ path, urlParams }) => answer((viewer) => team.of(viewer, path.tenant_id, urlParams)))
+      .handle("explain", ({ path }) =>
+        Effect.flatMap(CurrentCaller, (caller) => explanations.of({ caller, usage_id: path.usage_id }))
+      )
+      .handle("records", ({ urlParams }) =>
+        answer(({ tenant_id }) =>
+          Effect.flatMap(recordsOf(urlParams), (asked) => records.page({ tenant_id, ...asked }))
+        )
+      )
+      .handle("rollup", ({ urlParams }) =>
+        answer(({ tenant_id }) => Effect.flatMap(rollupOf(urlParams), (asked) => sums.rollup({ tenant_id, ...asked })))
+      )
+      .handle("team", ({ path: { tenant_id }, urlParams }) =>
+        answer((caller) =>
+          // Who may not see it is told so whatever the query says.
+          Effect.zipRight(
+            team.roster({ caller, tenant_id }),
+            Effect.flatMap(teamOf(urlParams), (asked) => team.of({ caller, tenant_id, ...asked }))
+          )
+        )
+      )
   })
 )

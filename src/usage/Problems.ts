@@ -1,4 +1,6 @@
 /** What the usage routes refuse. */
+import { Schema } from "effect"
+import { TenantId } from "../kernel/Ids.ts"
 import { Problem } from "../kernel/Problem.ts"
 
 export class InvalidStartTime extends Problem<InvalidStartTime>()("InvalidStartTime", {
@@ -23,12 +25,16 @@ export class InvalidRollup extends Problem<InvalidRollup>()("InvalidRollup", {
 export class TeamPlanRequired extends Problem<TeamPlanRequired>()("TeamPlanRequired", {
   status: 403,
   error: "team usage needs an active team plan",
-  code: "team_plan_required"
+  code: "team_plan_required",
+  fields: { tenant_id: TenantId },
+  details: {}
 }) {}
 
 /** Unknown, or neither made nor paid by the credential's tenant. */
 export class UsageNotFound extends Problem<UsageNotFound>()("UsageNotFound", {
   status: 404,
   error: "no such usage record",
-  code: "usage_not_found"
+  code: "usage_not_found",
+  fields: { usage_id: Schema.String },
+  details: {}
 }) {}

@@ -6,20 +6,34 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { TenantId } from "../kernel/Ids.ts"
 import { fromRow } from "../kernel/Money.ts"
 import { paginated } from "../kernel/Page.ts"
+import type { PageOf } from "../kernel/Page.ts"
 import { withDimensions } from "../ledger/Dimensions.ts"
 import type { UsageSource } from "../ledger/Transaction.ts"
 import * as Numbers from "./Numbers.ts"
 import type { Range } from "./Numbers.ts"
-import type { Direction, RecordPage, RecordsQuery, Sort, UsageRecord } from "./Usage.ts"
+import type { Direction, RecordPage, Sort, UsageRecord } from "./Usage.ts"
 import { cursorOf, walkOf } from "./Walk.ts"
 import type { Walk } from "./Walk.ts"
+import type { Window } from "./Window.ts"
 
 export interface RecordsContract {
   /**
    * A page of the calls made with the tenant's credentials, whoever paid. By time it costs the same at any depth; in any
-   * other order it reads the whole window, in pieces.
+   * other order it reads the whole window, in pieces, and pages by number end at `depthMax`. Money is nano-USD, times milliseconds
+   * since 1970.
    */
-  readonly page: (tenant: TenantId, query: RecordsQuery) => Effect.Effect<RecordPage, InvalidRequest>
+  readonly page: (asked: RecordsAsked) => Effect.Effect<RecordPage, InvalidRequest>
+}
+
+export interface RecordsAsked extends PageOf {
+  readonly tenant_id: TenantId
+  readonly window: Window
+  /** By time, unless said otherwise. */
+  readonly sort?: Sort | undefined
+  /** The latest or largest first, unless said otherwise. */
+  readonly direction?: Direction | undefined
+  /** `next_cursor` of an earlier page: goes on where that one ended, in its order and window. */
+  readonly cursor?: string | undefined
 }
 
 /**
@@ -58,9 +72,9 @@ const make = Effect.gen(function* () {
         })
     )
 
-  const page = Effect.fn("Records.page")(function* (tenant: TenantId, query: RecordsQuery) {
-    const walk = yield* walkOf(query)
-    const { per_page } = query
+  const page: RecordsContract["page"] = Effect.fn("Records.page")(function* (asked) {
+    const walk = yield* walkOf(asked)
+    const { per_page, tenant_id: tenant } = asked
     const window = yield* Effect.orDie(numbers.range(tenant, walk))
     // A page beyond the end costs nothing, and is empty.
     const exists = (walk.page - 1) * per_page < window.to - window.from

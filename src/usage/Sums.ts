@@ -1,34 +1,41 @@
 /** Sums of usage over a window, read from the rollups that settling keeps up. */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Context, Effect, Either, Layer } from "effect"
-import type { Caller } from "../kernel/Caller.ts"
-import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import { Context, Effect, Layer } from "effect"
+import type { Actor } from "../kernel/Caller.ts"
 import { billingAccountOf, tenantOf } from "../kernel/Ids.ts"
 import type { AccountId, BillingAccountId, TenantId } from "../kernel/Ids.ts"
 import { fromRow } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import * as Numbers from "./Numbers.ts"
-import { InvalidEndTime, InvalidRollup, InvalidStartTime } from "./Problems.ts"
-import { rollups, usageTypes } from "./Usage.ts"
-import type { DataPoint, Rollup, RollupName, RollupQuery, Summary, SummaryQuery, Totals } from "./Usage.ts"
-import { endOf, instantOf, partsOf, startOf, wholeDays } from "./Window.ts"
+import type { DataPoint, Rollup, RollupName, Summary, Totals, UsageType } from "./Usage.ts"
+import { partsOf, wholeDays } from "./Window.ts"
 import type { Part, Window } from "./Window.ts"
 
+/** Money is nano-USD, times milliseconds since 1970. */
 export interface SumsContract {
   /** The calls of the caller's account in the credential's tenant, to the millisecond. */
-  readonly summary: (
-    caller: Pick<Caller, "account_id" | "tenant_id">,
-    query: SummaryQuery
-  ) => Effect.Effect<Summary, InvalidStartTime | InvalidEndTime>
+  readonly summary: (asked: { readonly caller: Actor; readonly window: Window }) => Effect.Effect<Summary>
   /** The calls made with the tenant's credentials, whoever paid, by whole UTC days. Periods without calls are absent. */
-  readonly rollup: (tenant: TenantId, query: RollupQuery) => Effect.Effect<Rollup, InvalidRollup | InvalidRequest>
+  readonly rollup: (asked: RollupAsked) => Effect.Effect<Rollup>
   /** What each billing account paid for an account's calls, in whichever tenant they were made, by whole UTC days. */
-  readonly byPayer: (account: AccountId, query: DatesQuery) => Effect.Effect<PayerSums, InvalidRequest>
+  readonly byPayer: (asked: { readonly account_id: AccountId; readonly window: Window }) => Effect.Effect<PayerSums>
   /** What the tenant's billing account paid, whoever called, by caller and period; the earliest period first. */
-  readonly paid: (
-    tenant: TenantId,
-    query: DatesQuery & { readonly rollup?: string | undefined }
-  ) => Effect.Effect<Paid, InvalidRollup | InvalidRequest>
+  readonly paid: (asked: {
+    readonly tenant_id: TenantId
+    readonly rollup: RollupName
+    readonly window: Window
+  }) => Effect.Effect<Paid>
+}
+
+/** A filter that is left out lets every call through. */
+export interface RollupAsked {
+  readonly tenant_id: TenantId
+  readonly rollup: RollupName
+  readonly window: Window
+  /** Empty: calls without an application, by user token. */
+  readonly application_id?: string | undefined
+  readonly usage_type?: UsageType | undefined
+  readonly provider?: string | undefined
 }
 
 export interface Paid {
@@ -36,8 +43,6 @@ export interface Paid {
   readonly rollup: RollupName
   readonly points: ReadonlyArray<{ readonly account_id: AccountId; readonly point: DataPoint }>
 }
-
-export type DatesQuery = Pick<RollupQuery, "start_date" | "end_date">
 
 export interface PayerSums {
   readonly window: Window
@@ -60,13 +65,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const numbers = Numbers.make(sql)
 
-  type CallerOf = Parameters<SumsContract["summary"]>[0]
-
-  const summary = Effect.fn("Sums.summary")(function* (caller: CallerOf, query: SummaryQuery) {
-    const start = instantOf(query.start_time)
-    if (start === undefined) return yield* new InvalidStartTime()
-    const end = instantOf(query.end_time)
-    if (end === undefined) return yield* new InvalidEndTime()
+  const summary: SumsContract["summary"] = Effect.fn("Sums.summary")(function* ({ caller, window: { end, start } }) {
     return yield* Effect.orDie(
       Effect.gen(function* () {
         // An end behind the latest record is no end: so "until now" cuts no hour in two.
@@ -79,7 +78,7 @@ const make = Effect.gen(function* () {
   })
 
   /** The sums of a part: from the rollup of its grain, or from the records themselves where it is less than an hour. */
-  const sumsOf = Effect.fnUntraced(function* ({ account_id, tenant_id }: CallerOf, { end, grain, start }: Part) {
+  const sumsOf = Effect.fnUntraced(function* ({ account_id, tenant_id }: Actor, { end, grain, start }: Part) {
     if (grain !== null) {
       return yield* sql<SumRow>`SELECT model, endpoint, SUM(requests) AS requests, ${sql.literal(sumSelection)}
         FROM tollgate_usage_by_caller WHERE tenant_id = ${tenant_id} AND account_id = ${account_id} AND grain = ${grain}
@@ -97,29 +96,28 @@ const make = Effect.gen(function* () {
     return pieces.flat()
   })
 
-  const rollup = Effect.fn("Sums.rollup")(function* (tenant: TenantId, query: RollupQuery) {
-    const { by, filter, window } = yield* asked(query)
+  const rollup: SumsContract["rollup"] = Effect.fn("Sums.rollup")(function* (asked) {
+    const { application_id, provider, rollup: by, tenant_id, usage_type, window } = asked
     const { end, start } = wholeDays(window)
     const only = (column: string, value: string | undefined) =>
       value === undefined ? sql.literal("") : sql`AND ${sql.literal(column)} = ${value}`
     const rows = yield* Effect.orDie(
       sql<PointRow>`SELECT ${sql.literal(periodOf[by])} AS timestamp, SUM(requests) AS requests,
           SUM(units) AS units, ${sql.literal(sumSelection)}
-        FROM tollgate_usage_by_tenant WHERE tenant_id = ${tenant} AND start >= ${start} AND start < ${end}
-          ${only("application_id", filter.application_id)} ${only("usage_type", filter.usage_type)}
-          ${only("provider", filter.provider)}
+        FROM tollgate_usage_by_tenant WHERE tenant_id = ${tenant_id} AND start >= ${start} AND start < ${end}
+          ${only("application_id", application_id)} ${only("usage_type", usage_type)}
+          ${only("provider", provider)}
         GROUP BY 1 ORDER BY 1`
     )
     return { rollup: by, start_date: window.start, end_date: window.end, data_points: rows.map(pointOf) }
   })
 
-  const byPayer = Effect.fn("Sums.byPayer")(function* (account: AccountId, query: DatesQuery) {
-    const window = yield* windowOf(query)
+  const byPayer: SumsContract["byPayer"] = Effect.fn("Sums.byPayer")(function* ({ account_id, window }) {
     const { end, start } = wholeDays(window)
     const rows = yield* Effect.orDie(
       sql<PayerRow>`SELECT billing_account_id, billing_source_kind AS kind, SUM(requests) AS requests,
           SUM(prompt_tokens + completion_tokens) AS tokens, CAST(SUM(cost) AS TEXT) AS cost
-        FROM tollgate_usage_by_payer WHERE account_id = ${account} AND start >= ${start} AND start < ${end}
+        FROM tollgate_usage_by_payer WHERE account_id = ${account_id} AND start >= ${start} AND start < ${end}
         GROUP BY 1, 2 ORDER BY SUM(cost) DESC, 1, 2`
     )
     const sources = rows.map((row) => ({
@@ -133,22 +131,20 @@ const make = Effect.gen(function* () {
     return { window, totals: added(sources), sources }
   })
 
-  const paid = Effect.fn("Sums.paid")(function* (
-    tenant: TenantId,
-    { rollup = "daily", ...dates }: DatesQuery & { readonly rollup?: string | undefined }
-  ) {
-    const { by, window } = yield* asked({ ...dates, rollup })
+  const paid: SumsContract["paid"] = Effect.fn("Sums.paid")(function* ({ rollup, tenant_id, window }) {
     const { end, start } = wholeDays(window)
     const rows = yield* Effect.orDie(
-      sql<PointRow & { readonly account_id: AccountId }>`SELECT ${sql.literal(periodOf[by])} AS timestamp, account_id,
+      sql<
+        PointRow & { readonly account_id: AccountId }
+      >`SELECT ${sql.literal(periodOf[rollup])} AS timestamp, account_id,
           SUM(requests) AS requests, SUM(units) AS units, ${sql.literal(sumSelection)}
         FROM tollgate_usage_by_payer
-        WHERE billing_account_id = ${billingAccountOf(tenant)} AND start >= ${start} AND start < ${end}
+        WHERE billing_account_id = ${billingAccountOf(tenant_id)} AND start >= ${start} AND start < ${end}
         GROUP BY 1, 2 ORDER BY 1, 2`
     )
     return {
       window,
-      rollup: by,
+      rollup,
       points: rows.map((row) => ({ account_id: row.account_id, point: pointOf(row) }))
     }
   })
@@ -250,31 +246,6 @@ const periodOf: Record<RollupName, string> = {
   monthly: "unixepoch(start / 1000, 'unixepoch', 'start of month') * 1000",
   annual: "unixepoch(start / 1000, 'unixepoch', 'start of year') * 1000"
 }
-
-interface Asked {
-  readonly by: RollupName
-  readonly window: Window
-  readonly filter: Pick<RollupQuery, "application_id" | "usage_type" | "provider">
-}
-
-const asked = (query: RollupQuery): Either.Either<Asked, InvalidRollup | InvalidRequest> => {
-  const by = rollups.find((name) => name === query.rollup)
-  if (by === undefined) return Either.left(new InvalidRollup())
-  if (query.usage_type !== undefined && !usageTypes.some((type) => type === query.usage_type)) {
-    return refuse("usage_type", usageTypes.join(" or "))
-  }
-  return Either.map(windowOf(query), (window) => ({ by, window, filter: query }))
-}
-
-const windowOf = (query: DatesQuery): Either.Either<Window, InvalidRequest> => {
-  const start = startOf(query.start_date)
-  if (start === undefined) return refuse("start_date", "an RFC 3339 date and time")
-  const end = endOf(query.end_date)
-  if (end === undefined) return refuse("end_date", "an RFC 3339 date and time")
-  return Either.right({ start, end })
-}
-
-const refuse = (field: string, rule: string) => Either.left(new InvalidRequest({ field, rule }))
 
 interface PayerRow {
   readonly billing_account_id: BillingAccountId

@@ -1,25 +1,40 @@
 /** What a team's pool paid, and for whom. */
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Either, Layer } from "effect"
 import type { Caller } from "../kernel/Caller.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { AccountId, TenantId } from "../kernel/Ids.ts"
 import { isTeam } from "../tenants/Account.ts"
+import type { Member } from "../tenants/Account.ts"
 import { NotAMember } from "../tenants/Problems.ts"
 import { Tenants } from "../tenants/Tenants.ts"
-import type { InvalidRollup } from "./Problems.ts"
 import { TeamPlanRequired } from "./Problems.ts"
 import { added, Sums } from "./Sums.ts"
 import type { Paid } from "./Sums.ts"
 import { teamMembersMax } from "./Usage.ts"
-import type { DataPoint, TeamQuery, TeamUsage as Team, Totals } from "./Usage.ts"
+import type { DataPoint, RollupName, TeamUsage as Team, Totals } from "./Usage.ts"
+import type { Window } from "./Window.ts"
 
 export interface TeamUsageContract {
-  /** For any active member of a tenant that is a team. */
+  /** For any active member of a tenant that is a team. Money is nano-USD, times milliseconds since 1970. */
   readonly of: (
-    viewer: Pick<Caller, "account_id">,
-    tenant: TenantId,
-    query: TeamQuery
-  ) => Effect.Effect<Team, NotAMember | TeamPlanRequired | InvalidRollup | InvalidRequest>
+    asked: TeamAsked & { readonly caller: Pick<Caller, "account_id"> }
+  ) => Effect.Effect<Team, NotAMember | TeamPlanRequired | InvalidRequest>
+  /** The tenant's members, and the caller among them; refuses as `of` does who may not see its usage. */
+  readonly roster: (asked: {
+    readonly caller: Pick<Caller, "account_id">
+    readonly tenant_id: TenantId
+  }) => Effect.Effect<
+    { readonly members: ReadonlyArray<Member>; readonly viewer: Member },
+    NotAMember | TeamPlanRequired
+  >
+}
+
+export interface TeamAsked {
+  readonly tenant_id: TenantId
+  readonly rollup: RollupName
+  readonly window: Window
+  /** Up to five accounts that the answer is limited to; of the whole team where it is left out. */
+  readonly members?: ReadonlyArray<AccountId> | undefined
 }
 
 export class TeamUsage extends Context.Tag("tollgate/usage/TeamUsage")<TeamUsage, TeamUsageContract>() {
@@ -30,24 +45,27 @@ const make = Effect.gen(function* () {
   const tenants = yield* Tenants
   const sums = yield* Sums
 
-  const of = Effect.fn("TeamUsage.of")(function* (
-    { account_id }: Pick<Caller, "account_id">,
-    tenant: TenantId,
-    query: TeamQuery
-  ) {
-    const roster = yield* tenants.members(tenant)
-    const viewer = roster.find((member) => member.account_id === account_id && member.status === "active")
-    if (viewer === undefined) return yield* new NotAMember({ tenant_id: tenant })
-    if (!isTeam(yield* tenants.plan(tenant))) return yield* new TeamPlanRequired()
-    const chosen = yield* chosenOf(query.members)
+  const roster: TeamUsageContract["roster"] = Effect.fnUntraced(function* ({ caller, tenant_id }) {
+    const members = yield* tenants.members(tenant_id)
+    const viewer = members.find(({ account_id, status }) => account_id === caller.account_id && status === "active")
+    if (viewer === undefined) return yield* new NotAMember({ tenant_id })
+    if (!isTeam(yield* tenants.plan(tenant_id))) return yield* new TeamPlanRequired({ tenant_id })
+    return { members, viewer }
+  })
 
-    const { points, rollup, window } = yield* sums.paid(tenant, query)
+  const of: TeamUsageContract["of"] = Effect.fn("TeamUsage.of")(function* (asked) {
+    const { rollup, tenant_id, window } = asked
+    const { account_id } = asked.caller
+    const { members: present, viewer } = yield* roster(asked)
+    const chosen = asked.members === undefined ? undefined : yield* fewMembers(asked.members)
+
+    const { points } = yield* sums.paid({ tenant_id, rollup, window })
     const spent = totalsByAccount(points)
-    const there = new Set(roster.map((member) => member.account_id))
+    const there = new Set(present.map((member) => member.account_id))
     const gone = yield* tenants.named([...spent.keys()].filter((account) => !there.has(account)))
-    const shown = (account: AccountId): boolean => chosen === undefined || chosen.includes(account)
+    const isWanted = (account: AccountId): boolean => chosen === undefined || chosen.includes(account)
     const members = [
-      ...roster.map(({ account_id: account, email, name, role, status }) => ({
+      ...present.map(({ account_id: account, email, name, role, status }) => ({
         account_id: account,
         name,
         email,
@@ -67,11 +85,11 @@ const make = Effect.gen(function* () {
         is_viewer: false,
         totals: spent.get(id) ?? added([])
       }))
-    ].filter((member) => shown(member.account_id))
+    ].filter((member) => isWanted(member.account_id))
     return {
       window,
       rollup,
-      tenant_id: tenant,
+      tenant_id,
       viewer: { account_id, role: viewer.role },
       totals: added([...spent.values()]),
       members,
@@ -86,17 +104,16 @@ const make = Effect.gen(function* () {
     }
   })
 
-  return { of } satisfies TeamUsageContract
+  return { of, roster } satisfies TeamUsageContract
 })
 
-/** The accounts that a query names; `undefined` where it names none. */
-const chosenOf = (text: string | undefined): Effect.Effect<ReadonlyArray<AccountId> | undefined, InvalidRequest> => {
-  if (text === undefined || text === "") return Effect.succeed(undefined)
-  const ids = [...new Set(text.split(",").map((id) => id.trim() as AccountId))].filter((id) => id !== "")
-  return ids.length <= teamMembersMax
-    ? Effect.succeed(ids)
-    : new InvalidRequest({ field: "members", rule: `up to ${teamMembersMax} account ids` })
-}
+/** The accounts, if they are not too many. */
+export const fewMembers = (
+  accounts: ReadonlyArray<AccountId>
+): Either.Either<ReadonlyArray<AccountId>, InvalidRequest> =>
+  accounts.length <= teamMembersMax
+    ? Either.right(accounts)
+    : Either.left(new InvalidRequest({ field: "members", rule: `up to ${teamMembersMax} account ids` }))
 
 const totalsByAccount = (points: Paid["points"]): ReadonlyMap<AccountId, Totals> => {
   const spent = new Map<AccountId, Totals>()

@@ -117,6 +117,7 @@ export const rollups = ["daily", "monthly", "annual"] as const
 export type RollupName = (typeof rollups)[number]
 
 export const usageTypes = ["inference", "tool"] as const
+export type UsageType = (typeof usageTypes)[number]
 
 export interface RollupQuery extends Schema.Schema.Type<typeof RollupQuery> {}
 export const RollupQuery = Schema.Struct({

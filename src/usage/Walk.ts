@@ -4,9 +4,8 @@
  */
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import type { RecordsAsked } from "./Records.ts"
 import { directions, sorts } from "./Usage.ts"
-import type { RecordsQuery } from "./Usage.ts"
-import { endOf, startOf } from "./Window.ts"
 
 export interface Walk extends Schema.Schema.Type<typeof Walk> {}
 export const Walk = Schema.Struct({
@@ -27,22 +26,12 @@ export const cursorOf: (walk: Walk) => string = Schema.encodeSync(Cursor)
 
 const read = Schema.decodeUnknownEither(Cursor)
 
-/** The walk that a query asks for. A cursor goes on with its own; what stands beside it must be valid, and is not needed. */
-export const walkOf = (query: RecordsQuery): Either.Either<Walk, InvalidRequest> => {
-  const { cursor, direction = "desc", page, sort = "timestamp" } = query
-  if (!isOneOf(sorts, sort)) return refuse("sort", `one of ${sorts.join(", ")}`)
-  if (!isOneOf(directions, direction)) return refuse("direction", "asc or desc")
-  const start = startOf(query.start_date)
-  if (start === undefined) return refuse("start_date", "an RFC 3339 date and time")
-  const end = endOf(query.end_date)
-  if (end === undefined) return refuse("end_date", "an RFC 3339 date and time")
-  if (cursor === undefined) return Either.right({ sort, direction, start, end, page, after: null })
-  return Either.mapLeft(read(cursor), () => invalid("cursor", "the next_cursor of an earlier page"))
+/** The walk that is asked for. A cursor goes on with its own order and window; those that stand beside it are not needed. */
+export const walkOf = (asked: RecordsAsked): Either.Either<Walk, InvalidRequest> => {
+  const { cursor, direction = "desc", page, sort = "timestamp", window } = asked
+  if (cursor === undefined) return Either.right({ sort, direction, ...window, page, after: null })
+  return Either.mapLeft(
+    read(cursor),
+    () => new InvalidRequest({ field: "cursor", rule: "the next_cursor of an earlier page" })
+  )
 }
-
-const isOneOf = <const Values extends ReadonlyArray<string>>(values: Values, text: string): text is Values[number] =>
-  values.includes(text)
-
-const invalid = (field: string, rule: string) => new InvalidRequest({ field, rule })
-
-const refuse = (field: string, rule: string) => Either.left(invalid(field, rule))

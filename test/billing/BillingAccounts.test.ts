@@ -49,7 +49,7 @@ describe("BillingAccounts", () => {
       yield* Scene.open(acme)
       yield* Scene.credit(acme, 6n * usd, "admin", "note_1")
       const usage = yield* Scene.call({ cost: usd + 1n })
-      expect(Schema.encodeSync(LedgerPage)(yield* accounts.ledger(acme, { page: 1, per_page: 1 }))).toEqual({
+      expect(Schema.encodeSync(LedgerPage)(yield* accounts.ledger({ tenant_id: acme, page: 1, per_page: 1 }))).toEqual({
         page: 1,
         per_page: 1,
         total_pages: 2,
@@ -67,7 +67,7 @@ describe("BillingAccounts", () => {
           }
         ]
       })
-      const { records } = yield* accounts.ledger(acme, { page: 2, per_page: 1 })
+      const { records } = yield* accounts.ledger({ tenant_id: acme, page: 2, per_page: 1 })
       expect(records).toMatchObject([{ id: "led_acme_000000000001", type: "credit", source: "admin" }])
     }).pipe(Effect.provide(layer))
   )
@@ -78,7 +78,7 @@ describe("BillingAccounts", () => {
       for (const look of [
         accounts.credits(other),
         accounts.find(other),
-        accounts.ledger(other, { page: 1, per_page: 1 })
+        accounts.ledger({ tenant_id: other, page: 1, per_page: 1 })
       ]) {
         expect((yield* Effect.flip<unknown, { readonly body: unknown }, never>(look)).body).toEqual({
           error: "the tenant has no billing account",

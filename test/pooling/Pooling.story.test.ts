@@ -213,12 +213,13 @@ const pins = fc
       const answered = await world.run.runPromise(
         Effect.flatMap(Pooling, ({ select }) =>
           Effect.either(
-            select(
-              asker,
-              choice === "automatic"
-                ? { mode: "automatic" }
-                : { mode: "pinned", billing_account_id: billingAccountOf(tenantOf(world, who, choice)) }
-            )
+            select({
+              caller: asker,
+              selection:
+                choice === "automatic"
+                  ? { mode: "automatic" }
+                  : { mode: "pinned", billing_account_id: billingAccountOf(tenantOf(world, who, choice)) }
+            })
           )
         )
       )
@@ -352,9 +353,9 @@ const begin = async (): Promise<{ readonly notebook: Notebook; readonly world: W
 const end = async (notebook: Notebook, world: World): Promise<void> => {
   expect(await world.run.runPromise(verify)).toEqual([])
   for (const who of people) {
-    const { account_id, home } = world.accounts[who]
+    const { account_id } = world.accounts[who]
     const { sources, totals } = await world.run.runPromise(
-      Effect.flatMap(Pooling, ({ usage }) => usage({ account_id, tenant_id: home, team_first: false }, {}))
+      Effect.flatMap(Pooling, ({ usage }) => usage({ caller: { account_id }, window: { start: null, end: null } }))
     )
     const bySource = new Map<string, bigint>()
     for (const { tenant_id, total_cost } of sources) {

@@ -4,6 +4,7 @@ import { Effect, Layer, Schema, TestClock } from "effect"
 import type { TenantId } from "../../src/kernel/Ids.ts"
 import { hour, parse, toIso } from "../../src/kernel/Moment.ts"
 import { usd } from "../../src/kernel/Money.ts"
+import { recordsOf } from "../../src/usage/Query.ts"
 import { depthMax, Records } from "../../src/usage/Records.ts"
 import { RecordPage, sorts } from "../../src/usage/Usage.ts"
 import type { RecordsQuery, UsageRecord } from "../../src/usage/Usage.ts"
@@ -12,8 +13,10 @@ import { acme, ada, bob, other } from "./Scene.ts"
 
 const layer = Records.layer.pipe(Layer.provideMerge(Scene.layer))
 
-const page = (query: Partial<RecordsQuery> = {}, tenant = acme) =>
-  Effect.flatMap(Records, (records) => records.page(tenant, { page: 1, per_page: 50, ...query }))
+const page = (query: Partial<RecordsQuery> = {}, tenant_id = acme) =>
+  Effect.flatMap(Records, (records) =>
+    Effect.flatMap(recordsOf({ page: 1, per_page: 50, ...query }), (asked) => records.page({ tenant_id, ...asked }))
+  )
 
 const units = (records: ReadonlyArray<UsageRecord>) => records.map((record) => record.units)
 
@@ -233,7 +236,16 @@ describe("Records", () => {
       const records = yield* Records
       const over: Array<string> = []
       const walk = (tenant: TenantId, name: string) =>
-        Effect.map(records.page(tenant, { sort: "cost", page: 1, per_page: 50 }), () => void over.push(name))
+        Effect.map(
+          records.page({
+            tenant_id: tenant,
+            sort: "cost",
+            window: { start: null, end: null },
+            page: 1,
+            per_page: 50
+          }),
+          () => void over.push(name)
+        )
       yield* Effect.all([walk(acme, "first"), walk(acme, "second"), walk(other, "other")], { concurrency: "unbounded" })
       expect(over).toEqual(["other", "first", "second"])
     }).pipe(Effect.provide(layer))

@@ -2,6 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Schema, TestClock } from "effect"
 import { toIso } from "../../src/kernel/Moment.ts"
 import type { Nano } from "../../src/kernel/Money.ts"
+import { rollupOf, summaryWindow } from "../../src/usage/Query.ts"
 import { Sums } from "../../src/usage/Sums.ts"
 import { Rollup, Summary } from "../../src/usage/Usage.ts"
 import type { RollupQuery, SummaryQuery } from "../../src/usage/Usage.ts"
@@ -11,9 +12,12 @@ import { acme, ada, bob, other } from "./Scene.ts"
 const layer = Sums.layer.pipe(Layer.provideMerge(Scene.layer))
 
 const summary = (query: SummaryQuery = {}, account_id = ada, tenant_id = acme) =>
-  Effect.flatMap(Sums, (sums) => sums.summary({ account_id, tenant_id }, query))
+  Effect.flatMap(Sums, (sums) =>
+    Effect.flatMap(summaryWindow(query), (window) => sums.summary({ caller: { account_id, tenant_id }, window }))
+  )
 
-const rollup = (query: RollupQuery, tenant = acme) => Effect.flatMap(Sums, (sums) => sums.rollup(tenant, query))
+const rollup = (query: RollupQuery, tenant_id = acme) =>
+  Effect.flatMap(Sums, (sums) => Effect.flatMap(rollupOf(query), (asked) => sums.rollup({ tenant_id, ...asked })))
 
 describe("the summary", () => {
   it.effect("sums the calls of the caller's account in the credential's tenant", () =>

@@ -1,0 +1,73 @@
+/** The queries of the usage routes as values: dates, names and lists are texts on the wire, whose refusals have texts of their own. */
+import { Either } from "effect"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import type { AccountId } from "../kernel/Ids.ts"
+import { InvalidEndTime, InvalidRollup, InvalidStartTime } from "./Problems.ts"
+import type { RecordsAsked } from "./Records.ts"
+import type { RollupAsked } from "./Sums.ts"
+import { fewMembers } from "./TeamUsage.ts"
+import type { TeamAsked } from "./TeamUsage.ts"
+import { directions, rollups, sorts, usageTypes } from "./Usage.ts"
+import type { RecordsQuery, RollupName, RollupQuery, SummaryQuery, TeamQuery } from "./Usage.ts"
+import { endOf, instantOf, startOf } from "./Window.ts"
+import type { Window } from "./Window.ts"
+
+/** To the millisecond. */
+export const summaryWindow = (query: SummaryQuery): Either.Either<Window, InvalidStartTime | InvalidEndTime> => {
+  const start = instantOf(query.start_time)
+  if (start === undefined) return Either.left(new InvalidStartTime())
+  const end = instantOf(query.end_time)
+  return end === undefined ? Either.left(new InvalidEndTime()) : Either.right({ start, end })
+}
+
+export const windowOf = (
+  query: Pick<RollupQuery, "start_date" | "end_date">
+): Either.Either<Window, InvalidRequest> => {
+  const start = startOf(query.start_date)
+  if (start === undefined) return refuse("start_date", "an RFC 3339 date and time")
+  const end = endOf(query.end_date)
+  if (end === undefined) return refuse("end_date", "an RFC 3339 date and time")
+  return Either.right({ start, end })
+}
+
+const rollupName = (text: string | undefined): Either.Either<RollupName, InvalidRollup> => {
+  const name = rollups.find((one) => one === text)
+  return name === undefined ? Either.left(new InvalidRollup()) : Either.right(name)
+}
+
+export const rollupOf = (
+  query: RollupQuery
+): Either.Either<Omit<RollupAsked, "tenant_id">, InvalidRollup | InvalidRequest> =>
+  Either.gen(function* () {
+    const { application_id, provider } = query
+    const rollup = yield* rollupName(query.rollup)
+    const usage_type = usageTypes.find((type) => type === query.usage_type)
+    if (query.usage_type !== undefined && usage_type === undefined) {
+      return yield* refuse("usage_type", usageTypes.join(" or "))
+    }
+    return { rollup, window: yield* windowOf(query), application_id, usage_type, provider }
+  })
+
+export const recordsOf = (query: RecordsQuery): Either.Either<Omit<RecordsAsked, "tenant_id">, InvalidRequest> =>
+  Either.gen(function* () {
+    const { cursor, page, per_page } = query
+    const sort = sorts.find((one) => one === (query.sort ?? "timestamp"))
+    if (sort === undefined) return yield* refuse("sort", `one of ${sorts.join(", ")}`)
+    const direction = directions.find((one) => one === (query.direction ?? "desc"))
+    if (direction === undefined) return yield* refuse("direction", "asc or desc")
+    return { sort, direction, window: yield* windowOf(query), page, per_page, cursor }
+  })
+
+/** The accounts are named with commas between them; `undefined` where none is. */
+export const teamOf = (query: TeamQuery): Either.Either<Omit<TeamAsked, "tenant_id">, InvalidRollup | InvalidRequest> =>
+  Either.gen(function* () {
+    const members = yield* membersOf(query.members)
+    return { members, rollup: yield* rollupName(query.rollup ?? "daily"), window: yield* windowOf(query) }
+  })
+
+const membersOf = (text: string | undefined): Either.Either<TeamAsked["members"], InvalidRequest> => {
+  if (text === undefined || text === "") return Either.right(undefined)
+  return fewMembers([...new Set(text.split(",").map((id) => id.trim() as AccountId))].filter((id) => id !== ""))
+}
+
+const refuse = (field: string, rule: string) => Either.left(new InvalidRequest({ field, rule }))
