@@ -65,7 +65,7 @@ export type { ConfiguredDecisionModel, DecisionModel } from "../decisions/Settin
 export type {
   Admission,
   Claim,
-  Contract as GateContract,
+  GateContract,
   Gate,
   Measured,
   Metered,

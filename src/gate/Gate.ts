@@ -98,7 +98,7 @@ export interface Metered<A> {
   readonly value: A
 }
 
-export interface Contract {
+export interface GateContract {
   /**
    * Admits the claim and runs the call. From the admission on it cannot be interrupted, but where it waits for an upstream
    * (`upstream/Wire`) or says `Effect.interruptible` itself: whoever leaves, the call is ended in the books. Its upstream is read on
@@ -146,7 +146,7 @@ export class OnLateSettlement extends Context.Reference<OnLateSettlement>()("tol
   defaultValue: (): (() => void) | undefined => undefined
 }) {}
 
-export class Gate extends Context.Tag("tollgate/gate/Gate")<Gate, Contract>() {
+export class Gate extends Context.Tag("tollgate/gate/Gate")<Gate, GateContract>() {
   /** The gate. When it opens it releases what runs that have ended left reserved. */
   static readonly layer = Layer.suspend(() => Layer.scoped(Gate, make).pipe(Layer.provide(Runs.layer)))
   /**
@@ -374,7 +374,7 @@ const make = Effect.gen(function* () {
       })
   })
 
-  return { meter, look, resume, isOrphan, reclaim, unsettled: Effect.sync(() => unsettled.size) } satisfies Contract
+  return { meter, look, resume, isOrphan, reclaim, unsettled: Effect.sync(() => unsettled.size) } satisfies GateContract
 })
 
 /** How many kinds of call are remembered for a caller. */

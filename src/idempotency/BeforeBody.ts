@@ -12,7 +12,7 @@ import type * as Idempotency from "./Idempotency.ts"
  * where one may be free, nobody is refused. Who comes again with an Idempotency-Key is answered by what is kept, whatever is left.
  */
 export const affordable = (
-  gate: Pick<Gate.Contract, "look">,
+  gate: Pick<Gate.GateContract, "look">,
   idempotency: Pick<Idempotency.IdempotencyContract, "isNew">,
   costs: ReadonlyArray<Nano>
 ) => {

@@ -1,6 +1,6 @@
 /**
- * Looks whether a writer answers. One that has answered nothing for the limit, though somebody waits, has stalled: those who wait are told,
- * and everything is refused at once until it answers again. Time is that of the process, however its clock may be steered.
+ * Looks whether a writer answers. One that has answered nothing for the limit, though somebody waits, has stalled: those who wait
+ * get `BooksUnavailable`, and everything is refused at once until it answers again. Time is that of the process, however its clock may be steered.
  */
 import { Effect } from "effect"
 
@@ -27,12 +27,16 @@ export const make = ({ isAnyoneWaiting, limit, log, onStall }: CommitWatchSettin
   /** When the last answer came, or the first of those who wait began to. */
   let progressed = 0
   let timer: NodeJS.Timeout | undefined
+  // What is waited for keeps the process alive, not the look at it.
+  const wait = (millis: number) => {
+    timer = setTimeout(look, millis).unref()
+  }
   const look = () => {
     timer = undefined
     if (!isAnyoneWaiting()) return
     const left = limit - (performance.now() - progressed)
     if (left > 0) {
-      timer = setTimeout(look, left)
+      wait(left)
       return
     }
     stalled = true
@@ -45,7 +49,7 @@ export const make = ({ isAnyoneWaiting, limit, log, onStall }: CommitWatchSettin
     isStalled: () => stalled,
     begin: () => {
       if (!isAnyoneWaiting()) progressed = performance.now()
-      timer ??= setTimeout(look, limit)
+      if (timer === undefined) wait(limit)
     },
     progress: () => {
       progressed = performance.now()

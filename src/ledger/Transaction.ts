@@ -178,8 +178,8 @@ export type Posting =
     }
   /**
    * Ends a call: gives the reservation back, charges the cost as far as the payer has it, and leaves the usage record.
-   * A call that is already settled stays as it is. `payer` is the billing account that it charges, for those who are told of balances
-   * (`Writer.watch`); the books know it by the reservation.
+   * A call that is already settled stays as it is. `payer` is the billing account that it charges, for the listeners of
+   * `Writer.watch`; the books know it by the reservation.
    */
   | {
       readonly _tag: "Settle"
@@ -230,7 +230,7 @@ export type Result = ResultByPosting[Posting["_tag"]]
 /** What the postings of a transaction answer, in their order. */
 export type ResultsOf<P extends ReadonlyArray<Posting>> = { readonly [I in keyof P]: ResultByPosting[P[I]["_tag"]] }
 
-/** Why a transaction was refused, as data; nothing of it was done. Who asks the writer is told by an error (`Problems`). */
+/** Why a transaction was refused, as data; nothing of it was done. The writer fails with the error of it (`Problems`). */
 export type Refusal =
   | { readonly _tag: "InsufficientCredits"; readonly available: Nano }
   /** The balance would do, but too much of it was granted. */

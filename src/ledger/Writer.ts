@@ -49,7 +49,7 @@ export interface WriterContract {
   readonly watch: (listener: BalanceMoved) => Effect.Effect<void, never, Scope.Scope>
 }
 
-/** Told of a balance, before and after a posting. */
+/** Called with a balance before and after a posting. */
 export type BalanceMoved = (billing_account: string, before: Nano, after: Nano) => void
 
 /** The most transactions in one commit: enough to pay for an fsync many times over, little enough to keep it short. */
@@ -58,7 +58,7 @@ export const batchMax = 512
 /** How long another process's lock on the database is waited for, in milliseconds, while all is well. */
 const patience = 1_000
 
-/** How long a commit may take before those who wait for it are told that the books are unavailable. */
+/** How long a commit may take before those who wait for it get `BooksUnavailable`. */
 export class CommitLimit extends Context.Reference<CommitLimit>()("tollgate/ledger/CommitLimit", {
   defaultValue: (): Duration.Duration => Duration.seconds(10)
 }) {}
@@ -71,7 +71,7 @@ export class Writer extends Context.Tag("tollgate/ledger/Writer")<Writer, Writer
   static readonly layerThread = (file: string) => Layer.scoped(Writer, Effect.map(makeThread(file), watched))
 }
 
-/** A writer that tells listeners of the balances that its postings moved. */
+/** A writer that calls listeners with the balances that its postings moved. */
 const watched = (commit: (transaction: Transaction) => Submitted): WriterContract => {
   const listeners = new Set<BalanceMoved>()
   const submit = (transaction: Transaction): Submitted =>
@@ -157,7 +157,7 @@ interface Waiting {
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const reserved = Effect.scoped(sql.reserve)
-  /** A client of SQLite has one connection, by which a transaction of the same client is told from one of another. */
+  /** A client of SQLite has one connection, which tells a transaction of the same client from one of another. */
   const own = yield* Effect.flatMap(
     Effect.serviceOption(TransactionConnection),
     Option.match({ onNone: () => Effect.orDie(reserved), onSome: ([connection]) => Effect.succeed(connection) })
@@ -258,7 +258,7 @@ const make = Effect.gen(function* () {
   const answerAll: Effect.Effect<void> = Effect.flatMap(take, (batch) =>
     batch.length === 0 ? Effect.void : answer(batch).pipe(Effect.zipRight(answered), Effect.zipRight(answerAll))
   )
-  // What was handed in before the end is committed and answered; whoever comes later is told.
+  // What was handed in before the end is committed and answered; whatever comes later is refused.
   yield* Effect.addFinalizer(() =>
     Effect.suspend(() => {
       closed = true
@@ -309,16 +309,16 @@ const beginPlain = (connection: Connection): Effect.Effect<unknown, SqlError> =>
 
 /**
  * IMMEDIATE: the write lock comes first, so what is read cannot change before it is written. SQLite's own wait for it would hold up
- * this thread, so it is told not to for as long as this takes.
+ * this thread, so it is switched off for as long as this takes.
  */
 const beginImmediate = (connection: Connection): Effect.Effect<unknown, SqlError> => {
   // SQLite obeys a pragma like this one when it is prepared, which must not be earlier than it is meant.
-  const told = (pragma: string) => Effect.suspend(() => connection.executeUnprepared(pragma, [], undefined))
-  return Effect.flatMap(told("PRAGMA busy_timeout"), ([row]) => {
+  const run = (pragma: string) => Effect.suspend(() => connection.executeUnprepared(pragma, [], undefined))
+  return Effect.flatMap(run("PRAGMA busy_timeout"), ([row]) => {
     const { timeout } = row as { readonly timeout: number }
-    return told("PRAGMA busy_timeout = 0").pipe(
+    return run("PRAGMA busy_timeout = 0").pipe(
       Effect.zipRight(Effect.suspend(() => connection.executeUnprepared("BEGIN IMMEDIATE", [], undefined))),
-      Effect.ensuring(Effect.ignore(told(`PRAGMA busy_timeout = ${timeout}`)))
+      Effect.ensuring(Effect.ignore(run(`PRAGMA busy_timeout = ${timeout}`)))
     )
   })
 }
@@ -462,7 +462,7 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
     }
   }
 
-  /** Starts a thread; told when it is ready, or why it ended. */
+  /** Starts a thread. Calls back when it is ready, and when it has ended with the reason. */
   const start = (onReady: () => void, onEnd: (reason: string) => void): Connected => {
     const { port1: port, port2 } = new MessageChannel()
     const worker = Thread.open({

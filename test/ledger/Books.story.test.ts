@@ -712,7 +712,7 @@ interface Asked {
 /** Every story begins with this; cyd comes later, if at all. */
 const beginning: ReadonlyArray<Asked> = [
   { deeds: [opens("ada"), gets("ada", 30n, "signup_grant"), gets("ada", 20n, "purchase")], beside: "nothing" },
-  { deeds: [opens("bob"), gets("bob", 25n, "transfer_release")], beside: "nothing" }
+  { deeds: [opens("bob"), gets("bob", 25n, "purchase")], beside: "nothing" }
 ]
 
 const askedTold = ({ beside, deeds }: Asked): string =>
