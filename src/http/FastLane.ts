@@ -113,7 +113,9 @@ class Call {
   readonly begin = (inbound: Inbound.Inbound): void => {
     const { authenticate, facts, name } = this.route
     this.inbound = inbound
-    const handled = Effect.flatMap(authenticate(inbound.header("authorization")), this.handle)
+    // Within the effect, so that whatever is thrown is answered.
+    const caller = Effect.flatMap(Effect.succeed(inbound.header("authorization")), authenticate)
+    const handled = Effect.flatMap(caller, this.handle)
     const traceable = facts.tracing ? traced(name, inbound.header("traceparent"), handled) : handled
     const running = facts.fibers.run(Effect.matchCauseEffect(Effect.interruptible(traceable), this))
     if (this.answered) return

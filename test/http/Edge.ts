@@ -1,5 +1,12 @@
 /** Servers on real ports, with routes in the fast lane and behind the router. */
-import { HttpApi, HttpApiBuilder, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware } from "@effect/platform"
+import {
+  HttpApi,
+  HttpApiBuilder,
+  HttpApiEndpoint,
+  HttpApiGroup,
+  HttpApiMiddleware,
+  HttpServerRequest
+} from "@effect/platform"
 import { Context, Effect, Exit, Layer, Logger, Schema, Scope } from "effect"
 import { connect } from "node:net"
 import type { Socket } from "node:net"
@@ -96,14 +103,22 @@ const route = <const Name extends string>(name: Name, path: `/${string}`) =>
     .addError(BodyRefusal)
     .annotate(ReadsOwnBody, true)
 
-/** Any header is one person's. */
+/** Any header is one person's, but one that nobody can read. */
+const anyone = (authorization: string | undefined) => {
+  if (authorization === "Bearer unreadable") throw new Error("of something that nobody is told")
+  return Effect.succeed(anybody)
+}
+
 class Anybody extends HttpApiMiddleware.Tag<Anybody>()("test/Anybody", { provides: CurrentCaller }) {}
 
 const anybody = { account_id: "acc_anybody" } as Caller
 
 const credentials = Layer.merge(
-  Layer.succeed(Anybody, Effect.succeed(anybody)),
-  Layer.succeed(Authentication, new Map([[Anybody.key, () => Effect.succeed(anybody)]]))
+  Layer.succeed(
+    Anybody,
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => anyone(headers["authorization"]))
+  ),
+  Layer.succeed(Authentication, new Map([[Anybody.key, anyone]]))
 )
 
 class EdgeApi extends HttpApi.make("edge").add(

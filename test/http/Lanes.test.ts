@@ -349,6 +349,12 @@ describe("a handler", () => {
     expect(answer).not.toContain("nobody is told")
   })
 
+  it("is not reached where the credential cannot be read: the process goes on", async () => {
+    const bytes = get("digits", "Connection: close").replace("Bearer x", "Bearer unreadable")
+    const answer = await same({ lane: edges.lane.port, router: edges.router.port }, [bytes])
+    expect(answer).toMatch(/^HTTP\/1\.1 500 internal error\r\n/)
+  })
+
   it("is told of to the metrics in the same way", async () => {
     events.length = 0
     for (const how of ["dies", "refuses", "digits"]) await answered(how)
