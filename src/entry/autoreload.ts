@@ -12,10 +12,13 @@ import "./contracts.ts"
 export { AutoReloads, Purchases }
 export * from "../autoreload/Problems.ts"
 export * from "../autoreload/AutoReload.ts"
+export { layer as layerSecret } from "../auth/DeploymentSecret.ts"
+export { PriceList } from "../prices/PriceList.ts"
+export { Mail } from "../upstream/Mail.ts"
 export { Payments } from "../upstream/Payments.ts"
 export type { PaymentSettings } from "../upstream/Payments.ts"
 
-/** Both; wants a database with its writer, whose postings set a reload off, the secret, and a processor where there is one. */
+/** Both. Needs a database, whose postings set a reload off, the secret, `Payments` (the processor, or none), `Mail` and `PriceList`. */
 export const layer = AutoReloads.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(Purchases.layer, Outbox.layer, BillingAccounts.layer)),
   Layer.provideMerge(Layer.mergeAll(Ledger.layer, Tenants.layer)),

@@ -1,20 +1,25 @@
-/** `tollgate/chat`: chat and text completions, admitted and charged. */
+/** `tollgate/chat`: chat and text completions, whole or as a stream of events, admitted and charged. */
 import { Layer } from "effect"
 import { Chat } from "../chat/Chat.ts"
-import { Gate } from "../gate/Gate.ts"
-import { PriceVersions } from "../prices/PriceVersions.ts"
+import { layer as layerGate } from "./gate.ts"
 import "./contracts.ts"
 
-export { Chat, Gate }
+export { Chat }
 export type { ChatCall, Completed, Streamed, TextCall } from "../chat/Chat.ts"
-export { Models } from "../chat/Model.ts"
-export type { Catalogue, Model } from "../chat/Model.ts"
-export { UnknownChatModel } from "../chat/Problems.ts"
+export { findModel, Models } from "../chat/Model.ts"
+export type { Catalogue, Model, ModelRoute } from "../chat/Model.ts"
+export * from "../chat/Problems.ts"
 export { ChatRequest, CompletionRequest } from "../chat/Prompt.ts"
 export type { ChatPrompt, TextPrompt } from "../chat/Prompt.ts"
+export { fields as settings, layer as layerSettings } from "../chat/Settings.ts"
 export { UsdPer } from "../kernel/Price.ts"
-export * from "../upstream/Problems.ts"
 export { Upstreams } from "../upstream/Upstreams.ts"
+export * from "../upstream/Problems.ts"
+export { Payers } from "../gate/Payers.ts"
+export { InsufficientCredits } from "../gate/Problems.ts"
+export { BooksUnavailable } from "../ledger/Problems.ts"
 
-/** Chat behind the gate; wants a database, who pays, the models and the upstreams. */
-export const layer = Chat.layer.pipe(Layer.provideMerge(Layer.mergeAll(Gate.layer, PriceVersions.layer)))
+/** Completions behind the gate. Needs a database, `Payers`, `Models` and `Upstreams`. */
+export const layer = Chat.layer.pipe(Layer.provideMerge(layerGate))
+
+export { layerJobs } from "./gate.ts"

@@ -1,15 +1,20 @@
 /** `tollgate/decisions`: typed questions to a decision model, admitted and charged. */
 import { Layer } from "effect"
 import { Decisions } from "../decisions/Decisions.ts"
-import { Gate } from "../gate/Gate.ts"
-import { PriceVersions } from "../prices/PriceVersions.ts"
+import { layer as layerGate } from "./gate.ts"
 import "./contracts.ts"
 
-export { Decisions, Gate }
+export { Decisions }
 export { DecisionRequest } from "../decisions/Decision.ts"
-export { ConfiguredDecisionModel, DecisionModel } from "../decisions/Settings.ts"
 export * from "../decisions/Problems.ts"
+export { ConfiguredDecisionModel, DecisionModel } from "../decisions/Settings.ts"
+export { fields as settings, layer as layerSettings } from "../decisions/Settings.ts"
 export { Upstreams } from "../upstream/Upstreams.ts"
+export { Payers } from "../gate/Payers.ts"
+export { InsufficientCredits } from "../gate/Problems.ts"
+export { BooksUnavailable } from "../ledger/Problems.ts"
 
-/** Decisions behind the gate; wants a database and the upstreams. */
-export const layer = Decisions.layer.pipe(Layer.provideMerge(Layer.mergeAll(Gate.layer, PriceVersions.layer)))
+/** Decisions behind the gate. Needs a database, `Payers`, `ConfiguredDecisionModel` and `Upstreams`. */
+export const layer = Decisions.layer.pipe(Layer.provideMerge(layerGate))
+
+export { layerJobs } from "./gate.ts"

@@ -1,10 +1,24 @@
 /** `tollgate/gate`: admission. A call that costs something runs inside `meter`, and cannot spend what is not there. */
+import { Layer } from "effect"
+import { Gate } from "../gate/Gate.ts"
+import { PriceVersions } from "../prices/PriceVersions.ts"
 import "./contracts.ts"
-export { failure, Gate } from "../gate/Gate.ts"
+
+export { Gate, PriceVersions }
+export { failure } from "../gate/Gate.ts"
 export type { Admission, Claim, Measured, Metered, Receipt } from "../gate/Gate.ts"
 export { ownOf, Payers } from "../gate/Payers.ts"
 export { InsufficientCredits } from "../gate/Problems.ts"
-export { PriceVersions, priced } from "../prices/PriceVersions.ts"
+export { BooksUnavailable } from "../ledger/Problems.ts"
+export { priced } from "../prices/PriceVersions.ts"
 export type { PriceLine } from "../prices/PriceVersions.ts"
 export { charge } from "../kernel/Price.ts"
 export type { UnitPrice } from "../kernel/Price.ts"
+export type { Caller } from "../kernel/Caller.ts"
+export { AccountId, ApplicationId, TenantId } from "../kernel/Ids.ts"
+
+/** Admission, and the versions of prices that charges name. Needs a database, and `Payers`: who pays a call. */
+export const layer = Layer.mergeAll(Gate.layer, PriceVersions.layer)
+
+/** The loop of `layer`: reservations that ended processes left are released. */
+export const layerJobs = Gate.layerJobs

@@ -25,6 +25,7 @@ export {
   Tokens
 }
 export { ConfiguredClients } from "../auth/Clients.ts"
+export { fields as settings, layer as layerSettings } from "../auth/Settings.ts"
 export { DeploymentSecret, layer as layerSecret } from "../auth/DeploymentSecret.ts"
 export { ServiceInfo } from "../kernel/ServiceInfo.ts"
 export { PriceList } from "../prices/PriceList.ts"
@@ -34,7 +35,7 @@ export type { Caller } from "../kernel/Caller.ts"
 export * from "../auth/Problems.ts"
 export * from "../tenants/Problems.ts"
 
-/** All of it; wants a database, the secret, the providers and the configured clients. */
+/** All of it. Needs a database, the secret, `IdentityProviders`, `ConfiguredClients`, `PriceList` and `ServiceInfo`. */
 export const layer = Authorization.layer.pipe(
   Layer.provideMerge(Credentials.layer),
   Layer.provideMerge(Layer.mergeAll(Sessions.layer, Applications.layer, Clients.layer, Identity.layer)),

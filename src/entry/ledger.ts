@@ -1,6 +1,9 @@
 /** `tollgate/ledger`: the books by themselves. Operations on billing accounts, their balances and entries; exact, in one writer, durable. */
+import { Ledger } from "../ledger/Ledger.ts"
 import "./contracts.ts"
-export { Ledger, entryId } from "../ledger/Ledger.ts"
+
+export { Ledger }
+export { entryId } from "../ledger/Ledger.ts"
 export type { AskedOf, LedgerContract, Operation } from "../ledger/Ledger.ts"
 export {
   AccountExists,
@@ -42,3 +45,6 @@ export type { Finding, TrialBalance } from "../ledger/Invariants.ts"
 export { billingAccountOf } from "../kernel/Ids.ts"
 export { amountMax, fromDecimal, toDecimal, usd } from "../kernel/Money.ts"
 export type { Nano } from "../kernel/Money.ts"
+
+/** Operations and balances. Needs a database. */
+export const layer = Ledger.layer

@@ -1,28 +1,30 @@
-/** `tollgate/mail`: letters of an account to its own verified address, admitted and charged. */
+/** `tollgate/mail`: letters that leave after the transaction that is their cause, and letters to oneself, charged. */
 import { Layer } from "effect"
 import { Gate } from "../gate/Gate.ts"
 import { Outbox } from "../mail/Outbox.ts"
 import { SelfMail } from "../mail/SelfMail.ts"
-import { PriceVersions } from "../prices/PriceVersions.ts"
 import { Belonging } from "../tenants/Belonging.ts"
 import { Tenants } from "../tenants/Tenants.ts"
+import { layer as layerGate } from "./gate.ts"
 import "./contracts.ts"
 
-export { Gate, Outbox, SelfMail, Tenants }
+export { Outbox, SelfMail, Tenants }
 export { layer as layerSecret } from "../auth/DeploymentSecret.ts"
 export { SelfLetter } from "../mail/Letter.ts"
-export { LetterPrice } from "../mail/Settings.ts"
 export * from "../mail/Problems.ts"
+export { fields as settings, layer as layerSettings, LetterLimits, LetterPrice } from "../mail/Settings.ts"
 export { PriceList } from "../prices/PriceList.ts"
 export { Mail } from "../upstream/Mail.ts"
+export { Payers } from "../gate/Payers.ts"
+export { InsufficientCredits } from "../gate/Problems.ts"
+export { BooksUnavailable } from "../ledger/Problems.ts"
 
-/** Mail to oneself behind the gate; wants a database, the secret, the mail server, the price of a letter and what a new account is given. */
+/** The outbox, and mail to oneself behind the gate. Needs a database, the secret, `Mail`, `LetterPrice`, `Payers` and `PriceList`. */
 export const layer = SelfMail.layer.pipe(
-  Layer.provideMerge(Outbox.layer),
+  Layer.provideMerge(Layer.merge(Outbox.layer, layerGate)),
   Layer.provideMerge(Tenants.layer),
-  Layer.provideMerge(Belonging.layer),
-  Layer.provideMerge(Layer.mergeAll(Gate.layer, PriceVersions.layer))
+  Layer.provideMerge(Belonging.layer)
 )
 
-/** The loops of `layer`: letters that could not leave at once, and what ended programs left reserved. */
+/** The loops of `layer`: letters that are due, and reservations that ended processes left. */
 export const layerJobs = Layer.mergeAll(Gate.layerJobs, Outbox.layerJobs)

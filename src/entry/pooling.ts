@@ -9,11 +9,12 @@ import { Sums } from "../usage/Sums.ts"
 import "./contracts.ts"
 
 export { BillingAccounts, Pooling, Tenants }
+export { PriceList } from "../prices/PriceList.ts"
 export * from "../pooling/Order.ts"
 export * from "../pooling/Problems.ts"
 export * from "../pooling/Source.ts"
 
-/** Pooling, and the payers of the gate that follow from it; wants a database. */
+/** Pooling, and `Payers` of the gate that follow from it. Needs a database and `PriceList`. */
 export const layer = Pooling.layerPayers.pipe(
   Layer.provideMerge(Pooling.layer),
   Layer.provideMerge(Layer.mergeAll(Sums.layer, BillingAccounts.layer)),

@@ -1,16 +1,21 @@
 /** `tollgate/search`: web searches, admitted and charged. */
 import { Layer } from "effect"
-import { Gate } from "../gate/Gate.ts"
-import { PriceVersions } from "../prices/PriceVersions.ts"
 import { Search } from "../search/Search.ts"
+import { layer as layerGate } from "./gate.ts"
 import "./contracts.ts"
 
-export { Gate, Search }
+export { Search }
 export { SearchQuery } from "../search/Query.ts"
 export { SearchProvider, SearchProviders } from "../search/Settings.ts"
 export { UnknownProvider } from "../upstream/Provider.ts"
-export * from "../upstream/Problems.ts"
+export { fields as settings, layer as layerSettings } from "../search/Settings.ts"
 export { Upstreams } from "../upstream/Upstreams.ts"
+export * from "../upstream/Problems.ts"
+export { Payers } from "../gate/Payers.ts"
+export { InsufficientCredits } from "../gate/Problems.ts"
+export { BooksUnavailable } from "../ledger/Problems.ts"
 
-/** Searches behind the gate; wants a database, the providers and the upstreams. */
-export const layer = Search.layer.pipe(Layer.provideMerge(Layer.mergeAll(Gate.layer, PriceVersions.layer)))
+/** Searches behind the gate. Needs a database, `Payers`, `SearchProviders` and `Upstreams`. */
+export const layer = Search.layer.pipe(Layer.provideMerge(layerGate))
+
+export { layerJobs } from "./gate.ts"

@@ -1,17 +1,22 @@
 /** `tollgate/transcription`: audio to text, admitted and charged. */
 import { Layer } from "effect"
-import { Gate } from "../gate/Gate.ts"
-import { PriceVersions } from "../prices/PriceVersions.ts"
 import { Transcription } from "../transcription/Transcription.ts"
+import { layer as layerGate } from "./gate.ts"
 import "./contracts.ts"
 
-export { Gate, Transcription }
+export { Transcription }
 export type { Audio } from "../transcription/Audio.ts"
 export * from "../transcription/Problems.ts"
 export { TranscriptionModel, TranscriptionProvider, TranscriptionProviders } from "../transcription/Settings.ts"
 export { UnknownModel, UnknownProvider } from "../upstream/Provider.ts"
-export * from "../upstream/Problems.ts"
+export { fields as settings, layer as layerSettings } from "../transcription/Settings.ts"
 export { Upstreams } from "../upstream/Upstreams.ts"
+export * from "../upstream/Problems.ts"
+export { Payers } from "../gate/Payers.ts"
+export { InsufficientCredits } from "../gate/Problems.ts"
+export { BooksUnavailable } from "../ledger/Problems.ts"
 
-/** Transcriptions behind the gate; wants a database, the providers and the upstreams. */
-export const layer = Transcription.layer.pipe(Layer.provideMerge(Layer.mergeAll(Gate.layer, PriceVersions.layer)))
+/** Transcriptions behind the gate. Needs a database, `Payers`, `TranscriptionProviders` and `Upstreams`. */
+export const layer = Transcription.layer.pipe(Layer.provideMerge(layerGate))
+
+export { layerJobs } from "./gate.ts"

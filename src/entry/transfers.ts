@@ -17,7 +17,7 @@ export type { NewTransfer, Transfer, TransferPage } from "../transfers/Transfer.
 export type { Move, TransferId, TransferStatus } from "../transfers/States.ts"
 export * from "../transfers/Problems.ts"
 
-/** Transfers with the accounts and the outbox that they stand on; wants a database and the secret. Mail is sent where there is one. */
+/** Transfers, with accounts and the outbox. Needs a database, the secret, `Mail` (a server, or none), `PriceList` and `ServiceInfo`. */
 export const layer = Transfers.layer.pipe(
   Layer.provideMerge(Outbox.layer),
   Layer.provideMerge(Layer.mergeAll(Ledger.layer, Tenants.layer)),

@@ -10,6 +10,7 @@ import { TeamUsage } from "../usage/TeamUsage.ts"
 import "./contracts.ts"
 
 export { Explanations, Records, Sums, TeamUsage }
+export { PriceList } from "../prices/PriceList.ts"
 export * from "../usage/Problems.ts"
 export * from "../usage/Usage.ts"
 export type { RecordsAsked } from "../usage/Records.ts"
@@ -18,7 +19,7 @@ export type { TeamAsked } from "../usage/TeamUsage.ts"
 export type { Window } from "../usage/Window.ts"
 export { Explanation } from "../usage/Explanation.ts"
 
-/** All of it; wants a database. */
+/** All of it. Needs a database and `PriceList`. */
 export const layer = Layer.mergeAll(Records.layer, TeamUsage.layer, Explanations.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Sums.layer, PriceVersions.layer)),
   Layer.provideMerge(Tenants.layer),

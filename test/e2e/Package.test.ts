@@ -6,7 +6,7 @@ import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { freshFolder, root } from "../support/Service.ts"
 
-const hosts = ["ledger.ts", "tools.ts", "mounted.ts", "api.ts"]
+const hosts = ["meter.ts", "ledger.ts", "capabilities.ts", "mounted.ts", "api.ts"]
 
 let folder: string
 
@@ -137,14 +137,33 @@ describe("the package", () => {
     })
   })
 
-  it("asks a decision and has a video made as functions, with refusals by their tags", async () => {
-    expect(JSON.parse(await run(process.execPath, ["tools.js"], folder))).toEqual({
-      answers: { discount: { type: "noul", noul: 0.9 } },
-      money: ["462", "462", "250000000", "399999538"],
-      second: "150000462 short",
-      rejected: "model",
+  it("meters a host's own function, and refuses it to who cannot pay", async () => {
+    expect(JSON.parse(await run(process.execPath, ["meter.js"], folder))).toEqual({
+      words: 3,
+      charged: "300000000",
+      balance: "200000000",
+      refused: "200000000 of 300000000",
       findings: []
     })
+  })
+
+  it("answers decisions and takes media jobs as functions, each refusal by its tag, money as Nano", async () => {
+    expect(JSON.parse(await run(process.execPath, ["capabilities.js"], folder))).toEqual({
+      poor: { available: "0", required: "300000000" },
+      decided: { answers: ["about"], charged: "882", balance: "999999118" },
+      jobs: [
+        { quote: "100000000", status: "IN_QUEUE" },
+        { available: "899999118", required: "1200000000" },
+        { field: "duration" }
+      ],
+      findings: []
+    })
+  })
+
+  it("keeps programs without HTTP under sixty lines", () => {
+    for (const name of ["meter.ts", "ledger.ts", "capabilities.ts"]) {
+      expect(readFileSync(join(root, "test", "hosts", name), "utf8").split("\n").length - 1).toBeLessThan(60)
+    }
   })
 
   it("mounts beneath a host's own routes, and is spoken to by the typed client", async () => {
@@ -194,7 +213,7 @@ describe("the package", () => {
   })
 
   it("imports without doing anything, entry by entry, and says what each is", async () => {
-    expect(entries.length).toBeGreaterThanOrEqual(15)
+    expect(entries.length).toBeGreaterThanOrEqual(25)
     for (const name of entries) {
       const script = `const made = await import(${JSON.stringify(name)}); console.log(Object.keys(made).length > 0 ? "values" : "types")`
       // It ends by itself: nothing was started.

@@ -1,30 +1,19 @@
-/**
- * A host without any HTTP: it keeps its own table in its own SQLite database, and people's credit beside it. One sends the other
- * credit; the books are right at the end.
- */
+/** A host with its own table in its own SQLite database, and people's credit beside it: one sends the other credit. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import * as Database from "tollgate/database"
 import { billingAccountOf, Ledger, usd, verify } from "tollgate/ledger"
 import type { Nano } from "tollgate/ledger"
-import {
-  layer as layerTransfers,
-  layerSecret,
-  Mail,
-  PriceList,
-  ServiceInfo,
-  Tenants,
-  Transfers
-} from "tollgate/transfers"
+import * as Transfers from "tollgate/transfers"
 
-const books = layerTransfers.pipe(
+const rooms = Transfers.layer.pipe(
   Layer.provide([
-    PriceList.layerNone,
-    Mail.layerNone,
-    ServiceInfo.layer({ service_name: "Host", key_prefix: "host", public_url: "https://host.example" })
+    Transfers.PriceList.layerNone,
+    Transfers.Mail.layerNone,
+    Transfers.ServiceInfo.layer({ service_name: "Host", key_prefix: "host", public_url: "https://host.example" }),
+    Transfers.layerSecret(new TextEncoder().encode("a secret of thirty-two characters"))
   ]),
-  Layer.provideMerge(layerSecret(new TextEncoder().encode("a secret of thirty-two characters"))),
   Layer.provideMerge(Database.layerOver),
   Layer.provideMerge(SqliteClient.layer({ filename: "host.db" }))
 )
@@ -32,10 +21,9 @@ const books = layerTransfers.pipe(
 const program = Effect.gen(function* () {
   const sql = yield* SqlClient
   yield* sql`CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, what TEXT)`
-  const tenants = yield* Tenants
-  const transfers = yield* Transfers
+  const tenants = yield* Transfers.Tenants
+  const transfers = yield* Transfers.Transfers
   const ledger = yield* Ledger
-
   const welcome = (name: string) =>
     tenants.welcome({ provider: "google", subject: name, email: `${name}@example.com`, email_verified: true, name })
   const ada = yield* welcome("ada")
@@ -58,14 +46,11 @@ const program = Effect.gen(function* () {
       Effect.succeed(`${available / usd} of ${required / usd} USD`)
     )
   )
-  const balances = yield* Effect.forEach([ada, bob], ({ home_tenant_id }) => ledger.accountOfTenant(home_tenant_id))
-  const tables = yield* sql<{ name: string }>`SELECT name FROM sqlite_master WHERE type = 'table'`
-  return {
-    refused,
-    balances: balances.map((one) => (one._tag === "Some" ? String(one.value.giftable / usd) : "none")),
-    findings: yield* verify,
-    foreign: tables.map(({ name }) => name).filter((name) => !name.startsWith("tollgate_") && name !== "orders")
-  }
+  const accounts = yield* Effect.forEach([ada, bob], (one) => ledger.accountOfTenant(one.home_tenant_id))
+  const balances = accounts.map((one) => `${Option.getOrThrow(one).giftable / usd}`)
+  const tables = (yield* sql<{ name: string }>`SELECT name FROM sqlite_master WHERE type = 'table'`).map((t) => t.name)
+  const foreign = tables.filter((name) => !name.startsWith("tollgate_") && name !== "orders")
+  return { refused, balances, findings: yield* verify, foreign }
 })
 
-console.log(JSON.stringify(await Effect.runPromise(Effect.scoped(Effect.provide(program, books)))))
+console.log(JSON.stringify(await Effect.runPromise(Effect.scoped(Effect.provide(program, rooms)))))
