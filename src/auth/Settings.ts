@@ -50,7 +50,7 @@ export const fields = {
   )
 }
 
-interface SignInSettings {
+export interface SignInSettings {
   readonly clients: ReadonlyArray<Client>
   readonly oauth_clients: ReadonlyArray<Client>
   readonly web_clients: ReadonlyArray<Client>

@@ -25,6 +25,7 @@ export type {
 export type * from "../auth/Problems.ts"
 export type { SessionsContract, Sessions, SignIn, TokenPair } from "../auth/Sessions.ts"
 export type { SigningKeysContract, SigningKey, SigningKeys } from "../auth/SigningKeys.ts"
+export type { SignInSettings } from "../auth/Settings.ts"
 export type { AccessToken, TokensContract, IdToken, Tokens, VerifiedToken } from "../auth/Tokens.ts"
 export type { AutoReloads, AutoReloadsContract } from "../autoreload/AutoReloads.ts"
 export type * from "../autoreload/Problems.ts"
@@ -100,7 +101,7 @@ export type * from "../images/Problems.ts"
 export type { ImageProvider, ImageProviders } from "../images/Settings.ts"
 export type { Decimal } from "../kernel/Decimal.ts"
 export type { AccountId, ApplicationId, BillingAccountId, CallId, Kind as IdKind, TenantId } from "../kernel/Ids.ts"
-export type { Job as LoopJob, Waker } from "../kernel/Loop.ts"
+export type { Job as LoopJob, LoopObserver, Waker } from "../kernel/Loop.ts"
 export type { Nano, Usd } from "../kernel/Money.ts"
 export type { PageOf, PageQuery, Paginated } from "../kernel/Page.ts"
 export type { Line, UnitPrice, UsdPer } from "../kernel/Price.ts"
@@ -155,7 +156,12 @@ export type { BalanceMoved, CommitLimit, Submitted, Writer, WriterContract } fro
 export type { SelfLetter, SelfLetterSent } from "../mail/Letter.ts"
 export type { OutboxContract, Fate, Letter, Outbox } from "../mail/Outbox.ts"
 export type * from "../mail/Problems.ts"
-export type { LetterLimits, LetterPrice } from "../mail/Settings.ts"
+export type {
+  LetterLimitFacts,
+  LetterLimits,
+  LetterPrice,
+  MailSettings as MailConfiguration
+} from "../mail/Settings.ts"
 export type { SelfMail, SelfMailContract, SentLetter } from "../mail/SelfMail.ts"
 export type { MediaModelEntry, MediaResult, MediaStatus, MediaSubmitted } from "../media/Answer.ts"
 export type { FailureType, Job, JobCharge, JobKey, JobRoute, JobStatus, Order } from "../media/Job.ts"
@@ -229,7 +235,13 @@ export type {
   ApplicationWithKey,
   NewApplication
 } from "../tenants/Application.ts"
-export type { Applications, ApplicationsContract, Operator } from "../tenants/Applications.ts"
+export type {
+  Applications,
+  ApplicationsContract,
+  By as ApplicationActor,
+  OfApplication,
+  Operator
+} from "../tenants/Applications.ts"
 export type { Belonging, BelongingContract, Mark } from "../tenants/Belonging.ts"
 export type { Listed } from "../tenants/Directory.ts"
 export type {
@@ -244,7 +256,12 @@ export type {
   PlanChange,
   TenantPlan
 } from "../tenants/Organisation.ts"
-export type { OrganisationsContract, Organisations } from "../tenants/Organisations.ts"
+export type {
+  By as OrganisationActor,
+  InTenant,
+  Organisations,
+  OrganisationsContract
+} from "../tenants/Organisations.ts"
 export type * from "../tenants/Problems.ts"
 export type { TenantsContract, Tenants, Welcomed } from "../tenants/Tenants.ts"
 export type { Audio } from "../transcription/Audio.ts"
@@ -273,7 +290,7 @@ export type {
   TransferQuery
 } from "../transfers/Transfer.ts"
 export type { Move, TransferId, TransferStatus } from "../transfers/States.ts"
-export type { TransfersContract, Transfers } from "../transfers/Transfers.ts"
+export type { TransferOf, Transfers, TransfersContract } from "../transfers/Transfers.ts"
 export type { UpstreamProblem } from "../upstream/Failures.ts"
 export type {
   Contract as IdentityContract,

@@ -51,7 +51,7 @@ export const fields = {
   letter_limits: Schema.optionalWith(LetterLimitFacts, { default: () => presets })
 }
 
-interface MailSettings {
+export interface MailSettings {
   readonly mail?: typeof MailServer.Type | undefined
   readonly letter_limits: LetterLimitFacts
 }

@@ -32,11 +32,11 @@ export interface Operator {
   readonly tenant_id: TenantId
   readonly account_id: null
 }
-interface By {
+export interface By {
   readonly caller: Actor | Operator
 }
 /** An application of the caller's tenant. */
-interface OfApplication extends By {
+export interface OfApplication extends By {
   readonly application_id: ApplicationId
 }
 

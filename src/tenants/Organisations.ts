@@ -32,10 +32,10 @@ import type {
 import { Tenants } from "./Tenants.ts"
 
 /** Who acts: the tenant in question is named beside it. */
-interface By {
+export interface By {
   readonly caller: Pick<Caller, "account_id">
 }
-interface InTenant extends By {
+export interface InTenant extends By {
   readonly tenant_id: TenantId
 }
 
