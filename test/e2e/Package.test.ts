@@ -41,12 +41,11 @@ const names = async (): Promise<string> => {
     for (const entry of ${JSON.stringify(entries)}) {
       for (const [name, value] of Object.entries(await import(entry))) {
         const preset = Context.isTag(value) && value.defaultValue !== undefined ? value.defaultValue() : {}
-        const plain = typeof preset === "object" && Object.getPrototypeOf(preset) === Object.prototype
         found.push({
           entry,
           name,
           service: Context.isTag(value),
-          methods: Context.isTag(value) && plain && name !== "LetterPrice",
+          methods: Context.isTag(value) && typeof preset === "object",
           // A layer has a property of such a name too, which its type does not tell of.
           layers: Context.isTag(value) ? Object.getOwnPropertyNames(value).filter((key) => key.startsWith("layer")) : []
         })
