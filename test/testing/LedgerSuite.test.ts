@@ -71,11 +71,11 @@ describe("the property suite for ledgers", () => {
       (error: Error) => error.message
     )
     expect(failed).toMatchInlineSnapshot(`
-      "story 1 goes wrong (in its shortest form; seed 1 tells it again):
-        1. cyd gets 9 (purchase)
-        2. call_2 reserves 1 to 1 from cyd, else dan (team)
-        3. at once: (1) call_2 ends at a cost of 1; (2) call_2 ends at a cost of 1
-      it answered Settled { usage_id: charge of call_2, collected: 1, balance: 7 }, where AlreadySettled is due
+      "story 2 goes wrong (in its shortest form; seed 1 tells it again):
+        1. bob gets 1 (purchase)
+        2. in one transaction: ada gets 1 (purchase); call_3 reserves 1 to 1, where 1 is enough, from ada, else bob (team)
+        3. at once: (1) call_3 is released; (2) call_3 ends at a cost of 1
+      it answered Settled { usage_id: charge of call_3, collected: 1, balance: 0 }, where AlreadySettled is due
       (no order of the 2 fits; this is in the order 1, 2)"
     `)
   })
