@@ -115,7 +115,7 @@ export type {
   ProblemWords
 } from "../kernel/Problem.ts"
 export type { Finding } from "../ledger/Invariants.ts"
-export type { AskedOf, EntryPage, Ledger, LedgerContract, Operation } from "../ledger/Ledger.ts"
+export type { AskedOf, EntryPage, Ledger, LedgerContract, Operation, Totals as LedgerTotals } from "../ledger/Ledger.ts"
 export type {
   AccountExists,
   AccountInactive,
