@@ -18,7 +18,7 @@ import { Clients, mayRedirect } from "./Clients.ts"
 import type { Client } from "./Clients.ts"
 import { DeploymentSecret } from "./DeploymentSecret.ts"
 import type { Ending } from "./DeploymentSecret.ts"
-import { ClientIdNotFound, ClientIdRequired, InvalidScope } from "./Problems.ts"
+import { ClientIdNotFound, ClientIdRequired, InvalidScope, OAuthRefusal } from "./Problems.ts"
 import { Sessions } from "./Sessions.ts"
 import type { TokenPair } from "./Sessions.ts"
 import { Tokens } from "./Tokens.ts"
@@ -63,21 +63,7 @@ export interface TokenRequest {
   readonly refresh_token?: string | undefined
 }
 
-/** A refusal in the words of RFC 6749. */
-export interface OAuthRefusal {
-  readonly _tag: "OAuthRefusal"
-  readonly status: 400 | 401
-  readonly error: string
-  readonly error_description?: string
-}
-
-export const refuse = (error: string, error_description?: string, status: 400 | 401 = 400): OAuthRefusal => ({
-  _tag: "OAuthRefusal",
-  status,
-  error,
-  ...(error_description !== undefined && { error_description })
-})
-
+/** Tokens are good for an hour, refresh tokens for a week; `Asked` comes from `check`. */
 export interface AuthorizationContract {
   /** Whether what an application asks for is in order. */
   readonly check: (
@@ -109,7 +95,8 @@ interface CodeRow {
   readonly family_id: string | null
 }
 
-const invalidGrant = refuse("invalid_grant", "the code or token is not valid, has expired, or was used before")
+const invalidGrant = () =>
+  OAuthRefusal.of("invalid_grant", "the code or token is not valid, has expired, or was used before")
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
@@ -178,19 +165,19 @@ const make = Effect.gen(function* () {
 
   const knownClient = Effect.fnUntraced(function* (client_id: string | undefined) {
     const client = client_id === undefined || client_id === "" ? undefined : yield* clients.find(client_id, ["oauth"])
-    return client ?? (yield* Effect.fail(refuse("invalid_client", "no such client", 401)))
+    return client ?? (yield* OAuthRefusal.of("invalid_client", "no such client", 401))
   })
 
   const byCode = Effect.fnUntraced(function* (client: Client, { code, code_verifier, redirect_uri }: TokenRequest) {
     if (code === undefined || code_verifier === undefined || redirect_uri === undefined) {
-      return yield* Effect.fail(refuse("invalid_request", "code, redirect_uri and code_verifier are required"))
+      return yield* OAuthRefusal.of("invalid_request", "code, redirect_uri and code_verifier are required")
     }
     const hash = secret.hash("authorization_code", code)
     const [row] = yield* Effect.orDie(
       sql<CodeRow>`SELECT client_id, redirect_uri, account_id, tenant_id, challenge, scope, nonce, expires_at, used_at, family_id
         FROM tollgate_auth_codes WHERE hash = ${hash}`
     )
-    if (row === undefined || row.client_id !== client.client_id) return yield* Effect.fail(invalidGrant)
+    if (row === undefined || row.client_id !== client.client_id) return yield* invalidGrant()
     const now = yield* Clock.currentTimeMillis
     const spent = (family: string | null): Statement =>
       statement(
@@ -217,14 +204,14 @@ const make = Effect.gen(function* () {
         Effect.catchTag("Conflict", () => Effect.succeed(false)),
         Effect.orDie
       )
-      if (burnt) return yield* Effect.fail(invalidGrant)
+      if (burnt) return yield* invalidGrant()
     }
     // Somebody has a copy of it: what it gave ends.
     const [used] = yield* Effect.orDie(
       sql<{ family_id: string | null }>`SELECT family_id FROM tollgate_auth_codes WHERE hash = ${hash}`
     )
     if (used?.family_id != null) yield* sessions.end(row.account_id, used.family_id)
-    return yield* Effect.fail(invalidGrant)
+    return yield* invalidGrant()
   })
 
   const idToken = Effect.fnUntraced(function* ({ account_id, client_id, nonce }: CodeRow) {
@@ -237,16 +224,16 @@ const make = Effect.gen(function* () {
   const exchange: AuthorizationContract["exchange"] = Effect.fn("Authorization.exchange")(function* (request) {
     const { grant_type = "", refresh_token } = request
     if (grant_type !== "authorization_code" && grant_type !== "refresh_token") {
-      return yield* Effect.fail(refuse(`Unsupported grant_type: ${grant_type.slice(0, 200)}`))
+      return yield* OAuthRefusal.of(`Unsupported grant_type: ${grant_type.slice(0, 200)}`)
     }
     const client = yield* knownClient(request.client_id)
     if (grant_type === "authorization_code") return yield* byCode(client, request)
     if (refresh_token === undefined) {
-      return yield* Effect.fail(refuse("invalid_request", "refresh_token is required"))
+      return yield* OAuthRefusal.of("invalid_request", "refresh_token is required")
     }
     return yield* Effect.mapError(
       sessions.refresh({ refresh_token, client_id: client.client_id, tenant_id: undefined }),
-      () => invalidGrant
+      invalidGrant
     )
   })
 

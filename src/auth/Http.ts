@@ -14,11 +14,11 @@ import { Tenants } from "../tenants/Tenants.ts"
 import { Identity } from "../upstream/Identity.ts"
 import type { ProviderName } from "../upstream/Identity.ts"
 import type { RefreshRequest, SignInRequest } from "./Api.ts"
-import { Authorization, refuse } from "./Authorization.ts"
-import type { OAuthRefusal, TokenRequest } from "./Authorization.ts"
+import { Authorization } from "./Authorization.ts"
+import type { TokenRequest } from "./Authorization.ts"
 import { Browser } from "./Browser.ts"
 import { Clients } from "./Clients.ts"
-import { ClientIdNotFound, ClientIdRequired, UnsupportedGrantType } from "./Problems.ts"
+import { ClientIdNotFound, ClientIdRequired, OAuthRefusal, UnsupportedGrantType } from "./Problems.ts"
 import { Sessions } from "./Sessions.ts"
 import { SigningKeys } from "./SigningKeys.ts"
 
@@ -168,7 +168,7 @@ const tokenRequest = (request: HttpServerRequest.HttpServerRequest): Effect.Effe
       return Effect.succeed(Object.fromEntries(new URLSearchParams(text)))
     }
     return Effect.mapError(Effect.flatMap(parse(Buffer.from(text)), readFields), () =>
-      refuse("invalid_request", "the body is neither JSON nor a form of texts")
+      OAuthRefusal.of("invalid_request", "the body is neither JSON nor a form of texts")
     )
   })
 

@@ -110,3 +110,17 @@ export class TenantMismatch extends Problem<TenantMismatch>()("TenantMismatch", 
   status: 403,
   error: "tenant ID in path does not match authenticated tenant"
 }) {}
+
+/** A refusal of the token endpoint, with the words of RFC 6749 and the status that they are answered with. */
+export class OAuthRefusal extends Schema.TaggedError<OAuthRefusal>()("OAuthRefusal", {
+  status: Schema.Literal(400, 401),
+  error: Schema.String,
+  error_description: Schema.optional(Schema.String)
+}) {
+  static of(error: string, error_description?: string, status: 400 | 401 = 400): OAuthRefusal {
+    return new OAuthRefusal({ status, error, ...(error_description !== undefined && { error_description }) })
+  }
+  override get message() {
+    return this.error_description ?? this.error
+  }
+}

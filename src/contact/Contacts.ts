@@ -1,10 +1,9 @@
-/** Client tokens and the messages that each of them is good for. */
+/** Messages from the contact forms of websites. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
-import { randomBytes } from "node:crypto"
 import { Clients } from "../auth/Clients.ts"
+import * as ClientTokens from "../auth/ClientTokens.ts"
 import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
-import type { Ending } from "../auth/DeploymentSecret.ts"
 import { ClientIdNotFound, ClientIdRequired } from "../auth/Problems.ts"
 import { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import * as Ids from "../kernel/Ids.ts"
@@ -33,8 +32,6 @@ export interface ContactsContract {
   }) => Effect.Effect<void, InvalidClientToken | BooksUnavailable>
 }
 
-export const tokenLifetime = Duration.minutes(30)
-
 export class Contacts extends Context.Tag("tollgate/contact/Contacts")<Contacts, ContactsContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Contacts, make))
 }
@@ -42,7 +39,7 @@ export class Contacts extends Context.Tag("tollgate/contact/Contacts")<Contacts,
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
-  const secret = yield* DeploymentSecret
+  const tokens = ClientTokens.make(sql, yield* DeploymentSecret)
   const clients = yield* Clients
   const outbox = yield* Outbox
   const operator = yield* ContactEmail
@@ -57,27 +54,14 @@ const make = Effect.gen(function* () {
     }
     if ((yield* clients.find(service_client_id, ["web"])) === undefined) return yield* new ClientIdNotFound()
     const now = yield* Clock.currentTimeMillis
-    const token = `ct_${randomBytes(32).toString("hex")}`
-    const stored = writer.submit({
-      postings: [],
-      statements: [
-        statement(sql`DELETE FROM tollgate_auth_client_tokens WHERE expires_at < ${now}`),
-        statement(sql`INSERT INTO tollgate_auth_client_tokens (hash, client_id, expires_at)
-            VALUES (${secret.hash("client_token", token)}, ${service_client_id}, ${now + Duration.toMillis(tokenLifetime)})`)
-      ]
-    })
-    yield* Effect.catchTag(stored, "Conflict", Effect.die)
-    return { token, expires_in: Duration.toSeconds(tokenLifetime) }
+    const { statements, token } = tokens.issue(service_client_id, now)
+    yield* Effect.catchTag(writer.submit({ postings: [], statements }), "Conflict", Effect.die)
+    return { token, expires_in: Duration.toSeconds(ClientTokens.tokenLifetime) }
   })
 
   const find: ContactsContract["find"] = Effect.fn("Contacts.find")(function* (token) {
-    const hash = secret.hash("client_token", token)
-    const now = yield* Clock.currentTimeMillis
-    const [row] = yield* Effect.orDie(
-      sql<{ client_id: string }>`SELECT client_id FROM tollgate_auth_client_tokens
-        WHERE hash = ${hash} AND used_at IS NULL AND expires_at > ${now}`
-    )
-    return row === undefined ? yield* new InvalidClientToken() : { hash, client_id: row.client_id }
+    const found = yield* tokens.find(token, yield* Clock.currentTimeMillis)
+    return found ?? (yield* new InvalidClientToken())
   })
 
   const write: ContactsContract["write"] = Effect.fn("Contacts.write")(function* ({ message, token }) {
@@ -100,10 +84,7 @@ const make = Effect.gen(function* () {
       .submit({
         postings: [],
         statements: [
-          statement(
-            sql`UPDATE tollgate_auth_client_tokens SET used_at = ${now} WHERE hash = ${hash} AND used_at IS NULL RETURNING hash`,
-            1
-          ),
+          tokens.spend(hash, now),
           statement(
             sql`INSERT INTO tollgate_contact_messages ${sql.insert({
               id,
@@ -125,11 +106,3 @@ const make = Effect.gen(function* () {
 
   return { token, find, write } satisfies ContactsContract
 })
-
-/** Under another secret no client token is known any more. */
-export const clientTokensEnd: Ending = {
-  count: (sql, now) =>
-    sql`SELECT count(*) AS n FROM tollgate_auth_client_tokens WHERE used_at IS NULL AND expires_at > ${now}`,
-  statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_client_tokens`)],
-  told: (n) => `${n} client tokens of contact forms end`
-}

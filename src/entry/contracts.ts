@@ -9,7 +9,6 @@ export type {
   AuthorizationRequest,
   AuthorizationContract,
   Exchanged,
-  OAuthRefusal,
   TokenRequest
 } from "../auth/Authorization.ts"
 export type { Browser, Contract as BrowserContract } from "../auth/Browser.ts"
