@@ -187,7 +187,6 @@ describe("who may do what", () => {
     /** Of tables whose room is not in their name, and of those that two rooms name, with the reason. */
     const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
       // Named before the room was.
-      tollgate_auth_client_tokens: ["contact"],
       tollgate_price_versions: ["prices"],
       tollgate_transfers: ["transfers"]
     }
