@@ -1,4 +1,9 @@
-/** What the environment says of a deployment: addresses, folders and the secret. Everything else stands in the configuration file. */
+/**
+ * What the environment says of a deployment: addresses, folders and the secret. Everything else stands in the configuration file.
+ *
+ * Where the specification is silent:
+ * - A bare word as `DATABASE_URL` is refused: it would make a file of that name wherever the command runs.
+ */
 import { Config, ConfigError, Either, LogLevel } from "effect"
 import type { Redacted } from "effect"
 

@@ -1,4 +1,11 @@
-/** The secret of a deployment: from the environment, or from a file in the data folder that the first start makes. */
+/**
+ * The secret of a deployment: from the environment, or from a file in the data folder that the first start makes.
+ *
+ * Where the specification is silent:
+ * - A secret that is not given is made at the first start and kept in `DATA_DIR/secret`. A database that was used with another secret is
+ *   not served, and no new one is made for it. `reseal` deletes API keys, sign-ins, codes and signing keys, revokes open invitations and
+ *   gives up letters that wait; pending transfers stay, without their links. Each room says what becomes of what it protects (`Ending`).
+ */
 import { Effect, Layer, Option, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
 import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"

@@ -1,6 +1,9 @@
 /**
  * The OAuth 2.0 authorization code flow with PKCE: what an application asks for, the code that the person's consent gives it, and
  * the tokens that the code gives, once. Tokens from here charge the team's pool first.
+ *
+ * Where the specification is silent:
+ * - Whoever proves a verified address is the account of that address, by whichever provider. An unverified address proves nothing.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"

@@ -1,4 +1,12 @@
-/** The applications that the operator has registered: in the configuration, or by a command, which is kept in the database. */
+/**
+ * The applications that the operator has registered: in the configuration, or by a command, which is kept in the database.
+ *
+ * Where the specification is silent:
+ * - OAuth clients and applications' sign-ins of an earlier version are not trusted: they go on with what their consent page said. Access
+ *   tokens of an earlier version name no sign-in, so they are refused; clients refresh them.
+ * - OAuth clients are public and prove themselves by PKCE with S256. A redirect address is compared to the letter, but for the port of
+ *   a loopback address. Consent pages keep their state in a sealed cookie for ten minutes.
+ */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"

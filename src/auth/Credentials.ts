@@ -1,4 +1,10 @@
-/** From an `Authorization` header to who calls, by the texts and the precedence of the specification. */
+/**
+ * From an `Authorization` header to who calls, by the texts and the precedence of the specification.
+ *
+ * Where the specification is silent:
+ * - Keys and tokens are remembered for at most a minute; a key that is deleted stops at once in this process.
+ * - An empty `Authorization` header counts as missing. A trailing slash is the same path.
+ */
 import { Context, Duration, Effect, Layer } from "effect"
 import { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import type { Caller } from "../kernel/Caller.ts"

@@ -1,6 +1,11 @@
 /**
  * What an application may do in somebody's name. A scope is what it asks for, what the person reads on the consent page, and what a
  * route demands of a token. A sign-in's own token may do everything.
+ *
+ * Where the specification is silent:
+ * - An application always gets `profile`, `email` and `calls`, whatever it asks for; `openid` (which brings an ID token) if it asks for that
+ *   or for nothing. The token names its sign-in (`sid`) and its scope. Which scope a route demands is part of its credential
+ *   (`http/Security`). Notifications, other people's accounts and plans are `organization`, the ledger is `billing`, team usage is `calls`.
  */
 
 export const scopes = ["openid", "profile", "email", "calls", "keys", "transfers", "billing", "organization"] as const

@@ -1,4 +1,9 @@
-/** How the ways to ask for a credential are answered. */
+/**
+ * How the ways to ask for a credential are answered.
+ *
+ * Where the specification is silent:
+ * - The path's tenant is compared where the credential is read, before body and query are.
+ */
 import { HttpRouter, HttpServerRequest } from "@effect/platform"
 import type { Context, Redacted } from "effect"
 import { Effect, Layer } from "effect"

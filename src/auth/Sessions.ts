@@ -1,6 +1,9 @@
 /**
  * Sign-ins and what follows from them. A refresh token works once and is then replaced; one that comes back a second time has
  * been copied, and everything that followed from its sign-in ends, access tokens included.
+ *
+ * Where the specification is silent:
+ * - Of two refreshes at once with one token, the second counts as a theft: the whole sign-in ends.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"

@@ -1,6 +1,10 @@
 /**
  * The keys that tokens are signed with: ES256, the newest signs, all are published, so that anyone can verify a token and a new key
  * signs nobody out. Private halves are stored sealed. A key is deleted once the last token that it signed has ended.
+ *
+ * Where the specification is silent:
+ * - A token is ours if one of our keys signed it; `public_url` may change without signing anyone out. Signing keys rotate by
+ *   themselves; an earlier one is published until the last token that it signed has ended, and then deleted.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"

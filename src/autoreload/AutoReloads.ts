@@ -2,6 +2,16 @@
  * A tenant that funds itself, and gets an alert when its balance is low. A movement that makes the balance fall below a threshold
  * causes one payment, or one alert. The writer reports the movements of this process (`Writer.watch`); a look at all watched balances
  * at the start and every ten minutes finds the others.
+ *
+ * Where the specification is silent:
+ * - Auto-reload is triggered by a balance that falls below the threshold, not by a setting that is put above the balance. A fall while no
+ *   attempt may begin is remembered, and the attempt begins as soon as it may, if the balance is still low. Nothing is charged while the
+ *   billing account is not active. An attempt
+ *   is on disk, with the name under which the processor knows it, before the processor is asked; an attempt whose end is not known is
+ *   first looked for at the processor, which forgets its keys after a day, and asked again under that name only if it is not there; after
+ *   a restart too. The ten minutes count from the later of the attempt and its charge. One attempt at a time for a tenant.
+ * - Alerts come when the balance falls, by mail and by notification, and again only after it has been above the second threshold,
+ *   whichever movement lifted it.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer, Option } from "effect"

@@ -1,6 +1,11 @@
 /**
  * A balance that is compared with a tenant's thresholds at each movement. It says when the balance is low, when an alert may come
  * again, and when a reload is due. It runs in the middle of calls, so it only compares.
+ *
+ * Where the specification is silent:
+ * - The writer tells of every balance that a posting moved, up or down (`Writer.watch`); `autoreload/` compares it with the tenant's
+ *   thresholds. A look at all watched balances, at the start and every ten minutes, finds movements that nobody told of: those of another
+ *   process, and those before a crash.
  */
 import type { TenantId } from "../kernel/Ids.ts"
 import type { Nano } from "../kernel/Money.ts"

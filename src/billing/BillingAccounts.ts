@@ -1,4 +1,9 @@
-/** The billing accounts of tenants, as their people see them. */
+/**
+ * The billing accounts of tenants, as their people see them.
+ *
+ * Where the specification is silent:
+ * - `has_been_funded` is true once credit was purchased or received in a transfer.
+ */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import type { Actor } from "../kernel/Caller.ts"

@@ -1,4 +1,12 @@
-/** Chat and text completions: a relay over OpenAI-compatible upstreams, admitted and charged by the gate. */
+/**
+ * Chat and text completions: a relay over OpenAI-compatible upstreams, admitted and charged by the gate.
+ *
+ * Where the specification is silent:
+ * - The next upstream is tried after anything but a refusal of the request itself, unless the client has left. An upstream that has not
+ *   begun to answer ten seconds after that is let go; such a call costs nothing, its record says `client_disconnected`.
+ * - An answer of 200 is believed only if it is one: choices, or an event stream that finishes. Else the next upstream is tried, or the
+ *   stream is broken. What an upstream says of its failure is passed on without addresses and keys.
+ */
 import { Context, Deferred, Effect, Exit, FiberId, Layer } from "effect"
 import type { Stream } from "effect"
 import type { Readable } from "node:stream"

@@ -1,6 +1,11 @@
 /**
  * Fields of a request that make a vendor bill otherwise than the model's price says. Each is refused unless the model's
  * configuration names it, with a price; every field that does not stand here passes.
+ *
+ * Where the specification is silent:
+ * - `chat/Extras` has the fields that change what a vendor bills, each with the reason. A model's `extras` name those that it serves: a
+ *   factor on its token prices, an amount for each call, or both, in bound and charge alike. `service_tier` passes as `auto` and
+ *   `default`, which clients send; `store`, `metadata` and every unknown field pass as they are.
  */
 import { Either } from "effect"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"

@@ -1,4 +1,11 @@
-/** A model that the deployment serves, at which price and from where. */
+/**
+ * A model that the deployment serves, at which price and from where.
+ *
+ * Where the specification is silent:
+ * - The limit of an answer goes upstream under one name, `limit_field` of the model or of one of its upstreams. It is
+ *   `max_completion_tokens` unless the configuration says otherwise: OpenAI refuses the older name for its newer models. An upstream that
+ *   ignores the name that it is sent is charged up to the limit, and the log says so.
+ */
 import { Context } from "effect"
 import type { UnitPrice } from "../kernel/Price.ts"
 import type { Extra } from "./Extras.ts"

@@ -1,6 +1,11 @@
 /**
  * What a chat or text completion is asked for: validated where the specification sets limits, otherwise passed on as it came. And the
  * most that it can cost.
+ *
+ * Where the specification is silent:
+ * - The bound of a prompt is its bytes (a token is at least one) and `max_added_tokens`, at most the model's context; an image in it
+ *   counts `max_attachment_tokens`, whatever its bytes; a file or audio counts its bytes too; what is attached by an id or address
+ *   (but an image) counts the whole context.
  */
 import { Either, Schema } from "effect"
 import type { ParseResult } from "effect"

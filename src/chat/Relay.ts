@@ -1,6 +1,11 @@
 /**
  * A stream of server-sent events on its way from an upstream to a client. Bytes pass through as they come; only the usage, an
  * error and the end are looked for. The last event, `[DONE]`, waits until the charge is in the books.
+ *
+ * Where the specification is silent:
+ * - A stream's last event, `[DONE]`, waits for the commit of its charge. So who has seen the end can read the charge.
+ * - A broken stream ends with a chunk `{ "error": … }` and then `[DONE]`.
+ * - From a stream whose client did not ask for usage, the member `usage` is cut out of each chunk; every other byte stays as it came.
  */
 import { Effect } from "effect"
 import type { Readable } from "node:stream"

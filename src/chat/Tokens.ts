@@ -1,4 +1,12 @@
-/** What a call used: what the upstream says, believed as far as the request can have caused it; else what came, counted. */
+/**
+ * What a call used: what the upstream says, believed as far as the request can have caused it; else what came, counted.
+ *
+ * Where the specification is silent:
+ * - A figure of an upstream is believed up to what the request can cause: the bound of the prompt, and the limit that was sent times the
+ *   number of answers. One beyond counts as that. In place of one that is missing or no count stands what came: four bytes a token of
+ *   the prompt, `max_attachment_tokens` for each attachment, and of an answer a token for each short piece of text, reasoning, refusal,
+ *   tool call or transcript. Either is marked `estimated`. An explicit zero is believed.
+ */
 import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
 import type { UsageSource } from "../ledger/Transaction.ts"

@@ -1,4 +1,9 @@
-/** Messages from the contact forms of websites. */
+/**
+ * Messages from the contact forms of websites.
+ *
+ * Where the specification is silent:
+ * - The answer to a client token is the bare object, that of a contact message is enveloped, as the specification shows them.
+ */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { Clients } from "../auth/Clients.ts"

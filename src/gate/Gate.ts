@@ -2,6 +2,15 @@
  * The credit gate. A metered call runs inside `meter`: its upper bound is set aside on disk, the provider is called with the
  * `Admission` in hand, and the call ends exactly once, charged or released. The types leave no other way: a provider's port
  * wants an `Admission`, only `meter` makes one, and only ending it gives the `Metered` that `meter` wants back.
+ *
+ * Where the specification is silent:
+ * - The bound can be too low only where an upstream does more than it was asked: the charge then takes what the balance has, and the
+ *   rest stands on the record as `uncollected`.
+ * - A tool's price follows from what is asked (characters, images, seconds of quote, a query and its depth), so its charge is never
+ *   above what was set aside. Of a transcription the seconds are the provider's, believed up to a second for each 1,000 bytes, which is
+ *   what was set aside; a decision's tokens are believed up to the bytes of the request and 100,000. A figure beyond that, or one that is
+ *   no such number, is charged at the bound; where there is none at all, a second is 16,000 bytes and a token four. The record then says
+ *   that it is estimated.
  */
 import { Cause, Context, Duration, Effect, Exit, Layer, Option } from "effect"
 import type { Caller } from "../kernel/Caller.ts"

@@ -1,6 +1,9 @@
 /**
  * The service on node's HTTP server: the fast lane first, the platform's router for everything else, and a way to stop that loses
  * nothing. The only file that opens a port.
+ *
+ * Where the specification is silent:
+ * - Paths are exact, upper and lower case included. A request without a `Host` and one with an expectation are answered as any other.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Layer } from "effect"

@@ -1,6 +1,9 @@
 /**
  * How often one address may knock where an anonymous or a guessing caller could hurt: so many times a minute, counted in whole
  * minutes of the service's clock. Counters live in memory; a restart forgives.
+ *
+ * Where the specification is silent:
+ * - Limits by address count in whole minutes of the clock, in memory, and only trust `X-Forwarded-For` where the configuration says so.
  */
 import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"

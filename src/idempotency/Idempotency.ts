@@ -8,6 +8,18 @@
  * A key without an answer is either in use by a request of this process, or abandoned: the process was killed, or the answer could not be
  * stored. An abandoned key that is tied to no call is as good as new. One that is tied to a call is answered by `resume` (from the job that
  * the call made), else with `idempotency_in_flight` while the call is open, and `idempotency_answer_lost` afterwards.
+ *
+ * Where the specification is silent:
+ * - A key belongs to a tenant, an account and a holder: the application of an API key, the OAuth client of a token, or the person's own
+ *   sign-ins. One application can neither read an answer that was made for another nor block its keys. The holder stays the same when a token is
+ *   refreshed or the person signs in again, so a retry then is still no second charge; a retry with the key of another application is
+ *   another call. Keys of earlier versions have no holder: every credential of their account may use them until they are forgotten.
+ * - Keys are remembered for seven days, and longer while their call is open. The answer is stored as it went out, a stream as its bytes. One
+ *   longer than 8 MiB, or cut off, is not stored: the key then answers 409 `idempotency_answer_lost`, and the usage record says what was
+ *   charged. A refusal before any provider was reached releases the key; a failure after it is replayed.
+ * - A key whose answer was not stored (the process was killed, the books could not be written) is answered by the job that its call made,
+ *   where it made one; else 409 `idempotency_in_flight` while the call is open, and `idempotency_answer_lost` afterwards, also for an
+ *   interrupted call at cost 0. No provider is asked a second time.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, FiberId, Layer } from "effect"

@@ -1,4 +1,9 @@
-/** Images by the direct route: jobs of the same kind as `media/Media` makes, waited for unless the caller would rather poll. */
+/**
+ * Images by the direct route: jobs of the same kind as `media/Media` makes, waited for unless the caller would rather poll.
+ *
+ * Where the specification is silent:
+ * - An image request waits up to 30 seconds and then answers `PROCESSING` with its id.
+ */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import type { Claim } from "../gate/Gate.ts"
 import type { InsufficientCredits } from "../gate/Problems.ts"

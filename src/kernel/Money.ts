@@ -1,6 +1,10 @@
 /**
  * Money: exact integers of nano-USD (10^-9 USD; 1 credit = 1 USD), and the two edges where it stops being one:
  * decimal literals on the wire, text in database rows. A `bigint` in this code base is always money.
+ *
+ * Where the specification is silent:
+ * - Money is shown as a JSON number with all its digits. Where a double has fewer (above 8 million USD), it is a `kernel/Decimal` until
+ *   `http/Json` or `http/Reply` writes it, and one that is sent so is read by its literal.
  */
 import { ParseResult, Schema } from "effect"
 import { Decimal } from "./Decimal.ts"

@@ -2,6 +2,9 @@
  * The rules of the books, as a pure function: the accounts, reservations and counters that a transaction touches in; what it
  * answers and what changes out. Nothing here knows of a database, a clock or a thread. Every engine that stores the books runs
  * this, and the property tests hammer it.
+ *
+ * Where the specification is silent:
+ * - A call that costs nothing leaves a usage record and no ledger entry.
  */
 import { Either } from "effect"
 import { usageOf } from "../kernel/Ids.ts"

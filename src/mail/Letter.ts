@@ -1,4 +1,12 @@
-/** What a letter to oneself holds, how names stand in letters to others, and how many letters an account may cause. */
+/**
+ * What a letter to oneself holds, how names stand in letters to others, and how many letters an account may cause.
+ *
+ * Where the specification is silent:
+ * - What one account causes by invitations, transfers and resends is counted in the outbox, in the transaction that adds the letter
+ *   (`letter_limits` of the configuration). A resend beyond the limits is refused, whoever the recipient is. Mail to oneself is paid for
+ *   and does not count. Names lose whole links and the dots within words; a gift's message stands as it was written.
+ * - Links in mails begin with `public_url` of the configuration, else with the address the service listens on.
+ */
 import { Schema } from "effect"
 
 const text = (most: number) =>

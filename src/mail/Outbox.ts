@@ -2,6 +2,13 @@
  * Letters on their way. A letter is written down in the transaction that is its cause, and sent after it: tried again while the
  * mail server is not to be had, and never sent twice for one key. Where it cannot be known whether a letter left (the process
  * ended, or the connection, while it was handed over), it is not sent again: who misses it can ask for another.
+ *
+ * Where the specification is silent:
+ * - A letter is never sent twice for one key. Where it cannot be known whether it left (the connection or the process ended after the
+ *   letter was handed over and before the answer), it is not sent again; who misses it asks for a resend, which is another letter.
+ * - A letter that cannot be opened, because the secret has changed or its row is damaged, ends as failed.
+ * - A server that is not reached, or says not now, is asked again after 30 seconds, then at growing distances, for three days.
+ * - Letters are sealed in the outbox, since an invitation's token stands in them, and emptied once they have left.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"

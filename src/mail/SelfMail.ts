@@ -1,6 +1,10 @@
 /**
  * Mail to oneself: an account writes to its own verified address. The letter is offered to the mail server at once, so that one that is
  * refused for good costs nothing. One that could not leave yet stays in the outbox, and is charged as accepted.
+ *
+ * Where the specification is silent:
+ * - Mail to oneself is offered to the mail server within the call, for up to ten seconds: a refusal for good is a failed call. One that is
+ *   not reached, or says not now, finds the letter in the outbox, charged as accepted.
  */
 import { Context, Effect, Fiber, Layer } from "effect"
 import { Gate } from "../gate/Gate.ts"

@@ -2,6 +2,11 @@
  * Jobs of a generation vendor, from the quote to the charge. The quote is reserved while the job runs, by a call that outlives the
  * process. The job is settled once, in one transaction with its charge, by whoever sees its end first: a client that asks, or the
  * service itself (`layerJobs`), which looks after every open job, also after a restart.
+ *
+ * Where the specification is silent:
+ * - A generation job holds its quote by a reservation that belongs to no run of the process (`Gate.resume`). It is settled together with
+ *   its row, by a client's look or the service's own, which come at growing distances. What came without a valid result after five
+ *   looks, or takes longer than a day, has failed. A job that was being submitted when the process stopped is ended without a charge.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Clock, Context, Duration, Effect, Fiber, Layer, Option } from "effect"

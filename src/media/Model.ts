@@ -1,4 +1,9 @@
-/** Media models, what may be asked of each, and the quote that follows: a pure decision, made before anything runs. */
+/**
+ * Media models, what may be asked of each, and the quote that follows: a pure decision, made before anything runs.
+ *
+ * Where the specification is silent:
+ * - Parameters of media models that nobody has listed (`passes`) do not reach the vendor: they could change what it charges.
+ */
 import { Either, Schema } from "effect"
 import type { UnitPrice } from "../kernel/Price.ts"
 import { isObject } from "../upstream/Failures.ts"

@@ -1,4 +1,10 @@
-/** What the service remembers of an open job between two looks at its vendor, and how often the vendor is asked. */
+/**
+ * What the service remembers of an open job between two looks at its vendor, and how often the vendor is asked.
+ *
+ * Where the specification is silent:
+ * - However often clients ask, a vendor is asked about one job six times at once and then once a second; looks at one job never overlap.
+ *   Who asks more often sees what is known. A cancel that the vendor did not hear is sent again by the service.
+ */
 import type { Deferred } from "effect"
 
 /**

@@ -1,4 +1,9 @@
-/** An account's notifications: listed, and marked as read. Other rooms write them, with `notice`. */
+/**
+ * An account's notifications: listed, and marked as read. Other rooms write them, with `notice`.
+ *
+ * Where the specification is silent:
+ * - The page of notifications carries `unread`, the number of all that are not read yet.
+ */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
 import type { Caller } from "../kernel/Caller.ts"

@@ -1,4 +1,9 @@
-/** Traces, where the configuration file wants them: `telemetry`. */
+/**
+ * Traces, where the configuration file wants them: `telemetry`.
+ *
+ * Where the specification is silent:
+ * - Traces are off unless `telemetry` in the configuration names a collector.
+ */
 import * as OtlpSerialization from "@effect/opentelemetry/OtlpSerialization"
 import * as OtlpTracer from "@effect/opentelemetry/OtlpTracer"
 import { FetchHttpClient } from "@effect/platform"

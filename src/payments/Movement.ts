@@ -1,6 +1,15 @@
 /**
  * What moved of a payment after it was made, as the processor reports it: refunds, disputes, and what came back of them. The same facts
  * make the same sum, in whichever order and however often they are reported.
+ *
+ * Where the specification is silent:
+ * - What is told of refunds and disputes is kept as facts (`payments/Movement`): a refund, a total of refunds, a dispute, and whether its
+ *   money came back. What is due of a payment follows from all facts together, never more than the payment; so order and repetition do not
+ *   matter, and no event needs to be remembered. Facts of a payment that is not known wait for it: 90 days, 10,000 of them, logged, and
+ *   listed by `tollgate owed`.
+ * - What is due is taken back with a debit of source `purchase`, giftable credit first, never below zero. What was already spent is
+ *   what the tenant owes: `tollgate owed` lists it, and it is the operator's to follow up. Of a dispute only the withdrawal and the
+ *   reinstatement of money count.
  */
 import type { Nano } from "../kernel/Money.ts"
 

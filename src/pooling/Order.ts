@@ -1,6 +1,10 @@
 /**
  * The order of charging, as one function of what is known of a caller: the pinned source while it applies; the teams first for a
  * token of the OAuth code exchange; else one's own first. The gate then charges the first that has enough.
+ *
+ * Where the specification is silent:
+ * - Where members may not spend, the own source of a plain member is *barred*: it must be active as always, but pays nothing. Owners
+ *   and admins may spend their team's credit all the same, by a token of the team as by one of their home.
  */
 import { ownOf } from "../gate/Payers.ts"
 import { billingAccountOf } from "../kernel/Ids.ts"

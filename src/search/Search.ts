@@ -1,4 +1,10 @@
-/** Web searches, each at the price of a query. */
+/**
+ * Web searches, each at the price of a query.
+ *
+ * Where the specification is silent:
+ * - A search depth that has no price of its own is charged as the provider's dearest. Tavily counts an `advanced` query as two, unless
+ *   the configuration prices its depths.
+ */
 import { Context, Effect, Layer, Redacted } from "effect"
 import { Gate } from "../gate/Gate.ts"
 import type { Admission, Receipt } from "../gate/Gate.ts"

@@ -1,6 +1,10 @@
 /**
  * The files that data is kept in are for the service's own user and nobody else: no permissions for group and others, and what a
  * command of root makes belongs to the owner of the folder, who has to open it later.
+ *
+ * Where the specification is silent:
+ * - Permissions of group and others are taken from the data folder (unless it holds other folders too) and from the files of the service;
+ *   what root has made goes to the owner of the folder. What the process makes is private from the start (umask 077).
  */
 import { Effect } from "effect"
 import {

@@ -1,4 +1,10 @@
-/** What a database file is before it is opened for good, and why one cannot be used: in one sentence for whoever runs the command. */
+/**
+ * What a database file is before it is opened for good, and why one cannot be used: in one sentence for whoever runs the command.
+ *
+ * Where the specification is silent:
+ * - A file is looked at before it is opened for good (`sql/Opening`): an empty one, one of another program, one whose log stands alone is
+ *   refused and stays as it is. Commands but `serve`, `migrate` and `restore` never make a database.
+ */
 import Sqlite from "better-sqlite3"
 import { Cause, Data, Effect } from "effect"
 import { accessSync, constants, statSync } from "node:fs"

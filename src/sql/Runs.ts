@@ -2,6 +2,11 @@
  * Runs of programs on a database. What a run has begun (a reservation, a job that is being submitted, an Idempotency-Key) has its name,
  * so that others can tell what is worked on from what nobody will finish. Time does not decide that: each run holds a lock on a file
  * beside the database, which ends with its process. Of a database in memory there are only the runs of this process.
+ *
+ * Where the specification is silent:
+ * - A reservation has the name of the run that made it. A run holds a lock on a file beside the database (`sql/Runs`); the operating
+ *   system releases it when the process ends. The gate releases the reservations of ended runs when it opens and once a minute
+ *   (`Gate.layerJobs`); their records say `interrupted`. Hosts that share a database do not release each other's calls.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"

@@ -1,4 +1,11 @@
-/** One process serves a database: it has the lock beside it. Operator commands do not take it, and may run meanwhile. */
+/**
+ * One process serves a database: it has the lock beside it. Operator commands do not take it, and may run meanwhile.
+ *
+ * Where the specification is silent:
+ * - One process serves a database; a second one is refused. `grant`, `verify` and the other commands may run beside it; `restore` may
+ *   not. A command that finds a database of an earlier version brings it up to date, but not under a service that still runs it. A file
+ *   that an upgrade changes is copied beside itself before. What a host has that refers to a table stays when the table is replaced.
+ */
 import { Data, Effect } from "effect"
 import type { Scope } from "effect"
 import * as Lock from "./Lock.ts"

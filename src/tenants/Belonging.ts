@@ -4,6 +4,10 @@
  * settings) the tenant's, the end of an application that one's: what is remembered of others stays. A cache takes the marks before
  * it reads, keeps them with what it read, and reads again once one of them ended; so a change holds at once in this process, and to
  * look costs a comparison.
+ *
+ * Where the specification is silent:
+ * - What is remembered of an account (who calls, who pays) is remembered with marks (`tenants/Belonging`) of the account and of the
+ *   tenants that it belongs to. A change ends the marks of what it changed, and no others.
  */
 import { Context, Effect, Layer } from "effect"
 import type { AccountId, ApplicationId, TenantId } from "../kernel/Ids.ts"

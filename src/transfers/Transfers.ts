@@ -1,6 +1,17 @@
 /**
  * Credit that one person sends to another. It waits in escrow until the recipient accepts or declines, the sender revokes, or thirty
  * days have passed.
+ *
+ * Where the specification is silent:
+ * - In a shared tenant, owners and admins send, revoke and resend; every member may look. Accepted credit lands on the recipient's home
+ *   tenant, whichever tenant their token is for.
+ * - `GET /v1/transfers` lists what was sent to the caller's verified address, bound or not. To a stranger a transfer is 404 when read, and
+ *   403 `email_mismatch` when they try to accept, decline or attach it.
+ * - The record of an Idempotency-Key is the transfer's own row; keys are a tenant's own and are kept as long as the transfer is. The
+ *   same request is the same after rounding and trimming: 1.005 and 1.01 are one.
+ * - A transfer to one's own address is refused before that is verified too. One that reaches the balance that it came from (an admin of
+ *   a shared tenant sends to its owner) is booked as any other: escrow, then release.
+ * - A transfer ends at its time by itself, and before it is looked at. Both ends are told by a notification.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"

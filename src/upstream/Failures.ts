@@ -1,4 +1,10 @@
-/** What an upstream's failure becomes for the caller, and what the operator reads of it. */
+/**
+ * What an upstream's failure becomes for the caller, and what the operator reads of it.
+ *
+ * Where the specification is silent:
+ * - A provider's answer that makes no sense is a failure, not a charge. Audio that breaks off costs nothing and is cut off, so that
+ *   nobody takes it for whole; audio that the client leaves was made all the same.
+ */
 import { Clock, Effect } from "effect"
 import { UpstreamBusy, UpstreamFailed, UpstreamRejected } from "./Problems.ts"
 import * as Wire from "./Wire.ts"

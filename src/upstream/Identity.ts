@@ -1,6 +1,10 @@
 /**
  * The identity providers that people sign in with: OpenID Connect issuers, their tokens verified against their published keys.
  * The two names are only names; any issuer can stand behind them.
+ *
+ * Where the specification is silent:
+ * - An `access_token` of a provider is accepted only if it is a signed token for one of our audiences: a provider's word that it
+ *   belongs to somebody would let any other application sign that person in here.
  */
 import { Clock, Context, Deferred, Duration, Effect, FiberId, Layer } from "effect"
 import { createRemoteJWKSet, errors, jwtVerify } from "jose"

@@ -1,4 +1,11 @@
-/** The usage records of a tenant, page by page. */
+/**
+ * The usage records of a tenant, page by page.
+ *
+ * Where the specification is silent:
+ * - A record shows `error_type` only where there was one, `uncollected` only above 0, `usage_source` only where the figures are not
+ *   the provider's own.
+ * - An empty filter is matched as it is: `application_id=` means calls by user token.
+ */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Context, Effect, Layer } from "effect"

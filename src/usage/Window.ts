@@ -1,6 +1,11 @@
 /**
  * A stretch of time that is asked about: from `start` on, up to but without `end`, so that windows laid end to end neither
  * overlap nor leave a gap.
+ *
+ * Where the specification is silent:
+ * - Windows: the start is inside, the end is not; a bare date as an end covers its whole day; an end before the start is empty.
+ *   The summary is exact to the millisecond; a rollup is widened to every UTC day that it touches, and `start_date` and `end_date`
+ *   echo what was asked.
  */
 import { day, hour, parse } from "../kernel/Moment.ts"
 
