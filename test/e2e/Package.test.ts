@@ -214,11 +214,11 @@ describe("the package", () => {
 
   it("imports without doing anything, entry by entry, and says what each is", async () => {
     expect(entries.length).toBeGreaterThanOrEqual(25)
-    for (const name of entries) {
-      const script = `const made = await import(${JSON.stringify(name)}); console.log(Object.keys(made).length > 0 ? "values" : "types")`
-      // It ends by itself: nothing was started.
-      const what = name === "tollgate/contracts" ? "types\n" : "values\n"
-      expect([name, await run(process.execPath, ["--input-type=module", "-e", script], folder)]).toEqual([name, what])
-    }
+    const script = `for (const name of ${JSON.stringify(entries)}) {
+      console.log(name, Object.keys(await import(name)).length > 0 ? "values" : "types")
+    }`
+    const expected = entries.map((name) => `${name} ${name === "tollgate/contracts" ? "types" : "values"}\n`)
+    // It ends by itself: nothing was started.
+    expect(await run(process.execPath, ["--input-type=module", "-e", script], folder)).toBe(expected.join(""))
   })
 })
