@@ -1,0 +1,28 @@
+/** The command line as a process: one command, run to its end. */
+import * as NodeContext from "@effect/platform-node/NodeContext"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import { Cause, Effect, Exit } from "effect"
+import { run } from "../Cli.ts"
+
+// What it makes is for its own user only: the database holds other people's money.
+process.umask(0o077)
+
+// Whoever reads what is printed may have seen enough (`| head`): that is no failure of the command.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error
+  })
+}
+
+/** A service that is told to stop has done what it was for; any other command that is stopped has not. */
+const isService = process.argv[2] === "serve"
+
+run(process.argv).pipe(
+  Effect.provide(NodeContext.layer),
+  NodeRuntime.runMain({
+    disableErrorReporting: true,
+    disablePrettyLogger: true,
+    teardown: (exit, onExit) =>
+      onExit(Exit.isSuccess(exit) ? 0 : !Cause.isInterruptedOnly(exit.cause) ? 1 : isService ? 0 : 130)
+  })
+)
