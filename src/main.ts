@@ -2,6 +2,6 @@
 /** The process: flags of the engine, then the command line. */
 import "./V8.ts"
 
-// Loaded behind the flags. A bundle evaluates what it imports statically before them, and V8 then allocates for long what is made for
-// every call.
+// Imported dynamically: static imports of a bundle are evaluated before the flags above are set, and V8 would then allocate objects of
+// each call among the long-lived.
 void import("./commands/Main.ts")
