@@ -1,15 +1,18 @@
 // The floor, in a process of its own: what a metered gateway costs at least on Node, one thread, `node:http` and better-sqlite3 without
-// anything between. As `floor plain` it meters nothing and only passes requests on.
+// anything between. `floor metered <upstream's port> <folder> <callers>`; as `floor plain <upstream's port>` it meters nothing and only passes
+// requests on.
 import { createHmac, randomBytes } from "node:crypto"
 import { Agent, createServer, request as httpRequest } from "node:http"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import { credit, endWithParent, model, price, report, searchPrice } from "./common.ts"
+import { credit, models, price, searchPrice } from "./calls.ts"
+import { endWithParent, report } from "./processes.ts"
 import { openStore } from "./store.ts"
+import type { Line } from "./store.ts"
 
-const [mode, upstream, directory] = process.argv.slice(2) as [string, string, string]
+const [mode, upstream, directory, callers] = process.argv.slice(2) as [string, string, string, string]
 
-const agent = new Agent({ keepAlive: true, maxSockets: 256 })
+const agent = new Agent({ keepAlive: true })
 
 /** Sends a body to the upstream and hands its answer on. */
 const call = (
@@ -85,24 +88,47 @@ interface Usage {
   readonly completion_tokens: number
 }
 
+interface Caller {
+  readonly account: string
+  /** By model. */
+  readonly chat: ReadonlyMap<string, Line>
+  readonly decisions: Line
+  readonly search: Line
+}
+
 const metered = () => {
   const store = openStore(directory)
-  const account = "bil_06bench0000000000000"
-  store.open(account, credit * 1e9)
-
   const secret = randomBytes(32)
   const hash = (key: string) => createHmac("sha256", secret).update(key).digest("base64")
-  const key = `svc-prod-${randomBytes(32).toString("hex")}`
-  const keys = new Map([
-    [hash(key), { account, tenant: "ten_06bench0000000000000", application: "app_06bench0000000000000" }]
-  ])
-  const models = new Map([[model, { ...price, maximum: 4096 }]])
+  const prices = new Map(models.map((model) => [model as string, { ...price, maximum: 4096 }]))
+
+  const openCaller = (number: number): readonly [key: string, caller: Caller] => {
+    const id = `06bench${String(number).padStart(13, "0")}`
+    const account = `bil_${id}`
+    store.open(account, credit * 1e9)
+    const common = {
+      account,
+      tenant: `ten_${id}`,
+      person: `acc_${id}`,
+      application: `app_${id}`,
+      provider: "bench"
+    }
+    const chat = new Map(
+      models.map((model) => [model as string, { ...common, model, endpoint: "/v1/chat/completions" }])
+    )
+    const decisions = { ...common, model: "jev-1.13.0", endpoint: "/v1/decisions" }
+    const search = { ...common, model: "bench", endpoint: "/v1/search" }
+    return [`svc-prod-${randomBytes(32).toString("hex")}`, { account, chat, decisions, search }]
+  }
+  const opened = Array.from({ length: Number(callers) }, (_, i) => openCaller(i))
+  const known = new Map(opened.map(([key, caller]) => [hash(key), caller]))
+  const callerOf = (request: IncomingMessage) => known.get(hash((request.headers.authorization ?? "").slice(7)))
 
   let calls = 0
   const begun = Date.now().toString(36)
 
   const chat = (request: IncomingMessage, response: ServerResponse): void => {
-    const caller = keys.get(hash((request.headers.authorization ?? "").slice(7)))
+    const caller = callerOf(request)
     if (caller === undefined) return refuse(response, 401, "invalid API key")
     read(request, (body) => {
       let asked: Asked
@@ -111,19 +137,19 @@ const metered = () => {
       } catch {
         return refuse(response, 400, "invalid request")
       }
-      const priced = models.get(asked.model as string)
-      if (priced === undefined || !Array.isArray(asked.messages)) return refuse(response, 400, "invalid request")
+      const priced = prices.get(asked.model as string)
+      const line = caller.chat.get(asked.model as string)
+      if (priced === undefined || line === undefined || !Array.isArray(asked.messages)) {
+        return refuse(response, 400, "invalid request")
+      }
       // No prompt has more tokens than bytes.
       const bound = body.length * priced.prompt + (asked.max_tokens ?? priced.maximum) * priced.completion
       const id = `call_${begun}${(calls++).toString(36).padStart(12, "0")}`
       const started = performance.now()
       const charge = (usage: Usage, done: () => void): void => {
         const charged = {
-          ...caller,
           call: id,
-          endpoint: "/v1/chat/completions",
-          model,
-          provider: "bench",
+          line,
           prompt: usage.prompt_tokens,
           completion: usage.completion_tokens,
           cost: usage.prompt_tokens * priced.prompt + usage.completion_tokens * priced.completion,
@@ -168,11 +194,12 @@ const metered = () => {
     request: IncomingMessage,
     response: ServerResponse,
     path: string,
+    line: (caller: Caller) => Line,
     bound: number,
     asked: (body: Buffer) => Buffer,
     priceOf: (answer: Buffer) => { readonly prompt: number; readonly cost: number }
   ): void => {
-    const caller = keys.get(hash((request.headers.authorization ?? "").slice(7)))
+    const caller = callerOf(request)
     if (caller === undefined) return refuse(response, 401, "invalid API key")
     read(request, (body) => {
       const id = `call_${begun}${(calls++).toString(36).padStart(12, "0")}`
@@ -188,11 +215,8 @@ const metered = () => {
               read(answer, (given) => {
                 const { cost, prompt } = priceOf(given)
                 const charged = {
-                  ...caller,
                   call: id,
-                  endpoint: path,
-                  model,
-                  provider: "bench",
+                  line: line(caller),
                   prompt,
                   completion: 0,
                   cost,
@@ -216,6 +240,7 @@ const metered = () => {
       request,
       response,
       "/v1/systemone",
+      (caller) => caller.decisions,
       300_000_000,
       (body) => Buffer.from(JSON.stringify({ ...(JSON.parse(body.toString()) as object), model: "jev-1.13.0" })),
       (given) => {
@@ -231,6 +256,7 @@ const metered = () => {
       request,
       response,
       "/search",
+      (caller) => caller.search,
       searchPrice,
       () => Buffer.from(JSON.stringify(asked)),
       (given) => {
@@ -244,8 +270,8 @@ const metered = () => {
     chat,
     decide,
     search,
-    hello: { key },
-    look: () => ({ ...store.look(account), calls }),
+    hello: { keys: opened.map(([key]) => key) },
+    look: store.look,
     close: store.close
   }
 }

@@ -1,21 +1,21 @@
-// Our service as people run it: its own process on a fresh folder, a user signed in for real, credit granted, an API key made.
+// Our service as people run it: its own process on a fresh folder, people who sign in for real, get credit for that, and make an API key.
 // After the load its books must show exactly what was served.
 import { execFile } from "node:child_process"
-import type { ChildProcess } from "node:child_process"
-import { existsSync } from "node:fs"
 import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { credit, freePort, model, nodeOptions, root, sleep, start, stop } from "./common.ts"
-import type { Cores, Target } from "./common.ts"
+import { credit, models } from "./calls.ts"
+import type { Target } from "./frame.ts"
+import { freePort, nodeOptions, root, sleep, start, stop, tail } from "./processes.ts"
+import type { Cores } from "./processes.ts"
 
 /** Where the outside world is. */
-export interface World {
+export interface Outside {
   readonly port: number
   readonly issuer: string
 }
 
-const configuration = ({ issuer, port }: World): object => ({
+const configuration = ({ issuer, port }: Outside): object => ({
   service_name: "Tollgate",
   identity: { google: { issuer, audiences: ["bench"] } },
   clients: [{ client_id: "bench", name: "Bench" }],
@@ -25,56 +25,60 @@ const configuration = ({ issuer, port }: World): object => ({
   },
   decisions: { upstream: "tools", model: "jev-1.13.0" },
   tools: { search: [{ id: "bench", vendor: "tavily", upstream: "tools", usd_per_query: "0.005" }] },
-  models: [
-    {
-      id: model,
-      name: "Bench model",
-      context_length: 128_000,
-      max_output_tokens: 4096,
-      price: { prompt_usd_per_million: "0.15", completion_usd_per_million: "0.60" },
-      upstreams: [{ upstream: "bench", model }]
-    }
-  ]
+  models: models.map((model) => ({
+    id: model,
+    name: model,
+    context_length: 1_000_000,
+    max_output_tokens: 4096,
+    price: { prompt_usd_per_million: "0.15", completion_usd_per_million: "0.60" },
+    upstreams: [{ upstream: "bench", model }]
+  })),
+  prices: { default_new_credits: credit, default_registration_credits: 0 },
+  // Everybody signs in from one address.
+  rate_limits: { sign_in: 1_000_000 }
 })
 
-/** How the service is started: the file asked for, else as built, else from its source; `undefined` while there is neither. */
-const command = (asked: string | undefined): ReadonlyArray<string> | undefined => {
-  if (asked !== undefined) return asked.endsWith(".ts") ? ["--import", "tsx", asked] : [asked]
-  const built = join(root, "dist", "main.js")
-  const source = join(root, "src", "main.ts")
-  if (existsSync(built)) return [built]
-  return existsSync(source) ? ["--import", "tsx", source] : undefined
+/** A person, and the key that they have made. */
+export interface Caller {
+  readonly account: string
+  readonly tenant: string
+  readonly application: string
+  readonly key: string
 }
 
 export interface Gateway extends Target {
-  readonly from: string
-  /** Reads the books back: throws unless the balance fell by exactly `due` nano-USD for the `calls`, and the invariants hold. */
-  readonly check: (calls: number, due: number) => Promise<string>
+  readonly port: number
+  /** Signs so many people in, beside those that are there, and adds their keys to `keys`. */
+  readonly addCallers: (count: number) => Promise<void>
+  readonly callers: ReadonlyArray<Caller>
+  /** A fresh access token of a caller, by their place. */
+  readonly tokenOf: (caller: number) => Promise<string>
+  /** What the balance of each caller has fallen by, in nano-USD. */
+  readonly taken: () => Promise<ReadonlyArray<number>>
+  /** Runs a command of the operator beside the running service, and gives what it says. */
+  readonly operate: (...args: ReadonlyArray<string>) => Promise<string>
   readonly stop: () => Promise<void>
 }
 
-interface Answer {
-  readonly result?: {
-    readonly token_response?: { readonly access_token: string }
-    readonly account?: { readonly tenant_id: string }
-    readonly api_key?: string
-    readonly balance?: number
-  }
+export interface GatewayOptions {
+  readonly name: string
+  /** The service, built. */
+  readonly main: string
+  readonly cores: Cores
+  readonly outside: Outside
+  readonly directory: string
+  /** Further flags of node. */
+  readonly flags?: ReadonlyArray<string>
 }
 
-const nano = (usd: number): number => Math.round(usd * 1e9)
+/** How many sign in at the same time. */
+const abreast = 8
 
-export const startGateway = async (
-  cores: Cores,
-  world: World,
-  directory: string,
-  asked: string | undefined
-): Promise<Gateway | undefined> => {
-  const main = command(asked)
-  if (main === undefined) return undefined
+export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
+  const { cores, directory, flags = [], main, name, outside } = options
   await mkdir(directory, { recursive: true })
   const file = join(directory, "config.json")
-  await writeFile(file, JSON.stringify(configuration(world), null, 2))
+  await writeFile(file, JSON.stringify(configuration(outside), null, 2))
   const port = await freePort()
   const env = {
     NODE_ENV: "production",
@@ -86,91 +90,102 @@ export const startGateway = async (
     // This, and the room for what is young, as `npm start` sets it.
     MALLOC_ARENA_MAX: "2"
   }
-  const child = start(cores.served, [...nodeOptions, ...main, "serve", "--config", file], {
-    env,
-    ipc: false
-  })
+  const child = start(cores.served, [...nodeOptions, ...flags, main, "serve", "--config", file], { env, ipc: false })
   const said = tail(child)
-  try {
-    const gateway = await prepare(child, main, port, env, world)
-    return { ...gateway, from: main.at(-1)!, stop: () => stop(child) }
-  } catch (error) {
-    await stop(child)
-    throw new Error(`the gateway did not come up: ${String(error)}\n${said()}`, { cause: error })
-  }
-}
-
-/** The end of what a process says. */
-export const tail = (child: ChildProcess): (() => string) => {
-  let text = ""
-  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (data) => (text = (text + data).slice(-4000)))
-  return () => text
-}
-
-const prepare = async (
-  child: ChildProcess,
-  main: ReadonlyArray<string>,
-  port: number,
-  env: NodeJS.ProcessEnv,
-  world: World
-) => {
   const base = `http://127.0.0.1:${port}`
   const ready = async () => (await fetch(`${base}/readyz`).catch(() => undefined))?.ok === true
   for (const deadline = Date.now() + 30_000; !(await ready()); await sleep(100)) {
-    if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}`)
-    if (Date.now() > deadline) throw new Error("/readyz did not answer 200 within 30 s")
+    if (child.exitCode === null && Date.now() < deadline) continue
+    await stop(child)
+    throw new Error(`the service did not come up: ${said()}`)
   }
 
-  const call = async (method: string, path: string, token?: string, body?: object): Promise<Answer> => {
-    const response = await fetch(path.startsWith("http") ? path : base + path, {
-      method,
-      headers: { "content-type": "application/json", ...(token !== undefined && { authorization: `Bearer ${token}` }) },
-      ...(body !== undefined && { body: JSON.stringify(body) })
-    })
-    const text = await response.text()
-    if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text.slice(0, 500)}`)
-    return JSON.parse(text) as Answer
+  const callers: Array<Caller> = []
+  const keys: Array<string> = []
+  const tokenOf = (caller: number) => signIn(base, outside, `bench${caller}@example.com`)
+  const balanceOf = async (caller: number): Promise<number> => {
+    const path = `/v1/tenants/${callers[caller]!.tenant}/billing/credits`
+    const { result } = await call<{ readonly balance: number }>("GET", base + path, await tokenOf(caller))
+    return Math.round(result.balance * 1e9)
   }
-  const operate = (...args: ReadonlyArray<string>) =>
-    promisify(execFile)(process.execPath, [...main, ...args], { cwd: root, env: { ...process.env, ...env } })
-  const sought = <A>(value: A | undefined, name: string): A => {
-    if (value === undefined) throw new Error(`no ${name} in the answer`)
-    return value
-  }
-
-  const { id_token } = (await call("POST", `${world.issuer}/token`, undefined, { email: "bench@example.com" })) as {
-    readonly id_token?: string
-  }
-  const signedIn = await call("POST", "/v1/auth/google", undefined, { id_token, client_id: "bench" })
-  const token = sought(signedIn.result?.token_response?.access_token, "access token")
-  const tenant = sought((await call("GET", "/v1/me", token)).result?.account?.tenant_id, "tenant")
-  await operate("grant", "--tenant", tenant, "--amount", String(credit))
-  const application = { name: "bench", description: "drives the benchmark" }
-  const key = sought(
-    (await call("POST", `/v1/tenants/${tenant}/applications`, token, application)).result?.api_key,
-    "key"
-  )
-  const balance = async () =>
-    nano(sought((await call("GET", `/v1/tenants/${tenant}/billing/credits`, token)).result?.balance, "balance"))
-  const before = await balance()
-  if (before < nano(credit)) throw new Error(`the grant did not arrive: the balance is ${before} nano-USD`)
-
   return {
-    name: "gateway",
+    name,
     port,
-    headers: { authorization: `Bearer ${key}` },
+    headers: {},
+    keys,
+    callers,
     pid: child.pid!,
-    check: async (calls: number, due: number) => {
-      let fell = before - (await balance())
-      // What is settled behind the answer gets a moment.
-      for (let i = 0; i < 20 && fell !== due; i++) {
-        await sleep(100)
-        fell = before - (await balance())
-      }
-      if (fell !== due)
-        throw new Error(`WRONG CHARGE: ${calls} calls cost ${due} nano-USD, the balance fell by ${fell}`)
-      const { stdout } = await operate("verify")
-      return `${calls} calls charged exactly; verify: ${stdout.trim().split("\n").at(-1) ?? ""}`
+    addCallers: async (count) => {
+      const from = callers.length
+      await inTurns(count, async (i) => {
+        callers[from + i] = await makeKey(base, await tokenOf(from + i))
+      })
+      keys.push(...callers.slice(from).map(({ key }) => key))
+    },
+    tokenOf,
+    taken: () => inTurns(callers.length, async (i) => credit * 1e9 - (await balanceOf(i))),
+    operate: async (...args) => {
+      const run = promisify(execFile)(process.execPath, [main, ...args], { cwd: root, env: { ...process.env, ...env } })
+      return (await run).stdout
+    },
+    stop: () => stop(child)
+  }
+}
+
+const inTurns = async <A>(count: number, of: (i: number) => Promise<A>): Promise<ReadonlyArray<A>> => {
+  const results: Array<A> = []
+  let next = 0
+  const turn = async (): Promise<void> => {
+    while (next < count) {
+      const i = next++
+      results[i] = await of(i)
     }
   }
+  await Promise.all(Array.from({ length: abreast }, turn))
+  return results
+}
+
+/** Makes a call and reads its answer; throws unless it is a good one. */
+const call = async <A>(
+  method: string,
+  url: string,
+  token?: string,
+  body?: object
+): Promise<{ readonly result: A; readonly id_token?: string }> => {
+  const response = await fetch(url, {
+    method,
+    headers: { "content-type": "application/json", ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+    ...(body !== undefined && { body: JSON.stringify(body) })
+  })
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${method} ${url} answered ${response.status}: ${text.slice(0, 500)}`)
+  return JSON.parse(text) as { readonly result: A }
+}
+
+/** Signs a person in through the issuer, for the first time or again, and gives their access token. */
+const signIn = async (base: string, { issuer }: Outside, email: string): Promise<string> => {
+  const { id_token } = await call("POST", `${issuer}/token`, undefined, { email })
+  const { result } = await call<{ readonly token_response: { readonly access_token: string } }>(
+    "POST",
+    `${base}/v1/auth/google`,
+    undefined,
+    { id_token, client_id: "bench" }
+  )
+  return result.token_response.access_token
+}
+
+const makeKey = async (base: string, token: string): Promise<Caller> => {
+  const me = await call<{ readonly account: { readonly id: string; readonly tenant_id: string } }>(
+    "GET",
+    `${base}/v1/me`,
+    token
+  )
+  const { id: account, tenant_id: tenant } = me.result.account
+  const made = await call<{ readonly id: string; readonly api_key: string }>(
+    "POST",
+    `${base}/v1/tenants/${tenant}/applications`,
+    token,
+    { name: "bench", description: "drives the benchmark" }
+  )
+  return { account, tenant, application: made.result.id, key: made.result.api_key }
 }

@@ -2,21 +2,26 @@
 // Closed loop: each connection sends its next call when the last is answered. Open loop: calls arrive at a given rate, answered or not.
 import { connect } from "node:net"
 import type { Socket } from "node:net"
-import { endWithParent, report } from "./common.ts"
+import { callSequence } from "./calls.ts"
+import { endWithParent, report } from "./processes.ts"
 
 /** What to drive, and how. */
 export interface Order {
   readonly port: number
+  readonly method: "GET" | "POST"
   readonly path: string
-  /** POST with the body, unless it says GET. */
-  readonly method?: "GET" | "POST"
+  /** Beside the bearer. */
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  /** A bearer for each caller, who take turns by `callSequence`. */
+  readonly keys: ReadonlyArray<string>
+  readonly bodies: ReadonlyArray<string>
   readonly stream: boolean
   readonly connections: number
   readonly seconds: number
   /** Calls a second, for the open loop. */
   readonly rate?: number
+  /** Seconds after the end in which calls under way are waited for; 10 unless it says more. */
+  readonly patience?: number
   /** For a single call: as soon as it is answered, that is all. */
   readonly calls?: number
 }
@@ -27,6 +32,8 @@ export interface Outcome {
   readonly rate: number
   /** Calls answered well in all, those that were under way at the end included: what the books must show. */
   readonly calls: number
+  /** The same by caller. */
+  readonly byCaller: ReadonlyArray<number>
   readonly failures: number
   /** Some of what went wrong. */
   readonly wrong: ReadonlyArray<string>
@@ -40,6 +47,7 @@ export interface Outcome {
 
 /** A call under way on a connection. */
 interface Call {
+  readonly caller: number
   readonly arrived: number
   first: number
 }
@@ -48,13 +56,10 @@ const now = (): number => performance.now()
 
 const run = (order: Order): Promise<Outcome> =>
   new Promise((resolve) => {
-    const head = Object.entries({ "content-type": "application/json", ...order.headers }).map(
-      ([k, v]) => `${k}: ${v}\r\n`
-    )
-    const request = Buffer.from(
-      `${order.method ?? "POST"} ${order.path} HTTP/1.1\r\nhost: 127.0.0.1:${order.port}\r\n${head.join("")}` +
-        `content-length: ${Buffer.byteLength(order.body)}\r\n\r\n${order.body}`
-    )
+    const requests = requestsOf(order)
+    const kinds = order.bodies.length
+    const nextRequest = callSequence(order.keys.length, kinds)
+    const byCaller = order.keys.map(() => 0)
     // Set when all connections are open: to open one is no part of a call.
     let begun = 0
     let deadline = Number.POSITIVE_INFINITY
@@ -92,6 +97,7 @@ const run = (order: Order): Promise<Outcome> =>
       resolve({
         rate: within / order.seconds,
         calls,
+        byCaller,
         failures,
         wrong,
         p50: at(latencies, 0.5),
@@ -107,7 +113,7 @@ const run = (order: Order): Promise<Outcome> =>
     }
     // Calls under way at the end are waited for, but not for ever.
     const watch = setInterval(() => {
-      if (now() > deadline + 10_000) {
+      if (now() > deadline + (order.patience ?? 10) * 1000) {
         failures += open + queue.length - queued
         wrong.push(`${open} calls without an answer`)
         finish()
@@ -119,6 +125,7 @@ const run = (order: Order): Promise<Outcome> =>
       const at = now()
       if (status >= 200 && status < 300 && (!order.stream || body.endsWith("data: [DONE]\n\n"))) {
         calls++
+        byCaller[call.caller]!++
         if (at <= deadline) within++
         latencies.push(at - call.arrived)
         firsts.push(call.first - call.arrived)
@@ -131,8 +138,14 @@ const run = (order: Order): Promise<Outcome> =>
       const send = (arrived: number) => {
         issued++
         open++
-        call = { arrived, first: 0 }
-        socket.write(request)
+        const which = nextRequest()
+        call = { caller: Math.floor(which / kinds), arrived, first: 0 }
+        const [head, body] = requests[which]!
+        if (body === undefined) return void socket.write(head)
+        socket.cork()
+        socket.write(head)
+        socket.write(body)
+        socket.uncork()
       }
       /** The next call for this connection, if there is one. */
       const next = () => {
@@ -199,8 +212,32 @@ const run = (order: Order): Promise<Outcome> =>
       }
       tick()
     }
-    for (let i = 0; i < order.connections; i++) connection()
+    // Not all at once: a server takes only so many that it has not accepted yet.
+    for (let i = 0; i < order.connections; i++) setTimeout(connection, Math.floor(i / 100) * 10)
   })
+
+/** From this length on, in bytes, a body is kept once for all callers; a shorter one goes out in one piece with its head. */
+const longBody = 4_000
+
+/** The bytes of each call, by `callSequence`. */
+const requestsOf = (order: Order): ReadonlyArray<readonly [head: Buffer, body: Buffer | undefined]> => {
+  const bodies = order.bodies.map((body) => Buffer.from(body))
+  return order.keys.flatMap((key) => {
+    const headers = Object.entries({
+      "content-type": "application/json",
+      authorization: `Bearer ${key}`,
+      ...order.headers
+    })
+    return bodies.map((body) => {
+      const head = Buffer.from(
+        `${order.method} ${order.path} HTTP/1.1\r\nhost: 127.0.0.1:${order.port}\r\n${headers
+          .map(([name, value]) => `${name}: ${value}\r\n`)
+          .join("")}content-length: ${body.length}\r\n\r\n`
+      )
+      return body.length < longBody ? ([Buffer.concat([head, body]), undefined] as const) : ([head, body] as const)
+    })
+  })
+}
 
 /** Reads answers off a connection. Of a body, its last bytes are handed on, or all of it when `whole` says so. */
 const reading = (whole: () => boolean, first: () => void, done: (status: number, body: string) => void) => {

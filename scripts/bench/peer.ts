@@ -4,9 +4,9 @@ import { existsSync } from "node:fs"
 import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { freePort, root, sleep, start, stop } from "./common.ts"
-import type { Cores, Target } from "./common.ts"
-import { tail } from "./gateway.ts"
+import type { Target } from "./frame.ts"
+import { freePort, root, sleep, start, stop, tail } from "./processes.ts"
+import type { Cores } from "./processes.ts"
 
 const name = "@portkey-ai/gateway"
 const range = "~1.15.2"
@@ -53,8 +53,8 @@ export const startPeer = async (cores: Cores, upstream: number): Promise<Peer> =
     version,
     port,
     pid: child.pid!,
+    keys: ["upstream-key"],
     headers: {
-      authorization: "Bearer upstream-key",
       "x-portkey-provider": "openai",
       "x-portkey-custom-host": `http://127.0.0.1:${upstream}/v1`
     },

@@ -1,22 +1,52 @@
 // The floor's books: the rows that a metered call must leave, in raw better-sqlite3, durable, in group commits, as one would write them
-// by hand. It stays as it is when the service's own tables change, so that a ratio shows what that brought. The service never imports
-// this.
+// by hand: rollups of the same kinds as the service's, folded over each commit and written in it. It stays as it is when the service's own
+// tables change, so that a ratio shows what that brought. The service never imports this.
 import Sqlite from "better-sqlite3"
 import { join } from "node:path"
 
-export interface Charge {
-  readonly call: string
+/** What the calls of one caller to one model have in common. Those that are alike share one object: by it their sums are folded. */
+export interface Line {
   readonly account: string
   readonly tenant: string
+  readonly person: string
   readonly application: string
   readonly endpoint: string
   readonly model: string
   readonly provider: string
+}
+
+export interface Charge {
+  readonly call: string
+  readonly line: Line
   readonly prompt: number
   readonly completion: number
   readonly cost: number
   readonly latency: number
 }
+
+/** What a batch adds to the rollups of one line. */
+interface Sums {
+  requests: number
+  prompt: number
+  completion: number
+  cost: number
+  latency: number
+}
+
+const sums = ["requests", "successes", "prompt_tokens", "completion_tokens", "units", "cost", "latency_ms"]
+
+/** The same questions are answered from sums as by the service: a tenant's day, a caller's day and hour, a payer's day. */
+const rollups = [
+  {
+    table: "rollup_by_tenant",
+    key: ["tenant TEXT", "start INTEGER", "application TEXT", "usage_type TEXT", "provider TEXT"]
+  },
+  {
+    table: "rollup_by_caller",
+    key: ["tenant TEXT", "person TEXT", "grain INTEGER", "start INTEGER", "model TEXT", "endpoint TEXT"]
+  },
+  { table: "rollup_by_payer", key: ["account TEXT", "start INTEGER", "person TEXT", "payer_kind TEXT"] }
+]
 
 const tables = `
   CREATE TABLE accounts (id TEXT PRIMARY KEY, balance INTEGER NOT NULL, reserved INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -35,13 +65,16 @@ const tables = `
     source TEXT, reference TEXT NOT NULL, description TEXT NOT NULL, at INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX ledger_by_account ON tollgate_ledger_entries (seq >> 16, account);
-  CREATE TABLE rollups (
-    tenant TEXT NOT NULL, day INTEGER NOT NULL, usage_type TEXT NOT NULL, provider TEXT NOT NULL, requests INTEGER NOT NULL,
-    prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, units REAL NOT NULL, cost INTEGER NOT NULL,
-    PRIMARY KEY (tenant, day, usage_type, provider)
+  ${rollups
+    .map(
+      ({ key, table }) => `CREATE TABLE ${table} (
+    ${key.map((column) => `${column} NOT NULL`).join(", ")}, ${sums.map((column) => `${column} INTEGER NOT NULL`).join(", ")},
+    PRIMARY KEY (${key.map((column) => column.split(" ")[0]).join(", ")})
   ) STRICT, WITHOUT ROWID;`
+    )
+    .join("\n")}`
 
-const day = 86_400_000
+const [day, hour] = [86_400_000, 3_600_000]
 
 export const openStore = (directory: string) => {
   const db = new Sqlite(join(directory, "floor.db"))
@@ -63,12 +96,37 @@ export const openStore = (directory: string) => {
     "INSERT INTO tollgate_usage_records VALUES (NULL, ?, ?, ?, ?, ?, 'inference', ?, ?, ?, ?, ?, ?, ?, ?, 1, NULL, ?, ?, 'own')"
   )
   const putEntry = db.prepare("INSERT INTO tollgate_ledger_entries VALUES (NULL, ?, 'debit', ?, ?, NULL, ?, ?, ?)")
-  const addRollup = db.prepare(
-    `INSERT INTO rollups VALUES (?, ?, 'inference', ?, 1, ?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET requests = requests + 1, prompt_tokens = prompt_tokens + excluded.prompt_tokens,
-       completion_tokens = completion_tokens + excluded.completion_tokens, units = units + excluded.units,
-       cost = cost + excluded.cost`
-  )
+  const [addByTenant, addByCaller, addByPayer] = rollups.map(({ key, table }) =>
+    db.prepare(
+      `INSERT INTO ${table} VALUES (${[...key, ...sums].map(() => "?").join(", ")})
+       ON CONFLICT DO UPDATE SET ${sums.map((sum) => `${sum} = ${sum} + excluded.${sum}`).join(", ")}`
+    )
+  ) as [Sqlite.Statement, Sqlite.Statement, Sqlite.Statement]
+
+  // Folded over the batch, so that the sums of a busy caller are written once a commit.
+  const batch = new Map<Line, Sums>()
+  const fold = ({ completion, cost, latency, line, prompt }: Charge): void => {
+    let of = batch.get(line)
+    if (of === undefined) batch.set(line, (of = { requests: 0, prompt: 0, completion: 0, cost: 0, latency: 0 }))
+    of.requests++
+    of.prompt += prompt
+    of.completion += completion
+    of.cost += cost
+    of.latency += latency
+  }
+  const rollUp = (): void => {
+    const at = Date.now()
+    const [today, thisHour] = [at - (at % day), at - (at % hour)]
+    for (const [line, { completion, cost, latency, prompt, requests }] of batch) {
+      const { account, application, endpoint, model, person, provider, tenant } = line
+      const added = [requests, requests, prompt, completion, prompt + completion, cost, latency]
+      addByTenant.run([tenant, today, application, "inference", provider, ...added])
+      addByCaller.run([tenant, person, day, today, model, endpoint, ...added])
+      addByCaller.run([tenant, person, hour, thisHour, model, endpoint, ...added])
+      addByPayer.run([account, today, person, "own", ...added])
+    }
+    batch.clear()
+  }
 
   /** The gate: sets the bound of a call aside, if the account affords it. Inside a transaction. */
   const reserve = (call: string, account: string, amount: number): boolean => {
@@ -78,37 +136,27 @@ export const openStore = (directory: string) => {
   }
 
   /** The charge: everything that a call leaves in the books, and its reservation gone. Inside a transaction. */
-  const settle = (c: Charge): void => {
-    const reserved = takeReservation.get(c.call) as number
-    const balance = pay.get(c.cost, reserved, c.account) as number
+  const settle = (charge: Charge): void => {
+    const { call, completion, cost, latency, line, prompt } = charge
+    const { account, application, endpoint, model, provider, tenant } = line
+    const reserved = takeReservation.get(call) as number
+    const balance = pay.get(cost, reserved, account) as number
     const at = Date.now()
-    const record = `use_${c.call}`
-    const tokens = c.prompt + c.completion
+    const record = `use_${call}`
     // One array: better-sqlite3 binds it faster than a long list of arguments.
+    // prettier-ignore
     putUsage.run([
-      record,
-      at,
-      c.account,
-      c.tenant,
-      c.application,
-      c.endpoint,
-      c.model,
-      c.provider,
-      c.prompt,
-      c.completion,
-      tokens,
-      c.cost,
-      c.latency,
-      c.account,
-      c.tenant
+      record, at, account, tenant, application, endpoint, model, provider, prompt, completion, prompt + completion, cost,
+      latency, account, tenant
     ])
-    putEntry.run(c.account, c.cost, balance, record, c.model, at)
-    addRollup.run(c.tenant, at - (at % day), c.provider, c.prompt, c.completion, tokens, c.cost)
+    putEntry.run([account, cost, balance, record, model, at])
+    fold(charge)
   }
 
   const group = (work: () => void): void => {
     begin.run()
     work()
+    rollUp()
     commit.run()
   }
 
@@ -118,9 +166,9 @@ export const openStore = (directory: string) => {
     const jobs = queue
     queue = []
     const results: Array<unknown> = []
-    begin.run()
-    for (const job of jobs) results.push(job.work())
-    commit.run()
+    group(() => {
+      for (const job of jobs) results.push(job.work())
+    })
     for (let i = 0; i < jobs.length; i++) jobs[i]!.done(results[i])
   }
   const enqueue = (work: () => unknown, done: (result: unknown) => void): void => {
@@ -135,14 +183,16 @@ export const openStore = (directory: string) => {
     open: (account: string, balance: number): void => {
       db.prepare("INSERT INTO accounts VALUES (?, ?, 0)").run(account, balance)
     },
-    /** What the account has and what is set aside, with the records it left: for the check after a run. */
-    look: (account: string) => ({
-      ...(db.prepare("SELECT balance, reserved FROM accounts WHERE id = ?").get(account) as {
-        readonly balance: number
-        readonly reserved: number
-      }),
+    /** What each account has and what all have set aside, with the records that calls left: for the check after a run. */
+    look: (): Books => ({
+      balances: db.prepare("SELECT balance FROM accounts ORDER BY id").pluck().all() as ReadonlyArray<number>,
+      reserved: db.prepare("SELECT sum(reserved) FROM accounts").pluck().get() as number,
       records: db.prepare("SELECT count(*) FROM tollgate_usage_records").pluck().get() as number,
-      collected: db.prepare("SELECT coalesce(sum(amount), 0) FROM tollgate_ledger_entries").pluck().get() as number
+      collected: db.prepare("SELECT coalesce(sum(amount), 0) FROM tollgate_ledger_entries").pluck().get() as number,
+      summed: db
+        .prepare("SELECT coalesce(sum(cost), 0) FROM rollup_by_caller WHERE grain = ?")
+        .pluck()
+        .get(day) as number
     }),
     close: (): void => {
       db.close()
@@ -150,4 +200,13 @@ export const openStore = (directory: string) => {
   }
 }
 
-export type Store = ReturnType<typeof openStore>
+/** What the floor's books say after a run; amounts in nano-USD. */
+export interface Books {
+  /** In the order of the accounts' ids. */
+  readonly balances: ReadonlyArray<number>
+  readonly reserved: number
+  readonly records: number
+  readonly collected: number
+  /** What the rollups say was collected. */
+  readonly summed: number
+}

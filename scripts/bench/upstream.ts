@@ -4,11 +4,12 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose"
 import { createServer as createHttpServer } from "node:http"
 import { createServer } from "node:net"
 import type { AddressInfo, Server, Socket } from "node:net"
-import { decisionTokens, endWithParent, model, paced, pause, report, usage } from "./common.ts"
+import { decisionTokens, models, paced, pause, piecesOf, trickleEvery, trickling, usage } from "./calls.ts"
+import { endWithParent, report } from "./processes.ts"
 
 /** A chat chunk or answer around its choices. */
 const answer = (object: string, rest: object): string =>
-  JSON.stringify({ id: "chatcmpl-bench0001", object, created: 1_760_000_000, model, ...rest })
+  JSON.stringify({ id: "chatcmpl-bench0001", object, created: 1_760_000_000, model: models[0], ...rest })
 
 const words =
   "Because what one account gives another must receive, so that a slip on either side shows at once in the sum."
@@ -57,31 +58,49 @@ const tools: Readonly<Record<string, Buffer>> = {
 
 const chunked = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 
-// The stream in a few writes of some events each, as a model's tokens arrive: one segment a turn of the event loop.
-const streamed = (withUsage: boolean): ReadonlyArray<Buffer> => {
-  const chunk = (delta: object, finish_reason: string | null) =>
-    answer("chat.completion.chunk", {
-      choices: [{ index: 0, delta, finish_reason }],
-      ...(withUsage && { usage: null })
-    })
-  const events = [
-    chunk({ role: "assistant", content: "" }, null),
-    ...words.map((content) => chunk({ content }, null)),
-    chunk({}, "stop"),
+const chunk = (delta: object, finish_reason: string | null, withUsage: boolean): string =>
+  answer("chat.completion.chunk", {
+    choices: [{ index: 0, delta, finish_reason }],
+    ...(withUsage && { usage: null })
+  })
+
+const events = (list: ReadonlyArray<string>): ReadonlyArray<string> => list.map((event) => `data: ${event}\n\n`)
+
+const streamHead =
+  "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n"
+
+const ending = (withUsage: boolean): ReadonlyArray<string> =>
+  events([
+    chunk({}, "stop", withUsage),
     ...(withUsage ? [answer("chat.completion.chunk", { choices: [], usage })] : []),
     "[DONE]"
-  ].map((event) => `data: ${event}\n\n`)
-  const head =
-    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n"
+  ])
+
+/** A stream of so many pieces in a few writes of some events each, as a model's tokens arrive: one segment a turn of the event loop. */
+const streamed = (pieces: number, withUsage: boolean): ReadonlyArray<Buffer> => {
+  const contents = Array.from({ length: pieces }, (_, i) => words.at((i - pieces) % words.length)!)
+  const all = [
+    ...events([
+      chunk({ role: "assistant", content: "" }, null, withUsage),
+      ...contents.map((content) => chunk({ content }, null, withUsage))
+    ]),
+    ...ending(withUsage)
+  ]
   const writes: Array<string> = []
-  for (let i = 0; i < events.length; i += 5) writes.push(chunked(events.slice(i, i + 5).join("")))
-  writes[0] = head + writes[0]!
+  for (let i = 0; i < all.length; i += 5) writes.push(chunked(all.slice(i, i + 5).join("")))
+  writes[0] = streamHead + writes[0]!
   writes[writes.length - 1] += "0\r\n\r\n"
   return writes.map((text) => Buffer.from(text))
 }
 
-const streamWithUsage = streamed(true)
-const streamWithout = streamed(false)
+const streams = new Map<string, ReadonlyArray<Buffer>>()
+const streamOf = (pieces: number, withUsage: boolean): ReadonlyArray<Buffer> => {
+  const name = `${pieces} ${withUsage}`
+  let found = streams.get(name)
+  if (found === undefined) streams.set(name, (found = streamed(pieces, withUsage)))
+  return found
+}
+
 const notFound = Buffer.from("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
 
 const write = (
@@ -97,6 +116,43 @@ const write = (
   if (i === 0 && pauseAfterFirst) setTimeout(write, pause, socket, parts, false, done, 1)
   else setImmediate(write, socket, parts, false, done, i + 1)
 }
+
+// ---- streams at a trickle -----------------------------------------------------------------------------------------------
+
+const piece = Buffer.from(chunked(events([chunk({ content: words[0] }, null, true)]).join("")))
+const begun = Buffer.from(
+  streamHead + chunked(events([chunk({ role: "assistant", content: "" }, null, true)]).join(""))
+)
+const ended = Buffer.from(`${chunked(ending(true).join(""))}0\r\n\r\n`)
+
+/** Asks how many trickle, and whether they are to end now. */
+export interface TrickleOrder {
+  readonly end: boolean
+}
+
+/** Those that go on, each with what follows its end. */
+const open = new Map<Socket, () => void>()
+
+/** Every stream gets its chunk once in `trickleEvery`, all of them spread over that time. */
+const trickle = (): void => {
+  const slots = trickleEvery / 20
+  let slot = 0
+  setInterval(() => {
+    slot = (slot + 1) % slots
+    let i = 0
+    for (const socket of open.keys()) if (i++ % slots === slot) socket.write(piece)
+  }, 20)
+}
+
+const endAll = (): void => {
+  for (const [socket, done] of open) {
+    socket.write(ended)
+    done()
+  }
+  open.clear()
+}
+
+// ---- chat ---------------------------------------------------------------------------------------------------------------
 
 interface Asked {
   readonly stream?: boolean
@@ -153,21 +209,30 @@ const chat = createServer({ noDelay: true }, (socket) => {
       return next()
     }
     busy = true
-    const parts = asked.stream_options?.include_usage === true ? streamWithUsage : streamWithout
-    write(socket, parts, found.body.includes(paced), () => {
+    const done = () => {
       busy = false
       next()
-    })
+    }
+    if (found.body.includes(trickling)) {
+      socket.write(begun)
+      open.set(socket, done)
+      return
+    }
+    const parts = streamOf(piecesOf(found.body) ?? 30, asked.stream_options?.include_usage === true)
+    write(socket, parts, found.body.includes(paced), done)
   }
   socket.on("data", (data) => {
     buffer = buffer.length === 0 ? data : Buffer.concat([buffer, data])
     next()
   })
   socket.on("error", () => socket.destroy())
+  socket.on("close", () => open.delete(socket))
 })
 
 const listen = (server: Server): Promise<number> =>
-  new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port)))
+  new Promise((resolve) =>
+    server.listen({ port: 0, host: "127.0.0.1", backlog: 4_096 }, () => resolve((server.address() as AddressInfo).port))
+  )
 
 // ---- the issuer ---------------------------------------------------------------------------------------------------------
 
@@ -216,6 +281,11 @@ const identity = createHttpServer((request, response) => {
 })
 
 endWithParent()
+trickle()
+process.on("message", ({ end }: TrickleOrder) => {
+  report({ open: open.size })
+  if (end) endAll()
+})
 const issuerPort = await listen(identity)
 issuer = `http://127.0.0.1:${issuerPort}`
 report({ port: await listen(chat), issuer })

@@ -1,4 +1,4 @@
-// What the parts of the benchmark share: the call that is driven, its price, child processes on their core, and what the kernel knows of them.
+// Child processes on their core, messages to them, and what the kernel knows of them.
 import { spawn, spawnSync } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { readFileSync } from "node:fs"
@@ -8,61 +8,6 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 export const root = join(fileURLToPath(new URL(".", import.meta.url)), "..", "..")
-
-export const model = "bench-model"
-
-/** Nano-USD a token: 0.15 and 0.60 USD per million. */
-export const price = { prompt: 150, completion: 600 }
-
-/** What the upstream reports for every call. */
-export const usage = { prompt_tokens: 12, completion_tokens: 34, total_tokens: 46 }
-
-/** What every call must cost, in nano-USD: a figure taken with another charge in the books is worthless. */
-export const callPrice = usage.prompt_tokens * price.prompt + usage.completion_tokens * price.completion
-
-/** What the upstream reports for every decision, and what a decision and a search cost, in nano-USD. */
-export const decisionTokens = 40
-export const decisionPrice = decisionTokens * 42
-export const searchPrice = 5_000_000
-
-export const decisionBody = JSON.stringify({
-  state: "I was charged twice for billing",
-  questions: {
-    about: { type: "choice", instructions: "What is it about?", criteria: { billing: "money", other: "the rest" } }
-  }
-})
-export const searchPath = "/v1/search?query=double%20entry&max_results=5"
-
-/** Credit that the driven tenant starts with, in USD. */
-export const credit = 100_000
-
-/** The last word of a prompt that makes the upstream pause within a stream, so that a held-back first byte shows. */
-export const paced = "at your own pace"
-export const pause = 250
-
-const prompt = "Say in one sentence why a ledger keeps two sides of every entry."
-
-/** The request as clients send it. A stream asks for its usage, so that every contender passes the same bytes on. */
-export const body = (stream: boolean, ending = ""): string =>
-  JSON.stringify({
-    model,
-    messages: [
-      { role: "system", content: "You are a terse assistant." },
-      { role: "user", content: `${prompt}${ending}` }
-    ],
-    temperature: 0.2,
-    max_tokens: 64,
-    ...(stream && { stream: true, stream_options: { include_usage: true } })
-  })
-
-/** What is known when a call is driven at a port. */
-export interface Target {
-  readonly name: string
-  readonly port: number
-  readonly headers: Readonly<Record<string, string>>
-  /** The process whose CPU time and memory are read. */
-  readonly pid: number
-}
 
 // ---- processes ----------------------------------------------------------------------------------------------------------
 
@@ -108,9 +53,14 @@ export const start = (
 /** What `npm start` asks of node. */
 export const nodeOptions = ["--max-semi-space-size=32"]
 
-/** One of the benchmark's own files as a process. */
-export const startPart = (core: string | undefined, file: string, ...args: ReadonlyArray<string>): ChildProcess =>
-  start(core, [...nodeOptions, "--import", "tsx", join(root, "scripts", "bench", file), ...args])
+/** One of the benchmark's own files as a process; `flags` are further ones of node. */
+export const startPart = (
+  core: string | undefined,
+  file: string,
+  args: ReadonlyArray<string> = [],
+  flags: ReadonlyArray<string> = []
+): ChildProcess =>
+  start(core, [...nodeOptions, ...flags, "--import", "tsx", join(root, "scripts", "bench", file), ...args])
 
 export const stop = async (child: ChildProcess, signal: NodeJS.Signals = "SIGTERM"): Promise<void> => {
   if (child.exitCode !== null || child.signalCode !== null) return
@@ -126,6 +76,13 @@ export const stopAll = (): Promise<unknown> => Promise.all([...started].map((chi
 process.once("exit", () => {
   for (const child of started) child.kill("SIGKILL")
 })
+
+/** The end of what a process says. */
+export const tail = (child: ChildProcess): (() => string) => {
+  let text = ""
+  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (data) => (text = (text + data).slice(-4000)))
+  return () => text
+}
 
 /** Sends a message to one of our parts and waits for its next one. */
 export const ask = <A>(child: ChildProcess, message?: object): Promise<A> =>
@@ -182,12 +139,4 @@ const known = (pid: number, what: string): string => {
   } catch {
     return ""
   }
-}
-
-// ---- numbers ------------------------------------------------------------------------------------------------------------
-
-export const median = (values: ReadonlyArray<number>): number => {
-  const sorted = [...values].sort((a, b) => a - b)
-  const middle = sorted.length >> 1
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }

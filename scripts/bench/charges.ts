@@ -1,0 +1,190 @@
+// Charges at the ledger alone, without HTTP, in a process of its own: a raw loop of group commits, or our writer under 64 fibers. A charge
+// is reserve, then settle. `charges raw|ours <folder> <callers>`; each message asks for a round.
+import "../../src/V8.ts"
+import { Context, Effect, Exit, Layer, Scope } from "effect"
+import { join } from "node:path"
+import type { Transaction } from "../../src/ledger/Transaction.ts"
+import { Writer } from "../../src/ledger/Writer.ts"
+import * as Sql from "../../src/sql/Sql.ts"
+import { callPrice, callSequence, credit, models, usage } from "./calls.ts"
+import { endWithParent, report } from "./processes.ts"
+import { openStore } from "./store.ts"
+import type { Line } from "./store.ts"
+
+/** How many charges are under way at a time. */
+const abreast = 64
+
+/** Asks for a round of so many seconds. */
+export interface RoundOrder {
+  readonly seconds: number
+}
+
+/** What a round came to. The books have been checked. */
+export interface Round {
+  /** Charges a second. */
+  readonly rate: number
+}
+
+const [side, directory, callerCount] = process.argv.slice(2) as ["raw" | "ours", string, string]
+const callers = Number(callerCount)
+const kinds = callers === 1 ? 1 : models.length
+
+const idOf = (kind: string, caller: number): string => `${kind}_06bench${String(caller).padStart(13, "0")}`
+
+/** What the calls have in common, by `callSequence`. */
+const lines: ReadonlyArray<Line> = Array.from({ length: callers * kinds }, (_, i) => ({
+  account: idOf("bil", Math.floor(i / kinds)),
+  tenant: idOf("ten", Math.floor(i / kinds)),
+  person: idOf("acc", Math.floor(i / kinds)),
+  application: idOf("app", Math.floor(i / kinds)),
+  endpoint: "/v1/chat/completions",
+  model: models[i % kinds]!,
+  provider: "bench"
+}))
+const next = callSequence(callers, kinds)
+const bound = callPrice * 3
+
+// Ids as the service makes them: their time first.
+const begun = Date.now().toString(32).padStart(9, "0")
+const callId = (number: number): string => `call_${begun}${number.toString(32).padStart(11, "0")}`
+
+const agree = (made: number, books: object, collected: number): void => {
+  if (collected === made * callPrice) return
+  throw new Error(`WRONG CHARGE on the side "${side}": ${made} charges, its books say ${JSON.stringify(books)}`)
+}
+
+// ---- raw ----------------------------------------------------------------------------------------------------------------
+
+/** The floor's books, in groups of 64 charges: one commit for their reservations, one for their settlements. */
+const raw = () => {
+  const store = openStore(directory)
+  for (let caller = 0; caller < callers; caller++) store.open(idOf("bil", caller), credit * 1e9)
+  let made = 0
+  const group = (): void => {
+    const those = Array.from({ length: abreast }, () => lines[next()]!)
+    store.group(() => {
+      for (let i = 0; i < abreast; i++) store.reserve(callId(made + i), those[i]!.account, bound)
+    })
+    store.group(() => {
+      for (let i = 0; i < abreast; i++) {
+        store.settle({
+          call: callId(made + i),
+          line: those[i]!,
+          prompt: usage.prompt_tokens,
+          completion: usage.completion_tokens,
+          cost: callPrice,
+          latency: 1
+        })
+      }
+    })
+    made += abreast
+  }
+  return ({ seconds }: RoundOrder): Promise<Round> => {
+    const [before, start] = [made, performance.now()]
+    while (performance.now() < start + seconds * 1000) group()
+    const rate = ((made - before) / (performance.now() - start)) * 1000
+    const { collected, records, reserved, summed } = store.look()
+    agree(
+      made,
+      { records, reserved, summed },
+      records === made && summed === collected && reserved === 0 ? collected : -1
+    )
+    return Promise.resolve({ rate })
+  }
+}
+
+// ---- ours ---------------------------------------------------------------------------------------------------------------
+
+const outcome = {
+  cost: BigInt(callPrice),
+  prompt_tokens: usage.prompt_tokens,
+  completion_tokens: usage.completion_tokens,
+  units: usage.total_tokens,
+  success: true,
+  error_type: null,
+  usage_source: "provider",
+  latency_ms: 1
+} as const
+
+/** As the gate has them: the same facts are the same object. */
+const admissions = lines.map(({ account, application, endpoint, model, person, provider, tenant }) => ({
+  account,
+  sources: [{ billing_account_id: account, tenant_id: tenant, kind: "own", why: "own" }] as const,
+  facts: {
+    account_id: person,
+    tenant_id: tenant,
+    application_id: application,
+    usage_type: "inference",
+    endpoint,
+    model,
+    provider
+  } as const
+}))
+
+const opening = (amount: bigint): Transaction => ({
+  postings: Array.from({ length: callers }, (_, caller) => {
+    const account = idOf("bil", caller)
+    return [
+      { _tag: "Open", account, tenant: idOf("ten", caller) },
+      { _tag: "Credit", account, amount, source: "admin", reference: "bench", description: "bench" }
+    ] as const
+  }).flat(),
+  statements: []
+})
+
+/** Driven at the writer, which every charge of the ledger goes through. */
+const ours = Effect.gen(function* () {
+  const file = join(directory, "ours.db")
+  const layer = Layer.provide(Writer.layerThread(file), Sql.layer(file))
+  const writer = yield* Effect.map(Layer.build(layer), Context.get(Writer))
+  const amount = BigInt(credit) * 1_000_000_000n
+  yield* writer.submit(opening(amount))
+  const most = BigInt(bound)
+  const balances = new Map<string, bigint>()
+  let made = 0
+
+  const charge = () => {
+    const call = callId(made++)
+    const { account, facts, sources } = admissions[next()]!
+    const reserve = { _tag: "Reserve", call, sources, least: most, most, run: begun, facts } as const
+    const settle = { _tag: "Settle", call, outcome } as const
+    const settled = writer.submit({ postings: [settle], statements: [] })
+    return Effect.map(
+      Effect.flatMap(writer.submit({ postings: [reserve], statements: [] }), () => settled),
+      ([result]) => {
+        if (result._tag !== "Settled") return
+        const last = balances.get(account)
+        if (last === undefined || result.balance < last) balances.set(account, result.balance)
+      }
+    )
+  }
+  const fiber = (deadline: number) =>
+    Effect.whileLoop({ while: () => performance.now() < deadline, body: charge, step: () => {} })
+
+  return ({ seconds }: RoundOrder): Promise<Round> => {
+    const [before, start] = [made, performance.now()]
+    const deadline = start + seconds * 1000
+    const fibers = Effect.all(
+      Array.from({ length: abreast }, () => fiber(deadline)),
+      { concurrency: "unbounded", discard: true }
+    )
+    return Effect.runPromise(fibers).then(() => {
+      const rate = ((made - before) / (performance.now() - start)) * 1000
+      let collected = 0n
+      for (const balance of balances.values()) collected += amount - balance
+      agree(made, { collected: String(collected) }, Number(collected))
+      return { rate }
+    })
+  }
+})
+
+// ---- the process --------------------------------------------------------------------------------------------------------
+
+endWithParent()
+const scope = Effect.runSync(Scope.make())
+const round = side === "raw" ? raw() : await Effect.runPromise(Scope.extend(ours, scope))
+process.on("message", (order: RoundOrder | null) => {
+  if (order === null) void Effect.runPromise(Scope.close(scope, Exit.void)).then(() => process.exit(0))
+  else void round(order).then(report)
+})
+report({ ready: true })

@@ -1,0 +1,295 @@
+// What every part is made of: contenders driven in alternated rounds, medians of them, tables, and targets that are reached or not.
+import type { ChildProcess } from "node:child_process"
+import type { Workload } from "./calls.ts"
+import type { Order, Outcome } from "./load.ts"
+import { median } from "./numbers.ts"
+import { ask, cpu, memory } from "./processes.ts"
+import type { Cores } from "./processes.ts"
+import type { World } from "./world.ts"
+
+export interface Options {
+  readonly rounds: number
+  readonly seconds: number
+  readonly warmup: number
+  readonly connections: number
+  /** The service, built. */
+  readonly main: string
+  readonly peer: boolean
+}
+
+/** What a part is given. */
+export interface Bench {
+  readonly options: Options
+  readonly cores: Cores
+  /** A folder on the disk that is measured. */
+  readonly directory: string
+  /** Upstream, floor, service and peer, shared by all parts: started for the first that asks. */
+  readonly world: () => Promise<World>
+  readonly results: Results
+}
+
+/** A part of the benchmark: what it measures is printed under its titles. */
+export interface Part {
+  readonly name: string
+  /** For `--help`. */
+  readonly about: string
+  readonly run: (bench: Bench) => Promise<void>
+}
+
+// ---- contenders ---------------------------------------------------------------------------------------------------------
+
+/** Where calls are sent. */
+export interface Target {
+  readonly name: string
+  readonly port: number
+  /** Beside the bearer. */
+  readonly headers: Readonly<Record<string, string>>
+  /** A bearer for each caller; one that knows no callers has one. */
+  readonly keys: ReadonlyArray<string>
+  /** The process whose CPU time and memory are read. */
+  readonly pid: number
+}
+
+/** A target with what its books must show. */
+export interface Contender extends Target {
+  /** Calls that it served well so far. */
+  served: number
+  /** What they must have cost, in nano-USD, by caller. */
+  readonly due: Array<number>
+  /** The most memory in MB that it was seen with under load. */
+  peak: number
+}
+
+export const contender = (target: Target): Contender => ({ ...target, served: 0, due: [], peak: 0 })
+
+export interface Run extends Outcome {
+  /** µs of CPU time of the contender's process for each call. */
+  readonly cpu: number
+}
+
+/** How a workload is driven; what is left out is the workload's. */
+export type Drive = Pick<Order, "seconds"> & Partial<Pick<Order, "rate" | "calls" | "patience">>
+
+/** Drives a contender, and throws if a single call fails: a rate with errors in it says nothing. */
+export const drive = async (load: ChildProcess, at: Contender, workload: Workload, how: Drive): Promise<Run> => {
+  const { bodies, callers, connections, method, path, price, stream } = workload
+  const { headers, keys, port } = at
+  const sampling = setInterval(() => (at.peak = Math.max(at.peak, memory(at.pid))), 250)
+  const before = cpu(at.pid)
+  const order: Order = {
+    port,
+    method,
+    path,
+    headers,
+    keys: Array.from({ length: callers }, (_, i) => keys[i % keys.length]!),
+    bodies,
+    stream,
+    connections,
+    ...how
+  }
+  const outcome = await ask<Outcome>(load, order)
+  clearInterval(sampling)
+  const spent = cpu(at.pid) - before
+  at.served += outcome.calls
+  for (const [caller, calls] of outcome.byCaller.entries()) at.due[caller] = (at.due[caller] ?? 0) + calls * price
+  if (outcome.failures > 0 || outcome.calls === 0) {
+    const what = outcome.wrong.map((text) => `  ${text}`).join("\n")
+    throw new Error(
+      `${workload.name} at ${at.name}: ${outcome.failures} of ${outcome.failures + outcome.calls} calls FAILED\n${what}`
+    )
+  }
+  return { ...outcome, cpu: spent / outcome.calls }
+}
+
+/** Whether the answer to a chat call is the upstream's, usage and all: a contender that answers something else is not compared. */
+const checkAnswer = ({ sample }: Outcome, at: Contender): void => {
+  const text = [...sample.matchAll(/"content": ?"([^"]*)"/g)].map((match) => match[1]).join("")
+  if (text.endsWith("shows at once in the sum.") && /"prompt_tokens": ?12\b/.test(sample)) return
+  throw new Error(`${at.name} does not answer what the upstream says: ${sample.slice(0, 400)}`)
+}
+
+// ---- rounds -------------------------------------------------------------------------------------------------------------
+
+/** Medians over the rounds; `low` and `high` are the slowest and the fastest. */
+export interface Summary {
+  readonly rate: number
+  readonly low: number
+  readonly high: number
+  readonly cpu: number
+  readonly p50: number
+  readonly p99: number
+}
+
+export type Rates = ReadonlyMap<string, Summary>
+
+const summary = (runs: ReadonlyArray<Run>): Summary => ({
+  rate: median(runs.map((run) => run.rate)),
+  low: Math.min(...runs.map((run) => run.rate)),
+  high: Math.max(...runs.map((run) => run.rate)),
+  cpu: median(runs.map((run) => run.cpu)),
+  p50: median(runs.map((run) => run.p50)),
+  p99: median(runs.map((run) => run.p99))
+})
+
+/** Rounds of A B C, then C B A: what the machine does to one of them it does to all. */
+export const alternate = async (
+  { options, results }: Bench,
+  load: ChildProcess,
+  workload: Workload,
+  contenders: ReadonlyArray<Contender>
+): Promise<Rates> => {
+  const runs = new Map(contenders.map(({ name }) => [name, [] as Array<Run>]))
+  say(`${workload.name}: warming up`)
+  for (const one of contenders) {
+    const run = await drive(load, one, workload, { seconds: options.warmup })
+    if (workload.path === "/v1/chat/completions") checkAnswer(run, one)
+  }
+  for (let round = 1; round <= options.rounds; round++) {
+    for (const one of round % 2 === 1 ? contenders : contenders.toReversed()) {
+      const run = await drive(load, one, workload, { seconds: options.seconds })
+      runs.get(one.name)!.push(run)
+      results.measurements.push({ part: workload.name, contender: one.name, ...run, byCaller: [], sample: "" })
+    }
+    const line = [...runs].map(([name, of]) => `${name} ${Math.round(of.at(-1)!.rate)}`)
+    say(`${workload.name}: round ${round} of ${options.rounds}: ${line.join(", ")}`)
+  }
+  return new Map([...runs].map(([name, of]) => [name, summary(of)]))
+}
+
+/** Latency at an open loop of `rate` calls a second, and what of it the contender adds to the upstream's own at the same rate. */
+export interface Added {
+  readonly rate: number
+  readonly p50: number
+  readonly p99: number
+  readonly addedP50: number
+  readonly addedP99: number
+}
+
+/** Each contender at half the throughput that it has reached. */
+export const halfLoad = async (
+  { options, results }: Bench,
+  load: ChildProcess,
+  workload: Workload,
+  direct: Contender,
+  contenders: ReadonlyArray<Contender>,
+  rates: Rates
+): Promise<ReadonlyMap<string, Added>> => {
+  const added = new Map(contenders.map(({ name }) => [name, [] as Array<Added>]))
+  for (let round = 1; round <= options.rounds; round++) {
+    for (const one of contenders) {
+      const how = { seconds: options.seconds, rate: rates.get(one.name)!.rate / 2 }
+      const straight = await drive(load, direct, workload, how)
+      const { p50, p99 } = await drive(load, one, workload, how)
+      const run = { rate: how.rate, p50, p99, addedP50: p50 - straight.p50, addedP99: p99 - straight.p99 }
+      added.get(one.name)!.push(run)
+      results.measurements.push({ part: `${workload.name}, half load`, contender: one.name, ...run })
+    }
+    const line = [...added].map(([name, runs]) => `${name} p99 ${runs.at(-1)!.p99.toFixed(2)} ms`)
+    say(`${workload.name}, half load: round ${round} of ${options.rounds}: ${line.join(", ")}`)
+  }
+  const of = (runs: ReadonlyArray<Added>, what: keyof Added) => median(runs.map((run) => run[what]))
+  return new Map(
+    [...added].map(([name, runs]) => [
+      name,
+      {
+        rate: of(runs, "rate"),
+        p50: of(runs, "p50"),
+        p99: of(runs, "p99"),
+        addedP50: of(runs, "addedP50"),
+        addedP99: of(runs, "addedP99")
+      }
+    ])
+  )
+}
+
+// ---- printing -----------------------------------------------------------------------------------------------------------
+
+/** What the benchmark finds goes to standard output, what it does meanwhile to standard error. */
+export const print = (text: string): void => void process.stdout.write(`${text}\n`)
+export const say = (text: string): void => void process.stderr.write(`${text}\n`)
+
+/** The first row is the head. */
+export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
+  const line = (row: ReadonlyArray<string>) =>
+    `  ${row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join("   ")}`.trimEnd()
+  return [line(rows[0]!), `  ${"-".repeat(widths.reduce((a, b) => a + b + 3, -3))}`, ...rows.slice(1).map(line)].join(
+    "\n"
+  )
+}
+
+export const count = (value: number): string => Math.round(value).toLocaleString("en-US")
+
+/** `x` for a ratio, else a unit behind the number. */
+export const inUnit = (value: number | undefined, unit: string, digits = 2): string =>
+  value === undefined ? "-" : unit === "x" ? `x ${value.toFixed(digits)}` : `${value.toFixed(digits)} ${unit}`
+
+export const titles: Readonly<Record<string, string>> = {
+  direct: "nothing (upstream directly)",
+  plain: "plain node:http proxy, unmetered",
+  floor: "floor: metered, durable, raw",
+  gateway: "the service",
+  peer: "peer: @portkey-ai/gateway, unmetered"
+}
+
+export const ratio = (rates: Rates, a: string, b: string): number | undefined => {
+  const [one, other] = [rates.get(a), rates.get(b)]
+  return one === undefined || other === undefined ? undefined : one.rate / other.rate
+}
+
+export const printRates = (title: string, rates: Rates): void => {
+  print(`\n${title}\n`)
+  const row = ([name, s]: readonly [string, Summary]) => [
+    titles[name] ?? name,
+    count(s.rate),
+    `${count(s.low)}..${count(s.high)}`,
+    s.cpu.toFixed(0),
+    s.p50.toFixed(2),
+    s.p99.toFixed(2),
+    inUnit(ratio(rates, name, "floor"), "x"),
+    inUnit(ratio(rates, name, "peer"), "x")
+  ]
+  const head = ["through", "requests/s", "lowest..highest", "CPU µs", "p50 ms", "p99 ms", "of floor", "of peer"]
+  print(table([head, ...[...rates].map(row)]))
+}
+
+export const printAdded = (title: string, added: ReadonlyMap<string, Added>): void => {
+  print(`\n${title}, open loop at half of what each has reached; added: above the upstream's own at the same rate\n`)
+  const row = ([name, a]: readonly [string, Added]) => [
+    titles[name]!,
+    count(a.rate),
+    ...[a.p50, a.p99, a.addedP50, a.addedP99].map((value) => value.toFixed(2))
+  ]
+  print(table([["through", "requests/s", "p50 ms", "p99 ms", "added p50 ms", "added p99 ms"], ...[...added].map(row)]))
+}
+
+// ---- targets ------------------------------------------------------------------------------------------------------------
+
+/** What is to be reached. The number in front of `what` is that of the target. */
+export interface Reach {
+  readonly what: string
+  readonly measured: number | undefined
+  readonly unit: "x" | "ms" | "MB"
+  readonly least?: number
+  readonly most?: number
+}
+
+export class Results {
+  readonly measurements: Array<object> = []
+  readonly reaches: Array<Reach> = []
+
+  reach(reach: Reach): void {
+    this.reaches.push(reach)
+  }
+
+  print(): void {
+    if (this.reaches.length === 0) return
+    const row = ({ least, measured, most, unit, what }: Reach) => {
+      const target = least === undefined ? `<= ${inUnit(most, unit)}` : `>= ${inUnit(least, unit)}`
+      const holds = measured !== undefined && measured >= (least ?? measured) && measured <= (most ?? measured)
+      return [what, inUnit(measured, unit), target, measured === undefined ? "-" : holds ? "reached" : "NOT reached"]
+    }
+    print("\nTo reach (ratios within this run count; absolute figures do not carry over)\n")
+    print(table([["what", "measured", "target", ""], ...this.reaches.map(row)]))
+  }
+}
