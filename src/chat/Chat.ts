@@ -23,7 +23,7 @@ import { handedOver } from "../upstream/ByteStream.ts"
 import { failed, messageOf, parse, refused } from "../upstream/Failures.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
 import type { UpstreamFailed } from "../upstream/Problems.ts"
-import { Upstreams } from "../upstream/Upstreams.ts"
+import { upstreamLookup } from "../upstream/Upstreams.ts"
 import type { Upstream } from "../upstream/Upstreams.ts"
 import * as Wire from "../upstream/Wire.ts"
 import { eventsOf } from "./Events.ts"
@@ -123,7 +123,10 @@ interface Form<A> {
 const make = Effect.gen(function* () {
   const gate = yield* Gate
   const catalogue = yield* Models
-  const upstreams = yield* Upstreams
+  const upstreamOf = yield* upstreamLookup(
+    "chat model",
+    catalogue.models.flatMap(({ id, routes }) => routes.map(({ upstream }) => ({ id, upstream })))
+  )
   const versions = yield* PriceVersions
 
   /** A model at the prices of a call, and their version. */
@@ -173,7 +176,7 @@ const make = Effect.gen(function* () {
   ): Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable> => {
     const limit = answerTokensWithin(model, prompt, admission.reserved)
     return firstOf(model.routes, (route) => {
-      const upstream = upstreams.get(route.upstream)!
+      const upstream = upstreamOf(route.upstream)
       const takes = route.limit_field !== "none"
       return form.ask({
         upstream,

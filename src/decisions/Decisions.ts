@@ -14,7 +14,7 @@ import { affordable, charge } from "../kernel/Price.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
 import { isObject, parse } from "../upstream/Failures.ts"
-import { Upstreams } from "../upstream/Upstreams.ts"
+import { upstreamLookup } from "../upstream/Upstreams.ts"
 import * as Wire from "../upstream/Wire.ts"
 import { bodyFor, reservation } from "./Decision.ts"
 import type { DecisionRequest } from "./Decision.ts"
@@ -82,14 +82,14 @@ export class Decisions extends Context.Tag("tollgate/decisions/Decisions")<Decis
 
 const make = Effect.gen(function* () {
   const gate = yield* Gate
-  const upstreams = yield* Upstreams
   const versions = yield* PriceVersions
   const model = yield* ConfiguredDecisionModel
   if (model === undefined) {
     const unavailable = new DecisionsUnavailable()
     return { model: unavailable, decide: () => unavailable } satisfies DecisionsContract
   }
-  const upstream = upstreams.get(model.upstream)!
+  const upstreamOf = yield* upstreamLookup("decision model", [{ id: model.model, upstream: model.upstream }])
+  const upstream = upstreamOf(model.upstream)
   const price = yield* versions.of([{ quantity: "prompt_tokens", unit: "token", price: model.input_price }])
 
   const decide: DecisionsContract["decide"] = ({ beside, caller, request, request_id }) =>

@@ -17,6 +17,7 @@ import { isObject } from "../upstream/Failures.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
 import { UpstreamBusy, UpstreamFailed, UpstreamRejected } from "../upstream/Problems.ts"
 import { pick } from "../upstream/Provider.ts"
+import { upstreamLookup } from "../upstream/Upstreams.ts"
 import type { ImageAnswer, ImageRequest } from "./Image.ts"
 import { ImageProviders } from "./Settings.ts"
 import type { ImageProvider } from "./Settings.ts"
@@ -75,6 +76,7 @@ const error_types: Order["error_types"] = {
 const make = Effect.gen(function* () {
   const jobs = yield* Jobs
   const providers = yield* ImageProviders
+  yield* upstreamLookup("image provider", providers)
   const patience = Duration.toMillis(yield* ImagePatience)
 
   const generate: ImagesContract["generate"] = Effect.fn("Images.generate")(function* ({ beside, caller, request }) {

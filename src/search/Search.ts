@@ -18,7 +18,7 @@ import { failed, parse, refused } from "../upstream/Failures.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
 import { pick } from "../upstream/Provider.ts"
 import type { UnknownProvider } from "../upstream/Provider.ts"
-import { Upstreams } from "../upstream/Upstreams.ts"
+import { upstreamLookup } from "../upstream/Upstreams.ts"
 import type { SearchAsk, SearchResult } from "../upstream/search/SearchVendor.ts"
 import { defaultDepth, priceOf, searchVendors } from "./Provider.ts"
 import type { SearchQuery } from "./Query.ts"
@@ -57,8 +57,8 @@ export class Search extends Context.Tag("tollgate/search/Search")<Search, Search
 
 const make = Effect.gen(function* () {
   const gate = yield* Gate
-  const upstreams = yield* Upstreams
   const providers = yield* SearchProviders
+  const upstreamOf = yield* upstreamLookup("search provider", providers)
   const versions = yield* PriceVersions
 
   const search: SearchContract["search"] = Effect.fnUntraced(function* ({ caller, query, request_id }) {
@@ -88,7 +88,7 @@ const make = Effect.gen(function* () {
     cost: Nano,
     request_id: string | undefined
   ) {
-    const upstream = upstreams.get(provider.upstream)!
+    const upstream = upstreamOf(provider.upstream)
     const vendor = searchVendors[provider.vendor]
     const request = vendor.request(asked, Redacted.value(upstream.key))
     const answer = yield* Effect.catchAll(

@@ -16,7 +16,7 @@ import type { UpstreamProblem } from "../upstream/Failures.ts"
 import * as Passage from "../upstream/Passage.ts"
 import { pick, pickModel } from "../upstream/Provider.ts"
 import type { UnknownModel, UnknownProvider } from "../upstream/Provider.ts"
-import { Upstreams } from "../upstream/Upstreams.ts"
+import { upstreamLookup } from "../upstream/Upstreams.ts"
 import * as Wire from "../upstream/Wire.ts"
 import { SpeechProviders } from "./Settings.ts"
 import type { SpeechModel, SpeechProvider } from "./Settings.ts"
@@ -68,8 +68,8 @@ interface Order {
 
 const make = Effect.gen(function* () {
   const gate = yield* Gate
-  const upstreams = yield* Upstreams
   const providers = yield* SpeechProviders
+  const upstreamOf = yield* upstreamLookup("speech provider", providers)
   const versions = yield* PriceVersions
 
   const speak: SpeechContract["speak"] = Effect.fnUntraced(function* ({ beside, caller, request }) {
@@ -101,7 +101,7 @@ const make = Effect.gen(function* () {
   ): Effect.fn.Return<Metered<SpeechAudio>, UpstreamProblem> {
     const { cost, model, provider, request } = order
     const { input, instructions, response_format, speed, voice } = request
-    const upstream = upstreams.get(provider.upstream)!
+    const upstream = upstreamOf(provider.upstream)
     const unreachable = ({ reason }: Wire.Unreachable) => failed(upstream.name, reason)
     const body = JSON.stringify({ model: model.upstream_model, input, voice, response_format, speed, instructions })
     const sent = { method: "POST", path: "/audio/speech", headers: upstream.headers, body } as const

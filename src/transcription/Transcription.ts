@@ -14,7 +14,7 @@ import { failed, isObject, parse, refused } from "../upstream/Failures.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
 import { pick, pickModel } from "../upstream/Provider.ts"
 import type { UnknownModel, UnknownProvider } from "../upstream/Provider.ts"
-import { Upstreams } from "../upstream/Upstreams.ts"
+import { upstreamLookup } from "../upstream/Upstreams.ts"
 import { formOf, lengthInBytes, release } from "./Audio.ts"
 import type { Audio } from "./Audio.ts"
 import { fileBytesMax, lengthOf, secondsMost } from "./Length.ts"
@@ -91,8 +91,8 @@ export class Transcription extends Context.Tag("tollgate/transcription/Transcrip
 
 const make = Effect.gen(function* () {
   const gate = yield* Gate
-  const upstreams = yield* Upstreams
   const providers = yield* TranscriptionProviders
+  const upstreamOf = yield* upstreamLookup("transcription provider", providers)
   const versions = yield* PriceVersions
 
   const quote: TranscriptionContract["quote"] = Effect.fnUntraced(function* (choice, bytes) {
@@ -128,7 +128,7 @@ const make = Effect.gen(function* () {
     model: TranscriptionModel,
     { audio, language, prompt, temperature }: TranscriptionCall
   ) {
-    const upstream = upstreams.get(provider.upstream)!
+    const upstream = upstreamOf(provider.upstream)
     const boundary = `tollgate-${randomBytes(16).toString("hex")}`
     const form = formOf(
       audio,

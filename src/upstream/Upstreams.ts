@@ -1,5 +1,5 @@
 /** The addresses of the outside world that serve models, by the names that the configuration gives them. */
-import { Context, Effect, Layer, Redacted } from "effect"
+import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import type { Scope } from "effect"
 import type { Admission } from "../gate/Gate.ts"
 import { traceparent, Tracing } from "../kernel/Tracing.ts"
@@ -45,6 +45,35 @@ export class Upstreams extends Context.Tag("tollgate/upstream/Upstreams")<Upstre
       )
     )
 }
+
+/** An entry of the settings names an upstream that `Upstreams` does not have. */
+export class UnknownUpstream extends Schema.TaggedError<UnknownUpstream>()("UnknownUpstream", {
+  upstream: Schema.String,
+  /** The entry, by its kind and id: `search provider tavily`. */
+  named_by: Schema.String,
+  /** The names that there are. */
+  upstreams: Schema.Array(Schema.String)
+}) {
+  override get message() {
+    const known = this.upstreams.length === 0 ? "there are none" : `there are: ${this.upstreams.join(", ")}`
+    return `${this.named_by}: there is no upstream ${this.upstream} (${known}); add it to Upstreams, or name another`
+  }
+}
+
+/**
+ * The upstreams that entries of the settings name, looked up by name. For a room to ask while it is built: fails with the first entry
+ * whose upstream is not there. `kind` is what the error calls an entry.
+ */
+export const upstreamLookup = (
+  kind: string,
+  entries: ReadonlyArray<{ readonly id: string; readonly upstream: string }>
+): Effect.Effect<(name: string) => Upstream, UnknownUpstream, Upstreams> =>
+  Effect.flatMap(Upstreams, (upstreams) => {
+    const wrong = entries.find(({ upstream }) => !upstreams.has(upstream))
+    if (wrong === undefined) return Effect.succeed((name: string) => upstreams.get(name)!)
+    const { id, upstream } = wrong
+    return new UnknownUpstream({ upstream, named_by: `${kind} ${id}`, upstreams: [...upstreams.keys()] })
+  })
 
 /** The wire, observed, and with the trace of who uses it where traces are collected. */
 const observed = (name: string, options: Wire.WireOptions): Effect.Effect<Wire.Wire, never, Scope.Scope> =>

@@ -1,0 +1,133 @@
+/** A room whose settings name an upstream that is not there is not built. */
+import { expect, layer } from "@effect/vitest"
+import { Effect, Layer, Redacted } from "effect"
+import { Chat } from "../../src/chat/Chat.ts"
+import { Models } from "../../src/chat/Model.ts"
+import * as ChatSettings from "../../src/chat/Settings.ts"
+import { Decisions } from "../../src/decisions/Decisions.ts"
+import { ConfiguredDecisionModel } from "../../src/decisions/Settings.ts"
+import { Gate } from "../../src/gate/Gate.ts"
+import { Payers } from "../../src/gate/Payers.ts"
+import { Images } from "../../src/images/Images.ts"
+import { ImageProviders } from "../../src/images/Settings.ts"
+import type { UnitPrice } from "../../src/kernel/Price.ts"
+import { Writer } from "../../src/ledger/Writer.ts"
+import { Jobs } from "../../src/media/Jobs.ts"
+import { Media } from "../../src/media/Media.ts"
+import { MediaModels } from "../../src/media/Settings.ts"
+import { PriceVersions } from "../../src/prices/PriceVersions.ts"
+import { Search } from "../../src/search/Search.ts"
+import { SearchProviders } from "../../src/search/Settings.ts"
+import { Speech } from "../../src/speech/Speech.ts"
+import { SpeechProviders } from "../../src/speech/Settings.ts"
+import * as Sql from "../../src/sql/Sql.ts"
+import { Transcription } from "../../src/transcription/Transcription.ts"
+import { TranscriptionProviders } from "../../src/transcription/Settings.ts"
+import { UnknownUpstream, Upstreams } from "../../src/upstream/Upstreams.ts"
+
+const price = 1_000_000_000n as UnitPrice
+const upstream = "elsewhere"
+const provider = { id: "one", name: "One", description: "", upstream }
+
+const model: Models["Type"]["models"][number] = {
+  id: "one",
+  name: "One",
+  description: "",
+  owned_by: "system",
+  created: undefined,
+  input_modalities: ["text"],
+  output_modalities: ["text"],
+  context_length: 1_000,
+  output_tokens_max: 100,
+  attachment_tokens_max: 100,
+  added_tokens_max: 0,
+  prompt_price: price,
+  completion_price: price,
+  request_price: 0n as UnitPrice,
+  extras: [],
+  // The first is there, the second is not.
+  routes: ["here", upstream].map((name) => ({ upstream: name, model: "one", limit_field: "max_tokens" }))
+}
+
+const speech = [{ id: "one", upstream_model: "one", price }] as const
+const transcription = [{ id: "one", upstream_model: "one", wire_format: "json", price }] as const
+
+type Needs = Gate | Jobs | PriceVersions | Upstreams
+
+const rooms: ReadonlyArray<readonly [named_by: string, Layer.Layer<never, unknown, Needs>]> = [
+  ["chat model one", Chat.layer.pipe(Layer.provide(ChatSettings.layer({ models: [model] })))],
+  [
+    "decision model one",
+    Decisions.layer.pipe(
+      Layer.provide(
+        ConfiguredDecisionModel.layer({ upstream, path: "/", model: "one", spellings: ["one"], input_price: price })
+      )
+    )
+  ],
+  [
+    "search provider one",
+    Search.layer.pipe(
+      Layer.provide(SearchProviders.layer([{ ...provider, vendor: "tavily", price, price_by_depth: {} }]))
+    )
+  ],
+  ["speech provider one", Speech.layer.pipe(Layer.provide(SpeechProviders.layer([{ ...provider, models: speech }])))],
+  [
+    "transcription provider one",
+    Transcription.layer.pipe(Layer.provide(TranscriptionProviders.layer([{ ...provider, models: transcription }])))
+  ],
+  [
+    "image provider one",
+    Images.layer.pipe(
+      Layer.provide(
+        ImageProviders.layer([
+          { ...provider, endpoint: "one", image_to_image_endpoint: undefined, price, images_max: 1, price_by_size: {} }
+        ])
+      )
+    )
+  ],
+  [
+    "media model one",
+    Media.layer.pipe(
+      Layer.provide(
+        MediaModels.layer([
+          {
+            id: "one",
+            display_name: "One",
+            upstream,
+            endpoint: "one",
+            pricing_note: "",
+            passes: [],
+            prompt_required: false,
+            type: "image",
+            price,
+            images_max: 1,
+            sizes: ["square"],
+            default: true
+          }
+        ])
+      )
+    )
+  ]
+]
+
+const here = { base_url: "http://127.0.0.1:1", api_key: Redacted.make("key"), silence_ms_max: 1_000 }
+
+const world = Jobs.layer.pipe(
+  Layer.provideMerge(Layer.mergeAll(Gate.layer, PriceVersions.layer)),
+  Layer.provide(Payers.layerOwnOnly),
+  Layer.provideMerge(Upstreams.layer({ here })),
+  Layer.provideMerge(Writer.layer),
+  Layer.provideMerge(Sql.layerMemory)
+)
+
+layer(world)("an upstream that is not there", (it) => {
+  it.effect.each(rooms)("is refused while the room is built: %s", ([named_by, room]) =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(Effect.scoped(Layer.build(room)))
+      expect(error).toEqual(new UnknownUpstream({ upstream, named_by, upstreams: ["here"] }))
+      expect((error as UnknownUpstream).message).toBe(
+        `${named_by}: there is no upstream elsewhere (there are: here); add it to Upstreams, or name another`
+      )
+    })
+  )
+})
