@@ -68,10 +68,24 @@ export interface Declared<Fields extends Schema.Struct.Fields> {
   readonly fields?: Fields
   /**
    * How the fields become `details`: a schema between the two, or the same object for all instances. An empty object is not shown.
+   * With an object the fields stay in this process: the body is all that a client gets, so an instance that a client reads from it has
+   * none of them, but those with a constructor's default.
    */
   readonly details?: { readonly [key: string]: unknown } | Schema.Schema.AnyNoContext
   readonly headers?: (fields: Schema.Struct.Type<Fields>) => ProblemInstance<string>["headers"]
 }
+
+/** The names that mean something in every instance. */
+type Reserved = Exclude<keyof ProblemInstance<string> | keyof ProblemWords, symbol>
+
+/** Where a field has such a name, a property that no declaration has: the compiler says its text. */
+type Unreserved<Fields> = [keyof Fields & Reserved] extends [never]
+  ? unknown
+  : {
+      readonly fields: {
+        readonly [Name in keyof Fields & Reserved]: `every problem has ${Name}: name the field otherwise`
+      }
+    }
 
 const marker = Symbol.for("tollgate/Problem")
 
@@ -115,7 +129,7 @@ export const Problem =
   <Self>() =>
   <const Tag extends string, Fields extends Schema.Struct.Fields = {}>(
     tag: Tag,
-    declared: Declared<Fields>
+    declared: Declared<Fields> & Unreserved<Fields>
   ): ProblemClass<Self, Tag, Fields> => {
     const { code, error, headers, status } = declared
     const details = detailsOf(declared)

@@ -94,6 +94,31 @@ describe("a problem", () => {
     }
   })
 
+  it("has no field of a name that every problem has", () => {
+    Problem()("Full", {
+      status: 409,
+      error: "full",
+      // @ts-expect-error -- every problem has status: name the field otherwise
+      fields: { status: Schema.String, seats: Schema.Int }
+    })
+    // @ts-expect-error -- the same for the text
+    Problem()("Full", { status: 409, error: "full", fields: { message: Schema.String } })
+  })
+
+  it("that hides its fields is read back with their defaults alone", () => {
+    class Hidden extends Problem<Hidden>()("Hidden", {
+      status: 404,
+      error: "hidden",
+      fields: {
+        id: Schema.optional(Schema.String),
+        again: Schema.propertySignature(Schema.Boolean).pipe(Schema.withConstructorDefault(() => false))
+      },
+      details: {}
+    }) {}
+    const read = Schema.decodeUnknownSync(Hidden)(Schema.encodeSync(Hidden)(new Hidden({ id: "one", again: true })))
+    expect([read.id, read.again]).toEqual([undefined, false])
+  })
+
   it("is documented as what it is on the wire", () => {
     expect(JSON.stringify(JSONSchema.make(Schema.encodedSchema(TooSmall)))).not.toContain("_tag")
   })
