@@ -13,6 +13,8 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { fromRow, grantOf, includes, scopes, toRow } from "./Scope.ts"
 import type { Grant } from "./Scope.ts"
 import type { AccountId, TenantId } from "../kernel/Ids.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
+import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
@@ -73,9 +75,12 @@ export interface AuthorizationContract {
     request: AuthorizationRequest
   ) => Effect.Effect<Asked, ClientIdRequired | ClientIdNotFound | InvalidRequest | InvalidScope>
   /** A code for what the person has consented to; good for a minute, once. */
-  readonly consent: (person: Pick<Caller, "account_id" | "tenant_id">, asked: Asked) => Effect.Effect<string>
+  readonly consent: (
+    person: Pick<Caller, "account_id" | "tenant_id">,
+    asked: Asked
+  ) => Effect.Effect<string, BooksUnavailable>
   /** Tokens for a code, or for a refresh token. */
-  readonly exchange: (request: TokenRequest) => Effect.Effect<Exchanged, OAuthRefusal>
+  readonly exchange: (request: TokenRequest) => Effect.Effect<Exchanged, OAuthRefusal | BooksUnavailable>
 }
 
 export const codeLifetime = Duration.seconds(60)
@@ -152,16 +157,10 @@ const make = Effect.gen(function* () {
       nonce: asked.nonce ?? null,
       expires_at: now + Duration.toMillis(codeLifetime)
     }
-    yield* Effect.orDie(
-      writer.submit({
-        postings: [],
-        statements: [
-          statement(
-            sql`DELETE FROM tollgate_auth_codes WHERE expires_at < ${now - Duration.toMillis(Duration.days(1))}`
-          ),
-          statement(sql`INSERT INTO tollgate_auth_codes ${sql.insert(row)}`)
-        ]
-      })
+    yield* Statements.write(
+      writer,
+      statement(sql`DELETE FROM tollgate_auth_codes WHERE expires_at < ${now - Duration.toMillis(Duration.days(1))}`),
+      statement(sql`INSERT INTO tollgate_auth_codes ${sql.insert(row)}`)
     )
     return code
   })
@@ -202,12 +201,7 @@ const make = Effect.gen(function* () {
     }
     if (row.used_at === null && !inOrder) {
       // A wrong verifier burns the code too.
-      const burnt = yield* writer.submit({ postings: [], statements: [spent(null)] }).pipe(
-        Effect.as(true),
-        Effect.catchTag("Conflict", () => Effect.succeed(false)),
-        Effect.orDie
-      )
-      if (burnt) return yield* invalidGrant()
+      if (yield* Statements.tryWrite(writer, spent(null))) return yield* invalidGrant()
     }
     // Somebody has a copy of it: what it gave ends.
     const [used] = yield* Effect.orDie(
@@ -234,9 +228,9 @@ const make = Effect.gen(function* () {
     if (refresh_token === undefined) {
       return yield* OAuthRefusal.of("invalid_request", "refresh_token is required")
     }
-    return yield* Effect.mapError(
+    return yield* Effect.catchTags(
       sessions.refresh({ refresh_token, client_id: client.client_id, tenant_id: undefined }),
-      invalidGrant
+      { InvalidGrant: invalidGrant, NotAMember: invalidGrant }
     )
   })
 

@@ -226,7 +226,9 @@ const make = Effect.gen(function* () {
     return yield* checked(request, (asked) => {
       const { redirect_uri, state } = asked
       return form.get("decision") === "allow"
-        ? Effect.map(authorization.consent(who, asked), (code) => back(redirect_uri, { code, state, iss: public_url }))
+        ? Effect.map(storable(authorization.consent(who, asked)), (code) =>
+            back(redirect_uri, { code, state, iss: public_url })
+          )
         : Effect.succeed(
             back(redirect_uri, {
               error: "access_denied",

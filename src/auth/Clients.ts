@@ -10,6 +10,8 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
+import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 
@@ -36,9 +38,9 @@ export interface ClientsContract {
   /** A client of one of these kinds. */
   readonly find: (client_id: string, kinds: ReadonlyArray<ClientKind>) => Effect.Effect<Client | undefined>
   readonly list: Effect.Effect<ReadonlyArray<Client>>
-  readonly create: (client: Omit<Client, "client_id">) => Effect.Effect<Client>
+  readonly create: (client: Omit<Client, "client_id">) => Effect.Effect<Client, BooksUnavailable>
   /** Ends the application and every sign-in that came through it. Answers whether there was one to revoke. */
-  readonly revoke: (client_id: string) => Effect.Effect<boolean>
+  readonly revoke: (client_id: string) => Effect.Effect<boolean, BooksUnavailable>
 }
 
 export class Clients extends Context.Tag("tollgate/auth/Clients")<Clients, ClientsContract>() {
@@ -93,12 +95,7 @@ const make = Effect.gen(function* () {
       trusted: trusted ? 1 : 0,
       created_at: now
     }
-    yield* Effect.orDie(
-      writer.submit({
-        postings: [],
-        statements: [statement(sql`INSERT INTO tollgate_auth_clients ${sql.insert(row)}`)]
-      })
-    )
+    yield* Statements.write(writer, statement(sql`INSERT INTO tollgate_auth_clients ${sql.insert(row)}`))
     return client
   })
 
@@ -109,11 +106,7 @@ const make = Effect.gen(function* () {
     // What it was given ends with it: access tokens within a minute, refresh tokens at once.
     const families = sql`UPDATE tollgate_auth_families SET revoked_at = ${now}
       WHERE client_id = ${client_id} AND revoked_at IS NULL`
-    return yield* writer.submit({ postings: [], statements: [statement(ended, 1), statement(families)] }).pipe(
-      Effect.as(true),
-      Effect.catchTag("Conflict", () => Effect.succeed(false)),
-      Effect.orDie
-    )
+    return yield* Statements.tryWrite(writer, statement(ended, 1), statement(families))
   })
 
   return { find, list, create, revoke } satisfies ClientsContract

@@ -66,6 +66,7 @@ const make = Effect.gen(function* () {
   const belonging = yield* Belonging
   const applications = yield* Applications
   const { key_prefix, service_name } = yield* ServiceInfo
+  /** Not Effect's `Cache`: every call by a token reads it, without an allocation. */
   const verified = new Map<string, Remembered>()
 
   const verify = Effect.fnUntraced(function* (jwt: string, now: number) {

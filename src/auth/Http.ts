@@ -54,13 +54,8 @@ export const AuthHttp = HttpApiBuilder.group(
         const client_id = yield* knownClient(payload.client_id)
         const person = yield* identity.verify(provider, payload)
         const { account_id, created, home_tenant_id } = yield* storable(tenants.welcome(person))
-        const pair = yield* sessions.open({
-          account_id,
-          tenant_id: home_tenant_id,
-          client_id,
-          team_first: false,
-          grant: "all"
-        })
+        const signedIn = { account_id, tenant_id: home_tenant_id, client_id, team_first: false, grant: "all" } as const
+        const pair = yield* storable(sessions.open(signedIn))
         return envelope({ account_created: created, token_response: pair })
       })
 
@@ -74,7 +69,7 @@ export const AuthHttp = HttpApiBuilder.group(
       if (refresh_token === undefined) {
         return yield* InvalidRequest.of("refresh_token", "required")
       }
-      return envelope(yield* sessions.refresh({ refresh_token, client_id, tenant_id }))
+      return envelope(yield* storable(sessions.refresh({ refresh_token, client_id, tenant_id })))
     })
 
     return handlers
@@ -86,7 +81,10 @@ export const AuthHttp = HttpApiBuilder.group(
       .handle("revoke", ({ payload, request }) =>
         limits
           .take("token", request)
-          .pipe(Effect.andThen(sessions.revoke(payload.token)), Effect.as(envelope({ success: true as const })))
+          .pipe(
+            Effect.andThen(storable(sessions.revoke(payload.token))),
+            Effect.as(envelope({ success: true as const }))
+          )
       )
       .handle("keys", () =>
         Effect.sync(() => ({ keys: signing.published() as ReadonlyArray<Record<string, unknown>> }))
@@ -141,7 +139,7 @@ export const OAuthHttp = HttpApiBuilder.group(
       .handleRaw("token", ({ request }) =>
         limits.take("token", request).pipe(
           Effect.andThen(tokenRequest(request)),
-          Effect.flatMap(authorization.exchange),
+          Effect.flatMap((asked) => storable(authorization.exchange(asked))),
           Effect.map((pair) => HttpServerResponse.unsafeJson(pair, { headers: noStore })),
           Effect.catchTag("OAuthRefusal", ({ error, error_description, status }) =>
             Effect.succeed(
@@ -200,7 +198,7 @@ export const ConsentHttp = HttpApiBuilder.group(
       Effect.gen(function* () {
         const person = yield* CurrentCaller
         const asked = yield* Effect.mapError(authorization.check(payload), (problem) => named(problem, service_name))
-        const code = yield* authorization.consent(person, asked)
+        const code = yield* storable(authorization.consent(person, asked))
         return envelope({ code, state: asked.state ?? null, redirect_uri: asked.redirect_uri })
       })
     )

@@ -12,6 +12,8 @@ import { fromRow, scopeText, toRow } from "./Scope.ts"
 import type { Grant } from "./Scope.ts"
 import * as Ids from "../kernel/Ids.ts"
 import type { AccountId, TenantId } from "../kernel/Ids.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
+import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
@@ -43,14 +45,17 @@ export interface SignIn {
 }
 
 export interface SessionsContract {
-  readonly open: (signIn: SignIn) => Effect.Effect<TokenPair>
+  readonly open: (signIn: SignIn) => Effect.Effect<TokenPair, BooksUnavailable>
   /**
    * The same in one transaction with what is `beside` it, which is told the name that the sign-in can be ended by; `undefined` if
    * that was refused.
    */
-  readonly openBeside: (signIn: SignIn, beside: (family: string) => Statement) => Effect.Effect<TokenPair | undefined>
+  readonly openBeside: (
+    signIn: SignIn,
+    beside: (family: string) => Statement
+  ) => Effect.Effect<TokenPair | undefined, BooksUnavailable>
   /** Ends a sign-in of the account by its name: its access tokens at once in this process, within a minute in others. */
-  readonly end: (account: AccountId, family: string) => Effect.Effect<void>
+  readonly end: (account: AccountId, family: string) => Effect.Effect<void, BooksUnavailable>
   /** Whether a sign-in has not been ended. */
   readonly isLive: (family: string) => Effect.Effect<boolean>
   /** A new pair for a refresh token, which is spent. `tenant_id` changes to another tenant of the account. */
@@ -58,9 +63,9 @@ export interface SessionsContract {
     readonly refresh_token: string
     readonly client_id: string
     readonly tenant_id: TenantId | undefined
-  }) => Effect.Effect<TokenPair, InvalidGrant | NotAMember>
+  }) => Effect.Effect<TokenPair, InvalidGrant | NotAMember | BooksUnavailable>
   /** Ends the sign-in that a refresh token belongs to; a token that is none ends nothing. */
-  readonly revoke: (token: string) => Effect.Effect<void>
+  readonly revoke: (token: string) => Effect.Effect<void, BooksUnavailable>
 }
 
 /** How long a refresh token waits to be used, and how long a sign-in lasts however often it is refreshed. */
@@ -136,12 +141,7 @@ const make = Effect.gen(function* () {
     }
     const opened = statement(sql`INSERT INTO tollgate_auth_families ${sql.insert(row)}`)
     const statements = [...(beside === undefined ? [] : [beside(family)]), opened, stored, ...dead(now)]
-    const done = yield* writer.submit({ postings: [], statements }).pipe(
-      Effect.as(true),
-      Effect.catchTag("Conflict", () => Effect.succeed(false)),
-      Effect.orDie
-    )
-    return done ? yield* pair(signIn, family, token) : undefined
+    return (yield* Statements.tryWrite(writer, ...statements)) ? yield* pair(signIn, family, token) : undefined
   })
 
   // Nothing stands beside it that could refuse it.
@@ -171,7 +171,7 @@ const make = Effect.gen(function* () {
   const end = Effect.fnUntraced(function* (account: AccountId, family: string) {
     const now = yield* Clock.currentTimeMillis
     const ended = sql`UPDATE tollgate_auth_families SET revoked_at = ${now} WHERE id = ${family} AND revoked_at IS NULL`
-    yield* Effect.orDie(writer.submit({ postings: [], statements: [statement(ended)] }))
+    yield* Statements.write(writer, statement(ended))
     yield* belonging.changed(account)
   })
 
@@ -199,11 +199,11 @@ const make = Effect.gen(function* () {
         RETURNING hash`,
       1
     )
-    yield* writer.submit({ postings: [], statements: [spent, stored] }).pipe(
+    if (!(yield* Statements.tryWrite(writer, spent, stored))) {
       // Two at once with one token: the second is a copy as much as one that comes a day later.
-      Effect.catchTag("Conflict", () => Effect.andThen(end(row.account_id, row.family_id), new InvalidGrant())),
-      Effect.catchAll((problem) => (problem instanceof InvalidGrant ? Effect.fail(problem) : Effect.die(problem)))
-    )
+      yield* end(row.account_id, row.family_id)
+      return yield* new InvalidGrant()
+    }
     const { account_id, family_id, scope, team_first } = row
     const signIn = { account_id, tenant_id: tenant, client_id, team_first: team_first === 1, grant: fromRow(scope) }
     return yield* pair(signIn, family_id, token)

@@ -11,6 +11,8 @@ import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK } from "jose"
 import type { CryptoKey, JWK } from "jose"
 import * as Loop from "../kernel/Loop.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
+import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import { DeploymentSecret } from "./DeploymentSecret.ts"
@@ -29,7 +31,7 @@ export interface SigningKeysContract {
   /** The public halves, as `/.well-known/jwks.json` shows them. */
   readonly published: () => ReadonlyArray<JWK>
   /** Makes a new key, which signs from now on. The others stay published as long as their tokens last, so nobody is signed out. */
-  readonly rotate: Effect.Effect<SigningKey>
+  readonly rotate: Effect.Effect<SigningKey, BooksUnavailable>
   /** Takes over keys that another process has made. */
   readonly reload: Effect.Effect<void>
   /** Every hour: `reload`, the rotation of a key that is older than 30 days, and the end of keys that no token needs. */
@@ -81,7 +83,7 @@ const make = Effect.gen(function* () {
     const insert = sql`INSERT INTO tollgate_auth_signing_keys (kid, public, sealed, created_at)
       SELECT ${kid}, ${published}, ${sealed}, max(${now}, coalesce((SELECT max(created_at) + 1 FROM tollgate_auth_signing_keys), 0))
       WHERE (SELECT kid FROM tollgate_auth_signing_keys ORDER BY created_at DESC, kid LIMIT 1) IS ${newest ?? null}`
-    yield* Effect.orDie(writer.submit({ postings: [], statements: [statement(insert)] }))
+    yield* Statements.write(writer, statement(insert))
   })
 
   const load = Effect.gen(function* () {
@@ -123,7 +125,7 @@ const make = Effect.gen(function* () {
     yield* reload
     if (keys.retired.length > 0) {
       const retired = sql`DELETE FROM tollgate_auth_signing_keys WHERE ${sql.in("kid", keys.retired)}`
-      yield* writer.submit({ postings: [], statements: [statement(retired)] })
+      yield* Statements.write(writer, statement(retired))
       yield* Effect.annotateLogs(Effect.logInfo("signing keys were retired"), "kids", keys.retired.join(" "))
     }
     const now = yield* Clock.currentTimeMillis

@@ -10,6 +10,7 @@ import { usd } from "../kernel/Money.ts"
 import type { Waker } from "../kernel/Loop.ts"
 import type { Nano } from "../kernel/Money.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
+import * as Statements from "../ledger/Statements.ts"
 import type { Writer } from "../ledger/Writer.ts"
 import type { OutboxContract } from "../mail/Outbox.ts"
 import type { PurchasesContract } from "../payments/Purchases.ts"
@@ -73,9 +74,7 @@ export const make = (parts: Parts) => {
     const attempt = { id, tenant_id: tenant, created_at: now, amount, payment_method_id: payment_method_id! }
     const entry: Open = { attempt, asked: false, tries: 0, at: undefined }
     open.set(id, entry)
-    const begun = yield* writer.submit({ postings: [], statements: storage.begin(attempt, settings, balance) }).pipe(
-      Effect.as(true),
-      Effect.catchTag("Conflict", () => Effect.succeed(false)),
+    const begun = yield* Statements.tryWrite(writer, ...storage.begin(attempt, settings, balance)).pipe(
       Effect.tapErrorTag("BooksUnavailable", ({ maybe_written }) => {
         if (!maybe_written) return Effect.void
         // Should it be on disk, a look finds it.
@@ -134,7 +133,7 @@ export const make = (parts: Parts) => {
     } as const
     const messages = disables ? yield* alerts.statements(tenant_id, alert, now) : []
     const statements = [...storage.failed(attempt, { disables, failures, reason }, now), ...messages]
-    yield* Effect.catchTag(writer.submit({ postings: [], statements }), "Conflict", Effect.die)
+    yield* Statements.write(writer, ...statements)
     if (disables) {
       watchList.watch(tenant_id, yield* storage.settings(tenant_id), yield* balanceOf(tenant_id))
       yield* outbox.wake

@@ -22,6 +22,7 @@ import type { TenantId } from "../kernel/Ids.ts"
 import * as Loop from "../kernel/Loop.ts"
 import { Ledger } from "../ledger/Ledger.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
+import * as Statements from "../ledger/Statements.ts"
 import { balanceOf } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import { Outbox } from "../mail/Outbox.ts"
@@ -148,11 +149,7 @@ const make = Effect.gen(function* () {
     }
     const now = yield* Clock.currentTimeMillis
     const balance = yield* balanceNow(tenant_id)
-    yield* Effect.catchTag(
-      writer.submit({ postings: [], statements: [storage.replace(tenant_id, settings, balance, now)] }),
-      "Conflict",
-      Effect.die
-    )
+    yield* Statements.write(writer, storage.replace(tenant_id, settings, balance, now))
     const stored = yield* storage.settings(tenant_id)
     watchList.watch(tenant_id, stored, balance)
     return autoReloadOf(stored, now)

@@ -12,6 +12,7 @@ import type { TenantId } from "../kernel/Ids.ts"
 import type { PageOf } from "../kernel/Page.ts"
 import { entryId, Ledger } from "../ledger/Ledger.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
+import * as Statements from "../ledger/Statements.ts"
 import { balanceOf, statement } from "../ledger/Transaction.ts"
 import type { Account, Entry } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
@@ -123,7 +124,7 @@ const make = Effect.gen(function* () {
       VALUES (${tenant}, coalesce(${emails}, '[]'), ${spend}, ${now})
       ON CONFLICT (tenant_id) DO UPDATE SET billing_emails = coalesce(${emails}, billing_emails),
         member_spend_enabled = coalesce(${spend}, member_spend_enabled), updated_at = excluded.updated_at`
-    yield* Effect.catchTag(writer.submit({ postings: [], statements: [statement(set)] }), "Conflict", Effect.die)
+    yield* Statements.write(writer, statement(set))
     yield* belonging.changed(tenant)
     return yield* find(tenant)
   })

@@ -13,6 +13,7 @@ import { ClientIdNotFound, ClientIdRequired } from "../auth/Problems.ts"
 import { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import * as Ids from "../kernel/Ids.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
+import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import { shownName } from "../mail/Letter.ts"
@@ -60,7 +61,7 @@ const make = Effect.gen(function* () {
     if ((yield* clients.find(service_client_id, ["web"])) === undefined) return yield* new ClientIdNotFound()
     const now = yield* Clock.currentTimeMillis
     const { statements, token } = tokens.issue(service_client_id, now)
-    yield* Effect.catchTag(writer.submit({ postings: [], statements }), "Conflict", Effect.die)
+    yield* Statements.write(writer, ...statements)
     return { token, expires_in: Duration.toSeconds(ClientTokens.tokenLifetime) }
   })
 

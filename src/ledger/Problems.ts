@@ -15,7 +15,7 @@ export class BooksUnavailable extends Problem<BooksUnavailable>()("BooksUnavaila
   fields: {
     /**
      * `false`: nothing was written. `true`: no answer came in time, or the writer ended before it answered, so that it may have been
-     * written, or may be yet.
+     * written, or may be yet. Known to a program only: a client over HTTP always reads `false`.
      */
     maybe_written: Schema.propertySignature(Schema.Boolean).pipe(Schema.withConstructorDefault(() => false))
   },

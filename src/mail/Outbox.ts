@@ -18,6 +18,8 @@ import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
 import type { Ending } from "../auth/DeploymentSecret.ts"
 import type { AccountId } from "../kernel/Ids.ts"
 import * as Loop from "../kernel/Loop.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
+import * as Statements from "../ledger/Statements.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import { statement } from "../ledger/Transaction.ts"
 import { untilWritten, Writer } from "../ledger/Writer.ts"
@@ -52,7 +54,7 @@ export interface OutboxContract {
    * Writes a letter down and sends it at once: for a cause that must know whether it is refused. One that could not leave yet waits
    * here like any other, and so does one that takes too long to be waited for.
    */
-  readonly post: (port: Port, letter: Letter) => Effect.Effect<Fate>
+  readonly post: (port: Port, letter: Letter) => Effect.Effect<Fate, BooksUnavailable>
   /** Sends the letters that are due, eight at most in a turn; none where there is no mail server. `layerJobs` runs it. */
   readonly jobs: ReadonlyArray<Loop.Job>
 }
@@ -107,11 +109,9 @@ const make = Effect.gen(function* () {
   const scope = yield* Effect.scope
   const waker = yield* Loop.waker
 
-  const write = (text: Parameters<typeof statement>[0]) =>
-    writer.submit({ postings: [], statements: [statement(text)] })
-
   /** What must be written in the end: it says the same however often it is written. */
-  const record = (text: Parameters<typeof statement>[0]) => Effect.orDie(untilWritten(write(text)))
+  const record = (text: Parameters<typeof statement>[0]) =>
+    untilWritten<void, never, never>(Statements.write(writer, statement(text)))
 
   // ---- writing letters down -----------------------------------------------------------------------------------------------
 
@@ -176,7 +176,7 @@ const make = Effect.gen(function* () {
   const post: OutboxContract["post"] = Effect.fn("Outbox.post")(function* (port, letter) {
     const row = yield* rowOf(letter)
     // As in `deliver`: should the process end now, nobody can know whether it left.
-    yield* Effect.orDie(write(insert(row, "sending", 1)))
+    yield* Statements.write(writer, statement(insert(row, "sending", 1)))
     // It goes on when nobody waits any more; woken, the outbox takes over what could not leave yet.
     const attempt = yield* Effect.forkIn(
       Effect.uninterruptible(Effect.zipLeft(attemptBy(port)(row), waker.wake)),

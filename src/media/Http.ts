@@ -1,6 +1,7 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect, Either, Schema } from "effect"
 import { Api } from "../Api.ts"
+import { storable } from "../http/Answer.ts"
 import { CurrentCaller } from "../http/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import { parse } from "../http/Json.ts"
@@ -58,7 +59,7 @@ export const MediaHttp = HttpApiBuilder.group(
         Effect.flatMap(CurrentCaller, (caller) => Effect.map(media.result({ caller, request_id }), resultOf))
       )
       .handle("cancel", ({ payload: { request_id } }) =>
-        Effect.flatMap(CurrentCaller, (caller) => Effect.map(media.cancel({ caller, request_id }), statusOf))
+        Effect.flatMap(CurrentCaller, (caller) => Effect.map(storable(media.cancel({ caller, request_id })), statusOf))
       )
   })
 )

@@ -18,10 +18,12 @@ import * as Ids from "../kernel/Ids.ts"
 import type { AccountId } from "../kernel/Ids.ts"
 import * as Loop from "../kernel/Loop.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
+import * as Statements from "../ledger/Statements.ts"
 import { Writer } from "../ledger/Writer.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
 import * as Vendor from "../upstream/GenerationQueue.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
+import type { Upstream } from "../upstream/Upstreams.ts"
 import { quoteOf } from "./Job.ts"
 import type { Job, JobKey, JobRoute, Order } from "./Job.ts"
 import * as Look from "./Look.ts"
@@ -47,7 +49,7 @@ export interface JobsContract {
     readonly call: string
   }) => Effect.Effect<Job | undefined>
   /** Asks the vendor to stop, best effort, and answers as `look` does. */
-  readonly cancel: (job: JobKey) => Effect.Effect<Job | undefined>
+  readonly cancel: (job: JobKey) => Effect.Effect<Job | undefined, BooksUnavailable>
   /** What the vendor calls the job. */
   readonly vendorId: (request_id: string) => Effect.Effect<string | undefined>
   /** Makes the service's own looks that are due, and waits for them. */
@@ -79,6 +81,10 @@ const make = Effect.gen(function* () {
   // ---- submitting -----------------------------------------------------------------------------------------------------------
 
   const submit: JobsContract["submit"] = Effect.fn("Jobs.submit")(function* ({ beside, caller, order }) {
+    const upstream = upstreams.get(order.upstream)
+    if (upstream === undefined) {
+      return yield* new Vendor.VendorUnavailable({ reason: `there is no upstream ${order.upstream}` })
+    }
     const now = yield* Clock.currentTimeMillis
     const id = Ids.at("med", now)
     const quote = quoteOf(order)
@@ -97,12 +103,12 @@ const make = Effect.gen(function* () {
         ...(beside === undefined ? [] : beside(call))
       ]
     }
-    yield* gate.meter(claim, (admission) => handOver(admission, id, order, now))
+    yield* gate.meter(claim, (admission) => handOver(upstream, admission, id, order, now))
     return jobOf((yield* rows.byId(id))!)
   })
 
-  const handOver = (admission: Admission, id: string, order: Order, now: number) =>
-    Vendor.submit(upstreams.get(order.upstream)!, admission, order.endpoint, order.input).pipe(
+  const handOver = (upstream: Upstream, admission: Admission, id: string, order: Order, now: number) =>
+    Vendor.submit(upstream, admission, order.endpoint, order.input).pipe(
       Effect.catchAllCause((cause) => {
         // In one transaction: a call that is held and has no job would never end.
         const end = admission.settleBeside(failure(errorTypeOf(order, cause)), [rows.remove(id)])
@@ -140,7 +146,7 @@ const make = Effect.gen(function* () {
       const answer = yield* cancelAt(upstream, row, admission, now)
       // What the vendor was not asked, or did not hear, it is asked again at the service's next look.
       if (answer !== "completed" && row.cancel_requested === 0) {
-        yield* Effect.orDie(writer.submit({ postings: [], statements: [rows.requestCancel(request_id, now)] }))
+        yield* Statements.write(writer, rows.requestCancel(request_id, now))
       }
     }
     return yield* looked((yield* rows.byId(request_id)) ?? row)

@@ -18,6 +18,7 @@ import {
   MediaRejected,
   MediaUnavailable
 } from "./Problems.ts"
+import { upstreamLookup } from "../upstream/Upstreams.ts"
 import { MediaModels } from "./Settings.ts"
 
 /** What a job would cost. */
@@ -49,7 +50,7 @@ export interface MediaContract {
   /** The job once it is completed: with its `output`, or with the `error` that it ended with. */
   readonly result: (asked: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaNotCompleted>
   /** Asks the vendor to stop, best effort: the quote stays reserved until the vendor says how the job ended. */
-  readonly cancel: (asked: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaAlreadyCompleted>
+  readonly cancel: (asked: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaAlreadyCompleted | BooksUnavailable>
   /** The job that a metered call made; `undefined` where it made none. */
   readonly ofCall: (asked: { readonly caller: Caller; readonly call: string }) => Effect.Effect<Job | undefined>
 }
@@ -67,6 +68,7 @@ const error_types: Order["error_types"] = {
 const make = Effect.gen(function* () {
   const jobs = yield* Jobs
   const models = yield* MediaModels
+  yield* upstreamLookup("media model", models)
 
   const quote: MediaContract["quote"] = (job) =>
     Effect.map(Model.quoteOf(models, job), ({ model, price, unit, units }) => ({

@@ -10,6 +10,7 @@ import type { Caller } from "../kernel/Caller.ts"
 import { paginated } from "../kernel/Page.ts"
 import type { PageOf } from "../kernel/Page.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
+import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import type { Notification, NotificationId, NotificationPage } from "./Notification.ts"
@@ -55,7 +56,7 @@ const make = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const mark = sql`UPDATE tollgate_notifications_notices SET read_at = coalesce(read_at, ${now})
       WHERE id = ${id} AND account_id = ${account}`
-    yield* Effect.catchTag(writer.submit({ postings: [], statements: [statement(mark)] }), "Conflict", Effect.die)
+    yield* Statements.write(writer, statement(mark))
     const [row] =
       yield* sql<Row>`SELECT * FROM tollgate_notifications_notices WHERE id = ${id} AND account_id = ${account}`.pipe(
         Effect.orDie

@@ -13,6 +13,7 @@ import { usd } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { Ledger } from "../ledger/Ledger.ts"
 import type { BalanceTooLarge, BooksUnavailable } from "../ledger/Problems.ts"
+import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Posting, Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
@@ -103,7 +104,7 @@ const make = Effect.gen(function* () {
     const insert =
       statement(sql`INSERT INTO tollgate_payments_customers (tenant_id, customer_id) VALUES (${tenant}, ${made})
       ON CONFLICT DO NOTHING`)
-    yield* Effect.catchTag(writer.submit({ postings: [], statements: [insert] }), "Conflict", Effect.die)
+    yield* Statements.write(writer, insert)
     return (yield* stored) ?? made
   })
 
@@ -137,9 +138,7 @@ const make = Effect.gen(function* () {
     const known = yield* facts.find(payment_id)
     if (known.payment !== undefined || amount <= 0n) {
       if (beside.length === 0) return
-      return yield* writer
-        .submit({ postings: [], statements: beside })
-        .pipe(Effect.asVoid, Effect.catchTag("Conflict", Effect.die))
+      return yield* Statements.write(writer, ...beside)
     }
     const due = dueOf(amount, known.movements)
     const credit = {

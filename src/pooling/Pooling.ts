@@ -9,6 +9,7 @@ import { billingAccountOf } from "../kernel/Ids.ts"
 import type { AccountId, BillingAccountId, TenantId } from "../kernel/Ids.ts"
 import { Ledger } from "../ledger/Ledger.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
+import * as Statements from "../ledger/Statements.ts"
 import { availableOf, balanceOf, statement } from "../ledger/Transaction.ts"
 import type { Account, Source } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
@@ -196,7 +197,7 @@ const make = Effect.gen(function* () {
     const row = sql`INSERT INTO tollgate_pooling_selections (account_id, pinned, updated_at)
       VALUES (${asker.account_id}, ${pinned}, ${now})
       ON CONFLICT (account_id) DO UPDATE SET pinned = excluded.pinned, updated_at = excluded.updated_at`
-    yield* Effect.catchTag(writer.submit({ postings: [], statements: [statement(row)] }), "Conflict", Effect.die)
+    yield* Statements.write(writer, statement(row))
     yield* belonging.changed(asker.account_id)
     return yield* sources(asker)
   })

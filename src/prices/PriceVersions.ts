@@ -9,6 +9,7 @@ import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
+import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 
@@ -52,7 +53,7 @@ const make = Effect.gen(function* () {
     if (known.has(id)) return id
     const now = yield* Clock.currentTimeMillis
     const insert = sql`INSERT INTO tollgate_price_versions (id, lines, first_used_at) VALUES (${id}, ${text}, ${now}) ON CONFLICT DO NOTHING`
-    yield* Effect.catchTag(writer.submit({ postings: [], statements: [statement(insert)] }), "Conflict", Effect.die)
+    yield* Statements.write(writer, statement(insert))
     known.add(id)
     return id
   })

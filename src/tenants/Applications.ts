@@ -14,6 +14,7 @@ import type { ApplicationId, TenantId } from "../kernel/Ids.ts"
 import { paginated } from "../kernel/Page.ts"
 import type { PageOf } from "../kernel/Page.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
+import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import type {
@@ -89,9 +90,6 @@ const make = Effect.gen(function* () {
   >()
   let sweepAt = 0
 
-  const write = (text: Parameters<typeof statement>[0]) =>
-    Effect.catchTag(writer.submit({ postings: [], statements: [statement(text)] }), "Conflict", Effect.die)
-
   const create: ApplicationsContract["create"] = Effect.fn("Applications.create")(function* ({
     application: draft,
     caller
@@ -110,9 +108,8 @@ const make = Effect.gen(function* () {
       created_at: now,
       updated_at: now
     }
-    yield* write(
-      sql`INSERT INTO tollgate_tenants_applications ${sql.insert({ ...application, tenant_id: caller.tenant_id })}`
-    )
+    const row = { ...application, tenant_id: caller.tenant_id }
+    yield* Statements.write(writer, statement(sql`INSERT INTO tollgate_tenants_applications ${sql.insert(row)}`))
     return { ...application, api_key }
   })
 
@@ -145,11 +142,7 @@ const make = Effect.gen(function* () {
   })
 
   /** `false`: there was no such application in the caller's reach any more. */
-  const guarded = (text: Parameters<typeof statement>[0]) =>
-    writer.submit({ postings: [], statements: [statement(text, 1)] }).pipe(
-      Effect.as(true),
-      Effect.catchTag("Conflict", () => Effect.succeed(false))
-    )
+  const guarded = (text: Parameters<typeof statement>[0]) => Statements.tryWrite(writer, statement(text, 1))
 
   const change: ApplicationsContract["change"] = Effect.fn("Applications.change")(function* (asked) {
     const { application_id, caller } = asked
@@ -203,8 +196,11 @@ const make = Effect.gen(function* () {
     cache.set(key, { caller, until: now + Duration.toMillis(cacheLifetime), marks })
     // Nobody waits for it. The guard: an entry that was pushed out of a full cache is looked up more often than once a minute.
     yield* Effect.forkDaemon(
-      write(sql`UPDATE tollgate_tenants_applications SET last_used_at = ${now} WHERE id = ${row.id}
-        AND (last_used_at IS NULL OR last_used_at <= ${now - Duration.toMillis(cacheLifetime)})`)
+      Statements.write(
+        writer,
+        statement(sql`UPDATE tollgate_tenants_applications SET last_used_at = ${now} WHERE id = ${row.id}
+          AND (last_used_at IS NULL OR last_used_at <= ${now - Duration.toMillis(cacheLifetime)})`)
+      )
     )
     return caller
   })

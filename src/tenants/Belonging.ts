@@ -37,6 +37,7 @@ const marksMax = 100_000
 
 export class Belonging extends Context.Tag("tollgate/tenants/Belonging")<Belonging, BelongingContract>() {
   static readonly layer = Layer.sync(Belonging, () => {
+    // Not Effect's `Cache`: marks are taken outside of effects, and have nothing that is looked up.
     const marks = new Map<string, Mark>()
     const end = (id: string) => {
       const mark = marks.get(id)

@@ -4,6 +4,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import type { Actor, Caller } from "../kernel/Caller.ts"
 import type { AccountId, TenantId } from "../kernel/Ids.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
+import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import { PriceList } from "../prices/PriceList.ts"
@@ -218,10 +219,7 @@ const make = Effect.gen(function* () {
         seats = coalesce(${change.seats ?? unset}, CASE WHEN plan = 'none' THEN ${seatsDefault} ELSE seats END),
         updated_at = excluded.updated_at
       RETURNING tenant_id`
-    const done = yield* writer.submit({ postings: [], statements: [statement(set, 1)] }).pipe(
-      Effect.as(true),
-      Effect.catchTag("Conflict", () => Effect.succeed(false))
-    )
+    const done = yield* Statements.tryWrite(writer, statement(set, 1))
     yield* belonging.changed(tenant)
     return done
   })
