@@ -32,6 +32,17 @@ export const AuthorizationRequest = Schema.Struct({
 }).annotations({ identifier: "AuthorizationRequest" })
 export interface AuthorizationRequest extends Schema.Schema.Type<typeof AuthorizationRequest> {}
 
+/** One as the OpenAPI document shows it; the challenge is that of RFC 7636. */
+const authorizationExample = {
+  client_id: "{oauth_client_id}",
+  redirect_uri: "{redirect_uri}",
+  response_type: "code",
+  scope: "openid calls",
+  state: "af0ifjsldkj",
+  code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+  code_challenge_method: "S256"
+} as const
+
 /** The provider's token for this person, and the application through which they come. */
 export const SignInRequest = Schema.Struct({
   id_token: Schema.optional(Schema.String),
@@ -165,17 +176,7 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
       .addError(ClientIdNotFound)
       .addError(InvalidScope)
       .addError(RateLimited)
-      .annotate(Example, {
-        body: {
-          client_id: "{oauth_client_id}",
-          redirect_uri: "{redirect_uri}",
-          response_type: "code",
-          scope: "openid calls",
-          state: "af0ifjsldkj",
-          code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
-          code_challenge_method: "S256"
-        }
-      })
+      .annotate(Example, { body: authorizationExample })
       .annotate(OpenApi.Summary, "Whether an application's request is in order, for a consent page")
   )
   .add(
@@ -217,17 +218,7 @@ export class ConsentApi extends HttpApiGroup.make("consent")
       .addError(ClientIdRequired)
       .addError(ClientIdNotFound)
       .addError(InvalidScope)
-      .annotate(Example, {
-        body: {
-          client_id: "{oauth_client_id}",
-          redirect_uri: "{redirect_uri}",
-          response_type: "code",
-          scope: "openid calls",
-          state: "af0ifjsldkj",
-          code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
-          code_challenge_method: "S256"
-        }
-      })
+      .annotate(Example, { body: authorizationExample })
       .annotate(OpenApi.Summary, "A code for what the person consents to; good for a minute, once")
   )
   .middleware(SignInToken) {}
@@ -248,10 +239,6 @@ export class BrowserApi extends HttpApiGroup.make("browser")
     HttpApiEndpoint.post("decide", "/oauth/authorize")
       .addSuccess(Page)
       .annotate(OpenApi.Summary, "The form of that page: the decision")
-      .annotate(
-        OpenApi.Summary,
-        "The page on which a person signs in and decides; an application opens it in a browser with the parameters of OAuth 2.0"
-      )
   )
   .add(
     HttpApiEndpoint.post("signedIn", "/oauth/signed-in")

@@ -1,14 +1,12 @@
 /** The providers of speech of the configuration file: `tools.speech`. */
 import { Context, Layer, Schema } from "effect"
 import { UsdPer } from "../kernel/Price.ts"
-import { distinct, NonEmpty, readAs } from "../kernel/Setting.ts"
-import { named, providerFields } from "../upstream/Provider.ts"
+import { distinct, readAs } from "../kernel/Setting.ts"
+import { modelFields, named, providerFields } from "../upstream/Provider.ts"
 
 export const SpeechModel = readAs(
   Schema.Struct({
-    id: NonEmpty,
-    /** What the upstream calls it, unless it is the id. */
-    model: Schema.optional(NonEmpty),
+    ...modelFields,
     /** USD a character. */
     price: Schema.propertySignature(UsdPer(1_000_000)).pipe(Schema.fromKey("usd_per_million_characters"))
   }),

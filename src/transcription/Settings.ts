@@ -2,14 +2,12 @@
 import { Context, Layer, Schema } from "effect"
 import { UsdPer } from "../kernel/Price.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
-import { distinct, NonEmpty, readAs } from "../kernel/Setting.ts"
-import { named, providerFields } from "../upstream/Provider.ts"
+import { distinct, readAs } from "../kernel/Setting.ts"
+import { modelFields, named, providerFields } from "../upstream/Provider.ts"
 
 export const TranscriptionModel = readAs(
   Schema.Struct({
-    id: NonEmpty,
-    /** What the upstream calls it, unless it is the id. */
-    model: Schema.optional(NonEmpty),
+    ...modelFields,
     /** The response format in which the upstream says how long the audio is: `verbose_json`, where the model knows it. */
     wire_format: Schema.optionalWith(Schema.Literal("verbose_json", "json"), { default: () => "json" as const }),
     usd_per_minute: UsdPer(1)

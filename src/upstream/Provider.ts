@@ -22,6 +22,14 @@ export const providerFields = {
   upstream: NonEmpty
 } as const
 
+/** What the configuration file says of every model of a provider. */
+export const modelFields = {
+  /** What callers pick it by. */
+  id: NonEmpty,
+  /** What the upstream calls it, unless it is the id. */
+  model: Schema.optional(NonEmpty)
+} as const
+
 /** A provider or model that has no name of its own is called by its id. */
 export const named = <E extends { readonly id: string; readonly name?: string | undefined }>(entry: E) => ({
   ...entry,
@@ -78,20 +86,20 @@ const oneOf = (field: string, names: ReadonlyArray<string>) => {
 /** The provider that a caller names, else the first. */
 export const pick = <P extends Provider>(
   providers: ReadonlyArray<P>,
-  asked: string | undefined
+  name: string | undefined
 ): Either.Either<P, UnknownProvider> => {
-  const found = asked === undefined || asked === "" ? providers[0] : providers.find(({ id }) => id === asked)
+  const found = name === undefined || name === "" ? providers[0] : providers.find(({ id }) => id === name)
   if (found !== undefined) return Either.right(found)
-  return Either.left(new UnknownProvider(asked ?? "", idsOf(providers)))
+  return Either.left(new UnknownProvider(name ?? "", idsOf(providers)))
 }
 
 /** The model that a caller names, else the first. */
 export const pickModel = <M extends { readonly id: string }>(
   models: ReadonlyArray<M>,
-  asked: string | undefined
+  name: string | undefined
 ): Either.Either<M, UnknownModel> => {
-  const found = asked === undefined || asked === "" ? models[0] : models.find(({ id }) => id === asked)
-  return found === undefined ? Either.left(new UnknownModel(asked ?? "", idsOf(models))) : Either.right(found)
+  const found = name === undefined || name === "" ? models[0] : models.find(({ id }) => id === name)
+  return found === undefined ? Either.left(new UnknownModel(name ?? "", idsOf(models))) : Either.right(found)
 }
 
 const idsOf = (named: ReadonlyArray<{ readonly id: string }>): ReadonlyArray<string> => named.map(({ id }) => id)
