@@ -42,7 +42,7 @@ export interface AuthorizationRequest {
 }
 
 /** The same, found to be in order. */
-export interface Asked {
+export interface ConsentRequest {
   readonly client: Client
   readonly redirect_uri: string
   /** As it was asked for. */
@@ -68,16 +68,16 @@ export interface TokenRequest {
   readonly refresh_token?: string | undefined
 }
 
-/** Tokens are good for an hour, refresh tokens for a week; `Asked` comes from `check`. */
+/** Tokens are good for an hour, refresh tokens for a week; `ConsentRequest` comes from `check`. */
 export interface AuthorizationContract {
   /** Whether what an application asks for is in order. */
   readonly check: (
     request: AuthorizationRequest
-  ) => Effect.Effect<Asked, ClientIdRequired | ClientIdNotFound | InvalidRequest | InvalidScope>
+  ) => Effect.Effect<ConsentRequest, ClientIdRequired | ClientIdNotFound | InvalidRequest | InvalidScope>
   /** A code for what the person has consented to; good for a minute, once. */
   readonly consent: (
     person: Pick<Caller, "account_id" | "tenant_id">,
-    asked: Asked
+    request: ConsentRequest
   ) => Effect.Effect<string, BooksUnavailable>
   /** Tokens for a code, or for a refresh token. */
   readonly exchange: (request: TokenRequest) => Effect.Effect<Exchanged, OAuthRefusal | BooksUnavailable>
@@ -143,18 +143,18 @@ const make = Effect.gen(function* () {
     return { client, redirect_uri, scope, grant: granted.grant, state, nonce, challenge: code_challenge }
   })
 
-  const consent: AuthorizationContract["consent"] = Effect.fn("Authorization.consent")(function* (person, asked) {
+  const consent: AuthorizationContract["consent"] = Effect.fn("Authorization.consent")(function* (person, request) {
     const now = yield* Clock.currentTimeMillis
     const code = `oc_${randomBytes(32).toString("hex")}`
     const row = {
       hash: secret.hash("authorization_code", code),
-      client_id: asked.client.client_id,
-      redirect_uri: asked.redirect_uri,
+      client_id: request.client.client_id,
+      redirect_uri: request.redirect_uri,
       account_id: person.account_id,
       tenant_id: person.tenant_id,
-      challenge: asked.challenge,
-      scope: toRow(asked.grant),
-      nonce: asked.nonce ?? null,
+      challenge: request.challenge,
+      scope: toRow(request.grant),
+      nonce: request.nonce ?? null,
       expires_at: now + Duration.toMillis(codeLifetime)
     }
     yield* Statements.write(
@@ -249,5 +249,5 @@ const isVerifier = (verifier: string, challenge: string): boolean => {
 export const codesEnd: Ending = {
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_codes WHERE used_at IS NULL AND expires_at > ${now}`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_codes`)],
-  told: (n) => `${n} authorization codes end`
+  notice: (n) => `${n} authorization codes end`
 }

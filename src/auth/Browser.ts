@@ -17,7 +17,7 @@ import { Tenants } from "../tenants/Tenants.ts"
 import { Identity } from "../upstream/Identity.ts"
 import type { ProviderName } from "../upstream/Identity.ts"
 import { Authorization } from "./Authorization.ts"
-import type { Asked, AuthorizationRequest } from "./Authorization.ts"
+import type { ConsentRequest, AuthorizationRequest } from "./Authorization.ts"
 import { Clients, mayRedirect } from "./Clients.ts"
 import { DeploymentSecret } from "./DeploymentSecret.ts"
 import * as Pages from "./Pages.ts"
@@ -25,7 +25,7 @@ import * as Pages from "./Pages.ts"
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
-export interface Contract {
+export interface BrowserContract {
   /** `GET /oauth/authorize`: asks the person, or where they want to sign in. */
   readonly authorize: (request: Request) => Effect.Effect<Response>
   /** `POST /oauth/authorize`: the person's decision. */
@@ -36,7 +36,7 @@ export interface Contract {
   readonly resume: (request: Request) => Effect.Effect<Response>
 }
 
-export class Browser extends Context.Tag("tollgate/auth/Browser")<Browser, Contract>() {
+export class Browser extends Context.Tag("tollgate/auth/Browser")<Browser, BrowserContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Browser, make))
 }
 
@@ -118,7 +118,10 @@ const make = Effect.gen(function* () {
       : back(request.redirect_uri, { error, error_description: description, state: request.state, iss: public_url })
   })
 
-  const checked = <A>(request: AuthorizationRequest, then: (asked: Asked) => Effect.Effect<Response, A>) =>
+  const checked = <A>(
+    request: AuthorizationRequest,
+    then: (consentRequest: ConsentRequest) => Effect.Effect<Response, A>
+  ) =>
     Effect.matchEffect(authorization.check(request), {
       onFailure: (problem) =>
         refused(
@@ -133,30 +136,35 @@ const make = Effect.gen(function* () {
       onSuccess: then
     })
 
-  const ask = Effect.fnUntraced(function* (asked: Asked, request: AuthorizationRequest, cookie: string, who: SignedIn) {
+  const ask = Effect.fnUntraced(function* (
+    consentRequest: ConsentRequest,
+    request: AuthorizationRequest,
+    cookie: string,
+    who: SignedIn
+  ) {
     const [person] = yield* tenants.named([who.account_id])
     return html(
       200,
       Pages.consent({
         service: service_name,
-        client: asked.client.name,
+        client: consentRequest.client.name,
         person: person?.email ?? "",
-        allows: described(asked.grant),
-        trusted: asked.grant === "all",
-        redirect_host: new URL(asked.redirect_uri).host,
+        allows: described(consentRequest.grant),
+        trusted: consentRequest.grant === "all",
+        redirect_host: new URL(consentRequest.redirect_uri).host,
         action: `${pages}/authorize`,
         fields: { ...request, proof: secret.hash("browser", cookie) }
       })
     )
   })
 
-  const authorize: Contract["authorize"] = (http) => {
+  const authorize: BrowserContract["authorize"] = (http) => {
     const request = requestIn(queryOf(http))
-    return checked(request, (asked) =>
+    return checked(request, (consentRequest) =>
       Effect.gen(function* () {
         const cookie = http.cookies[cookieName]
         const who = yield* open("signed-in", cookie)
-        if (who !== undefined && cookie !== undefined) return yield* ask(asked, request, cookie, who)
+        if (who !== undefined && cookie !== undefined) return yield* ask(consentRequest, request, cookie, who)
 
         const nonce = randomBytes(16).toString("hex")
         const leaving = yield* seal({ kind: "leaving", nonce, until: yield* until })
@@ -173,13 +181,13 @@ const make = Effect.gen(function* () {
         )
         const found = providers.flat()
         if (found.length === 0) return html(503, Pages.wrong("Nobody can be signed in just now."))
-        const body = Pages.signIn({ service: service_name, client: asked.client.name, providers: found })
+        const body = Pages.signIn({ service: service_name, client: consentRequest.client.name, providers: found })
         return HttpServerResponse.setHeader(html(200, body), "set-cookie", setCookie(leaving))
       })
     )
   }
 
-  const signedIn: Contract["signedIn"] = Effect.fnUntraced(function* (http) {
+  const signedIn: BrowserContract["signedIn"] = Effect.fnUntraced(function* (http) {
     const form = yield* formOf(http)
     const errand = yield* open("errand", form.get("state"))
     if (errand === undefined) return html(400, Pages.wrong("This sign-in took too long, or did not begin here."))
@@ -199,7 +207,7 @@ const make = Effect.gen(function* () {
     return redirect(`${pages}/continue?${new URLSearchParams({ arriving })}`)
   })
 
-  const resume: Contract["resume"] = Effect.fnUntraced(function* (http) {
+  const resume: BrowserContract["resume"] = Effect.fnUntraced(function* (http) {
     const arriving = yield* open("arriving", queryOf(http).get("arriving"))
     const leaving = yield* open("leaving", http.cookies[cookieName])
     // Only the browser that left may arrive: nobody is signed in as somebody else by a link.
@@ -214,7 +222,7 @@ const make = Effect.gen(function* () {
     return HttpServerResponse.setHeader(redirect(`${pages}/authorize?${query}`), "set-cookie", setCookie(cookie))
   })
 
-  const decide: Contract["decide"] = Effect.fnUntraced(function* (http) {
+  const decide: BrowserContract["decide"] = Effect.fnUntraced(function* (http) {
     const form = yield* formOf(http)
     const request = requestIn(form)
     const cookie = http.cookies[cookieName]
@@ -223,10 +231,10 @@ const make = Effect.gen(function* () {
     if (who === undefined || cookie === undefined || !same(form.get("proof") ?? "", secret.hash("browser", cookie))) {
       return html(400, Pages.wrong("This page was open for too long. Nothing was allowed."))
     }
-    return yield* checked(request, (asked) => {
-      const { redirect_uri, state } = asked
+    return yield* checked(request, (consentRequest) => {
+      const { redirect_uri, state } = consentRequest
       return form.get("decision") === "allow"
-        ? Effect.map(storable(authorization.consent(who, asked)), (code) =>
+        ? Effect.map(storable(authorization.consent(who, consentRequest)), (code) =>
             back(redirect_uri, { code, state, iss: public_url })
           )
         : Effect.succeed(
@@ -245,7 +253,7 @@ const make = Effect.gen(function* () {
     decide: limited("authorize", decide),
     signedIn: limited("sign_in", signedIn),
     resume: limited("authorize", resume)
-  } satisfies Contract
+  } satisfies BrowserContract
 })
 
 const same = (one: string, other: string): boolean => {

@@ -123,18 +123,18 @@ export const isRedirectAddress = (text: string): boolean =>
  * Whether a redirect address is one that the client registered: the same to the letter, but for the port of a loopback address,
  * which an application on the person's own machine cannot choose beforehand (RFC 8252).
  */
-export const mayRedirect = ({ redirect_uris }: Client, asked: string): boolean =>
-  redirect_uris.some((registered) => registered === asked || isSameLoopback(registered, asked))
+export const mayRedirect = ({ redirect_uris }: Client, address: string): boolean =>
+  redirect_uris.some((registered) => registered === address || isSameLoopback(registered, address))
 
 const loopbacks: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "[::1]"])
 
 const loopbackStart = /^http:\/\/(?:127\.0\.0\.1|localhost|\[::1\])(?:[:/?]|$)/
 
-const isSameLoopback = (registered: string, asked: string): boolean => {
-  if (!URL.canParse(registered) || !URL.canParse(asked)) return false
+const isSameLoopback = (registered: string, address: string): boolean => {
+  if (!URL.canParse(registered) || !URL.canParse(address)) return false
   // Parsing forgives much, and what reads the address later may forgive otherwise: the host stands there to the letter.
-  if (!loopbackStart.test(asked)) return false
-  const [one, other] = [new URL(registered), new URL(asked)]
+  if (!loopbackStart.test(address)) return false
+  const [one, other] = [new URL(registered), new URL(address)]
   return (
     one.protocol === "http:" &&
     loopbacks.has(one.hostname) &&

@@ -26,12 +26,12 @@ export type Protected = Purpose | "signing_key" | "letter"
 
 /**
  * What becomes of what a room protects by the secret when another secret takes its place: nothing of it can be matched or opened any
- * more. `count` is how much there is of it, `statements` end it, `told` says so with that number.
+ * more. `count` is how much there is of it, `statements` end it, `notice` says so with that number.
  */
 export interface Ending {
   readonly count: (sql: SqlClient, now: number) => SqlStatement<{ readonly n: number }>
   readonly statements: (sql: SqlClient, now: number) => ReadonlyArray<Statement>
-  readonly told: (n: number) => string
+  readonly notice: (n: number) => string
 }
 
 export interface DeploymentSecretContract {

@@ -139,7 +139,7 @@ export const OAuthHttp = HttpApiBuilder.group(
       .handleRaw("token", ({ request }) =>
         limits.take("token", request).pipe(
           Effect.andThen(tokenRequest(request)),
-          Effect.flatMap((asked) => storable(authorization.exchange(asked))),
+          Effect.flatMap((form) => storable(authorization.exchange(form))),
           Effect.map((pair) => HttpServerResponse.unsafeJson(pair, { headers: noStore })),
           Effect.catchTag("OAuthRefusal", ({ error, error_description, status }) =>
             Effect.succeed(
@@ -197,9 +197,11 @@ export const ConsentHttp = HttpApiBuilder.group(
     return handlers.handle("code", ({ payload }) =>
       Effect.gen(function* () {
         const person = yield* CurrentCaller
-        const asked = yield* Effect.mapError(authorization.check(payload), (problem) => named(problem, service_name))
-        const code = yield* storable(authorization.consent(person, asked))
-        return envelope({ code, state: asked.state ?? null, redirect_uri: asked.redirect_uri })
+        const consentRequest = yield* Effect.mapError(authorization.check(payload), (problem) =>
+          named(problem, service_name)
+        )
+        const code = yield* storable(authorization.consent(person, consentRequest))
+        return envelope({ code, state: consentRequest.state ?? null, redirect_uri: consentRequest.redirect_uri })
       })
     )
   })

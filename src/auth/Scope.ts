@@ -26,8 +26,8 @@ const isScope = (text: string): text is Scope => (scopes as ReadonlyArray<string
  * What an application gets that asks for this `scope`; or the first word of it that is no scope. Refresh tokens are given in any
  * case, so `offline_access`, by which client libraries ask for them, adds nothing.
  */
-export const grantOf = (asked: string, trusted: boolean): { readonly grant: Grant } | { readonly unknown: string } => {
-  const words = asked.split(" ").filter((word) => word !== "" && word !== "offline_access")
+export const grantOf = (scope: string, trusted: boolean): { readonly grant: Grant } | { readonly unknown: string } => {
+  const words = scope.split(" ").filter((word) => word !== "" && word !== "offline_access")
   const unknown = words.find((word) => !isScope(word))
   if (unknown !== undefined) return { unknown }
   if (trusted) return { grant: "all" }

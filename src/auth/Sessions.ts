@@ -59,7 +59,7 @@ export interface SessionsContract {
   /** Whether a sign-in has not been ended. */
   readonly isLive: (family: string) => Effect.Effect<boolean>
   /** A new pair for a refresh token, which is spent. `tenant_id` changes to another tenant of the account. */
-  readonly refresh: (asked: {
+  readonly refresh: (request: {
     readonly refresh_token: string
     readonly client_id: string
     readonly tenant_id: TenantId | undefined
@@ -225,5 +225,5 @@ export const sessionsEnd: Ending = {
     statement(sql`UPDATE tollgate_auth_families SET revoked_at = ${now} WHERE revoked_at IS NULL`),
     statement(sql`DELETE FROM tollgate_auth_refresh_tokens`)
   ],
-  told: (n) => `${n} sign-ins end: people sign in again`
+  notice: (n) => `${n} sign-ins end: people sign in again`
 }

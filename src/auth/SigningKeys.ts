@@ -157,5 +157,5 @@ export const sealedSample: Effect.Effect<string | undefined, never, SqlClient> =
 export const signingKeysEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_auth_signing_keys`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_auth_signing_keys`)],
-  told: (n) => `${n} signing keys are deleted: access tokens that they signed end, and a new key is made`
+  notice: (n) => `${n} signing keys are deleted: access tokens that they signed end, and a new key is made`
 }

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { BillingAccountsContract } from "../billing/BillingAccounts.ts"
 import type { TenantId } from "../kernel/Ids.ts"
 import type { Statement } from "../ledger/Transaction.ts"
-import { shownName } from "../mail/Letter.ts"
+import { plainName } from "../mail/Letter.ts"
 import type { OutboxContract } from "../mail/Outbox.ts"
 import { notice } from "../notifications/Notification.ts"
 import type { Kind } from "../notifications/Notification.ts"
@@ -26,7 +26,7 @@ export const make = (tenants: TenantsContract, accounts: BillingAccountsContract
     const members = (yield* tenants.members(tenant)).filter(({ status }) => status === "active")
     // The addresses are the tenant's choice and its balance moves as it likes, so its owner answers for the letters.
     const caused_by = members.find(({ role }) => role === "owner")?.account_id
-    const subject = `${title}: ${shownName(name, "your team")}`
+    const subject = `${title}: ${plainName(name, "your team")}`
     const letters = yield* Effect.forEach(emails, (to) =>
       outbox.letter({ key: `${key}/${to}`, to, caused_by, subject, text })
     )

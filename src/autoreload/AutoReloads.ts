@@ -51,7 +51,7 @@ import * as WatchList from "./WatchList.ts"
 export interface AutoReloadsContract {
   readonly find: (tenant: TenantId) => Effect.Effect<AutoReload>
   /** Replaces all settings of the caller's tenant. */
-  readonly change: (asked: {
+  readonly change: (request: {
     readonly caller: Actor
     readonly change: AutoReloadChange
   }) => Effect.Effect<
@@ -68,7 +68,7 @@ export interface AutoReloadsContract {
    * Charges the caller's tenant now, whatever its balance. Where the processor does not answer, the settings that are given show the
    * attempt in flight, and the job asks again. The charge goes on when the caller is interrupted.
    */
-  readonly charge: (asked: {
+  readonly charge: (request: {
     readonly caller: Actor
   }) => Effect.Effect<
     AutoReload,
@@ -130,10 +130,10 @@ const make = Effect.gen(function* () {
     }
   })
 
-  const change: AutoReloadsContract["change"] = Effect.fn("AutoReloads.change")(function* (asked) {
-    const { tenant_id } = asked.caller
-    yield* tenants.mayManage(asked.caller)
-    const settings = yield* checked(asked.change)
+  const change: AutoReloadsContract["change"] = Effect.fn("AutoReloads.change")(function* (request) {
+    const { tenant_id } = request.caller
+    yield* tenants.mayManage(request.caller)
+    const settings = yield* checked(request.change)
     const { enabled, payment_method_id } = settings.auto_reload
     if ((enabled || payment_method_id !== null) && processor === undefined) return yield* new AutoReloadUnconfigured()
     if (enabled && payment_method_id === null) return yield* new PaymentMethodRequired()

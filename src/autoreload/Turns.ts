@@ -62,7 +62,7 @@ export const make = (parts: Parts) => {
 
   const handle = Effect.fnUntraced(function* ({ last, tenant, updated_at, warn_below }: Watched, crossing: Crossing) {
     const now = yield* Clock.currentTimeMillis
-    const noted =
+    const warning =
       crossing._tag === "low"
         ? storage.warned(tenant, true, crossing.balance, updated_at)
         : storage.warned(tenant, false, last, updated_at)
@@ -80,7 +80,7 @@ export const make = (parts: Parts) => {
           )
         : []
     // A conflict: other settings since then are other alerts.
-    yield* Effect.catchTag(submit([noted, ...alert]), "Conflict", () => Effect.void)
+    yield* Effect.catchTag(submit([warning, ...alert]), "Conflict", () => Effect.void)
     if (alert.length > 0) yield* outbox.wake
   })
 

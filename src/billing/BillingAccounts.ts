@@ -29,11 +29,11 @@ export interface BillingAccountsContract {
   readonly credits: (tenant: TenantId) => Effect.Effect<Credits, BillingAccountNotFound>
   /** Newest first. */
   readonly ledger: (
-    asked: { readonly tenant_id: TenantId } & PageOf
+    request: { readonly tenant_id: TenantId } & PageOf
   ) => Effect.Effect<LedgerPage, BillingAccountNotFound>
   readonly find: (tenant: TenantId) => Effect.Effect<BillingAccount, BillingAccountNotFound>
   /** Changes the account of the caller's tenant, by an owner or admin. */
-  readonly change: (asked: {
+  readonly change: (request: {
     readonly caller: Actor
     readonly change: BillingChange
   }) => Effect.Effect<BillingAccount, BillingAccountNotFound | InsufficientRole | BooksUnavailable>
@@ -101,8 +101,8 @@ const make = Effect.gen(function* () {
     return { balance: balanceOf(yield* account(tenant)) }
   })
 
-  const ledger: BillingAccountsContract["ledger"] = Effect.fn("BillingAccounts.ledger")(function* (asked) {
-    const { page, per_page, tenant_id } = asked
+  const ledger: BillingAccountsContract["ledger"] = Effect.fn("BillingAccounts.ledger")(function* (request) {
+    const { page, per_page, tenant_id } = request
     yield* account(tenant_id)
     const found = yield* books.entries(billingAccountOf(tenant_id), { page, per_page })
     return { ...found, records: found.records.map(ledgerEntryOf) }

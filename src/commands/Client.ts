@@ -58,7 +58,7 @@ const clientList = Command.make("list", { json }, ({ json }) =>
       found,
       ({ client_id, kind, name, redirect_uris, trusted }) =>
         Console.log(
-          [client_id, trusted === true ? `${kind}, trusted` : kind, CommandLine.shown(name), ...redirect_uris].join(
+          [client_id, trusted === true ? `${kind}, trusted` : kind, CommandLine.printable(name), ...redirect_uris].join(
             "\t"
           )
         ),

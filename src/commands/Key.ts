@@ -42,7 +42,7 @@ const keyList = Command.make("list", { tenant: tenantOption, json }, ({ json, te
       `${key_prefix}…`,
       created_at.slice(0, 10),
       last_used_at?.slice(0, 10) ?? "never",
-      CommandLine.shown(name)
+      CommandLine.printable(name)
     ])
     yield* Console.log(CommandLine.table([["ID", "KEY", "MADE", "USED", "NAME"], ...rows]))
     if (total_records > found.length) yield* Console.log(`${found.length} of ${total_records}`)

@@ -42,7 +42,7 @@ const textMax = 200
 /** A text for the ledger or for people, on one line. */
 export const oneLine = (flag: string, text: string): Effect.Effect<string, ConfigProblem> => {
   const trimmed = text.trim()
-  return trimmed === "" || trimmed.length > textMax || CommandLine.shown(trimmed) !== trimmed
+  return trimmed === "" || trimmed.length > textMax || CommandLine.printable(trimmed) !== trimmed
     ? refuse(`${flag}: 1 to ${textMax} characters on one line`)
     : Effect.succeed(trimmed)
 }

@@ -43,8 +43,8 @@ const stored = Object.values(endings).filter((ending) => ending !== undefined)
 const plan: Effect.Effect<ReadonlyArray<string>, never, SqlClient> = Effect.gen(function* () {
   const sql = yield* SqlClient
   const now = yield* Clock.currentTimeMillis
-  const lines = yield* Effect.forEach(stored, ({ count, told }) =>
-    Effect.map(count(sql, now), ([row]) => ((row?.n ?? 0) === 0 ? [] : [told(row!.n)]))
+  const lines = yield* Effect.forEach(stored, ({ count, notice }) =>
+    Effect.map(count(sql, now), ([row]) => ((row?.n ?? 0) === 0 ? [] : [notice(row!.n)]))
   )
   return lines.flat()
 }).pipe(Effect.orDie)
@@ -82,9 +82,9 @@ export const command = Command.make(
         )
       }
       const stays = "Balances, ledgers, usage, transfers, organisations and clients stay."
-      const told = lines.map((line) => `  ${line}`)
+      const list = lines.map((line) => `  ${line}`)
       if (!confirm) {
-        yield* Console.log([`${stays} Under another secret:`, ...told].join("\n"))
+        yield* Console.log([`${stays} Under another secret:`, ...list].join("\n"))
         return yield* refuse("nothing was done; add --confirm to do it")
       }
       const snapshot = `${facts.database}.before-reseal-${yield* Clock.currentTimeMillis}`
@@ -97,7 +97,7 @@ export const command = Command.make(
       yield* Effect.asVoid(Effect.provide(SigningKeys, keys))
       const now = facts.secret === undefined ? `the secret in ${facts.data_dir}/secret: back it up` : "TOLLGATE_SECRET"
       yield* Console.log(
-        [`${facts.database} goes on under ${now}. ${stays}`, ...told, `What it was lies at ${snapshot}`].join("\n")
+        [`${facts.database} goes on under ${now}. ${stays}`, ...list, `What it was lies at ${snapshot}`].join("\n")
       )
     }).pipe(Effect.scoped)
 ).pipe(

@@ -15,10 +15,11 @@ export const command = Command.make(
       const facts = yield* fromEnvironment
       yield* DataFolder.make(facts)
       yield* ServiceLock.lock(facts.database)
-      const kept = yield* Backup.restore(from, facts.database, yield* Clock.currentTimeMillis, verify)
+      const previous = yield* Backup.restore(from, facts.database, yield* Clock.currentTimeMillis, verify)
       yield* DataFolder.keepPrivate(facts)
       yield* Console.log(
-        `${facts.database} is now what ${from} was` + (kept === undefined ? "" : `; what it was lies at ${kept}`)
+        `${facts.database} is now what ${from} was` +
+          (previous === undefined ? "" : `; what it was lies at ${previous}`)
       )
     }).pipe(Effect.scoped)
 ).pipe(Command.withDescription("Put a backup in the place of the database, while nothing serves it"))

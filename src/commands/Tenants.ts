@@ -47,8 +47,8 @@ export const command = Command.make(
         id,
         `${balance} USD${status === "active" ? "" : ` (${status})`}`,
         created_at.slice(0, 10),
-        CommandLine.shown(owner_email ?? "no owner"),
-        CommandLine.shown(name)
+        CommandLine.printable(owner_email ?? "no owner"),
+        CommandLine.printable(name)
       ])
       yield* Console.log(CommandLine.table([["TENANT", "BALANCE", "SINCE", "OWNER", "NAME"], ...rows]))
       if (total > found.length)

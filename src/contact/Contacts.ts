@@ -16,7 +16,7 @@ import type { BooksUnavailable } from "../ledger/Problems.ts"
 import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
-import { shownName } from "../mail/Letter.ts"
+import { plainName } from "../mail/Letter.ts"
 import { Outbox } from "../mail/Outbox.ts"
 import { ContactEmail } from "./Settings.ts"
 import type { ClientToken, ContactMessage } from "./Contact.ts"
@@ -26,13 +26,13 @@ import { InvalidClientToken } from "./Problems.ts"
 /** A website's contact form: it asks for a token with its client id, and sends one message with it. */
 export interface ContactsContract {
   /** A token for one message, good for 30 minutes, for a registered website. */
-  readonly token: (asked: {
+  readonly token: (request: {
     readonly service_client_id?: string | undefined
   }) => Effect.Effect<ClientToken, ClientIdRequired | ClientIdNotFound | BooksUnavailable>
   /** What a token stands for, as long as it is good. */
   readonly find: (token: string) => Effect.Effect<HeldClientTokenFacts, InvalidClientToken>
   /** Stores the message, mails it to the operator, and ends the token. */
-  readonly write: (asked: {
+  readonly write: (request: {
     readonly token: HeldClientTokenFacts
     readonly message: ContactMessage
   }) => Effect.Effect<void, InvalidClientToken | BooksUnavailable>
@@ -82,8 +82,8 @@ const make = Effect.gen(function* () {
             yield* outbox.letter({
               key: `contact/${id}`,
               to: operator,
-              subject: `${service_name}: ${shownName(inquiry_type, "a message")}`,
-              text: `${shownName(name, "Somebody")} <${email}> writes:\n\n${text}\n\nSubscribes to news: ${subscribe ? "yes" : "no"}`
+              subject: `${service_name}: ${plainName(inquiry_type, "a message")}`,
+              text: `${plainName(name, "Somebody")} <${email}> writes:\n\n${text}\n\nSubscribes to news: ${subscribe ? "yes" : "no"}`
             })
           ]
     yield* writer

@@ -48,9 +48,9 @@ export const bodyFor = (
   request: DecisionRequest,
   { model, spellings }: DecisionModel
 ): Either.Either<string, InvalidRequest> => {
-  const asked: unknown = request.model ?? spellings[0]
-  if (typeof asked !== "string") return wrong("model", "a text")
-  if (asked !== model && !spellings.includes(asked)) return Either.left(new UnknownModel(asked, spellings))
+  const name: unknown = request.model ?? spellings[0]
+  if (typeof name !== "string") return wrong("model", "a text")
+  if (name !== model && !spellings.includes(name)) return Either.left(new UnknownModel(name, spellings))
   if (request.state === undefined || request.state === null) return wrong("state", "required: the full context")
   if (!isObject(request.questions)) return wrong("questions", "required: an object, keyed by the ids of the answers")
   return Either.right(JSON.stringify({ ...request, model }))

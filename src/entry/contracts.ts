@@ -4,14 +4,14 @@
  * Each of those refers to this one, so that the declarations of a host can name what they come upon.
  */
 export type {
-  Asked,
   Authorization,
   AuthorizationRequest,
   AuthorizationContract,
+  ConsentRequest,
   Exchanged,
   TokenRequest
 } from "../auth/Authorization.ts"
-export type { Browser, Contract as BrowserContract } from "../auth/Browser.ts"
+export type { Browser, BrowserContract } from "../auth/Browser.ts"
 export type { Client, ClientKind, Clients, ConfiguredClients, ClientsContract } from "../auth/Clients.ts"
 export type { CredentialsContract, Credentials, KeyProblem } from "../auth/Credentials.ts"
 export type {
@@ -84,7 +84,7 @@ export type { Inbound } from "../http/Inbound.ts"
 export type { BodyProblem, Source as BodySource } from "../http/Incoming.ts"
 export type * from "../http/Problems.ts"
 export type {
-  Contract as RateLimitsContract,
+  RateLimitsContract,
   RateLimitName,
   RateLimits,
   RateLimitsConfig,
@@ -181,7 +181,7 @@ export type { NotificationsContract, Notifications } from "../notifications/Noti
 export type * from "../notifications/Problems.ts"
 export type { Gauges } from "../ops/Gauges.ts"
 export type * from "../ops/Problems.ts"
-export type { Readiness } from "../ops/Readiness.ts"
+export type { Readiness, ReadinessContract } from "../ops/Readiness.ts"
 export type { Movement } from "../payments/Movement.ts"
 export type {
   Checkout,
@@ -292,7 +292,7 @@ export type { Move, TransferId, TransferStatus } from "../transfers/States.ts"
 export type { TransferOf, Transfers, TransfersContract } from "../transfers/Transfers.ts"
 export type { UpstreamProblem } from "../upstream/Failures.ts"
 export type {
-  Contract as IdentityContract,
+  IdentityContract,
   Identity,
   IdentityProblem,
   IdentityProviders,
@@ -300,10 +300,10 @@ export type {
   ProviderSettings,
   VerifiedIdentity
 } from "../upstream/Identity.ts"
-export type { Contract as MailContract, Mail, MailFailed, MailSettings, Message } from "../upstream/Mail.ts"
+export type { MailContract, Mail, MailFailed, MailSettings, Message } from "../upstream/Mail.ts"
 export type {
   ChargeDeclined,
-  Contract as PaymentsContract,
+  PaymentsContract,
   Moved,
   Paid as ProcessorPayment,
   PaymentMethod as ProcessorPaymentMethod,

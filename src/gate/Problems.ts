@@ -17,7 +17,7 @@ const fields = {
   reason: Reason
 } as const
 
-const said: Readonly<Record<typeof Reason.Type, string | undefined>> = {
+const reasonTexts: Readonly<Record<typeof Reason.Type, string | undefined>> = {
   balance: undefined,
   account_not_active: "the billing account is not active",
   members_may_not_spend: "this tenant does not let its members spend"
@@ -42,16 +42,16 @@ export class InsufficientCredits extends Problem<InsufficientCredits>()("Insuffi
       required: required_usd,
       payer: "",
       reason:
-        reason === said.account_not_active
+        reason === reasonTexts.account_not_active
           ? ("account_not_active" as const)
-          : reason === said.members_may_not_spend
+          : reason === reasonTexts.members_may_not_spend
             ? ("members_may_not_spend" as const)
             : ("balance" as const)
     }),
     encode: ({ available, reason, required }) => ({
       ...(reason !== "account_not_active" && { available_usd: available }),
       ...(reason !== "account_not_active" && required > 0n && { required_usd: required }),
-      ...(said[reason] !== undefined && { reason: said[reason] })
+      ...(reasonTexts[reason] !== undefined && { reason: reasonTexts[reason] })
     })
   })
 }) {}

@@ -14,8 +14,8 @@ const preset = "Authorization, Content-Type, Idempotency-Key, X-Title, HTTP-Refe
 const namesMax = 100
 
 /** The answer's headers to a preflight that asks for these headers. */
-export const preflight = (asked: string | undefined) => {
-  const names = (asked ?? "").split(",", namesMax).map((name) => name.trim())
+export const preflight = (header: string | undefined) => {
+  const names = (header ?? "").split(",", namesMax).map((name) => name.trim())
   const valid = names.filter((name) => /^[\w!#$%&'*+.^`|~-]{1,100}$/.test(name))
   return {
     ...crossOrigin,

@@ -32,12 +32,12 @@ export class RateLimitsConfig extends Context.Reference<RateLimitsConfig>()("tol
   defaultValue: () => Schema.decodeSync(RateLimitSettings)({})
 }) {}
 
-export interface Contract {
+export interface RateLimitsContract {
   /** Counts a call of this address; refuses it, with the seconds to wait, when there were too many in this minute. */
   readonly take: (name: RateLimitName, request: HttpServerRequest.HttpServerRequest) => Effect.Effect<void, RateLimited>
 }
 
-export class RateLimits extends Context.Tag("tollgate/http/RateLimits")<RateLimits, Contract>() {
+export class RateLimits extends Context.Tag("tollgate/http/RateLimits")<RateLimits, RateLimitsContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(RateLimits, make))
 }
 
@@ -50,7 +50,7 @@ const make = Effect.gen(function* () {
   let current = 0
   let counts = new Map<string, number>()
 
-  const take: Contract["take"] = Effect.fnUntraced(function* (name, request) {
+  const take: RateLimitsContract["take"] = Effect.fnUntraced(function* (name, request) {
     const now = yield* Clock.currentTimeMillis
     const period = Math.floor(now / minute)
     if (period !== current) {
@@ -66,7 +66,7 @@ const make = Effect.gen(function* () {
     }
   })
 
-  return { take } satisfies Contract
+  return { take } satisfies RateLimitsContract
 })
 
 const addressOf = (request: HttpServerRequest.HttpServerRequest, forwarded: boolean): string => {

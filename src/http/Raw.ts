@@ -14,7 +14,7 @@ import * as Reply from "./Reply.ts"
 export type RawHandler<E> = (caller: Caller, inbound: Inbound.Inbound) => Effect.Effect<Reply.Reply, E>
 
 /** What the platform's router calls. */
-type RouterHandler<E> = (asked: {
+type RouterHandler<E> = (input: {
   readonly request: HttpServerRequest.HttpServerRequest
 }) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, CurrentCaller>
 

@@ -37,18 +37,18 @@ export interface ImagesContract {
    * Reserves the price and has the images made. With `sync_mode` it waits for them, `ImagePatience` at most, and then gives the job as
    * it stands. `beside` stands or falls with the reservation.
    */
-  readonly generate: (asked: {
+  readonly generate: (call: {
     readonly caller: Caller
     readonly request: ImageRequest
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | InsufficientCredits | BooksUnavailable>
   /** How it stands, after a look at the vendor. */
-  readonly status: (asked: {
+  readonly status: (call: {
     readonly caller: Caller
     readonly request_id: string
   }) => Effect.Effect<ImageJob, ImageNotFound>
   /** What a metered call made for this request, waited for like a new one; `undefined` where it made none. */
-  readonly ofCall: (asked: {
+  readonly ofCall: (call: {
     readonly caller: Caller
     readonly request: ImageRequest
     readonly call: string
@@ -147,13 +147,13 @@ const endpointOf = (
 }
 
 /** The request as the vendor takes it. */
-const inputOf = ({ source_url, strength, ...asked }: ImageRequest) => ({
-  prompt: asked.prompt,
-  num_images: asked.num_images,
-  image_size: asked.image_size,
-  seed: asked.seed,
-  guidance_scale: asked.guidance_scale,
-  num_inference_steps: asked.num_inference_steps,
+const inputOf = ({ source_url, strength, ...request }: ImageRequest) => ({
+  prompt: request.prompt,
+  num_images: request.num_images,
+  image_size: request.image_size,
+  seed: request.seed,
+  guidance_scale: request.guidance_scale,
+  num_inference_steps: request.num_inference_steps,
   ...(source_url !== undefined && { image_url: source_url, ...(strength !== undefined && { strength }) })
 })
 

@@ -98,8 +98,8 @@ const none: ProblemInstance<string>["headers"] = {}
 /** The two directions between an instance's fields and the `details` of its body. */
 const detailsOf = <Fields extends Schema.Struct.Fields>({ details, fields }: Declared<Fields>) => {
   if (details !== undefined && !Schema.isSchema(details)) {
-    const shown = Object.keys(details).length === 0 ? undefined : (details as Readonly<Record<string, unknown>>)
-    return { encode: () => shown, decode: () => ({}) }
+    const same = Object.keys(details).length === 0 ? undefined : (details as Readonly<Record<string, unknown>>)
+    return { encode: () => same, decode: () => ({}) }
   }
   if (fields === undefined) return { encode: () => undefined, decode: () => ({}) }
   const schema = (details ?? Schema.Struct(fields)) as unknown as Schema.Schema<
@@ -118,8 +118,8 @@ const detailsOf = <Fields extends Schema.Struct.Fields>({ details, fields }: Dec
       )
       return Object.keys(encoded).length === 0 ? undefined : encoded
     },
-    decode: (shown: unknown) => {
-      const decoded = decode(shown ?? {})
+    decode: (encoded: unknown) => {
+      const decoded = decode(encoded ?? {})
       return decoded._tag === "Some" ? decoded.value : {}
     }
   }
@@ -132,7 +132,7 @@ export const Problem =
     declared: Declared<Fields> & Unreserved<Fields>
   ): ProblemClass<Self, Tag, Fields> => {
     const { code, error, headers, status } = declared
-    const details = detailsOf(declared)
+    const codec = detailsOf(declared)
     const data = {
       ...declared.fields,
       message: Schema.propertySignature(Schema.String).pipe(Schema.withConstructorDefault(() => error)),
@@ -154,11 +154,11 @@ export const Problem =
         return code
       }
       get body(): ProblemBody {
-        const shown = details.encode(this)
+        const details = codec.encode(this)
         return {
           error: this.message,
           ...(code !== undefined && { code }),
-          ...(shown !== undefined && { details: shown })
+          ...(details !== undefined && { details })
         }
       }
       get headers() {
@@ -183,7 +183,7 @@ export const Problem =
         })
         schema = Schema.transform(encoded, instance, {
           strict: true,
-          decode: (body) => new self({ ...details.decode(body.details), message: body.error }) as unknown as Instance,
+          decode: (body) => new self({ ...codec.decode(body.details), message: body.error }) as unknown as Instance,
           encode: ({ body }) => body
         }).annotations(HttpApiSchema.annotations({ status, identifier: tag }))
         schemas.set(self, schema)

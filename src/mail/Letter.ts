@@ -26,14 +26,14 @@ export const SelfLetterSent = Schema.Struct({ message: Schema.String, message_id
   identifier: "SelfLetterSent"
 })
 
-const shownMax = 100
+const nameMax = 100
 
 /**
  * A name that somebody chose, as it stands in a letter to somebody else: on one line, with nothing that a mail program would make a
  * link of. Of a name of which nothing is left, `otherwise` stands there.
  */
-export const shownName = (name: string, otherwise: string): string => {
-  const shown = name
+export const plainName = (name: string, otherwise: string): string => {
+  const plain = name
     .replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, " ")
     // What turns the direction of writing could make one text look like another.
     .replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, "")
@@ -42,5 +42,5 @@ export const shownName = (name: string, otherwise: string): string => {
     .replace(/(?<=\S)[.．。｡․](?=\S)/gu, " ")
     .replace(/\s+/g, " ")
     .trim()
-  return shown === "" ? otherwise : [...shown].slice(0, shownMax).join("")
+  return plain === "" ? otherwise : [...plain].slice(0, nameMax).join("")
 }

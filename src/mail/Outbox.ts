@@ -267,7 +267,7 @@ export const lettersEnd: Ending = {
     statement(sql`UPDATE tollgate_mail_outbox SET status = 'failed', sealed = '', ended_at = ${now},
       last_error = 'the secret that sealed it was replaced' WHERE status IN ('waiting', 'sending')`)
   ],
-  told: (n) => `${n} letters that had not left yet are given up`
+  notice: (n) => `${n} letters that had not left yet are given up`
 }
 
 /** The innermost words of what went wrong. */

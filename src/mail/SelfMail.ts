@@ -32,7 +32,7 @@ export interface SentLetter {
 
 export interface SelfMailContract {
   /** Sends the letter to the caller's verified address. `beside` stands or falls with the admission. */
-  readonly send: (asked: {
+  readonly send: (request: {
     readonly caller: Caller
     readonly letter: SelfLetter
     readonly beside?: Claim["beside"]

@@ -32,7 +32,7 @@ import type { Row } from "./Rows.ts"
 
 export interface JobsContract {
   /** Reserves the quote and hands the job to the vendor. `beside` stands or falls with the reservation. */
-  readonly submit: (asked: {
+  readonly submit: (request: {
     readonly caller: Caller
     readonly order: Order
     readonly beside?: Claim["beside"]

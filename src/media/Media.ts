@@ -40,19 +40,19 @@ export interface MediaContract {
   /** What the job would cost; nothing is reserved and no vendor is asked. */
   readonly quote: (job: MediaRequest) => Effect.Effect<MediaQuote, MediaRejected>
   /** Reserves the quote and hands the job to the vendor. Nothing is charged yet. `beside` stands or falls with the reservation. */
-  readonly submit: (asked: {
+  readonly submit: (request: {
     readonly caller: Caller
     readonly job: MediaRequest
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<Job, MediaRejected | MediaRateLimited | MediaUnavailable | InsufficientCredits | BooksUnavailable>
   /** How the job stands, after a look at the vendor. Its `charge` is there once it has ended. */
-  readonly status: (asked: MediaJob) => Effect.Effect<Job, MediaNotFound>
+  readonly status: (request: MediaJob) => Effect.Effect<Job, MediaNotFound>
   /** The job once it is completed: with its `output`, or with the `error` that it ended with. */
-  readonly result: (asked: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaNotCompleted>
+  readonly result: (request: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaNotCompleted>
   /** Asks the vendor to stop, best effort: the quote stays reserved until the vendor says how the job ended. */
-  readonly cancel: (asked: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaAlreadyCompleted | BooksUnavailable>
+  readonly cancel: (request: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaAlreadyCompleted | BooksUnavailable>
   /** The job that a metered call made; `undefined` where it made none. */
-  readonly ofCall: (asked: { readonly caller: Caller; readonly call: string }) => Effect.Effect<Job | undefined>
+  readonly ofCall: (request: { readonly caller: Caller; readonly call: string }) => Effect.Effect<Job | undefined>
 }
 
 export class Media extends Context.Tag("tollgate/media/Media")<Media, MediaContract>() {
@@ -109,18 +109,19 @@ const make = Effect.gen(function* () {
   const found = (request_id: string) => (job: Job | undefined) =>
     job === undefined ? new MediaNotFound({ request_id }) : Effect.succeed(job)
 
-  const status: MediaContract["status"] = (asked) => Effect.flatMap(jobs.look(keyOf(asked)), found(asked.request_id))
+  const status: MediaContract["status"] = (request) =>
+    Effect.flatMap(jobs.look(keyOf(request)), found(request.request_id))
 
-  const result: MediaContract["result"] = (asked) =>
+  const result: MediaContract["result"] = (request) =>
     Effect.filterOrFail(
-      status(asked),
+      status(request),
       (job) => job.status === "COMPLETED" && job.charge !== undefined,
       ({ request_id, status }) => new MediaNotCompleted({ request_id, state: status })
     )
 
-  const cancel: MediaContract["cancel"] = (asked) =>
+  const cancel: MediaContract["cancel"] = (request) =>
     Effect.filterOrFail(
-      Effect.flatMap(jobs.cancel(keyOf(asked)), found(asked.request_id)),
+      Effect.flatMap(jobs.cancel(keyOf(request)), found(request.request_id)),
       (job) => job.status !== "COMPLETED",
       ({ request_id }) => new MediaAlreadyCompleted({ request_id })
     )

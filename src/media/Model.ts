@@ -180,18 +180,18 @@ interface Accepted {
 /** The model that is asked, and what it is asked for, without what is left out. */
 const accept = (
   models: ReadonlyArray<MediaModel>,
-  asked: Readonly<Record<string, unknown>>
+  request: Readonly<Record<string, unknown>>
 ): Either.Either<Accepted, MediaRejected> => {
   const model =
-    asked.model === undefined
+    request.model === undefined
       ? models.find((one) => one.type === "image" && one.default)
-      : models.find(({ id }) => id === asked.model)
+      : models.find(({ id }) => id === request.model)
   if (model === undefined) {
     return rejected("model", `one of ${models.map(({ id }) => id).join(", ") || "none: no model is configured"}`)
   }
-  const broken = rulesOf(model).find(({ allows, field }) => !allows(asked[field]))
+  const broken = rulesOf(model).find(({ allows, field }) => !allows(request[field]))
   if (broken !== undefined) return rejected(broken.field, broken.words)
-  const job = Object.fromEntries(Object.entries(asked).filter(([, value]) => !isAbsent(value)))
+  const job = Object.fromEntries(Object.entries(request).filter(([, value]) => !isAbsent(value)))
   return Either.right({ model, job })
 }
 

@@ -21,9 +21,9 @@ type By = Pick<Caller, "account_id">
 /** Times are milliseconds since 1970. */
 export interface NotificationsContract {
   /** A page of the caller's notifications, newest first, and how many of all are not read. */
-  readonly list: (asked: { readonly caller: By } & PageOf) => Effect.Effect<typeof NotificationPage.Type>
+  readonly list: (request: { readonly caller: By } & PageOf) => Effect.Effect<typeof NotificationPage.Type>
   /** Marks one of the caller's as read. Marking it again changes nothing. */
-  readonly read: (asked: {
+  readonly read: (request: {
     readonly caller: By
     readonly id: NotificationId
   }) => Effect.Effect<Notification, NotificationNotFound | BooksUnavailable>

@@ -17,12 +17,12 @@ export interface LoopFigures {
   readonly trouble: string | undefined
 }
 
-interface Contract {
+export interface LoopsContract {
   readonly observe: LoopListener
   readonly figures: () => ReadonlyArray<LoopFigures>
 }
 
-export class Loops extends Context.Tag("tollgate/ops/Loops")<Loops, Contract>() {
+export class Loops extends Context.Tag("tollgate/ops/Loops")<Loops, LoopsContract>() {
   /** Listens to every loop of the layers that it is provided to. */
   static readonly layer = Layer.suspend(() => {
     // By the time of the process: a clock that is moved forward makes no loop late.
@@ -49,7 +49,7 @@ interface State {
 }
 
 /** `now` in milliseconds, counted from anywhere. */
-export const make = (now: () => number): Contract => {
+export const make = (now: () => number): LoopsContract => {
   const states = new Map<string, State>()
 
   const observe: LoopListener = (loop, event) => {

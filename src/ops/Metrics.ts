@@ -4,7 +4,7 @@ import type { Gauges } from "./Gauges.ts"
 import type { LoopFigures } from "./Loops.ts"
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client"
 
-export interface Contract {
+export interface MetricsContract {
   readonly observe: (route: string, status: number, seconds: number) => void
   readonly observeUpstream: (upstream: string, outcome: string) => void
   /** What the books hold at the moment, which is asked when the figures are read. */
@@ -21,11 +21,11 @@ export interface Work {
   readonly loops: ReadonlyArray<LoopFigures>
 }
 
-export class Metrics extends Context.Tag("tollgate/ops/Metrics")<Metrics, Contract>() {
+export class Metrics extends Context.Tag("tollgate/ops/Metrics")<Metrics, MetricsContract>() {
   static readonly layer = Layer.sync(Metrics, () => make())
 }
 
-const make = (): Contract => {
+const make = (): MetricsContract => {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const requests = new Counter({

@@ -9,7 +9,7 @@ import { Writer } from "../ledger/Writer.ts"
 import { Loops } from "./Loops.ts"
 import { NotReady } from "./Problems.ts"
 
-interface Contract {
+export interface ReadinessContract {
   /** Anybody may ask, so the database is written once a second at most; who asks meanwhile is told what came of that. */
   readonly check: Effect.Effect<void, NotReady>
 }
@@ -19,7 +19,7 @@ const patience = Duration.seconds(2)
 /** How long it is believed. */
 const believedFor = Duration.seconds(1)
 
-export class Readiness extends Context.Tag("tollgate/ops/Readiness")<Readiness, Contract>() {
+export class Readiness extends Context.Tag("tollgate/ops/Readiness")<Readiness, ReadinessContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Readiness, make))
 }
 
@@ -38,7 +38,7 @@ const make = Effect.gen(function* () {
     })
   )
   // On a fiber of its own: who asked first may leave.
-  const asked = Effect.all([sql`SELECT 1`, written], { discard: true }).pipe(
+  const probe = Effect.all([sql`SELECT 1`, written], { discard: true }).pipe(
     Effect.timeoutFail({ duration: patience, onTimeout: () => "it does not answer" }),
     Effect.as(undefined),
     Effect.catchTag("BooksUnavailable", () => Effect.succeed("it cannot be written")),
@@ -49,7 +49,7 @@ const make = Effect.gen(function* () {
     Effect.forkDaemon,
     Effect.flatMap(Fiber.join)
   )
-  const database = yield* Effect.cachedWithTTL(asked, believedFor)
+  const database = yield* Effect.cachedWithTTL(probe, believedFor)
 
   const check = Effect.gen(function* () {
     const troubled = loops.figures().filter(({ trouble }) => trouble !== undefined)
@@ -64,5 +64,5 @@ const make = Effect.gen(function* () {
     })
   })
 
-  return { check } satisfies Contract
+  return { check } satisfies ReadinessContract
 })

@@ -33,12 +33,12 @@ type ProcessorProblem = PaymentsUnconfigured | ProcessorUnavailable | BooksUnava
 /** Amounts are nano-USD. Who pays is an owner or admin of their tenant. */
 export interface PurchasesContract {
   /** The address of a page of the processor's on which the amount is paid: whole credits, 5 to 10,000. */
-  readonly checkout: (asked: {
+  readonly checkout: (request: {
     readonly caller: Actor
     readonly amount: Nano
   }) => Effect.Effect<string, InsufficientRole | InvalidRequest | ProcessorProblem>
   /** The address of a page on which a payment method is stored. */
-  readonly setup: (asked: { readonly caller: Actor }) => Effect.Effect<string, InsufficientRole | ProcessorProblem>
+  readonly setup: (request: { readonly caller: Actor }) => Effect.Effect<string, InsufficientRole | ProcessorProblem>
   /** The stored payment methods of a tenant. */
   readonly methods: (tenant: TenantId) => Effect.Effect<ReadonlyArray<PaymentMethod>, ProcessorProblem>
   /** The processor's id of the tenant. The processor makes one at the first call. */

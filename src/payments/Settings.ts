@@ -51,8 +51,8 @@ const secret = (
   entry: "secret_key" | "webhook_secret"
 ): Effect.Effect<Redacted.Redacted, ConfigProblem> =>
   Effect.flatMap(secretOf(`payments.${entry}_env`, payments[`${entry}_env`]), (value) => {
-    const given = value ?? (payments[entry] === undefined ? undefined : Redacted.make(payments[entry]))
-    return given === undefined
+    const found = value ?? (payments[entry] === undefined ? undefined : Redacted.make(payments[entry]))
+    return found === undefined
       ? new ConfigProblem({ message: `payments.${entry}_env: required, the environment variable that holds it` })
-      : Effect.succeed(given)
+      : Effect.succeed(found)
   })

@@ -34,12 +34,12 @@ export interface PoolingContract {
   readonly payers: (caller: Asker) => Effect.Effect<ReadonlyArray<Source>>
   readonly sources: (caller: Asker) => Effect.Effect<BillingSources>
   /** Holds for everything that the account calls, by whichever credential. */
-  readonly select: (asked: {
+  readonly select: (request: {
     readonly caller: Asker
     readonly selection: Selection
   }) => Effect.Effect<BillingSources, InvalidBillingSource | BooksUnavailable>
   /** By whole UTC days. */
-  readonly usage: (asked: {
+  readonly usage: (request: {
     readonly caller: Pick<Caller, "account_id">
     readonly window: Window
   }) => Effect.Effect<PayerUsage>
@@ -176,7 +176,7 @@ const make = Effect.gen(function* () {
     const selected = ordered.find(canPay) ?? ordered[0]
     const teams = ordered.filter((place) => place.kind === "team" && canPay(place))
     return {
-      sources: ordered.map((place) => shown(place, canPay(place), place === selected)),
+      sources: ordered.map((place) => billingSourceOf(place, canPay(place), place === selected)),
       selection,
       selection_required:
         selection?.mode !== "pinned" &&
@@ -236,7 +236,7 @@ const isSource = ({ account, kind }: FundedPlace): boolean => kind === "own" || 
 /** Owners and admins may always spend their tenant's credit; plain members where it lets them, by whichever credential. */
 const maySpend = ({ member_spend, membership }: Place): boolean => member_spend.enabled || manages(membership.role)
 
-const shown = (
+const billingSourceOf = (
   { account, kind, member_spend, membership }: FundedPlace,
   available: boolean,
   selected: boolean

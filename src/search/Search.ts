@@ -84,13 +84,13 @@ const make = Effect.gen(function* () {
   const ask = Effect.fnUntraced(function* (
     admission: Admission,
     provider: SearchProvider,
-    asked: SearchAsk,
+    query: SearchAsk,
     cost: Nano,
     request_id: string | undefined
   ) {
     const upstream = upstreamOf(provider.upstream)
     const vendor = searchVendors[provider.vendor]
-    const request = vendor.request(asked, Redacted.value(upstream.key))
+    const request = vendor.request(query, Redacted.value(upstream.key))
     const answer = yield* Effect.catchAll(
       upstream.wire(admission).exchange(request, { limit: answerBytesMax }),
       ({ reason }) => failed(upstream.name, reason, request_id)
@@ -111,8 +111,8 @@ const make = Effect.gen(function* () {
         usage_source: "counted"
       },
       (receipt): SearchResults => ({
-        query: asked.query,
-        results: results.slice(0, asked.max_results),
+        query: query.query,
+        results: results.slice(0, query.max_results),
         provider: provider.id,
         receipt
       })

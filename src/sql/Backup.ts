@@ -164,15 +164,15 @@ const replace = (file: string, fresh: string, now: number): string | undefined =
   for (const tail of tails) {
     if (process.getuid?.() === 0 && existsSync(fresh + tail)) chownSync(fresh + tail, uid, gid)
   }
-  const kept = old === undefined ? undefined : `${file}.replaced-${now}`
+  const previous = old === undefined ? undefined : `${file}.replaced-${now}`
   if (old !== undefined) fold(file)
   // The log goes before its file: beside another database it would be taken for that one's.
   for (const tail of tails.toReversed()) {
-    if (kept !== undefined && existsSync(file + tail)) renameSync(file + tail, kept + tail)
+    if (previous !== undefined && existsSync(file + tail)) renameSync(file + tail, previous + tail)
     else rmSync(file + tail, { force: true })
   }
   for (const tail of tails) if (existsSync(fresh + tail)) renameSync(fresh + tail, file + tail)
-  return kept
+  return previous
 }
 
 /** Has a database take in what its log holds, so that it is one file; a damaged one stays as it is. */

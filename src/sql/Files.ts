@@ -50,20 +50,20 @@ export const tighten = ({ data_dir, database }: Place): Effect.Effect<Tightened>
     const done: Array<string> = []
     const left: Array<string> = []
     if (process.platform === "win32") return { done, left }
-    const say = (path: string, said: Said) => {
-      if (said === undefined) return
-      if (said.done) done.push(`${path} (${said.what})`)
-      else left.push(`${path} (${said.what})`)
+    const report = (path: string, change: Change) => {
+      if (change === undefined) return
+      if (change.done) done.push(`${path} (${change.what})`)
+      else left.push(`${path} (${change.what})`)
     }
     const folder = statOf(data_dir)
-    if (folder !== undefined) say(data_dir, tightenFolder(data_dir, folder))
-    for (const path of filesOf({ data_dir, database })) say(path, tightenFile(path, statOf(dirname(path))))
+    if (folder !== undefined) report(data_dir, tightenFolder(data_dir, folder))
+    for (const path of filesOf({ data_dir, database })) report(path, tightenFile(path, statOf(dirname(path))))
     return { done, left }
   })
 
-type Said = { readonly done: boolean; readonly what: string } | undefined
+type Change = { readonly done: boolean; readonly what: string } | undefined
 
-const tightenFolder = (path: string, { mode }: Stats): Said => {
+const tightenFolder = (path: string, { mode }: Stats): Change => {
   if ((mode & shared) === 0) return undefined
   // A folder that others pass through, to what is theirs, is not one to close.
   const foreign = (mode & 0o1000) !== 0 || foldersIn(path).some((name) => name !== "native" && name !== "lost+found")
@@ -78,7 +78,7 @@ const tightenFolder = (path: string, { mode }: Stats): Said => {
 }
 
 /** A file, not what a link leads to: whoever may write in the folder must not have root change files elsewhere. */
-const tightenFile = (path: string, folder: Stats | undefined): Said => {
+const tightenFile = (path: string, folder: Stats | undefined): Change => {
   let file: number
   try {
     file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
@@ -108,10 +108,12 @@ const filesOf = ({ data_dir, database }: Place): ReadonlyArray<string> => {
   const beside = namesIn(dirname(database)).filter(
     (one) => one === name || one.startsWith(`${name}.`) || one.startsWith(`${name}-`)
   )
-  const kept = namesIn(data_dir).filter(
+  const inFolder = namesIn(data_dir).filter(
     (one) => one === "secret" || one === "demo.json" || one.startsWith("sandbox-") || one.endsWith(".db")
   )
-  return [...new Set([...beside.map((one) => join(dirname(database), one)), ...kept.map((one) => join(data_dir, one))])]
+  return [
+    ...new Set([...beside.map((one) => join(dirname(database), one)), ...inFolder.map((one) => join(data_dir, one))])
+  ]
 }
 
 const namesIn = (folder: string): ReadonlyArray<string> => {

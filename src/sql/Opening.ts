@@ -88,10 +88,10 @@ const appliedIn = (file: string): number => {
 
 /** The error of SQLite or of the file system that is behind another one, if there is one. */
 export const faultOf = (error: unknown): (Error & { readonly code: string }) | undefined => {
-  const seen = new Set<unknown>()
+  const causes = new Set<unknown>()
   let one: unknown = Cause.isCause(error) ? Cause.squash(error) : error
-  while (one instanceof Error && !seen.has(one)) {
-    seen.add(one)
+  while (one instanceof Error && !causes.has(one)) {
+    causes.add(one)
     if ("code" in one && typeof one.code === "string" && /^(SQLITE_|E[A-Z]+$)/.test(one.code))
       return one as Error & { readonly code: string }
     one = one.cause

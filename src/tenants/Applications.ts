@@ -44,19 +44,19 @@ export interface OfApplication extends By {
 /** A member reaches their own applications, owners and admins all of the tenant. Times are milliseconds since 1970. */
 export interface ApplicationsContract {
   /** The key is in the answer, and nowhere else ever again. */
-  readonly create: (asked: {
+  readonly create: (request: {
     readonly caller: Actor
     readonly application: NewApplication
   }) => Effect.Effect<ApplicationWithKey, BooksUnavailable>
   /** A page of those that the caller reaches, newest first. */
-  readonly list: (asked: By & PageOf) => Effect.Effect<typeof ApplicationPage.Type>
-  readonly find: (asked: OfApplication) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole>
+  readonly list: (request: By & PageOf) => Effect.Effect<typeof ApplicationPage.Type>
+  readonly find: (request: OfApplication) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole>
   readonly change: (
-    asked: OfApplication & { readonly change: ApplicationChange }
+    request: OfApplication & { readonly change: ApplicationChange }
   ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | BooksUnavailable>
   /** Its key stops at once in this process, and within `cacheLifetime` in others. */
   readonly remove: (
-    asked: OfApplication
+    request: OfApplication
   ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | BooksUnavailable>
   /** Who calls with this key; `undefined` where there is no such key, or no more. */
   readonly callerOf: (key: string) => Effect.Effect<Caller | undefined>
@@ -144,23 +144,23 @@ const make = Effect.gen(function* () {
   /** `false`: there was no such application in the caller's reach any more. */
   const guarded = (text: Parameters<typeof statement>[0]) => Statements.tryWrite(writer, statement(text, 1))
 
-  const change: ApplicationsContract["change"] = Effect.fn("Applications.change")(function* (asked) {
-    const { application_id, caller } = asked
-    yield* find(asked)
+  const change: ApplicationsContract["change"] = Effect.fn("Applications.change")(function* (request) {
+    const { application_id, caller } = request
+    yield* find(request)
     const now = yield* Clock.currentTimeMillis
-    const { description = null, name = null } = asked.change
+    const { description = null, name = null } = request.change
     yield* guarded(sql`UPDATE tollgate_tenants_applications SET name = coalesce(${name}, name),
       description = coalesce(${description}, description), updated_at = ${now}
       WHERE tenant_id = ${caller.tenant_id} AND id = ${application_id} AND ${reached(caller)} RETURNING id`)
-    return yield* find(asked)
+    return yield* find(request)
   })
 
-  const remove: ApplicationsContract["remove"] = Effect.fn("Applications.remove")(function* (asked) {
-    const { application_id, caller } = asked
-    const application = yield* find(asked)
+  const remove: ApplicationsContract["remove"] = Effect.fn("Applications.remove")(function* (request) {
+    const { application_id, caller } = request
+    const application = yield* find(request)
     const done = yield* guarded(sql`DELETE FROM tollgate_tenants_applications
       WHERE tenant_id = ${caller.tenant_id} AND id = ${application_id} AND ${reached(caller)} RETURNING id`)
-    if (!done) return yield* remove(asked)
+    if (!done) return yield* remove(request)
     yield* belonging.changed(application_id)
     return application
   })
@@ -221,5 +221,5 @@ const make = Effect.gen(function* () {
 export const apiKeysEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_tenants_applications`,
   statements: (sql) => [statement(sql`DELETE FROM tollgate_tenants_applications`)],
-  told: (n) => `${n} API keys are deleted: people make new ones`
+  notice: (n) => `${n} API keys are deleted: people make new ones`
 }

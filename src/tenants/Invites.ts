@@ -9,7 +9,7 @@ import { toDay } from "../kernel/Moment.ts"
 import type { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Writer } from "../ledger/Writer.ts"
-import { shownName } from "../mail/Letter.ts"
+import { plainName } from "../mail/Letter.ts"
 import type { Letter, OutboxContract } from "../mail/Outbox.ts"
 import { notice } from "../notifications/Notification.ts"
 import type { Role } from "./Account.ts"
@@ -54,8 +54,8 @@ export const make = ({ belonging, info, members, outbox, secret, sql, tenants, w
 
   const columns = sql.literal("id, tenant_id, email, role, status, invited_by, created_at, expires_at")
 
-  const invites: OrganisationsContract["invites"] = Effect.fn("Organisations.invites")(function* (asked) {
-    const { caller, tenant_id } = asked
+  const invites: OrganisationsContract["invites"] = Effect.fn("Organisations.invites")(function* (request) {
+    const { caller, tenant_id } = request
     yield* managed(tenant_id, caller.account_id)
     const now = yield* Clock.currentTimeMillis
     const rows = yield* Effect.orDie(
@@ -64,8 +64,8 @@ export const make = ({ belonging, info, members, outbox, secret, sql, tenants, w
     return rows.map((row) => inviteOf(row, now))
   })
 
-  const invite: OrganisationsContract["invite"] = Effect.fn("Organisations.invite")(function* (asked) {
-    const { caller, invite: draft, tenant_id } = asked
+  const invite: OrganisationsContract["invite"] = Effect.fn("Organisations.invite")(function* (request) {
+    const { caller, invite: draft, tenant_id } = request
     const by = caller.account_id
     const found = yield* managed(tenant_id, by)
     const { email } = draft
@@ -99,12 +99,12 @@ export const make = ({ belonging, info, members, outbox, secret, sql, tenants, w
     ]
     return yield* writer.submit({ postings: [], statements }).pipe(
       Effect.zipRight(Effect.as(outbox.wake, inviteOf(row, now))),
-      Effect.catchTag("Conflict", () => invite(asked))
+      Effect.catchTag("Conflict", () => invite(request))
     )
   })
 
-  const revoke: OrganisationsContract["revoke"] = Effect.fn("Organisations.revoke")(function* (asked) {
-    const { caller, invite_id, tenant_id } = asked
+  const revoke: OrganisationsContract["revoke"] = Effect.fn("Organisations.revoke")(function* (request) {
+    const { caller, invite_id, tenant_id } = request
     const { role } = yield* managed(tenant_id, caller.account_id)
     const now = yield* Clock.currentTimeMillis
     const [row] = yield* Effect.orDie(
@@ -123,18 +123,18 @@ export const make = ({ belonging, info, members, outbox, secret, sql, tenants, w
     ]
     return yield* writer.submit({ postings: [], statements }).pipe(
       Effect.as(inviteOf({ ...row, status: "revoked" }, now)),
-      Effect.catchTag("Conflict", () => revoke(asked))
+      Effect.catchTag("Conflict", () => revoke(request))
     )
   })
 
   const membershipOf = (account: AccountId, tenant: TenantId) =>
     Effect.map(tenants.memberships(account), (all) => all.find(({ tenant_id }) => tenant_id === tenant))
 
-  const accept: OrganisationsContract["accept"] = Effect.fn("Organisations.accept")(function* (asked) {
-    const { account_id } = asked.caller
+  const accept: OrganisationsContract["accept"] = Effect.fn("Organisations.accept")(function* (request) {
+    const { account_id } = request.caller
     const now = yield* Clock.currentTimeMillis
     const [row] = yield* Effect.orDie(
-      sql<Row>`SELECT ${columns} FROM tollgate_tenants_invites WHERE token_hash = ${secret.hash("tenant_invite", asked.token)}`
+      sql<Row>`SELECT ${columns} FROM tollgate_tenants_invites WHERE token_hash = ${secret.hash("tenant_invite", request.token)}`
     )
     if (row === undefined || row.status === "revoked") return yield* new InviteNotFound()
     const { tenant_id } = row
@@ -173,7 +173,7 @@ export const make = ({ belonging, info, members, outbox, secret, sql, tenants, w
       Effect.zipRight(belonging.changed(account_id)),
       Effect.zipRight(membershipOf(account_id, tenant_id)),
       Effect.flatMap((joined) => (joined === undefined ? new InviteNotFound() : Effect.succeed(joined))),
-      Effect.catchTag("Conflict", () => accept(asked))
+      Effect.catchTag("Conflict", () => accept(request))
     )
   })
 
@@ -190,7 +190,7 @@ const letterOf = (
   { inviter, tenant_name, token }: { readonly inviter: string; readonly tenant_name: string; readonly token: string },
   { public_url, service_name }: ServiceInfo["Type"]
 ): Letter => {
-  const [from, team] = [shownName(inviter, "Somebody"), shownName(tenant_name, "a team")]
+  const [from, team] = [plainName(inviter, "Somebody"), plainName(tenant_name, "a team")]
   return {
     key: `invite/${id}`,
     to: email,
@@ -233,5 +233,5 @@ export const invitationsEnd: Ending = {
   statements: (sql, now) => [
     statement(sql`UPDATE tollgate_tenants_invites SET status = 'revoked', ended_at = ${now} WHERE status = 'pending'`)
   ],
-  told: (n) => `${n} open invitations to organisations are revoked: people are invited again`
+  notice: (n) => `${n} open invitations to organisations are revoked: people are invited again`
 }

@@ -59,8 +59,8 @@ export const make = (
       rows.length === 0 ? new TooManyTenants() : Effect.void
     )
 
-  const change: OrganisationsContract["change"] = Effect.fn("Organisations.change")(function* (asked) {
-    const { account_id, caller, change: wish, tenant_id } = asked
+  const change: OrganisationsContract["change"] = Effect.fn("Organisations.change")(function* (request) {
+    const { account_id, caller, change: wish, tenant_id } = request
     const now = yield* Clock.currentTimeMillis
     const { members, role } = yield* membersOf(tenant_id, caller.account_id)
     const member = members.find((one) => one.account_id === account_id)
@@ -98,7 +98,7 @@ export const make = (
     ]
     return yield* writer.submit({ postings: [], statements }).pipe(
       Effect.zipRight(Effect.as(belonging.changed(account_id), after)),
-      Effect.catchTag("Conflict", () => change(asked))
+      Effect.catchTag("Conflict", () => change(request))
     )
   })
 

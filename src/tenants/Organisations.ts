@@ -55,12 +55,12 @@ export interface InTenant extends By {
 export interface OrganisationsContract {
   /** Makes a tenant with no credit, whose owner the caller is. */
   readonly create: (
-    asked: By & { readonly name: string }
+    request: By & { readonly name: string }
   ) => Effect.Effect<Organisation, TooManyTenants | BooksUnavailable>
-  readonly members: (asked: InTenant) => Effect.Effect<ReadonlyArray<Member>, NotAMember>
+  readonly members: (request: InTenant) => Effect.Effect<ReadonlyArray<Member>, NotAMember>
   /** Changes role or status of a member. One may always take oneself out (`removed`), unless one is the last owner. */
   readonly change: (
-    asked: InTenant & { readonly account_id: AccountId; readonly change: MemberChange }
+    request: InTenant & { readonly account_id: AccountId; readonly change: MemberChange }
   ) => Effect.Effect<
     Member,
     | NotAMember
@@ -73,21 +73,21 @@ export interface OrganisationsContract {
     | BooksUnavailable
   >
   /** The latest 500, newest first; for owners and admins. */
-  readonly invites: (asked: InTenant) => Effect.Effect<ReadonlyArray<Invite>, NotAMember | InsufficientRole>
+  readonly invites: (request: InTenant) => Effect.Effect<ReadonlyArray<Invite>, NotAMember | InsufficientRole>
   /** Mails a link to the address. An open invitation of the same address is replaced: its link works no more. */
   readonly invite: (
-    asked: InTenant & { readonly invite: NewInvite }
+    request: InTenant & { readonly invite: NewInvite }
   ) => Effect.Effect<Invite, NotAMember | InsufficientRole | AlreadyMember | TooManyLetters | BooksUnavailable>
   readonly revoke: (
-    asked: InTenant & { readonly invite_id: InviteId }
+    request: InTenant & { readonly invite_id: InviteId }
   ) => Effect.Effect<Invite, NotAMember | InsufficientRole | InviteNotFound | BooksUnavailable>
   /** Joins by the token of a letter. Who has joined by it already gets the same membership again. */
   readonly accept: (
-    asked: By & { readonly token: string }
+    request: By & { readonly token: string }
   ) => Effect.Effect<Membership, InviteNotFound | EmailMismatch | TeamFull | TooManyTenants | BooksUnavailable>
-  readonly plan: (asked: InTenant) => Effect.Effect<TenantPlan, NotAMember>
+  readonly plan: (request: InTenant) => Effect.Effect<TenantPlan, NotAMember>
   readonly setPlan: (
-    asked: InTenant & { readonly plan: PlanChange }
+    request: InTenant & { readonly plan: PlanChange }
   ) => Effect.Effect<TenantPlan, NotAMember | InsufficientRole | BooksUnavailable>
 }
 
@@ -115,12 +115,12 @@ const make = Effect.gen(function* () {
     info: yield* ServiceInfo
   })
 
-  const create: OrganisationsContract["create"] = Effect.fn("Organisations.create")(function* (asked) {
-    const { account_id } = asked.caller
+  const create: OrganisationsContract["create"] = Effect.fn("Organisations.create")(function* (request) {
+    const { account_id } = request.caller
     yield* members.hasRoom(account_id, true, true)
     const created_at = yield* Clock.currentTimeMillis
     const id = Ids.at("ten", created_at) as TenantId
-    const name = asked.name.trim()
+    const name = request.name.trim()
     const made = writer.submit({
       postings: [{ _tag: "Open", account: Ids.billingAccountOf(id), tenant: id }],
       statements: [
@@ -134,7 +134,7 @@ const make = Effect.gen(function* () {
     })
     return yield* made.pipe(
       Effect.zipRight(Effect.as(belonging.changed(account_id), { id, name, role: "owner", created_at } as const)),
-      Effect.catchTags({ Conflict: () => create(asked), AccountExists: Effect.die })
+      Effect.catchTags({ Conflict: () => create(request), AccountExists: Effect.die })
     )
   })
 
@@ -149,9 +149,9 @@ const make = Effect.gen(function* () {
     return yield* planOf(tenant_id)
   })
 
-  const setPlan: OrganisationsContract["setPlan"] = Effect.fn("Organisations.setPlan")(function* (asked) {
-    const { caller, tenant_id } = asked
-    const { plan, seats } = asked.plan
+  const setPlan: OrganisationsContract["setPlan"] = Effect.fn("Organisations.setPlan")(function* (request) {
+    const { caller, tenant_id } = request
+    const { plan, seats } = request.plan
     yield* members.managed(tenant_id, caller.account_id)
     const before = yield* tenants.plan(tenant_id)
     // A plan that is past due is the operator's to set right; one that was ended begins anew.

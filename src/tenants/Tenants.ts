@@ -25,7 +25,7 @@ export interface TenantsContract {
   readonly welcome: (identity: VerifiedIdentity) => Effect.Effect<Welcomed, BooksUnavailable>
   readonly me: (account: AccountId) => Effect.Effect<Me, AccountNotFound>
   /** An account that the caller may see: their own, or one with whom they share a tenant. */
-  readonly account: (asked: {
+  readonly account: (request: {
     readonly caller: Pick<Caller, "account_id">
     readonly account_id: AccountId
   }) => Effect.Effect<Account, AccountNotFound>

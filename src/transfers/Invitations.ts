@@ -4,7 +4,7 @@ import { toDay } from "../kernel/Moment.ts"
 import { fromRow, toDecimal } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import type { Statement } from "../ledger/Transaction.ts"
-import { shownName } from "../mail/Letter.ts"
+import { plainName } from "../mail/Letter.ts"
 import type { Letter } from "../mail/Outbox.ts"
 import { notice } from "../notifications/Notification.ts"
 import type { Row } from "./Reading.ts"
@@ -38,7 +38,7 @@ export const letterOf = (
   { caused_by, n, token }: { readonly caused_by: AccountId; readonly n: number; readonly token: string },
   { public_url, service_name }: { readonly public_url: string; readonly service_name: string }
 ): Letter => {
-  const from = shownName(sender_name, "Somebody")
+  const from = plainName(sender_name, "Somebody")
   return {
     key: `transfer/${id}/${n}`,
     to: recipient_email,

@@ -14,12 +14,12 @@ import type { Parts, TransferOf, TransfersContract } from "./Transfers.ts"
 export const make = ({ current, escrow, reading, secret, sql, tenants }: Parts) => {
   const end = (move: "accept" | "decline") => {
     const ended = Effect.fnUntraced(function* (
-      asked: TransferOf
+      request: TransferOf
     ): Effect.fn.Return<
       Transfer,
       TransferNotFound | EmailMismatch | TransferNotPending | TransferInvalid | BooksUnavailable
     > {
-      const { caller, transfer_id } = asked
+      const { caller, transfer_id } = request
       const row = yield* current(sql`t.id = ${transfer_id}`)
       if (row === undefined) return yield* new TransferNotFound({ transfer_id })
       const email = yield* tenants.verifiedEmail(caller.account_id)
@@ -31,7 +31,7 @@ export const make = ({ current, escrow, reading, secret, sql, tenants }: Parts) 
       return yield* escrow.end(row, move, { ...recipient, account_id: caller.account_id }).pipe(
         Effect.zipRight(reading.get(transfer_id)),
         // Another move was faster: what it made of the transfer decides.
-        Effect.catchTag("Conflict", () => ended(asked))
+        Effect.catchTag("Conflict", () => ended(request))
       )
     })
     return ended
@@ -40,9 +40,9 @@ export const make = ({ current, escrow, reading, secret, sql, tenants }: Parts) 
   const accept: TransfersContract["accept"] = Effect.fn("Transfers.accept")(end("accept"))
 
   const declined = end("decline")
-  const decline: TransfersContract["decline"] = Effect.fn("Transfers.decline")((asked: TransferOf) =>
+  const decline: TransfersContract["decline"] = Effect.fn("Transfers.decline")((request: TransferOf) =>
     // The credit goes back to where it came from, which has room for it.
-    Effect.catchTag(declined(asked), "TransferInvalid", Effect.die)
+    Effect.catchTag(declined(request), "TransferInvalid", Effect.die)
   )
 
   /** The transfer of an invitation's link, as it is now. */
@@ -66,9 +66,9 @@ export const make = ({ current, escrow, reading, secret, sql, tenants }: Parts) 
     }
   })
 
-  const attach: TransfersContract["attach"] = Effect.fn("Transfers.attach")(function* (asked) {
-    const { account_id } = asked.caller
-    const row = yield* byToken(asked.token)
+  const attach: TransfersContract["attach"] = Effect.fn("Transfers.attach")(function* (request) {
+    const { account_id } = request.caller
+    const row = yield* byToken(request.token)
     if ((yield* tenants.verifiedEmail(account_id)) !== row.recipient_email) return yield* new EmailMismatch()
     if (row.status !== "pending") return yield* new TransferNotPending({ transfer_id: row.id, state: row.status })
     if (row.recipient_account_id === account_id) return transferOf(row)
@@ -80,7 +80,7 @@ export const make = ({ current, escrow, reading, secret, sql, tenants }: Parts) 
     )
     return yield* escrow.update(bound, []).pipe(
       Effect.zipRight(reading.get(row.id)),
-      Effect.catchTag("Conflict", () => attach(asked))
+      Effect.catchTag("Conflict", () => attach(request))
     )
   })
 

@@ -40,10 +40,10 @@ export const make = ({ current, escrow, info, outbox, reading, secret, sql, tena
     return { created: false, transfer: transferOf((yield* current(sql`t.id = ${row.id}`))!) }
   })
 
-  const create: TransfersContract["create"] = Effect.fn("Transfers.create")(function* (asked) {
-    const { caller, key } = asked
+  const create: TransfersContract["create"] = Effect.fn("Transfers.create")(function* (request) {
+    const { caller, key } = request
     yield* tenants.mayManage(caller)
-    const draft = yield* draftOf(asked.transfer)
+    const draft = yield* draftOf(request.transfer)
     const billing_account_id = Ids.billingAccountOf(caller.tenant_id)
     const request_hash = hashOf(draft)
     const made = yield* before(billing_account_id, key, request_hash)
@@ -86,7 +86,7 @@ export const make = ({ current, escrow, info, outbox, reading, secret, sql, tena
           ? Effect.succeed(faster)
           : // Another letter was faster, and there is no room for this one any more.
             refusal._tag === "Conflict"
-            ? create(asked)
+            ? create(request)
             : refused(refusal, billing_account_id, draft)
       )
     )
@@ -102,20 +102,20 @@ export const make = ({ current, escrow, info, outbox, reading, secret, sql, tena
     return row
   })
 
-  const revoke: TransfersContract["revoke"] = Effect.fn("Transfers.revoke")(function* (asked) {
-    const { transfer_id } = asked
-    const row = yield* ofTenant(asked)
+  const revoke: TransfersContract["revoke"] = Effect.fn("Transfers.revoke")(function* (request) {
+    const { transfer_id } = request
+    const row = yield* ofTenant(request)
     if (judge(row.status, "revoke") !== "make") return yield* new TransferNotPending({ transfer_id, state: row.status })
     return yield* escrow.end(row, "revoke").pipe(
       Effect.zipRight(reading.get(transfer_id)),
       // Another move was faster: what it made of the transfer decides.
-      Effect.catchTags({ Conflict: () => revoke(asked), TransferInvalid: Effect.die })
+      Effect.catchTags({ Conflict: () => revoke(request), TransferInvalid: Effect.die })
     )
   })
 
-  const resend: TransfersContract["resend"] = Effect.fn("Transfers.resend")(function* (asked) {
-    const { caller, transfer_id } = asked
-    const row = yield* ofTenant(asked)
+  const resend: TransfersContract["resend"] = Effect.fn("Transfers.resend")(function* (request) {
+    const { caller, transfer_id } = request
+    const row = yield* ofTenant(request)
     if (row.status !== "pending") return yield* new TransferNotPending({ transfer_id, state: row.status })
     const now = yield* Clock.currentTimeMillis
     const earliest = now - Duration.toMillis(resendPause)
@@ -140,7 +140,7 @@ export const make = ({ current, escrow, info, outbox, reading, secret, sql, tena
     return yield* escrow.update(renewed, [letter]).pipe(
       Effect.zipRight(outbox.wake),
       Effect.zipRight(reading.get(transfer_id)),
-      Effect.catchTag("Conflict", () => resend(asked))
+      Effect.catchTag("Conflict", () => resend(request))
     )
   })
 

@@ -102,12 +102,12 @@ export interface Draft {
 export const messageMax = 280
 
 /** The transfer that a request asks for, if it keeps the rules. */
-export const draftOf = (asked: NewTransfer): Either.Either<Draft, TransferInvalid> => {
+export const draftOf = (request: NewTransfer): Either.Either<Draft, TransferInvalid> => {
   const wrong = (field: string, rule: string) =>
     Either.left(new TransferInvalid({ message: `${field}: ${rule}`, field, rule }))
-  const { amount, kind, message = null, reason = null } = asked
+  const { amount, kind, message = null, reason = null } = request
   if (amount < cent) return wrong("amount", "a number of USD, at least 0.01")
-  const email = Schema.decodeEither(Email)(asked.recipient_email)
+  const email = Schema.decodeEither(Email)(request.recipient_email)
   if (Either.isLeft(email)) return wrong("recipient_email", "an email address")
   if (!Schema.is(TransferKind)(kind)) return wrong("kind", "gift or transfer")
   if (kind === "transfer" && reason !== null) return wrong("reason", "for gifts only")

@@ -75,7 +75,7 @@ export interface TransfersContract {
    * the same one again gives the transfer as it is now (`created: false`) and moves nothing. Where the caller has caused too many
    * letters, a recipient who has an account gets a notification alone, and a transfer to anybody else is refused.
    */
-  readonly create: (asked: {
+  readonly create: (request: {
     readonly caller: Actor
     readonly key: string
     readonly transfer: NewTransfer
@@ -92,37 +92,37 @@ export interface TransfersContract {
     | BooksUnavailable
   >
   /** A page of those that the caller's tenant sent, newest first. */
-  readonly sent: (asked: { readonly caller: Actor } & TransferQuery) => Effect.Effect<TransferPage>
+  readonly sent: (request: { readonly caller: Actor } & TransferQuery) => Effect.Effect<TransferPage>
   /** The credit goes back to the tenant that sent it. */
   readonly revoke: (
-    asked: TransferOf
+    request: TransferOf
   ) => Effect.Effect<Transfer, InsufficientRole | TransferNotFound | TransferNotPending | BooksUnavailable>
   /** Mails a new link; the one before works no more. Once in 12 hours. */
   readonly resend: (
-    asked: TransferOf
+    request: TransferOf
   ) => Effect.Effect<
     Transfer,
     InsufficientRole | TransferNotFound | TransferNotPending | TransferResendTooSoon | TooManyLetters | BooksUnavailable
   >
   /** A page of those that were sent to the caller's verified address, newest first. */
-  readonly received: (asked: { readonly caller: Actor } & TransferQuery) => Effect.Effect<TransferPage>
+  readonly received: (request: { readonly caller: Actor } & TransferQuery) => Effect.Effect<TransferPage>
   /** For the recipient, the sender, and the members of the tenant that sent it. */
-  readonly find: (asked: TransferOf) => Effect.Effect<Transfer, TransferNotFound>
+  readonly find: (request: TransferOf) => Effect.Effect<Transfer, TransferNotFound>
   /** The credit lands on the caller's home tenant. Accepting again gives the transfer again. */
   readonly accept: (
-    asked: TransferOf
+    request: TransferOf
   ) => Effect.Effect<
     Transfer,
     TransferNotFound | EmailMismatch | TransferNotPending | TransferInvalid | BooksUnavailable
   >
   /** The credit goes back. Declining again gives the transfer again. */
   readonly decline: (
-    asked: TransferOf
+    request: TransferOf
   ) => Effect.Effect<Transfer, TransferNotFound | EmailMismatch | TransferNotPending | BooksUnavailable>
   /** What is shown of a transfer to whoever holds the link. */
-  readonly preview: (asked: { readonly token: string }) => Effect.Effect<TransferPreview, TransferInviteNotFound>
+  readonly preview: (request: { readonly token: string }) => Effect.Effect<TransferPreview, TransferInviteNotFound>
   /** Binds the transfer to the caller's account; no credit moves. */
-  readonly attach: (asked: {
+  readonly attach: (request: {
     readonly caller: Actor
     readonly token: string
   }) => Effect.Effect<Transfer, TransferInviteNotFound | EmailMismatch | TransferNotPending | BooksUnavailable>
@@ -197,6 +197,6 @@ export const transferLinksEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_transfers WHERE status = 'pending' AND expires_at > ${now}`,
   statements: () => [],
-  told: (n) =>
+  notice: (n) =>
     `${n} pending transfers stay as they are, but their links lead nowhere: recipients find them after signing in, senders can resend`
 }

@@ -47,10 +47,10 @@ export const refused = (
 
 /** The seconds of a `Retry-After`, which may be a date too, as a problem says them. */
 export const retryAfterOf = (headers: Wire.WireHeaders): Effect.Effect<{ readonly retry_after?: number }> => {
-  const said = Wire.header(headers, "retry-after")?.trim() ?? ""
-  if (/^\d+(\.\d+)?$/.test(said)) return Effect.succeed({ retry_after: Math.ceil(Number(said)) })
+  const value = Wire.header(headers, "retry-after")?.trim() ?? ""
+  if (/^\d+(\.\d+)?$/.test(value)) return Effect.succeed({ retry_after: Math.ceil(Number(value)) })
   // Every form of a date in HTTP opens with a weekday, and is in UTC even where it does not say so.
-  const at = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/i.test(said) ? Date.parse(said.replace(/( GMT)?$/i, " GMT")) : Number.NaN
+  const at = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/i.test(value) ? Date.parse(value.replace(/( GMT)?$/i, " GMT")) : Number.NaN
   return Effect.map(Clock.currentTimeMillis, (now) =>
     Number.isNaN(at) ? {} : { retry_after: Math.max(0, Math.ceil((at - now) / 1_000)) }
   )

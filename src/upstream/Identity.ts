@@ -46,7 +46,7 @@ export type IdentityProblem =
   | IdentityProviderUnavailable
   | IdentityProviderUnconfigured
 
-export interface Contract {
+export interface IdentityContract {
   readonly verify: (
     provider: ProviderName,
     tokens: {
@@ -61,11 +61,11 @@ export interface Contract {
   /** The provider's own page for signing in, which posts a token to `redirect_uri`. */
   readonly signInPage: (
     provider: ProviderName,
-    asked: { readonly redirect_uri: string; readonly nonce: string; readonly state: string }
+    parameters: { readonly redirect_uri: string; readonly nonce: string; readonly state: string }
   ) => Effect.Effect<string, IdentityProviderUnavailable | IdentityProviderUnconfigured>
 }
 
-export class Identity extends Context.Tag("tollgate/upstream/Identity")<Identity, Contract>() {
+export class Identity extends Context.Tag("tollgate/upstream/Identity")<Identity, IdentityContract>() {
   static readonly layer = Layer.suspend(() => Layer.scoped(Identity, make))
 }
 
@@ -96,23 +96,23 @@ const make = Effect.gen(function* () {
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const known = documents.get(issuer)
       if (known !== undefined && now < known.until) return Deferred.await(known.document)
-      const asked: Known = {
+      const entry: Known = {
         document: Deferred.unsafeMake(FiberId.none),
         until: Number.POSITIVE_INFINITY,
         last: known?.last
       }
-      documents.set(issuer, asked)
+      documents.set(issuer, entry)
       // Whoever was first may leave, and the others wait on.
-      return Effect.zipRight(Effect.forkIn(learn(issuer, asked), scope), Deferred.await(asked.document))
+      return Effect.zipRight(Effect.forkIn(learn(issuer, entry), scope), Deferred.await(entry.document))
     })
 
-  const learn = Effect.fnUntraced(function* (issuer: string, asked: Known) {
+  const learn = Effect.fnUntraced(function* (issuer: string, entry: Known) {
     const document = yield* fetched(issuer)
     const now = yield* Clock.currentTimeMillis
-    asked.until = now + (document === undefined ? afterFailure : documentLifetime)
+    entry.until = now + (document === undefined ? afterFailure : documentLifetime)
     // What an issuer said an hour ago is better than nothing.
-    asked.last = document ?? asked.last
-    yield* Deferred.succeed(asked.document, asked.last)
+    entry.last = document ?? entry.last
+    yield* Deferred.succeed(entry.document, entry.last)
   })
 
   /** An address in an issuer's discovery document. */
@@ -134,7 +134,7 @@ const make = Effect.gen(function* () {
     return keys
   })
 
-  const verify: Contract["verify"] = Effect.fn("Identity.verify")(function* (
+  const verify: IdentityContract["verify"] = Effect.fn("Identity.verify")(function* (
     provider,
     { access_token, id_token, nonce }
   ) {
@@ -179,7 +179,7 @@ const make = Effect.gen(function* () {
     }
   })
 
-  const signInPage: Contract["signInPage"] = Effect.fn("Identity.signInPage")(function* (provider, asked) {
+  const signInPage: IdentityContract["signInPage"] = Effect.fn("Identity.signInPage")(function* (provider, parameters) {
     const settings = providers[provider]
     if (settings === undefined) return yield* new IdentityProviderUnconfigured()
     const page = new URL(yield* discovered(settings.issuer, "authorization_endpoint"))
@@ -189,7 +189,7 @@ const make = Effect.gen(function* () {
       response_mode: "form_post",
       client_id: settings.audiences[0]!,
       scope: "openid email profile",
-      ...asked
+      ...parameters
     }
     for (const [name, value] of Object.entries(query)) page.searchParams.set(name, value)
     return page.href
@@ -197,7 +197,7 @@ const make = Effect.gen(function* () {
 
   const configured = (["google", "microsoft"] as const).filter((name) => providers[name] !== undefined)
 
-  return { verify, configured, signInPage } satisfies Contract
+  return { verify, configured, signInPage } satisfies IdentityContract
 })
 
 /** What jose throws where not the token is bad but the key set: no 200, no JSON (both generic), no key set, no answer in time. */

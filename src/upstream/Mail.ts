@@ -35,20 +35,20 @@ export class MailFailed extends Data.TaggedError("MailFailed")<{
   readonly reason: string
 }> {}
 
-export interface Contract {
+export interface MailContract {
   /** The host of the sender's address, for Message-IDs. */
   readonly domain: string
   readonly send: (message: Message) => Effect.Effect<void, MailFailed>
 }
 
 /** `undefined` where the deployment has no mail. */
-export class Mail extends Context.Tag("tollgate/upstream/Mail")<Mail, Contract | undefined>() {
+export class Mail extends Context.Tag("tollgate/upstream/Mail")<Mail, MailContract | undefined>() {
   static readonly layerSmtp = (settings: MailSettings) => Layer.sync(Mail, () => make(settings))
   /** Nothing is mailed. */
   static readonly layerNone = Layer.succeed(Mail, undefined)
 }
 
-const make = (settings: MailSettings): Contract => ({
+const make = (settings: MailSettings): MailContract => ({
   domain: addressOf(settings.from).replace(/^.*@/, ""),
   send: (message) =>
     Effect.flatMap(

@@ -63,7 +63,7 @@ export type ProcessorEvent =
   /** Signed, but not what an event of the processor looks like. */
   | { readonly _tag: "Unreadable"; readonly field: string; readonly rule: string }
 
-export interface Contract {
+export interface PaymentsContract {
   /** Makes the tenant a customer; asked again it answers the same one. */
   readonly customer: (tenant_id: string, name: string) => Effect.Effect<string, ProcessorSilent>
   /** A page on which so many cents are paid for the tenant. */
@@ -99,7 +99,7 @@ export interface Contract {
 }
 
 /** `undefined` where the deployment has no processor. */
-export class Payments extends Context.Tag("tollgate/upstream/Payments")<Payments, Contract | undefined>() {
+export class Payments extends Context.Tag("tollgate/upstream/Payments")<Payments, PaymentsContract | undefined>() {
   static readonly layerStripe = (settings: PaymentSettings) => Layer.sync(Payments, () => make(settings))
   /** No payment is taken. */
   static readonly layerNone = Layer.succeed(Payments, undefined)
@@ -108,7 +108,7 @@ export class Payments extends Context.Tag("tollgate/upstream/Payments")<Payments
 /** How far a webhook's time may be from ours, in seconds. */
 const tolerance = 300
 
-export const make = (settings: PaymentSettings): Contract => {
+export const make = (settings: PaymentSettings): PaymentsContract => {
   const address = settings.base_url === undefined ? undefined : new URL(settings.base_url)
   const stripe = new Stripe(Redacted.value(settings.secret_key), {
     // What may be asked again, and when, is decided here and not there.

@@ -8,7 +8,7 @@ import type { AccountId } from "../../src/kernel/Ids.ts"
 import type { BooksUnavailable } from "../../src/ledger/Problems.ts"
 import type { Refusal, Statement } from "../../src/ledger/Transaction.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
-import { shownName } from "../../src/mail/Letter.ts"
+import { plainName } from "../../src/mail/Letter.ts"
 import { LetterLimits } from "../../src/mail/Settings.ts"
 import { Outbox } from "../../src/mail/Outbox.ts"
 import type { Letter } from "../../src/mail/Outbox.ts"
@@ -339,6 +339,6 @@ describe("what one account causes", () => {
     ["", "Somebody"],
     ["x".repeat(500), "x".repeat(100)]
   ])("is told under the name %j as %j", (name, shown) => {
-    expect(shownName(name, "Somebody")).toBe(shown)
+    expect(plainName(name, "Somebody")).toBe(shown)
   })
 })
