@@ -3,7 +3,7 @@
  * own, owners and admins reach all.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Clock, Context, Duration, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
 import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
 import type { Ending } from "../auth/DeploymentSecret.ts"
@@ -24,8 +24,8 @@ import type {
   ApplicationWithKey,
   NewApplication
 } from "./Application.ts"
-import { Belonging, isCurrent } from "./Belonging.ts"
-import type { Mark } from "./Belonging.ts"
+import { Belonging } from "./Belonging.ts"
+import * as KeyCallers from "./KeyCallers.ts"
 import { ApplicationNotFound, InsufficientRole } from "./Problems.ts"
 
 /** Who acts, in which tenant. Without an account it is the operator, who reaches every application of the tenant. */
@@ -62,10 +62,6 @@ export interface ApplicationsContract {
   readonly callerOf: (key: string) => Effect.Effect<Caller | undefined>
 }
 
-/** How long a key is taken for valid without another look. The specification allows five minutes. */
-export const cacheLifetime = Duration.minutes(1)
-const cachedMax = 50_000
-
 export class Applications extends Context.Tag("tollgate/tenants/Applications")<Applications, ApplicationsContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Applications, make))
 }
@@ -80,15 +76,6 @@ const make = Effect.gen(function* () {
   const secret = yield* DeploymentSecret
   const { key_prefix: prefix } = yield* ServiceInfo
   const belonging = yield* Belonging
-  /**
-   * By the key as it comes, since to hash it would be a fortieth of every call. In memory only; entries that are out of date are
-   * deleted once a minute. Not Effect's `Cache`: every call by a key reads it, without an allocation.
-   */
-  const cache = new Map<
-    string,
-    { readonly caller: Caller; readonly until: number; readonly marks: ReadonlyArray<Mark> }
-  >()
-  let sweepAt = 0
 
   const create: ApplicationsContract["create"] = Effect.fn("Applications.create")(function* ({
     application: draft,
@@ -165,56 +152,14 @@ const make = Effect.gen(function* () {
     return application
   })
 
-  const look = Effect.fnUntraced(function* (key: string, now: number) {
-    const hash = secret.hash("api_key", key)
-    const [made] = yield* sql<
-      Pick<Row, "account_id" | "id">
-    >`SELECT id, account_id FROM tollgate_tenants_applications WHERE key_hash = ${hash}`.pipe(Effect.orDie)
-    if (made === undefined) return undefined
-    // Taken before what is remembered is read: a change in between ends them.
-    const marks = [belonging.markOf(made.account_id), belonging.markOf(made.id)]
-    // A key acts for the person who made it, as long as they belong to the tenant.
-    const [row] = yield* sql<Row>`SELECT a.* FROM tollgate_tenants_applications a
-      JOIN tollgate_tenants_memberships m ON m.account_id = a.account_id AND m.tenant_id = a.tenant_id AND m.status = 'active'
-      WHERE a.key_hash = ${hash}`.pipe(Effect.orDie)
-    if (row === undefined) return undefined
-    // Of many calls that looked at once, the first has seen to everything.
-    const known = cache.get(key)
-    if (known !== undefined && known.until > now && isCurrent(known.marks)) return known.caller
-    const caller: Caller = {
-      account_id: row.account_id,
-      tenant_id: row.tenant_id,
-      application_id: row.id,
-      credential: "api_key",
-      team_first: false
-    }
-    if (now >= sweepAt) {
-      sweepAt = now + Duration.toMillis(cacheLifetime)
-      for (const [other, { until }] of cache) if (until <= now) cache.delete(other)
-    }
-    if (cache.size >= cachedMax) cache.delete(cache.keys().next().value!)
-    cache.set(key, { caller, until: now + Duration.toMillis(cacheLifetime), marks })
-    // Nobody waits for it. The guard: an entry that was pushed out of a full cache is looked up more often than once a minute.
-    yield* Effect.forkDaemon(
-      Statements.write(
-        writer,
-        statement(sql`UPDATE tollgate_tenants_applications SET last_used_at = ${now} WHERE id = ${row.id}
-          AND (last_used_at IS NULL OR last_used_at <= ${now - Duration.toMillis(cacheLifetime)})`)
-      )
-    )
-    return caller
-  })
-
-  const callerOf = (key: string): Effect.Effect<Caller | undefined> =>
-    Effect.clockWith((clock) => {
-      const now = clock.unsafeCurrentTimeMillis()
-      const known = cache.get(key)
-      return known !== undefined && known.until > now && isCurrent(known.marks)
-        ? Effect.succeed(known.caller)
-        : look(key, now)
-    })
-
-  return { create, list, find, change, remove, callerOf } satisfies ApplicationsContract
+  return {
+    create,
+    list,
+    find,
+    change,
+    remove,
+    callerOf: KeyCallers.make(sql, writer, secret, belonging)
+  } satisfies ApplicationsContract
 })
 
 /** Under another secret no API key is known any more. */

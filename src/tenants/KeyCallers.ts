@@ -1,0 +1,95 @@
+/**
+ * Who calls with an API key. A key is looked up by its hash, and remembered for a minute.
+ */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Duration, Effect } from "effect"
+import type { DeploymentSecretContract } from "../auth/DeploymentSecret.ts"
+import type { Caller } from "../kernel/Caller.ts"
+import type { AccountId, ApplicationId, TenantId } from "../kernel/Ids.ts"
+import * as Statements from "../ledger/Statements.ts"
+import { statement } from "../ledger/Transaction.ts"
+import type { WriterContract } from "../ledger/Writer.ts"
+import { isCurrent } from "./Belonging.ts"
+import type { BelongingContract, Mark } from "./Belonging.ts"
+
+/** How long a key is taken for valid without another look. The specification allows five minutes. */
+export const cacheLifetime = Duration.minutes(1)
+const lifetime = Duration.toMillis(cacheLifetime)
+const cachedMax = 50_000
+
+interface Entry {
+  readonly caller: Caller
+  readonly until: number
+  readonly marks: ReadonlyArray<Mark>
+}
+
+interface Row {
+  readonly id: ApplicationId
+  readonly account_id: AccountId
+  readonly tenant_id: TenantId
+}
+
+/** From a key to its caller; `undefined` where there is no such key, or no more. */
+export const make = (
+  sql: SqlClient,
+  writer: WriterContract,
+  secret: DeploymentSecretContract,
+  belonging: BelongingContract
+) => {
+  /**
+   * By the key as it comes, since to hash it would be a fortieth of every call. In memory only; entries that are out of date are
+   * deleted once a minute. Not Effect's `Cache`: every call by a key reads it, without an allocation.
+   */
+  const cache = new Map<string, Entry>()
+  let sweepAt = 0
+
+  const remember = (key: string, caller: Caller, marks: ReadonlyArray<Mark>, now: number): void => {
+    if (now >= sweepAt) {
+      sweepAt = now + lifetime
+      for (const [other, { until }] of cache) if (until <= now) cache.delete(other)
+    }
+    if (cache.size >= cachedMax) cache.delete(cache.keys().next().value!)
+    cache.set(key, { caller, until: now + lifetime, marks })
+  }
+
+  /** The guard: an entry that was pushed out of a full cache is looked up more often than once a minute. */
+  const noteUse = (id: ApplicationId, now: number) =>
+    Statements.write(
+      writer,
+      statement(sql`UPDATE tollgate_tenants_applications SET last_used_at = ${now} WHERE id = ${id}
+        AND (last_used_at IS NULL OR last_used_at <= ${now - lifetime})`)
+    )
+
+  const look = Effect.fnUntraced(function* (key: string, now: number) {
+    const hash = secret.hash("api_key", key)
+    const [application] = yield* sql<
+      Pick<Row, "account_id" | "id">
+    >`SELECT id, account_id FROM tollgate_tenants_applications WHERE key_hash = ${hash}`.pipe(Effect.orDie)
+    if (application === undefined) return undefined
+    // Taken before what is remembered is read: a change in between ends them.
+    const marks = [belonging.markOf(application.account_id), belonging.markOf(application.id)]
+    // A key acts for the person who made it, as long as they belong to the tenant.
+    const [row] = yield* sql<Row>`SELECT a.id, a.account_id, a.tenant_id FROM tollgate_tenants_applications a
+      JOIN tollgate_tenants_memberships m ON m.account_id = a.account_id AND m.tenant_id = a.tenant_id AND m.status = 'active'
+      WHERE a.key_hash = ${hash}`.pipe(Effect.orDie)
+    if (row === undefined) return undefined
+    // Of many calls that looked at once, the first has done the rest.
+    const known = cache.get(key)
+    if (known !== undefined && known.until > now && isCurrent(known.marks)) return known.caller
+    const { account_id, id, tenant_id } = row
+    const caller: Caller = { account_id, tenant_id, application_id: id, credential: "api_key", team_first: false }
+    remember(key, caller, marks, now)
+    // Nobody waits for it.
+    yield* Effect.forkDaemon(noteUse(id, now))
+    return caller
+  })
+
+  return (key: string): Effect.Effect<Caller | undefined> =>
+    Effect.clockWith((clock) => {
+      const now = clock.unsafeCurrentTimeMillis()
+      const known = cache.get(key)
+      return known !== undefined && known.until > now && isCurrent(known.marks)
+        ? Effect.succeed(known.caller)
+        : look(key, now)
+    })
+}
