@@ -2,7 +2,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { Chat } from "../../src/chat/Chat.ts"
-import { Models } from "../../src/chat/Model.ts"
+import type { Models } from "../../src/chat/Model.ts"
 import * as ChatSettings from "../../src/chat/Settings.ts"
 import { Decisions } from "../../src/decisions/Decisions.ts"
 import { ConfiguredDecisionModel } from "../../src/decisions/Settings.ts"
