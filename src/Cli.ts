@@ -2,7 +2,7 @@
 import { CliConfig, Command, HelpDoc } from "@effect/cli"
 import * as CommandDescriptor from "@effect/cli/CommandDescriptor"
 import * as ValidationError from "@effect/cli/ValidationError"
-import { Cause, Console, Effect, Layer, Logger, LogLevel, Option } from "effect"
+import { Cause, Console, Effect, Exit, Layer, Logger, LogLevel, Option } from "effect"
 import * as Backup from "./commands/Backup.ts"
 import * as Client from "./commands/Client.ts"
 import * as CommandLine from "./commands/CommandLine.ts"
@@ -120,3 +120,7 @@ const wordsOf = (error: unknown, database: string): string => {
 /** An error that was made for whoever runs the command. */
 const isWorded = (error: unknown): error is { readonly message: string } =>
   typeof error === "object" && error !== null && "_tag" in error && error._tag !== "SqlError" && "message" in error
+
+/** What the process ends with. A service that is told to stop has done what it was for; any other command that is stopped has not. */
+export const exitCode = (exit: Exit.Exit<unknown, unknown>, argv: ReadonlyArray<string>): number =>
+  Exit.isSuccess(exit) ? 0 : !Cause.isInterruptedOnly(exit.cause) ? 1 : argv[2] === "serve" ? 0 : 130

@@ -1,8 +1,8 @@
 /** The command line as a process: one command, run to its end. */
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Cause, Effect, Exit } from "effect"
-import { run } from "../Cli.ts"
+import { Effect } from "effect"
+import { exitCode, run } from "../Cli.ts"
 
 // What it makes is for its own user only: the database holds other people's money.
 process.umask(0o077)
@@ -14,15 +14,11 @@ for (const stream of [process.stdout, process.stderr]) {
   })
 }
 
-/** A service that is told to stop has done what it was for; any other command that is stopped has not. */
-const isService = process.argv[2] === "serve"
-
 run(process.argv).pipe(
   Effect.provide(NodeContext.layer),
   NodeRuntime.runMain({
     disableErrorReporting: true,
     disablePrettyLogger: true,
-    teardown: (exit, onExit) =>
-      onExit(Exit.isSuccess(exit) ? 0 : !Cause.isInterruptedOnly(exit.cause) ? 1 : isService ? 0 : 130)
+    teardown: (exit, onExit) => onExit(exitCode(exit, process.argv))
   })
 )

@@ -22,6 +22,7 @@ import {
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { migrations } from "../../src/sql/Sql.ts"
+import { commandHere } from "../support/CommandLine.ts"
 import { command, freePort, freshFolder, root, start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
 
@@ -81,8 +82,12 @@ const copy = (): string => {
 const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8)
 
 /** A refusal: exit code 1, and one plain sentence on stderr. */
-const refusal = async (args: ReadonlyArray<string>, env: Record<string, string>): Promise<string> => {
-  const { code, stderr } = await command(args, { PORT: "0", ...env })
+const refusal = async (
+  args: ReadonlyArray<string>,
+  env: Record<string, string>,
+  execute = commandHere
+): Promise<string> => {
+  const { code, stderr } = await execute(args, { PORT: "0", ...env })
   expect([args, code, stderr]).toEqual([args, 1, expect.stringMatching(/^tollgate: .+\n$/)])
   expect(stderr).not.toMatch(/^\s+at |\.js:\d|Error:/m)
   return stderr
@@ -117,7 +122,7 @@ describe("files", () => {
     writeFileSync(elsewhere, "x")
     chmodSync(elsewhere, 0o644)
     symlinkSync(elsewhere, join(DATA_DIR, "demo.db"))
-    const { code, stderr } = await command(["verify"], { DATA_DIR })
+    const { code, stderr } = await commandHere(["verify"], { DATA_DIR })
     expect([code, mode(DATA_DIR), mode(elsewhere)]).toEqual([0, "755", "644"])
     expect(stderr).toContain("it holds other folders too")
   })
@@ -132,13 +137,13 @@ describe("files", () => {
     const DATA_DIR = folder()
     chownSync(DATA_DIR, nobody, nobody)
     const backup = join(folder(), "backup.db")
-    expect((await command(["backup", "--to", backup], { DATA_DIR: used })).code).toBe(0)
+    expect((await commandHere(["backup", "--to", backup], { DATA_DIR: used })).code).toBe(0)
     for (const round of [1, 2]) {
-      const restored = await command(["restore", "--from", backup], { DATA_DIR })
+      const restored = await commandHere(["restore", "--from", backup], { DATA_DIR })
       expect([round, restored.code, restored.stderr]).toEqual([round, 0, ""])
     }
     cpSync(join(used, "secret"), join(DATA_DIR, "secret"))
-    await command(["grant", "--tenant", ada.tenant_id, "--amount", "1"], { DATA_DIR })
+    await commandHere(["grant", "--tenant", ada.tenant_id, "--amount", "1"], { DATA_DIR })
     const theirs = readdirSync(DATA_DIR).map((name) => [name, statSync(join(DATA_DIR, name)).uid])
     expect(theirs).toEqual(theirs.map(([name]) => [name, nobody]))
     const port = await freePort()
@@ -172,14 +177,14 @@ describe("a secret", () => {
   it("that is lost stops the start, with what to do, and is not replaced by chance", async () => {
     const DATA_DIR = copy()
     renameSync(join(DATA_DIR, "secret"), join(DATA_DIR, "kept"))
-    const said = await noStart(DATA_DIR)
+    const said = await refusal(["serve"], { DATA_DIR }, command)
     expect(said).toContain("the deployment's secret is missing")
     expect(said).toContain("tollgate reseal")
     expect(said).not.toContain("changed")
     await refusal(["rotate-keys"], { DATA_DIR })
     expect(existsSync(join(DATA_DIR, "secret"))).toBe(false)
-    expect((await command(["verify"], { DATA_DIR })).code).toBe(0)
-    expect((await command(["key", "list", "--tenant", ada.tenant_id], { DATA_DIR })).stdout).toContain("svc-prod-")
+    expect((await commandHere(["verify"], { DATA_DIR })).code).toBe(0)
+    expect((await commandHere(["key", "list", "--tenant", ada.tenant_id], { DATA_DIR })).stdout).toContain("svc-prod-")
     expect(await noStart(DATA_DIR, { TOLLGATE_SECRET: "another secret, and long enough for one" })).toContain(
       "TOLLGATE_SECRET is not the secret"
     )
@@ -213,7 +218,7 @@ describe("a secret", () => {
     await before.end()
     rmSync(join(DATA_DIR, "secret"))
 
-    const planned = await command(["reseal"], { DATA_DIR })
+    const planned = await commandHere(["reseal"], { DATA_DIR })
     expect([planned.code, planned.stderr]).toEqual([1, expect.stringContaining("nothing was done")])
     expect(planned.stdout).toContain("2 API keys are deleted")
     await noStart(DATA_DIR)
@@ -225,7 +230,7 @@ describe("a secret", () => {
     const snapshot = readdirSync(DATA_DIR).find((name) => name.includes(".before-reseal-"))
     expect(done.stdout).toContain(snapshot)
     expect(mode(join(DATA_DIR, snapshot!))).toBe("600")
-    expect((await command(["verify"], { DATA_DIR })).code).toBe(0)
+    expect((await commandHere(["verify"], { DATA_DIR })).code).toBe(0)
 
     const service = await begin({ folder: DATA_DIR })
     expect((await service.call("/v1/models", { token: key })).status).toBe(401)
@@ -248,7 +253,7 @@ describe("a secret", () => {
     const demo = /API key +(\S+)/.exec(service.stdout.join(""))![1]!
     expect((await service.call("/v1/models", { token: demo })).status).toBe(200)
     await service.end()
-    expect((await command(["verify"], { DATA_DIR })).code).toBe(0)
+    expect((await commandHere(["verify"], { DATA_DIR })).code).toBe(0)
   })
 })
 
@@ -311,7 +316,9 @@ describe("a database that cannot be used", () => {
     const file = join(DATA_DIR, "tollgate.db")
     spoil(file)
     const { mode, size } = statSync(file, { throwIfNoEntry: false }) ?? {}
-    for (const args of kinds) expect(await refusal(args, { DATA_DIR })).toMatch(words)
+    for (const args of kinds) {
+      expect(await refusal(args, { DATA_DIR }, args[0] === "serve" ? command : commandHere)).toMatch(words)
+    }
     expect(statSync(file, { throwIfNoEntry: false }) ?? {}).toMatchObject({ ...(mode !== undefined && { mode, size }) })
   })
 
@@ -333,7 +340,7 @@ describe("a database that cannot be used", () => {
     const bytes = readFileSync(file)
     bytes.fill(0xa5, ((page as number) - 1) * size, (page as number) * size)
     writeFileSync(file, bytes)
-    const { code, stderr, stdout } = await command(["verify"], { DATA_DIR })
+    const { code, stderr, stdout } = await commandHere(["verify"], { DATA_DIR })
     expect(code).toBe(1)
     expect(stdout + stderr).toMatch(/damaged|file: /)
     expect(stderr).not.toMatch(/ at .*\.js/)
@@ -342,12 +349,13 @@ describe("a database that cannot be used", () => {
   it("is not made by a command that only looks for one", async () => {
     const DATA_DIR = join(folder(), "mistyped")
     for (const args of [["verify"], ...kinds.slice(3), ...others]) {
-      expect(await refusal(args, { DATA_DIR })).toContain(`there is no database at ${DATA_DIR}/tollgate.db`)
+      expect(await refusal(args, { DATA_DIR }, command)).toContain(`there is no database at ${DATA_DIR}/tollgate.db`)
       expect(existsSync(DATA_DIR)).toBe(false)
     }
-    expect(await refusal(["backup", "--to", join(folder(), "b.db")], { DATA_DIR })).toContain("there is no database")
-    expect((await command(["migrate"], { DATA_DIR })).code).toBe(0)
-    expect((await command(["verify"], { DATA_DIR })).code).toBe(0)
+    const backup = ["backup", "--to", join(folder(), "b.db")]
+    expect(await refusal(backup, { DATA_DIR }, command)).toContain("there is no database")
+    expect((await commandHere(["migrate"], { DATA_DIR })).code).toBe(0)
+    expect((await commandHere(["verify"], { DATA_DIR })).code).toBe(0)
   })
 
   it.runIf(process.getuid?.() === 0)("is not blamed on another process where it may only be read", async () => {
@@ -392,14 +400,14 @@ describe("a database that cannot be used", () => {
     expect(existsSync(join(root, "nonsense"))).toBe(false)
     for (const [i, form] of ["sqlite:", "file://", ""].entries()) {
       const file = join(DATA_DIR, `${i}.db`)
-      expect((await command(["migrate"], { DATA_DIR, DATABASE_URL: form + file })).code).toBe(0)
+      expect((await commandHere(["migrate"], { DATA_DIR, DATABASE_URL: form + file })).code).toBe(0)
       expect(existsSync(file)).toBe(true)
     }
   })
 
   /** A refusal of the environment, which is a line for each entry. */
   const refusal0 = async (args: ReadonlyArray<string>, env: Record<string, string>) => {
-    const { code, stderr } = await command(args, env)
+    const { code, stderr } = await commandHere(args, env)
     expect(code).toBe(1)
     return stderr
   }
@@ -441,7 +449,7 @@ describe("copies", () => {
     cpSync(join(DATA_DIR, "tollgate.db"), cut)
     truncateSync(cut, 100_000)
     expect(await from(cut)).toMatch(/damaged|not whole/)
-    expect((await command(["verify"], { DATA_DIR })).code).toBe(0)
+    expect((await commandHere(["verify"], { DATA_DIR })).code).toBe(0)
     expect(readdirSync(DATA_DIR).filter((name) => /restored|part/.test(name))).toEqual([])
   })
 
@@ -480,7 +488,7 @@ describe("copies", () => {
     expect(db.prepare("SELECT count(*) FROM tollgate_notifications_notices").pluck().get()).toBe(60_000)
     expect(db.pragma("integrity_check", { simple: true })).toBe("ok")
     db.close()
-    expect((await command(["verify"], { DATA_DIR })).code).toBe(0)
+    expect((await commandHere(["verify"], { DATA_DIR })).code).toBe(0)
   })
 
   it("replace a database that is damaged", async () => {
@@ -490,7 +498,7 @@ describe("copies", () => {
     writeFileSync(join(DATA_DIR, "tollgate.db"), "spoilt")
     const restored = await command(["restore", "--from", backup], { DATA_DIR })
     expect([restored.code, restored.stdout]).toEqual([0, expect.stringContaining(".replaced-")])
-    expect((await command(["verify"], { DATA_DIR })).code).toBe(0)
+    expect((await commandHere(["verify"], { DATA_DIR })).code).toBe(0)
   })
 })
 
@@ -498,7 +506,7 @@ describe("a configuration", () => {
   const say = async (text: string): Promise<string> => {
     const file = join(folder(), "tollgate.json")
     writeFileSync(file, text)
-    const { code, stderr } = await command(["serve", "--config", file], { DATA_DIR: folder(), PORT: "0" })
+    const { code, stderr } = await commandHere(["serve", "--config", file], { DATA_DIR: folder(), PORT: "0" })
     expect([code, stderr.includes("hunter2")]).toEqual([1, false])
     return stderr
   }
@@ -587,7 +595,7 @@ describe("the command line", () => {
     [["grant", "--tenant", "x", "--amount", "1", "--amount", "2"], "--amount is given twice"],
     [["serve", "now"], "tollgate serve --help"]
   ])("refuses what it does not know, with where help is: %j", async (args, words) => {
-    const { code, stderr } = await command(args, { DATA_DIR: join(folder(), "none") })
+    const { code, stderr } = await commandHere(args, { DATA_DIR: join(folder(), "none") })
     expect([code, stderr.split("\n").length < 5]).toEqual([1, true])
     expect(stderr).toContain(words)
   })
@@ -601,7 +609,7 @@ describe("the command line", () => {
 
   it("finds whom to grant", async () => {
     const find = async (...args: ReadonlyArray<string>) => {
-      const { code, stdout } = await command(["tenants", "--json", ...args], { DATA_DIR: used })
+      const { code, stdout } = await commandHere(["tenants", "--json", ...args], { DATA_DIR: used })
       expect(code).toBe(0)
       return JSON.parse(stdout) as { total: number; tenants: ReadonlyArray<Record<string, unknown>> }
     }
@@ -618,9 +626,9 @@ describe("the command line", () => {
     const all = await find()
     expect(all.tenants).toHaveLength(all.total)
     expect((await find("--limit", "1")).tenants).toHaveLength(1)
-    const shown = await command(["tenants", "--limit", "1"], { DATA_DIR: used })
+    const shown = await commandHere(["tenants", "--limit", "1"], { DATA_DIR: used })
     expect(shown.stdout).toContain(`1 of ${all.total}`)
-    expect((await command(["tenants", "--limit", "0"], { DATA_DIR: used })).code).toBe(1)
+    expect((await commandHere(["tenants", "--limit", "0"], { DATA_DIR: used })).code).toBe(1)
   })
 
   it("speaks JSON to scripts", async () => {
@@ -633,7 +641,7 @@ describe("the command line", () => {
   it("books no amount that is none, and credits a suspended tenant knowingly", async () => {
     const DATA_DIR = copy()
     const grant = (...args: ReadonlyArray<string>) =>
-      command(["grant", "--tenant", ada.tenant_id, ...args], { DATA_DIR })
+      commandHere(["grant", "--tenant", ada.tenant_id, ...args], { DATA_DIR })
     const before = (await grant("--amount", "0.000000001")).stdout
     expect(before).toContain("granted 0.000000001 credits")
     for (const amount of ["0", "1000000000.000000001", "0.0000000001", "1,5"]) {
@@ -650,13 +658,14 @@ describe("the command line", () => {
     db.exec(`UPDATE tollgate_ledger_accounts SET status = 'suspended' WHERE tenant_id = '${ada.tenant_id}'`)
     db.close()
     expect((await grant("--amount", "1")).stdout).toContain("is suspended")
-    expect((await command(["verify"], { DATA_DIR })).code).toBe(0)
+    expect((await commandHere(["verify"], { DATA_DIR })).code).toBe(0)
   })
 
   it("books a purchase once, and says why another is not", async () => {
     const DATA_DIR = copy()
-    const purchase = (tenant: string, amount: string) =>
-      command(["purchase", "--tenant", tenant, "--amount", amount, "--reference", "INV-7"], { DATA_DIR })
+    const words = (tenant: string, amount: string) =>
+      ["purchase", "--tenant", tenant, "--amount", amount, "--reference", "INV-7"] as const
+    const purchase = (tenant: string, amount: string) => commandHere(words(tenant, amount), { DATA_DIR })
     expect((await purchase("ten_nobody", "5")).stderr).toContain("no such tenant")
     expect((await purchase(bob.tenant_id, "1000000000")).stderr).toContain("would exceed what the books hold")
     expect((await purchase(bob.tenant_id, "5")).stdout).toContain("booked a purchase of 5 credits")
@@ -664,18 +673,18 @@ describe("the command line", () => {
     // Locked from outside: neither blamed on the tenant nor on the reference.
     const db = new Sqlite(join(DATA_DIR, "tollgate.db"))
     db.exec("BEGIN IMMEDIATE")
-    const locked = await purchase(ada.tenant_id, "5")
+    const locked = await command(words(ada.tenant_id, "5"), { DATA_DIR })
     expect([locked.code, locked.stderr]).toEqual([
       1,
       expect.stringMatching(/^tollgate: .*(cannot be written|is locked).*\n$/)
     ])
     db.close()
-    expect((await command(["verify"], { DATA_DIR })).code).toBe(0)
+    expect((await commandHere(["verify"], { DATA_DIR })).code).toBe(0)
   })
 
   it("registers a client once, at addresses that lead somewhere", async () => {
     const DATA_DIR = copy()
-    const create = (...args: ReadonlyArray<string>) => command(["client", "create", ...args], { DATA_DIR })
+    const create = (...args: ReadonlyArray<string>) => commandHere(["client", "create", ...args], { DATA_DIR })
     const oauth = ["--kind", "oauth", "--name", "Desk"]
     const made = await create(
       ...oauth,
@@ -722,7 +731,7 @@ describe("the command line", () => {
     }
     db.exec("ROLLBACK")
     db.close()
-    expect((await command(["verify"], { DATA_DIR })).code).toBe(0)
+    expect((await commandHere(["verify"], { DATA_DIR })).code).toBe(0)
   })
 
   it("asks the service whether it is well", async () => {

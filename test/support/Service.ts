@@ -204,11 +204,15 @@ export const start = async (options: StartOptions = {}, tries = 1): Promise<Serv
   throw new Error(`serve ended with ${child.exitCode}: ${said}`)
 }
 
-/** Runs a command of the command line to its end. */
-export const command = (
-  args: ReadonlyArray<string>,
-  env: Record<string, string> = {}
-): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> =>
+/** How a command ended, and what it printed. */
+export interface Finished {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs a command of the command line to its end, as a process. */
+export const command = (args: ReadonlyArray<string>, env: Record<string, string> = {}): Promise<Finished> =>
   new Promise((resolve) => {
     const child = spawn(process.execPath, ["dist/main.js", ...args], { cwd: root, env: { ...process.env, ...env } })
     let stdout = ""
