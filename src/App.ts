@@ -31,6 +31,7 @@ import { Observer } from "./http/Observer.ts"
 import { RateLimits } from "./http/RateLimits.ts"
 import { Idempotency } from "./idempotency/Idempotency.ts"
 import { Ledger } from "./ledger/Ledger.ts"
+import { Sorter } from "./ledger/Sorter.ts"
 import { Outbox } from "./mail/Outbox.ts"
 import { NotificationsHttp } from "./notifications/Http.ts"
 import { Notifications } from "./notifications/Notifications.ts"
@@ -110,7 +111,7 @@ export const domains = Layer.mergeAll(
   Layer.provideMerge(Layer.mergeAll(Purchases.layer, Outbox.layer)),
   Layer.provideMerge(Pooling.layerPayers),
   Layer.provideMerge(Pooling.layer),
-  Layer.provideMerge(Layer.mergeAll(Sums.layer, BillingAccounts.layer)),
+  Layer.provideMerge(Layer.mergeAll(Sums.layer, BillingAccounts.layer, Sorter.layer)),
   Layer.provideMerge(Ledger.layer),
   Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
   Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer))
@@ -124,6 +125,7 @@ export const jobs = Layer.mergeAll(
   Idempotency.layerJobs,
   Outbox.layerJobs,
   SigningKeys.layerJobs,
+  Sorter.layerJobs,
   Transfers.layerJobs
 )
 

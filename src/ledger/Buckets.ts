@@ -1,4 +1,7 @@
 /** Which rows of an account, or a tenant, lie where: of each bucket of rows, the first and last of theirs. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
+import type { Range } from "../kernel/Pieces.ts"
 
 /** Rows of usage and ledger are found by `seq >> bucketShift` first: an insert then touches only the newest pages of an index. */
 export const bucketShift = 16
@@ -28,3 +31,17 @@ export const buckets = <Row>(before: number, rows: ReadonlyArray<Row>, keyOf: (r
   }
   return [...found.values()]
 }
+
+/**
+ * Joins the records `r` of a bucket `b`. The expression is the index's own, to the letter, and `+` takes the column's affinity from the
+ * bucket: without either, SQLite scans the table instead.
+ */
+export const inBucket = `r.seq >> ${bucketShift} = +b.bucket`
+
+/** `tollgate_usage_records r`, a tenant's of a range of numbers: through the buckets, since the index begins with them. */
+export const recordsAmong = (sql: SqlClient, tenant: string, { from, to }: Range, beside = ""): Fragment =>
+  sql`tollgate_usage_buckets b
+    CROSS JOIN tollgate_usage_records r
+      ON ${sql.literal(inBucket)} AND r.tenant_id = b.tenant_id AND r.number >= ${from} AND r.number < ${to}
+    ${sql.literal(beside)}
+    WHERE b.tenant_id = ${tenant} AND b.first_number < ${to} AND b.last_number >= ${from}`

@@ -3,12 +3,14 @@
  * off, with the figure that is kept and the one that it should be. Other rooms have checks of their own; `Checks` of the root has all of them.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
 import { day, hour } from "../kernel/Moment.ts"
 import { toDecimal } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { bucketShift } from "./Buckets.ts"
 import { escrowEndSources, outsideSources } from "./Relations.ts"
+import * as SortedRuns from "./SortedRuns.ts"
 
 /** Something that is off. */
 export interface Finding {
@@ -29,13 +31,17 @@ export interface CheckRow {
   readonly found: string
 }
 
-/** A rule that must hold, and the query that finds what breaks it. */
-export interface Check {
+/** A rule that must hold, and what finds what breaks it: a query, or a program where no query can say it. */
+export type Check = {
   readonly name: string
-  /** Answers rows of `id`, `expected` and `found`, all of them text. */
-  readonly query: string
   readonly sentence: (row: CheckRow) => string
-}
+} & (
+  | {
+      /** Answers rows of `id`, `expected` and `found`, all of them text. */
+      readonly query: string
+    }
+  | { readonly find: (sql: SqlClient) => Effect.Effect<ReadonlyArray<CheckRow>, SqlError> }
+)
 
 /** The most findings that one check reports: a broken rule may be broken a million times. */
 export const findingsMax = 100
@@ -46,9 +52,10 @@ export const findingsMax = 100
  */
 export const lookAt = (checks: ReadonlyArray<Check>): Effect.Effect<ReadonlyArray<Finding>, never, SqlClient> =>
   Effect.flatMap(SqlClient, (sql) =>
-    Effect.forEach(checks, ({ name, query, sentence }) =>
-      Effect.map(sql.unsafe<CheckRow>(`SELECT * FROM (${query}) LIMIT ${findingsMax}`), (rows) =>
-        rows.map((row): Finding => ({ check: name, ...row, message: sentence(row) }))
+    Effect.forEach(checks, (check) =>
+      Effect.map(
+        "find" in check ? check.find(sql) : sql.unsafe<CheckRow>(`SELECT * FROM (${check.query}) LIMIT ${findingsMax}`),
+        (rows) => rows.map((row): Finding => ({ check: check.name, ...row, message: check.sentence(row) }))
       )
     ).pipe(
       sql.withTransaction,
@@ -414,8 +421,21 @@ const usage: ReadonlyArray<Check> = [
   })
 ]
 
+const sortedRuns: Check = {
+  name: "sorted runs hold the records",
+  find: Effect.fnUntraced(function* (sql) {
+    const faults: Array<CheckRow> = []
+    for (const run of yield* SortedRuns.allRuns(sql)) {
+      faults.push(...(yield* SortedRuns.faultsOf(sql, run.tenant, run)))
+      if (faults.length >= findingsMax) break
+    }
+    return faults.slice(0, findingsMax)
+  }),
+  sentence: ({ expected, found, id }) => `the sorted run ${id} should be ${expected}, but is ${found}`
+}
+
 /** The checks of the ledger, and of usage, which it writes. */
-export const checks: ReadonlyArray<Check> = [...accounts, ...entries, ...usage]
+export const checks: ReadonlyArray<Check> = [...accounts, ...entries, ...usage, sortedRuns]
 
 // ---- what is kept twice ---------------------------------------------------------------------------------------------------
 

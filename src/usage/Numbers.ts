@@ -6,64 +6,17 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
-import { bucketShift } from "../ledger/Buckets.ts"
+import type { Range } from "../kernel/Pieces.ts"
+import { inBucket, recordsAmong } from "../ledger/Buckets.ts"
 import { withDimensions } from "../ledger/Dimensions.ts"
 import type { Window } from "./Window.ts"
 
-/** The numbers from `from` on, without `to`. */
-export interface Range {
-  readonly from: number
-  readonly to: number
-}
-
-/** How many records are read in one go where many must be: a millisecond or two. */
-export const pieceSize = 2048
-
-/**
- * Reads a range piece by piece, in order. Reading holds up the loop that serves, so of all that is read in pieces there is one piece
- * between two looks at the sockets: whoever waits for something else waits for one piece at the most, and readings take turns.
- */
-export const inPieces = <A, E>(
-  { from, to }: Range,
-  read: (piece: Range) => Effect.Effect<A, E>
-): Effect.Effect<ReadonlyArray<A>, E> =>
-  Effect.forEach(
-    Array.from({ length: Math.max(0, Math.ceil((to - from) / pieceSize)) }, (_, i) => from + i * pieceSize),
-    (first) => {
-      const piece = read({ from: first, to: Math.min(to, first + pieceSize) })
-      return first === from ? piece : Effect.zipRight(turn, piece)
-    }
-  )
-
-const waiting: Array<() => void> = []
-
-// Not `yieldNow`, which goes on before the loop looks at its sockets.
-const turn = Effect.async<void>((resume) => {
-  waiting.push(() => resume(Effect.void))
-  if (waiting.length === 1) setImmediate(next)
-})
-
-const next = () => {
-  const go = waiting.shift()
-  if (waiting.length > 0) setImmediate(next)
-  go?.()
-}
-
 export const make = (sql: SqlClient) => {
-  const found = (tenant: string, { from, to }: Range, beside: string): Fragment => sql`tollgate_usage_buckets b
-    CROSS JOIN tollgate_usage_records r ON ${inBucket} AND r.tenant_id = b.tenant_id AND r.number >= ${from} AND r.number < ${to}
-    ${sql.literal(beside)}
-    WHERE b.tenant_id = ${tenant} AND b.first_number < ${to} AND b.last_number >= ${from}`
-
-  /** `tollgate_usage_records r`, those of the range: through the buckets, since the index begins with them. */
-  const among = (tenant: string, range: Range): Fragment => found(tenant, range, "")
+  /** `tollgate_usage_records r`, those of the range. */
+  const among = (tenant: string, range: Range): Fragment => recordsAmong(sql, tenant, range)
 
   /** The same, each with its `tollgate_usage_dimensions d`. */
-  const described = (tenant: string, range: Range): Fragment => found(tenant, range, withDimensions)
-
-  // The expression is the index's own, to the letter, and `+` takes the column's affinity from the bucket: without either,
-  // SQLite scans the table instead.
-  const inBucket = sql.literal(`r.seq >> ${bucketShift} = +b.bucket`)
+  const described = (tenant: string, range: Range): Fragment => recordsAmong(sql, tenant, range, withDimensions)
 
   /** The first number at or after an instant: of the last bucket that began before it, the place where its time would be. */
   const numberAt = Effect.fnUntraced(function* (tenant: string, at: number) {
@@ -76,7 +29,7 @@ export const make = (sql: SqlClient) => {
         UNION ALL
         SELECT b.bucket, iif(r.at < ${at}, r.number + 1, b.low), iif(r.at < ${at}, b.high, r.number)
         FROM search b CROSS JOIN tollgate_usage_records r
-          ON ${inBucket} AND r.tenant_id = ${tenant} AND r.number = (b.low + b.high) / 2
+          ON ${sql.literal(inBucket)} AND r.tenant_id = ${tenant} AND r.number = (b.low + b.high) / 2
         WHERE b.low < b.high
       )
       SELECT low AS number FROM search WHERE low = high`

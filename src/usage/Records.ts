@@ -14,10 +14,14 @@ import type { TenantId } from "../kernel/Ids.ts"
 import { fromRow } from "../kernel/Money.ts"
 import { paginated } from "../kernel/Page.ts"
 import type { PageOf } from "../kernel/Page.ts"
+import { inPieces } from "../kernel/Pieces.ts"
+import type { Range } from "../kernel/Pieces.ts"
 import { withDimensions } from "../ledger/Dimensions.ts"
+import { valueOf } from "../ledger/Places.ts"
+import type { Value } from "../ledger/Places.ts"
+import * as SortedRuns from "../ledger/SortedRuns.ts"
 import type { UsageSource } from "../ledger/Transaction.ts"
 import * as Numbers from "./Numbers.ts"
-import type { Range } from "./Numbers.ts"
 import type { Direction, RecordPage, Sort, UsageRecord } from "./Usage.ts"
 import { cursorOf, walkOf } from "./Walk.ts"
 import type { Walk } from "./Walk.ts"
@@ -25,9 +29,9 @@ import type { Window } from "./Window.ts"
 
 export interface RecordsContract {
   /**
-   * A page of the calls made with the tenant's credentials, whoever paid. By time it costs the same at any depth; in any
-   * other order it reads the whole window, in pieces, and pages by number end at `depthMax`. Money is nano-USD, times milliseconds
-   * since 1970.
+   * A page of the calls made with the tenant's credentials, whoever paid. By time it costs the same at any depth. In any other order
+   * it merges the sorted runs of the window with what no run holds; pages by number end at `depthMax`. Money is nano-USD, times
+   * milliseconds since 1970.
    */
   readonly page: (asked: RecordsAsked) => Effect.Effect<RecordPage, InvalidRequest>
 }
@@ -44,12 +48,12 @@ export interface RecordsAsked extends PageOf {
 }
 
 /**
- * How deep pages by number reach in another order than that of time, where a page costs as much as all before it. A walk by
- * cursor has no such end.
+ * How deep pages by number reach in another order than that of time, where a page passes all before it. A walk by cursor has no such
+ * end.
  */
 export const depthMax = 20_000
 
-/** How many places all sorted pages together hold on to: two hundred thousand are some 20 MB. */
+/** How many places all sorted pages together have in memory: two hundred thousand are some 20 MB. */
 const placesMax = 200_000
 
 export class Records extends Context.Tag("tollgate/usage/Records")<Records, RecordsContract>() {
@@ -59,7 +63,6 @@ export class Records extends Context.Tag("tollgate/usage/Records")<Records, Reco
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const numbers = Numbers.make(sql)
-  // A page holds on to the places before it for as long as it reads.
   const places = yield* Effect.makeSemaphore(placesMax)
   const walks = new Map<TenantId, { readonly one: Effect.Semaphore; users: number }>()
 
@@ -113,52 +116,81 @@ const make = Effect.gen(function* () {
     return { rows, more: newestFirst ? from > left.from : to < left.to }
   })
 
-  const byValue: Read = (tenant, walk, window, per_page) => {
+  const byValue: Read = Effect.fnUntraced(function* (tenant, walk, window, per_page) {
     const skipped = walk.after === null ? (walk.page - 1) * per_page : 0
-    if (skipped >= window.to - window.from) return Effect.succeed({ rows: [], more: false })
+    if (skipped >= window.to - window.from) return { rows: [], more: false }
+    const cover = SortedRuns.cover(window, yield* SortedRuns.written(sql, tenant))
     const wanted = skipped + per_page + 1
-    return alone(tenant, places.withPermits(wanted)(sorted(tenant, walk, window, per_page, skipped, wanted)))
-  }
+    const held = Math.min(placesMax, wanted + cover.runs.length * SortedRuns.blockSize)
+    return yield* alone(tenant, places.withPermits(held)(sorted(tenant, walk, cover, per_page, skipped)))
+  })
 
   const sorted = Effect.fnUntraced(function* (
     tenant: TenantId,
-    { after, direction, sort }: Walk,
-    window: Range,
+    walk: Walk,
+    { rest, runs }: ReturnType<typeof SortedRuns.cover>,
     per_page: number,
-    skipped: number,
+    skipped: number
+  ) {
+    const { direction } = walk
+    const sort = walk.sort as SortedRuns.Sort
+    const after = walk.after === null ? undefined : yield* placeOf(tenant, walk.after)
+    const unsorted = yield* firstOf(tenant, { sort, direction, after }, rest, skipped + per_page + 1)
+    const shown: Array<{ readonly value: Value; readonly seq: number }> = []
+    let passed = 0
+    yield* SortedRuns.walk(sql, { tenant, sort, direction, after, runs, rest: unsorted }, (value, seq) => {
+      if (++passed > skipped) shown.push({ value, seq })
+      return shown.length <= per_page
+    })
+    const more = shown.length > per_page
+    if (more) shown.pop()
+    const rows = yield* sql<RecordRow>`SELECT ${sql.literal(recordSelection)}
+        FROM tollgate_usage_records r ${sql.literal(withDimensions)}
+        WHERE r.seq IN (SELECT value FROM json_each(${JSON.stringify(shown.map(({ seq }) => seq))}))`
+    const bySeq = new Map(rows.map((row) => [row.seq, row]))
+    return { rows: shown.map(({ seq, value }) => ({ ...bySeq.get(seq)!, value: `${value}`.padStart(19, "0") })), more }
+  })
+
+  /** The place that a cursor has come to. */
+  const placeOf = Effect.fnUntraced(function* (tenant: TenantId, after: NonNullable<Walk["after"]>) {
+    const { number } = after
+    const [row] = yield* sql<{ readonly seq: number }>`SELECT r.seq
+      FROM ${numbers.among(tenant, { from: number, to: number + 1 })}`
+    // A number that no record has lies before all of them, or behind.
+    const seq = row?.seq ?? (number < 1 ? 0 : Number.MAX_SAFE_INTEGER)
+    return { value: valueOf(BigInt(after.value)), seq } satisfies SortedRuns.After
+  })
+
+  /** The first `wanted` of the records in these ranges, which no run holds; in ascending order, whatever the direction. */
+  const firstOf = Effect.fnUntraced(function* (
+    tenant: TenantId,
+    { after, direction, sort }: Order,
+    ranges: ReadonlyArray<Range>,
     wanted: number
   ) {
-    const value = sql.literal(valueOf[sort])
-    const left =
-      after === null
-        ? sql.literal("")
-        : sql`AND (${value}, r.number) ${sql.literal(direction === "desc" ? "<" : ">")}
-              (CAST(${after.value} AS INTEGER), ${after.number})`
+    const value = sql.literal(SortedRuns.values[sort])
+    const selection = sql.literal(`${SortedRuns.exact(SortedRuns.values[sort])} AS value, r.seq AS seq`)
+    const sign = sql.literal(direction === "desc" ? "<" : ">")
+    const beyond =
+      after === undefined ? sql.literal("") : sql`AND (${value}, r.seq) ${sign} (${after.value}, ${after.seq})`
     let best: ReadonlyArray<Place> = []
-    yield* Numbers.inPieces(window, (piece) => {
+    const piece = (range: Range) => {
       // Once there are enough, only what comes before the last of them.
       const last = best[wanted - 1]
       const better =
         last === undefined
           ? sql.literal("")
-          : sql`AND ${value} ${sql.literal(direction === "desc" ? ">=" : "<")} CAST(${last.value} AS INTEGER)`
-      // In text of one length, so that it compares as the number does, exactly.
-      const places = sql<Place>`SELECT printf('%019d', ${value}) AS value, r.seq AS seq
-          FROM ${numbers.among(tenant, piece)} ${left} ${better}
+          : sql`AND ${value} ${sql.literal(direction === "desc" ? ">=" : "<")} ${last.value}`
+      const places = sql<PlaceRow>`SELECT ${selection} FROM ${numbers.among(tenant, range)} ${beyond} ${better}
           ORDER BY ${value} ${sql.literal(direction)}, r.seq ${sql.literal(direction)} LIMIT ${wanted}`
       return Effect.map(places, (found) => {
-        if (found.length > 0) best = merge(best, found, direction, wanted)
+        const read = found.map((row) => ({ value: SortedRuns.valueRead(row.value), seq: row.seq }))
+        if (read.length > 0) best = merge(best, read, direction, wanted)
       })
-    })
-    const shown = best.slice(skipped, skipped + per_page)
-    const rows = yield* sql<RecordRow>`SELECT ${sql.literal(recordSelection)}
-        FROM tollgate_usage_records r ${sql.literal(withDimensions)}
-        WHERE r.seq IN (SELECT value FROM json_each(${JSON.stringify(shown.map(({ seq }) => seq))}))`
-    const bySeq = new Map(rows.map((row) => [row.seq, row]))
-    return {
-      rows: shown.map(({ seq, value }) => ({ ...bySeq.get(seq)!, value })),
-      more: best.length > skipped + per_page
     }
+    yield* Effect.forEach(ranges, (range) => inPieces(range, piece), { discard: true })
+    const ascending = direction === "desc" ? best.toReversed() : best
+    return { values: ascending.map((place) => place.value), seqs: ascending.map((place) => place.seq) }
   })
 
   return { page } satisfies RecordsContract
@@ -176,16 +208,20 @@ const beyond = ({ from, to }: Range, number: number, direction: Direction): Rang
 
 // ---- in the order of a value --------------------------------------------------------------------------------------------
 
-const valueOf: Record<Sort, string> = {
-  timestamp: "r.at",
-  cost: "r.cost",
-  total_tokens: "(r.prompt_tokens + r.completion_tokens)",
-  latency: "r.latency_ms"
+interface Order {
+  readonly sort: SortedRuns.Sort
+  readonly direction: Direction
+  readonly after: SortedRuns.After | undefined
 }
 
 /** Where a record stands in the order of a value; of two that are equal the later one is the greater. */
 interface Place {
-  readonly value: string
+  readonly value: Value
+  readonly seq: number
+}
+
+interface PlaceRow {
+  readonly value: number | string
   readonly seq: number
 }
 

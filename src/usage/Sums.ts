@@ -6,6 +6,7 @@ import { billingAccountOf, tenantOf } from "../kernel/Ids.ts"
 import type { AccountId, BillingAccountId, TenantId } from "../kernel/Ids.ts"
 import { fromRow } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
+import { inPieces } from "../kernel/Pieces.ts"
 import * as Numbers from "./Numbers.ts"
 import type { DataPoint, Rollup, RollupName, Summary, Totals, UsageType } from "./Usage.ts"
 import { partsOf, wholeDays } from "./Window.ts"
@@ -87,7 +88,7 @@ const make = Effect.gen(function* () {
     }
     const range = yield* numbers.range(tenant_id, { start, end })
     // `+`: the dimensions are found by number, whatever SQLite has heard of their table.
-    const pieces = yield* Numbers.inPieces(
+    const pieces = yield* inPieces(
       range,
       (piece) => sql<SumRow>`SELECT d.model, d.endpoint, COUNT(*) AS requests, SUM(r.success) AS successes,
           ${sql.literal(recordSums)}

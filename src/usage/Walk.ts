@@ -3,9 +3,9 @@
  * it names stays where it is however many records arrive, so a walk by cursor neither repeats nor skips one.
  *
  * Where the specification is silent:
- * - A cursor carries its sort, direction and window, and goes on with those. Sorting by cost, tokens or latency reads the window in
- *   pieces, one sort of a tenant at a time and one piece of all sorts between two looks at the sockets; pages by number of such a sort
- *   reach 20,000 records deep, the cursor has no limit. A page beyond the end is empty.
+ * - A cursor carries its sort, direction and window, and goes on with those. A page by cost, tokens or latency is read in pieces, one page
+ *   of a tenant at a time and one piece of all pages between two looks at the sockets; pages by number of such a sort reach 20,000
+ *   records deep, the cursor has no limit. A page beyond the end is empty.
  */
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"

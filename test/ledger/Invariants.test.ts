@@ -177,7 +177,8 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
   [
     "tollgate_usage_by_payer sums the records",
     "UPDATE tollgate_usage_by_payer SET account_id = 'acc_x' WHERE billing_source_kind = 'team'"
-  ]
+  ],
+  ["sorted runs hold the records", "INSERT INTO tollgate_usage_sorted_runs VALUES ('ten_acme', 0, 1)"]
 ]
 
 describe("Invariants", () => {

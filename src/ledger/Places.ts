@@ -1,0 +1,186 @@
+/**
+ * Places of records in the order of a value: which value, which record. Of two that are equal the later record is the greater. Blocks of
+ * them as bytes, and the merge of several orders into one.
+ */
+
+/** A number where that is exact, else a bigint: the two compare with each other, and add up as `plus` does it. */
+export type Value = number | bigint
+
+export type Direction = "asc" | "desc"
+
+/** Places in ascending order: the value and the `seq` of each. */
+export interface Places {
+  readonly values: ReadonlyArray<Value>
+  readonly seqs: ReadonlyArray<number>
+}
+
+const exactMax = Number.MAX_SAFE_INTEGER
+
+export const valueOf = (amount: bigint): Value =>
+  amount <= BigInt(exactMax) && amount >= -BigInt(exactMax) ? Number(amount) : amount
+
+const plus = (a: Value, b: Value): Value => {
+  if (typeof a === "number" && typeof b === "number" && Math.abs(a + b) <= exactMax) return a + b
+  return valueOf(BigInt(a) + BigInt(b))
+}
+
+const minus = (a: Value, b: Value): Value => {
+  if (typeof a === "number" && typeof b === "number" && Math.abs(a - b) <= exactMax) return a - b
+  return valueOf(BigInt(a) - BigInt(b))
+}
+
+/** Places that were read in the order of `seq`, in that of the value. */
+export const inOrder = ({ seqs, values }: Places): Places => {
+  // A stable sort: equal values stay in the order of `seq`.
+  const order = Array.from(values, (_, i) => i).sort((a, b) => {
+    const [left, right] = [values[a]!, values[b]!]
+    return left < right ? -1 : left > right ? 1 : 0
+  })
+  return { values: order.map((i) => values[i]!), seqs: order.map((i) => seqs[i]!) }
+}
+
+// ---- bytes --------------------------------------------------------------------------------------------------------------
+
+/** The most bytes of one number: seven bits in each, up to 2^64. */
+const widthMax = 10
+
+/**
+ * A block as bytes: the least `seq`, then of each place how much its value is above that before it (above `first` of the first), and how
+ * far its `seq` is above the least. Each number is seven bits a byte, the lowest first; the highest bit says that more follow.
+ */
+export const encode = ({ seqs, values }: Places): Uint8Array => {
+  const bytes = new Uint8Array(widthMax * (2 * values.length + 1))
+  let at = 0
+  const put = (value: Value) => {
+    let rest = value
+    for (; typeof rest === "bigint"; rest = valueOf(rest >> 7n)) bytes[at++] = Number(rest & 127n) | 128
+    for (; rest >= 128; rest = Math.floor(rest / 128)) bytes[at++] = (rest % 128) | 128
+    bytes[at++] = rest
+  }
+  const least = seqs.reduce((a, b) => Math.min(a, b), exactMax)
+  put(least)
+  let last = values[0] ?? 0
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!
+    put(minus(value, last))
+    put(seqs[i]! - least)
+    last = value
+  }
+  return bytes.slice(0, at)
+}
+
+/** The places of a block whose first value is `first`. */
+export const decode = (bytes: Uint8Array, first: Value): Places => {
+  const values: Array<Value> = []
+  const seqs: Array<number> = []
+  let at = 0
+  const number = (): Value => {
+    const start = at
+    let sum = 0
+    let scale = 1
+    for (;;) {
+      const byte = bytes[at++]!
+      sum += (byte & 127) * scale
+      if (byte < 128) break
+      scale *= 128
+    }
+    return sum <= exactMax ? sum : exactly(bytes.subarray(start, at))
+  }
+  const least = number() as number
+  let value = first
+  while (at < bytes.length) {
+    value = plus(value, number())
+    values.push(value)
+    seqs.push(least + (number() as number))
+  }
+  return { values, seqs }
+}
+
+const exactly = (bytes: Uint8Array): bigint => bytes.reduceRight((sum, byte) => (sum << 7n) | BigInt(byte & 127), 0n)
+
+// ---- several orders as one ----------------------------------------------------------------------------------------------
+
+/** An order under way: the block that it is in, and the place where it stands. */
+interface Head {
+  places: Places
+  at: number
+}
+
+/**
+ * Merges orders, each of which is handed in block by block. `drain` gives out places until a block is used up; whoever calls it hands
+ * in the next block of that order, if there is one, and calls it again.
+ */
+export class Merge<Order> {
+  // A heap: each stands before the two at twice its place and one or two beyond.
+  private readonly heap: Array<Head & { readonly order: Order }> = []
+  private readonly descending: boolean
+
+  constructor(direction: Direction) {
+    this.descending = direction === "desc"
+  }
+
+  /** Hands in the next block of an order, from the place `at` on. */
+  add(order: Order, places: Places, at = this.descending ? places.seqs.length - 1 : 0): void {
+    if (at < 0 || at >= places.seqs.length) return
+    let place = this.heap.push({ order, places, at }) - 1
+    while (place > 0) {
+      const above = (place - 1) >> 1
+      if (!this.isBefore(place, above)) return
+      this.swap(place, above)
+      place = above
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.heap.length === 0
+  }
+
+  /** Gives out up to `count` places, in order. Answers the order whose block is used up; `undefined` where `count` came first. */
+  drain(count: number, give: (value: Value, seq: number) => void): Order | undefined {
+    const step = this.descending ? -1 : 1
+    for (let left = count; left > 0; left--) {
+      const first = this.heap[0]!
+      const { order, places } = first
+      give(places.values[first.at]!, places.seqs[first.at]!)
+      first.at += step
+      if (first.at >= 0 && first.at < places.seqs.length) {
+        this.sink()
+        continue
+      }
+      const last = this.heap.pop()!
+      if (this.heap.length > 0) {
+        this.heap[0] = last
+        this.sink()
+      }
+      return order
+    }
+    return undefined
+  }
+
+  /** Puts the first where it belongs. */
+  private sink(): void {
+    const { length } = this.heap
+    for (let place = 0; ;) {
+      let least = place
+      for (let below = 2 * place + 1; below <= 2 * place + 2; below++) {
+        if (below < length && this.isBefore(below, least)) least = below
+      }
+      if (least === place) return
+      this.swap(place, least)
+      place = least
+    }
+  }
+
+  private isBefore(a: number, b: number): boolean {
+    const [left, right] = [this.heap[a]!, this.heap[b]!]
+    const [x, y] = [left.places.values[left.at]!, right.places.values[right.at]!]
+    if (x !== y) return x < y !== this.descending
+    return left.places.seqs[left.at]! < right.places.seqs[right.at]! !== this.descending
+  }
+
+  private swap(a: number, b: number): void {
+    const head = this.heap[a]!
+    this.heap[a] = this.heap[b]!
+    this.heap[b] = head
+  }
+}

@@ -1,0 +1,26 @@
+/** Records in the order of their cost, tokens and latency, as sorted runs that are written behind them. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Effect } from "effect"
+
+const steps = [
+  // How many runs of each level a tenant has: what lies behind them is no part of one yet.
+  `CREATE TABLE tollgate_usage_sorted_runs (
+    tenant_id TEXT NOT NULL,
+    level INTEGER NOT NULL,
+    runs INTEGER NOT NULL,
+    PRIMARY KEY (tenant_id, level)
+  ) STRICT, WITHOUT ROWID`,
+  `CREATE TABLE tollgate_usage_sorted_blocks (
+    tenant_id TEXT NOT NULL,
+    sort TEXT NOT NULL,
+    level INTEGER NOT NULL,
+    run INTEGER NOT NULL,
+    value INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    places BLOB NOT NULL
+  ) STRICT`,
+  `CREATE UNIQUE INDEX tollgate_usage_sorted_blocks_place
+    ON tollgate_usage_sorted_blocks (tenant_id, sort, level, run, value, seq)`
+]
+
+export default Effect.flatMap(SqlClient, (sql) => Effect.forEach(steps, (step) => sql.unsafe(step), { discard: true }))
