@@ -200,7 +200,7 @@ layer(over(room, "chat-a/v1"), { excludeTestServices: true })("a caller of chat 
       const caller = yield* person(usd)
       const chat = yield* Chat
       for (const call of [chat.complete({ caller, prompt }), Effect.asVoid(chat.stream({ caller, prompt }))]) {
-        yield* fault("chat", { delay_ms: 300 })
+        yield* fault("chat", { delay_ms: 1_000 })
         const before = (yield* received("chat")).length
         const { interrupted, millis } = yield* interruptedAtWork("chat", call)
         expect([interrupted, millis < 9_000]).toEqual([true, true])
@@ -238,7 +238,7 @@ layer(over(room, "chat-a/v1"), { excludeTestServices: true })("a caller of chat 
       const chat = yield* Chat
       const asked = { caller, prompt: { ...prompt, model: "twice" } }
       for (const call of [chat.complete(asked), Effect.asVoid(chat.stream(asked))]) {
-        yield* fault("chat", { status: 503, delay_ms: 300 })
+        yield* fault("chat", { status: 503, delay_ms: 1_000 })
         const before = (yield* received("chat")).length
         expect(yield* interruptedAtWork("chat", call)).toMatchObject({ interrupted: true })
         expect(yield* received("chat")).toHaveLength(before + 1)

@@ -2,6 +2,7 @@
 import { createHmac } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { lettersTo } from "../support/mail.ts"
+import { commandHere } from "../support/CommandLine.ts"
 import { command, start } from "../support/Service.ts"
 import type { Answer, Person, Service } from "../support/Service.ts"
 
@@ -245,7 +246,7 @@ describe("webhooks", () => {
     const [{ event }] = await service.control("/webhooks")
     await service.control("/webhooks", { hold: false })
     await service.control(`/payments/${event.data.object.id}/dispute`, {})
-    const { stdout } = await command(["owed"], { DATA_DIR: service.folder })
+    const { stdout } = await commandHere(["owed"], { DATA_DIR: service.folder })
     expect(stdout).toContain(`${event.data.object.id} was refunded or disputed (1 times`)
     expect(await service.balance(who)).toBe(6)
   })
@@ -267,7 +268,7 @@ describe("webhooks", () => {
       ["debit", 8],
       ["credit", 10]
     ])
-    const { stdout } = await command(["owed"], { DATA_DIR: service.folder })
+    const { stdout } = await commandHere(["owed"], { DATA_DIR: service.folder })
     expect(stdout).toContain(`${who.tenant_id}`)
     expect(stdout).toContain("2 USD")
   })
@@ -285,7 +286,7 @@ describe("webhooks", () => {
   })
 
   it("the books agree with all of it", async () => {
-    const { stdout } = await command(["verify"], { DATA_DIR: service.folder })
+    const { stdout } = await commandHere(["verify"], { DATA_DIR: service.folder })
     expect(stdout).toContain("every invariant of the books holds")
   })
 })

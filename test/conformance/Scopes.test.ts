@@ -13,7 +13,8 @@ import {
   toTheQuestion,
   verifierOf
 } from "../support/OAuth.ts"
-import { command, start } from "../support/Service.ts"
+import { commandHere } from "../support/CommandLine.ts"
+import { start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
 
 let service: Service
@@ -274,17 +275,17 @@ describe("the operator", () => {
   it("registers an application as trusted, or not", async () => {
     const DATA_DIR = service.folder
     const create = (...more: ReadonlyArray<string>) =>
-      command(["client", "create", "--name", "Desk", ...more], { DATA_DIR })
+      commandHere(["client", "create", "--name", "Desk", ...more], { DATA_DIR })
     const redirect = ["--redirect-uri", redirect_uri]
     const trusted = (await create("--kind", "oauth", ...redirect, "--trusted")).stdout.trim()
     const other = (
-      await command(["client", "create", "--name", "Another", "--kind", "oauth", ...redirect], { DATA_DIR })
+      await commandHere(["client", "create", "--name", "Another", "--kind", "oauth", ...redirect], { DATA_DIR })
     ).stdout.trim()
     const asked = async (client_id: string) =>
       (await service.call("/v1/auth/oauth/request", { json: request(verifierOf(), { client_id }) })).body.result
     expect((await asked(trusted)).trusted).toBe(true)
     expect((await asked(other)).trusted).toBe(false)
-    expect((await command(["client", "list"], { DATA_DIR })).stdout).toContain("oauth, trusted")
+    expect((await commandHere(["client", "list"], { DATA_DIR })).stdout).toContain("oauth, trusted")
     expect(await create("--kind", "web", "--trusted")).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("--trusted")

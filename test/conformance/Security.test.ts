@@ -3,6 +3,7 @@ import Sqlite from "better-sqlite3"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { lettersTo } from "../support/mail.ts"
 import { tokensFor } from "../support/OAuth.ts"
+import { commandHere } from "../support/CommandLine.ts"
 import { command, start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
 
@@ -260,8 +261,8 @@ describe("the operator's commands", () => {
     }
     const check = () => service.call("/v1/auth/oauth/request", { json: request })
     expect((await check()).body.result.client_name).toBe("Desk")
-    expect((await command(["client", "list"], env())).stdout).toContain("https://desk.example/cb")
-    const other = await command(
+    expect((await commandHere(["client", "list"], env())).stdout).toContain("https://desk.example/cb")
+    const other = await commandHere(
       ["client", "create", "--kind", "oauth", "--name", "Local", "--redirect-uri", "http://127.0.0.1/callback"],
       env()
     )
@@ -273,22 +274,22 @@ describe("the operator's commands", () => {
     await service.control("/clock", { advance_ms: 60_000 })
     expect((await service.call("/v1/me", { token })).status).toBe(401)
     expect((await service.call("/v1/me", { token: person.token })).status).toBe(200)
-    expect((await command(["client", "revoke", "--id", client_id], env())).code).toBe(0)
+    expect((await commandHere(["client", "revoke", "--id", client_id], env())).code).toBe(0)
     expect((await check()).status).toBe(404)
-    const twice = await command(["client", "revoke", "--id", client_id], env())
+    const twice = await commandHere(["client", "revoke", "--id", client_id], env())
     expect([twice.code, twice.stderr]).toEqual([1, expect.stringContaining("no such client")])
-    const without = await command(["client", "create", "--kind", "oauth", "--name", "Desk"], env())
+    const without = await commandHere(["client", "create", "--kind", "oauth", "--name", "Desk"], env())
     expect([without.code, without.stderr]).toEqual([1, expect.stringContaining("--redirect-uri")])
   })
 
   it("list and revoke keys, and book purchases once", async () => {
     const fresh = await service.signIn("operated@example.com")
     await service.key(fresh)
-    const listed = await command(["key", "list", "--tenant", fresh.tenant_id], env())
+    const listed = await commandHere(["key", "list", "--tenant", fresh.tenant_id], env())
     const [id = ""] = /\bapp_\w+/.exec(listed.stdout) ?? []
     expect(id).not.toBe("")
     expect((await command(["key", "revoke", "--tenant", fresh.tenant_id, "--id", id], env())).code).toBe(0)
-    expect((await command(["key", "list", "--tenant", fresh.tenant_id], env())).stdout).toContain("has no API keys")
+    expect((await commandHere(["key", "list", "--tenant", fresh.tenant_id], env())).stdout).toContain("has no API keys")
     const buy = () =>
       command(["purchase", "--tenant", fresh.tenant_id, "--amount", "12.5", "--reference", "INV-7"], env())
     expect((await buy()).code).toBe(0)

@@ -148,7 +148,7 @@ layer(rooms(model), { excludeTestServices: true })("a decision", (it) => {
     Effect.gen(function* () {
       const caller = yield* person(usd)
       const { decide } = yield* Decisions
-      yield* fault("decisions", { delay_ms: 300 })
+      yield* fault("decisions", { delay_ms: 1_000 })
       const { interrupted, millis } = yield* interruptedAtWork("decisions", decide({ caller, request }))
       expect([interrupted, millis < 10_000]).toEqual([true, true])
       const { balance, calls, findings, reserved } = yield* booksOf(caller)
@@ -162,7 +162,7 @@ layer(rooms(model), { excludeTestServices: true })("a decision", (it) => {
     Effect.gen(function* () {
       const caller = yield* person(usd)
       const { decide } = yield* Decisions
-      yield* fault("decisions", { delay_ms: 300, drop: true })
+      yield* fault("decisions", { delay_ms: 1_000, drop: true })
       yield* interruptedAtWork("decisions", decide({ caller, request }))
       expect(yield* booksOf(caller)).toMatchObject({
         balance: usd,

@@ -7,6 +7,7 @@ import { Effect } from "effect"
 import { existsSync, rmSync, writeFileSync } from "node:fs"
 import { afterAll, describe, expect, it } from "vitest"
 import { migrate, migrations } from "../../src/sql/Sql.ts"
+import { commandHere } from "../support/CommandLine.ts"
 import { command, freshFolder, start } from "../support/Service.ts"
 
 const folders: Array<string> = []
@@ -41,7 +42,9 @@ describe("a backup", () => {
     load.over = true
     await busy
     expect([copied.code, copied.stdout]).toEqual([0, expect.stringContaining("keep")])
-    expect((await command(["backup", "--to", `${DATA_DIR}/copy.db`], { DATA_DIR })).stderr).toContain("there already")
+    expect((await commandHere(["backup", "--to", `${DATA_DIR}/copy.db`], { DATA_DIR })).stderr).toContain(
+      "there already"
+    )
     // Nobody's database is replaced under them.
     const refused = await command(["restore", "--from", `${DATA_DIR}/copy.db`], { DATA_DIR })
     expect(refused.code).toBe(1)
@@ -51,7 +54,7 @@ describe("a backup", () => {
       rmSync(`${DATA_DIR}/${name}`, { force: true })
     const restored = await command(["restore", "--from", `${DATA_DIR}/copy.db`], { DATA_DIR })
     expect([restored.code, restored.stderr]).toEqual([0, ""])
-    expect((await command(["verify"], { DATA_DIR })).stdout).toContain("every invariant of the books holds")
+    expect((await commandHere(["verify"], { DATA_DIR })).stdout).toContain("every invariant of the books holds")
     const again = await start({ folder: DATA_DIR })
     const answer = await again.call("/v1/chat/completions", {
       token: key,
@@ -70,15 +73,15 @@ describe("a backup", () => {
       `${DATA_DIR}/nonsense.db`,
       "this is no database at all, but long enough to be read as one".repeat(100)
     )
-    const nonsense = await command(["restore", "--from", `${DATA_DIR}/nonsense.db`], { DATA_DIR })
+    const nonsense = await commandHere(["restore", "--from", `${DATA_DIR}/nonsense.db`], { DATA_DIR })
     expect([nonsense.code, nonsense.stderr]).toEqual([1, expect.stringContaining("nonsense.db")])
-    await command(["backup", "--to", `${DATA_DIR}/copy.db`], { DATA_DIR })
+    await commandHere(["backup", "--to", `${DATA_DIR}/copy.db`], { DATA_DIR })
     const db = new Sqlite(`${DATA_DIR}/copy.db`)
     db.exec("UPDATE tollgate_ledger_accounts SET giftable = giftable + 1")
     db.close()
-    const wrong = await command(["restore", "--from", `${DATA_DIR}/copy.db`], { DATA_DIR })
+    const wrong = await commandHere(["restore", "--from", `${DATA_DIR}/copy.db`], { DATA_DIR })
     expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining("is not whole")])
-    expect((await command(["verify"], { DATA_DIR })).code).toBe(0)
+    expect((await commandHere(["verify"], { DATA_DIR })).code).toBe(0)
   })
 })
 
@@ -110,7 +113,7 @@ describe("an upgrade", () => {
     const tables = snapshot.prepare("SELECT name FROM sqlite_master WHERE name = 'tollgate_usage_dimensions'").all()
     snapshot.close()
     expect(tables).toEqual([])
-    expect((await command(["migrate"], { DATA_DIR })).stdout).toContain("up to date")
+    expect((await commandHere(["migrate"], { DATA_DIR })).stdout).toContain("up to date")
   })
 
   it("keeps every call that was made, and every one that is open", async () => {
@@ -151,8 +154,8 @@ describe("an upgrade", () => {
         ('ten_ada', 'acc_ada', 3600000, ${hour}, 'small', 'chat/completions', 2, 1, 4, 5, 9, 7, 50);
       INSERT INTO tollgate_usage_by_payer VALUES ('bil_ada', ${day}, 'acc_ada', 'own', 2, 1, 4, 5, 9, 7, 50)`)
     db.close()
-    expect((await command(["migrate"], { DATA_DIR })).code).toBe(0)
-    expect((await command(["verify"], { DATA_DIR })).stdout).toContain("every invariant of the books holds")
+    expect((await commandHere(["migrate"], { DATA_DIR })).code).toBe(0)
+    expect((await commandHere(["verify"], { DATA_DIR })).stdout).toContain("every invariant of the books holds")
     const after = new Sqlite(`${DATA_DIR}/tollgate.db`, { readonly: true })
     const described = "application_id, price, billing_source_why"
     const of = (table: string) =>
@@ -183,7 +186,7 @@ describe("an upgrade", () => {
       INSERT INTO tollgate_auth_codes VALUES ('open', 'oauth-1', 'x', 'acc_1', 'ten_1', 'x', 'everything', 9e15, NULL, NULL),
         ('used', 'oauth-1', 'x', 'acc_1', 'ten_1', 'x', '', 8, 7, 'fam_app')`)
     db.close()
-    expect((await command(["migrate"], { DATA_DIR })).code).toBe(0)
+    expect((await commandHere(["migrate"], { DATA_DIR })).code).toBe(0)
     const after = new Sqlite(`${DATA_DIR}/tollgate.db`, { readonly: true })
     expect(after.prepare("SELECT id, scope FROM tollgate_auth_families ORDER BY id").raw().all()).toEqual([
       ["fam_app", "profile email calls"],
@@ -217,7 +220,7 @@ describe("an upgrade", () => {
     before.close()
     expect((await command(["backup", "--to", `${DATA_DIR}/copy.db`], { DATA_DIR })).code).toBe(0)
     serving.close()
-    expect((await command(["verify"], { DATA_DIR })).stdout).toContain("every invariant of the books holds")
+    expect((await commandHere(["verify"], { DATA_DIR })).stdout).toContain("every invariant of the books holds")
   })
 
   it("leaves alone what a host has that refers to our tables", async () => {

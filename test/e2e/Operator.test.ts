@@ -4,6 +4,7 @@ import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import Sqlite from "better-sqlite3"
 import { Effect } from "effect"
 import { spawn, spawnSync } from "node:child_process"
+import type { ChildProcess } from "node:child_process"
 import {
   chmodSync,
   chownSync,
@@ -89,7 +90,7 @@ const refusal = async (
 ): Promise<string> => {
   const { code, stderr } = await execute(args, { PORT: "0", ...env })
   expect([args, code, stderr]).toEqual([args, 1, expect.stringMatching(/^tollgate: .+\n$/)])
-  expect(stderr).not.toMatch(/^\s+at |\.js:\d|Error:/m)
+  expect(stderr).not.toMatch(/^\s+at |\.[jt]s:\d|Error:/m)
   return stderr
 }
 
@@ -563,6 +564,14 @@ describe("a configuration", () => {
   })
 })
 
+/** Waits until the process has the file open. */
+const opened = async ({ pid }: ChildProcess, file: string): Promise<void> => {
+  const folder = `/proc/${pid}/fd`
+  const files = () => readdirSync(folder).map((name) => statSync(join(folder, name), { throwIfNoEntry: false })?.ino)
+  const { ino } = statSync(file)
+  while (!files().includes(ino)) await new Promise((resolve) => setTimeout(resolve, 10))
+}
+
 describe("the command line", () => {
   it("explains itself, with the environment, and without colors where nobody sees them", async () => {
     const help = await command(["--help"])
@@ -725,7 +734,7 @@ describe("the command line", () => {
         { cwd: root, env: { ...process.env, DATA_DIR }, stdio: "ignore" }
       )
       const ended = new Promise((resolve) => child.once("exit", resolve))
-      await new Promise((resolve) => setTimeout(resolve, 1_500))
+      await opened(child, join(DATA_DIR, "tollgate.db"))
       child.kill(signal)
       expect([signal, await ended]).not.toEqual([signal, 0])
     }

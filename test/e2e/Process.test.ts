@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterEach, describe, expect, it } from "vitest"
+import { commandHere } from "../support/CommandLine.ts"
 import { command, freePort, freshFolder, start } from "../support/Service.ts"
 import type { Service } from "../support/Service.ts"
 
@@ -22,6 +23,12 @@ afterEach(async () => {
 const greeting = async (service: Service): Promise<string> => {
   while (!service.stdout.join("").includes("/v1/usage")) await new Promise((resolve) => setTimeout(resolve, 20))
   return service.stdout.join("")
+}
+
+/** Waits until the sandbox's model has been given so many calls. */
+const heard = async (service: Service, calls: number): Promise<void> => {
+  const count = async () => ((await service.control("/calls?service=chat")) as ReadonlyArray<unknown>).length
+  await expect.poll(count, { timeout: 30_000 }).toBe(calls)
 }
 
 const chatBody = { model: "sandbox-small", messages: [{ role: "user", content: "slow and steady" }] }
@@ -77,12 +84,16 @@ describe("the end", () => {
     await service.control("/faults", { service: "chat", delay_ms: 1_000, times: 1 })
     await service.control("/faults", { service: "chat", chunk_delay_ms: 200, times: 1 })
     const whole = service.call("/v1/chat/completions", { token: key, json: chatBody })
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await heard(service, 1)
     const streamed = service.call("/v1/chat/completions", { token: key, json: { ...chatBody, stream: true } })
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    await heard(service, 2)
     const ended = service.end()
-    await new Promise((resolve) => setTimeout(resolve, 100))
-    await expect(service.call("/healthz")).rejects.toThrow()
+    const answers = () =>
+      service.call("/healthz").then(
+        () => true,
+        () => false
+      )
+    await expect.poll(answers).toBe(false)
     expect((await whole).status).toBe(200)
     expect((await streamed).body).toContain("data: [DONE]")
     expect(await ended).toBe(0)
@@ -107,7 +118,7 @@ describe("the end, while a client has left", () => {
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
       body: JSON.stringify(chatBody)
     }).catch(() => "left")
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    await heard(service, 1)
     gone.abort()
     expect(await call).toBe("left")
     expect(await service.end()).toBe(0)
@@ -117,10 +128,14 @@ describe("the end, while a client has left", () => {
 })
 
 describe("a start that cannot be", () => {
-  const refused = async (env: Record<string, string>, args: ReadonlyArray<string> = []): Promise<string> => {
-    const { code, stderr } = await command(["serve", ...args], { DATA_DIR: freshFolder(), PORT: "0", ...env })
+  const refused = async (
+    env: Record<string, string>,
+    args: ReadonlyArray<string> = [],
+    execute = commandHere
+  ): Promise<string> => {
+    const { code, stderr } = await execute(["serve", ...args], { DATA_DIR: freshFolder(), PORT: "0", ...env })
     expect(code).toBe(1)
-    expect(stderr).not.toMatch(/ at .*\.js/)
+    expect(stderr).not.toMatch(/ at .*\.[jt]s/)
     return stderr
   }
 
@@ -138,7 +153,7 @@ describe("a start that cannot be", () => {
 
   it("names a port that is taken", async () => {
     const service = await begin()
-    expect(await refused({ PORT: String(service.port) })).toContain(`PORT: ${service.port}`)
+    expect(await refused({ PORT: String(service.port) }, [], command)).toContain(`PORT: ${service.port}`)
   })
 
   it("names what is wrong in the configuration file, all of it at once", async () => {
@@ -173,7 +188,7 @@ describe("a start that cannot be", () => {
 
   it("refuses a second process on the same data", async () => {
     const service = await begin()
-    expect(await refused({ DATA_DIR: service.folder })).toContain("another process is serving")
+    expect(await refused({ DATA_DIR: service.folder }, [], command)).toContain("another process is serving")
   })
 })
 

@@ -1,6 +1,6 @@
 /** Two programs on one database: what the living one has reserved stays its own, what the dead one left is released by itself. */
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
-import { Effect, Layer, ManagedRuntime, Option, TestClock, TestContext } from "effect"
+import { Effect, Layer, Logger, ManagedRuntime, Option, TestClock, TestContext } from "effect"
 import { spawn } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { readdirSync, rmSync } from "node:fs"
@@ -50,7 +50,9 @@ const open = () =>
       Layer.provide(Payers.layerOwnOnly),
       Layer.provideMerge(layerOver),
       Layer.provideMerge(SqliteClient.layer({ filename: file })),
-      Layer.provideMerge(TestContext.TestContext)
+      Layer.provideMerge(TestContext.TestContext),
+      // It warns of what the dead program left.
+      Layer.provide(Logger.remove(Logger.defaultLogger))
     )
   )
 

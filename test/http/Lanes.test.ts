@@ -3,7 +3,7 @@
  * the lane, and one without.
  */
 import { HttpApi } from "@effect/platform"
-import { Context, Effect, Exit, Layer, LogLevel, Redacted, Scope } from "effect"
+import { Context, Effect, Exit, Layer, Logger, LogLevel, Redacted, Scope } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { gzipSync } from "node:zlib"
 import { Api } from "../../src/Api.ts"
@@ -143,7 +143,9 @@ let poor: string
 
 beforeAll(async () => {
   scope = Effect.runSync(Scope.make())
-  ports = await Effect.runPromise(Scope.extend(both, scope))
+  // The service warns of each failure of an upstream, and here they are many.
+  const quiet = Effect.provide(both, Logger.remove(Logger.defaultLogger))
+  ports = await Effect.runPromise(Scope.extend(quiet, scope))
   service = new Service(ports.router, "", undefined as never, [], [])
   const ada = await service.signIn("ada@example.com")
   token = ada.token

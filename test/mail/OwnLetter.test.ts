@@ -123,7 +123,7 @@ layer(over(room, "none"), { excludeTestServices: true })("a letter to oneself", 
   it.effect("is charged though its writer leaves while it is on its way", () =>
     Effect.gen(function* () {
       const { caller, email } = yield* writer("leaves", usd)
-      yield* fault("mail", { delay_ms: 200 })
+      yield* fault("mail", { delay_ms: 1_000 })
       const { interrupted } = yield* interruptedAtWork("mail", (yield* SelfMail).send({ caller, letter }))
       expect(interrupted).toBe(true)
       expect(yield* lettersTo(email)).toHaveLength(1)

@@ -199,7 +199,7 @@ layer(over(room, "media-queue"), { excludeTestServices: true })("a video", (it) 
     Effect.gen(function* () {
       const caller = yield* person(usd)
       const media = yield* Media
-      yield* fault("media", { delay_ms: 200 })
+      yield* fault("media", { delay_ms: 1_000 })
       const { interrupted, millis } = yield* interruptedAtWork("media", media.submit({ caller, job }))
       expect(interrupted).toBe(true)
       expect(millis).toBeLessThan(5_000)

@@ -103,7 +103,7 @@ layer(over(room, "search-tavily"), { excludeTestServices: true })("a search", (i
     Effect.gen(function* () {
       const caller = yield* person(usd)
       const { search } = yield* Search
-      yield* fault("search", { delay_ms: 300 })
+      yield* fault("search", { delay_ms: 1_000 })
       const { interrupted, millis } = yield* interruptedAtWork("search", search({ caller, query }))
       expect([interrupted, millis < 10_000]).toEqual([true, true])
       expect(yield* booksOf(caller)).toMatchObject({

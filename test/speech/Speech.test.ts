@@ -132,7 +132,7 @@ layer(over(room, "audio-speech/v1"), { excludeTestServices: true })("speech", (i
     Effect.gen(function* () {
       const caller = yield* person(usd)
       const { speak } = yield* Speech
-      yield* fault("speech", { delay_ms: 300 })
+      yield* fault("speech", { delay_ms: 1_000 })
       const call = speak({ caller, request: { ...request, input } })
       const { interrupted, millis } = yield* interruptedAtWork("speech", call)
       expect([interrupted, millis < 10_000]).toEqual([true, true])

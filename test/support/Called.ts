@@ -3,7 +3,7 @@
  * is a caller with a balance of their own.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Context, Duration, Effect, Exit, Fiber, Layer, Redacted } from "effect"
+import { Context, Duration, Effect, Exit, Fiber, Layer, Logger, Redacted } from "effect"
 import { Gate } from "../../src/gate/Gate.ts"
 import { Payers } from "../../src/gate/Payers.ts"
 import { billingAccountOf } from "../../src/kernel/Ids.ts"
@@ -31,7 +31,10 @@ const vendorAt = (path: string) =>
     )
   )
 
-/** A room, its settings among it, with the vendor below this path of the sandbox as its only upstream. */
+/**
+ * A room, its settings among it, with the vendor below this path of the sandbox as its only upstream. It logs nothing: vendors fail here
+ * as a matter of course.
+ */
 export const over = <A, E, R>(room: Layer.Layer<A, E, R>, path: string) =>
   room.pipe(
     Layer.provideMerge(Layer.mergeAll(Gate.layer, PriceVersions.layer)),
@@ -39,7 +42,8 @@ export const over = <A, E, R>(room: Layer.Layer<A, E, R>, path: string) =>
     Layer.provideMerge(vendorAt(path)),
     Layer.provideMerge(Outside.layer),
     Layer.provideMerge(Writer.layer),
-    Layer.provideMerge(Sql.layerMemory)
+    Layer.provideMerge(Sql.layerMemory),
+    Layer.provideMerge(Logger.remove(Logger.defaultLogger))
   )
 
 // ---- people ---------------------------------------------------------------------------------------------------------------------

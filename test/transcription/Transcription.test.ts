@@ -130,7 +130,7 @@ layer(over(room, "audio-text/v1"), { excludeTestServices: true })("a transcripti
     Effect.gen(function* () {
       const caller = yield* person(usd)
       const { transcribe } = yield* Transcription
-      yield* fault("transcription", { delay_ms: 300 })
+      yield* fault("transcription", { delay_ms: 1_000 })
       const { interrupted, millis } = yield* interruptedAtWork("transcription", transcribe({ caller, audio }))
       expect([interrupted, millis < 10_000]).toEqual([true, true])
       expect(yield* booksOf(caller)).toMatchObject({
