@@ -1,12 +1,13 @@
 // Charges at the ledger alone, without HTTP, in a process of its own: a raw loop of group commits, or our writer under 64 fibers. A charge
 // is reserve, then settle. `charges raw|ours <folder> <callers>`; each message asks for a round.
 import "../../src/V8.ts"
-import { Context, Effect, Exit, Layer, Scope } from "effect"
+import { Context, Effect, Layer, Scope } from "effect"
 import { join } from "node:path"
 import type { Transaction } from "../../src/ledger/Transaction.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 import { callPrice, callSequence, credit, models, usage } from "./calls.ts"
+import { chargesAt } from "./charging.ts"
 import { endWithParent, report } from "./processes.ts"
 import { openStore } from "./store.ts"
 import type { Line } from "./store.ts"
@@ -106,21 +107,6 @@ const outcome = {
   latency_ms: 1
 } as const
 
-/** As the gate has them: the same facts are the same object. */
-const admissions = lines.map(({ account, application, endpoint, model, person, provider, tenant }) => ({
-  account,
-  sources: [{ billing_account_id: account, tenant_id: tenant, kind: "own", why: "own" }] as const,
-  facts: {
-    account_id: person,
-    tenant_id: tenant,
-    application_id: application,
-    usage_type: "inference",
-    endpoint,
-    model,
-    provider
-  } as const
-}))
-
 const opening = (amount: bigint): Transaction => ({
   postings: Array.from({ length: callers }, (_, caller) => {
     const account = idOf("bil", caller)
@@ -139,24 +125,18 @@ const ours = Effect.gen(function* () {
   const writer = yield* Effect.map(Layer.build(layer), Context.get(Writer))
   const amount = BigInt(credit) * 1_000_000_000n
   yield* writer.submit(opening(amount))
-  const most = BigInt(bound)
+  const chargeAt = chargesAt(writer, lines, begun)
   const balances = new Map<string, bigint>()
   let made = 0
 
   const charge = () => {
-    const call = callId(made++)
-    const { account, facts, sources } = admissions[next()]!
-    const reserve = { _tag: "Reserve", call, sources, least: most, most, run: begun, facts } as const
-    const settle = { _tag: "Settle", call, outcome } as const
-    const settled = writer.submit({ postings: [settle], statements: [] })
-    return Effect.map(
-      Effect.flatMap(writer.submit({ postings: [reserve], statements: [] }), () => settled),
-      ([result]) => {
-        if (result._tag !== "Settled") return
-        const last = balances.get(account)
-        if (last === undefined || result.balance < last) balances.set(account, result.balance)
-      }
-    )
+    const line = next()
+    const { account } = lines[line]!
+    const onCharged = (balance: bigint) => {
+      const last = balances.get(account)
+      if (last === undefined || balance < last) balances.set(account, balance)
+    }
+    return chargeAt({ call: callId(made++), line, bound: BigInt(bound), outcome, onCharged })
   }
   const fiber = (deadline: number) =>
     Effect.whileLoop({ while: () => performance.now() < deadline, body: charge, step: () => {} })
@@ -181,10 +161,6 @@ const ours = Effect.gen(function* () {
 // ---- the process --------------------------------------------------------------------------------------------------------
 
 endWithParent()
-const scope = Effect.runSync(Scope.make())
-const round = side === "raw" ? raw() : await Effect.runPromise(Scope.extend(ours, scope))
-process.on("message", (order: RoundOrder | null) => {
-  if (order === null) void Effect.runPromise(Scope.close(scope, Exit.void)).then(() => process.exit(0))
-  else void round(order).then(report)
-})
+const round = side === "raw" ? raw() : await Effect.runPromise(Scope.extend(ours, Effect.runSync(Scope.make())))
+process.on("message", (order: RoundOrder) => void round(order).then(report))
 report({ ready: true })

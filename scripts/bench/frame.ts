@@ -15,6 +15,10 @@ export interface Options {
   /** The service, built. */
   readonly main: string
   readonly peer: boolean
+  /** Of the part `growth`: how many calls there are to be. */
+  readonly calls: number
+  /** Of the part `growth`: a folder in which what is filled stays, and is read again by the next run. */
+  readonly keep: string | undefined
 }
 
 /** What a part is given. */

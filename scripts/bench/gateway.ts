@@ -53,6 +53,8 @@ export interface Gateway extends Target {
   readonly callers: ReadonlyArray<Caller>
   /** A fresh access token of a caller, by their place. */
   readonly tokenOf: (caller: number) => Promise<string>
+  /** Gives the home tenant of a caller a team's plan. */
+  readonly becomeTeam: (caller: number) => Promise<void>
   /** What the balance of each caller has fallen by, in nano-USD. */
   readonly taken: () => Promise<ReadonlyArray<number>>
   /** Runs a command of the operator beside the running service, and gives what it says. */
@@ -123,6 +125,10 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
       keys.push(...callers.slice(from).map(({ key }) => key))
     },
     tokenOf,
+    becomeTeam: async (caller) => {
+      const path = `/v1/tenants/${callers[caller]!.tenant}/plan`
+      await call("PUT", base + path, await tokenOf(caller), { plan: "team", seats: 5 })
+    },
     taken: () => inTurns(callers.length, async (i) => credit * 1e9 - (await balanceOf(i))),
     operate: async (...args) => {
       const run = promisify(execFile)(process.execPath, [main, ...args], { cwd: root, env: { ...process.env, ...env } })

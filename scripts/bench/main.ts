@@ -11,19 +11,41 @@ import type { Bench, Options, Part } from "./frame.ts"
 import { runAgainst } from "./parts/against.ts"
 import { callers, workloads as callersWorkloads } from "./parts/callers.ts"
 import { chat, workloads as chatWorkloads } from "./parts/chat.ts"
+import { connections, workloads as connectionsWorkloads } from "./parts/connections.ts"
+import { disk } from "./parts/disk.ts"
+import { growth } from "./parts/growth.ts"
 import { ledger } from "./parts/ledger.ts"
+import { memory } from "./parts/memory.ts"
+import { open } from "./parts/open.ts"
+import { prompts, workloads as promptsWorkloads } from "./parts/prompts.ts"
+import { start } from "./parts/start.ts"
 import { stream, workloads as streamWorkloads } from "./parts/stream.ts"
 import { tools, workloads as toolsWorkloads } from "./parts/tools.ts"
 import { findCores, root, stopAll } from "./processes.ts"
 import { openWorld } from "./world.ts"
 import type { World } from "./world.ts"
 
-const parts: ReadonlyArray<Part> = [chat, callers, stream, tools, ledger]
+const parts: ReadonlyArray<Part> = [
+  chat,
+  callers,
+  prompts,
+  connections,
+  stream,
+  open,
+  tools,
+  ledger,
+  disk,
+  memory,
+  start,
+  growth
+]
 
 /** What two builds can be compared by. */
 const comparable: Readonly<Record<string, (options: Options) => ReadonlyArray<Workload>>> = {
   chat: chatWorkloads,
   callers: callersWorkloads,
+  prompts: promptsWorkloads,
+  connections: connectionsWorkloads,
   stream: streamWorkloads,
   tools: toolsWorkloads
 }
@@ -36,6 +58,8 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "2" },
     warmup: { type: "string", default: "4" },
     connections: { type: "string", default: "32" },
+    calls: { type: "string", default: "5000000" },
+    keep: { type: "string" },
     dir: { type: "string", default: tmpdir() },
     json: { type: "string" },
     main: { type: "string" },
@@ -48,11 +72,13 @@ const { values } = parseArgs({
 const usageText = `npm run bench -- [options]
   --only <part>               one part (may be repeated):
 ${parts.map(({ about, name }) => `      ${name.padEnd(12)} ${about}`).join("\n")}
-  --against <main.js>         compares two builds instead, in turns of a second (chat, callers, stream, tools)
+  --against <main.js>         compares two builds instead, in turns of a second (${Object.keys(comparable).join(", ")})
   --rounds 5                  alternated rounds; medians are taken over them
   --seconds 2                 length of a measurement
   --warmup 4                  seconds of load before the first round; the peer needs three of them to reach its rate
   --connections 32            keep-alive connections of the load generator
+  --calls 5000000             calls that growth fills in
+  --keep <folder>             where growth leaves its books, and finds them the next time
   --dir <folder>              where the databases are put; should be a real disk, since fsync is part of the measure
   --main <main.js>            the service, where it is not dist/main.js
   --json <file>               writes every measurement there too
@@ -64,14 +90,18 @@ const options: Options = {
   warmup: Number(values.warmup),
   connections: Number(values.connections),
   main: values.main === undefined ? join(root, "dist", "main.js") : resolve(values.main),
-  peer: !values["no-peer"]
+  peer: !values["no-peer"],
+  calls: Number(values.calls),
+  keep: values.keep === undefined ? undefined : resolve(values.keep)
 }
 
 const wanted = <A extends { readonly name: string }>(all: ReadonlyArray<A>): ReadonlyArray<A> => {
   const missing = values.only?.find((name) => !all.some((one) => one.name === name))
   if (missing !== undefined)
     throw new Error(`there is no part ${missing} here, only ${all.map(({ name }) => name).join(", ")}`)
-  return values.only === undefined ? all : all.filter(({ name }) => values.only!.includes(name))
+  return values.only === undefined
+    ? all.filter(({ name }) => name !== "growth")
+    : all.filter(({ name }) => values.only!.includes(name))
 }
 
 const build = (): void => {

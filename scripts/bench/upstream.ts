@@ -154,15 +154,10 @@ const endAll = (): void => {
 
 // ---- chat ---------------------------------------------------------------------------------------------------------------
 
-interface Asked {
-  readonly stream?: boolean
-  readonly stream_options?: { readonly include_usage?: boolean }
-}
-
 /** The length of the message at the front of the buffer and where its body is; `undefined` while it is incomplete. */
 const message = (
   buffer: Buffer
-): { readonly path: string; readonly body: string; readonly end: number } | undefined => {
+): { readonly path: string; readonly body: Buffer; readonly end: number } | undefined => {
   const headEnd = buffer.indexOf("\r\n\r\n")
   if (headEnd < 0) return undefined
   const head = buffer.toString("latin1", 0, headEnd)
@@ -171,17 +166,17 @@ const message = (
   const length = /\r\ncontent-length: *(\d+)/i.exec(head)
   if (length !== null || !/\r\ntransfer-encoding: *chunked/i.test(head)) {
     const end = start + Number(length?.[1] ?? 0)
-    return buffer.length < end ? undefined : { path, body: buffer.toString("utf8", start, end), end }
+    return buffer.length < end ? undefined : { path, body: buffer.subarray(start, end), end }
   }
-  let body = ""
+  const pieces: Array<Buffer> = []
   for (let at = start; ;) {
     const line = buffer.indexOf("\r\n", at)
     if (line < 0) return undefined
     const size = parseInt(buffer.toString("latin1", at, line), 16)
     at = line + 2
     if (buffer.length < at + size + 2) return undefined
-    if (size === 0) return { path, body, end: at + 2 }
-    body += buffer.toString("utf8", at, at + size)
+    if (size === 0) return { path, body: Buffer.concat(pieces), end: at + 2 }
+    pieces.push(buffer.subarray(at, at + size))
     at += size + 2
   }
 }
@@ -203,23 +198,24 @@ const chat = createServer({ noDelay: true }, (socket) => {
       socket.write(notFound)
       return next()
     }
-    const asked = JSON.parse(found.body) as Asked
-    if (asked.stream !== true) {
+    // Looked for and not parsed: a long body costs next to nothing here.
+    if (!found.body.includes('"stream":true')) {
       socket.write(plain)
       return next()
     }
+    const prompt = found.body.toString("latin1", 0, 1_000)
     busy = true
     const done = () => {
       busy = false
       next()
     }
-    if (found.body.includes(trickling)) {
+    if (prompt.includes(trickling)) {
       socket.write(begun)
       open.set(socket, done)
       return
     }
-    const parts = streamOf(piecesOf(found.body) ?? 30, asked.stream_options?.include_usage === true)
-    write(socket, parts, found.body.includes(paced), done)
+    const parts = streamOf(piecesOf(prompt) ?? 30, found.body.includes('"include_usage":true'))
+    write(socket, parts, prompt.includes(paced), done)
   }
   socket.on("data", (data) => {
     buffer = buffer.length === 0 ? data : Buffer.concat([buffer, data])

@@ -37,9 +37,9 @@ export interface WorldOptions {
   readonly flags?: ReadonlyArray<string>
 }
 
-/** Upstream and load generator. */
-export const startOutside = async (cores: Cores) => {
-  const upstream = startPart(cores.driving, "upstream.ts")
+/** Upstream and load generator; `flags` are further ones of node for the upstream. */
+export const startOutside = async (cores: Cores, flags: ReadonlyArray<string> = []) => {
+  const upstream = startPart(cores.driving, "upstream.ts", [], flags)
   const outside = await ask<Outside>(upstream)
   const load = startPart(cores.driving, "load.ts")
   await ask(load)

@@ -1,0 +1,45 @@
+// A charge at our writer, as the gate makes it: reserve, then settle.
+import { Effect } from "effect"
+import type { CallOutcome } from "../../src/ledger/Transaction.ts"
+import type { WriterContract } from "../../src/ledger/Writer.ts"
+import type { Line } from "./store.ts"
+
+/** What the gate knows of a line. It must be the same object for each call: what calls have in common is kept by it. */
+const admissionOf = ({ account, application, endpoint, model, person, provider, tenant }: Line) => ({
+  sources: [{ billing_account_id: account, tenant_id: tenant, kind: "own", why: "own" }] as const,
+  facts: {
+    account_id: person,
+    tenant_id: tenant,
+    application_id: application,
+    usage_type: "inference",
+    endpoint,
+    model,
+    provider
+  } as const
+})
+
+export interface Charging {
+  /** The call's id, and the place of its line among `lines`. */
+  readonly call: string
+  readonly line: number
+  readonly bound: bigint
+  readonly outcome: CallOutcome
+  /** Called with the balance that the charge left, in nano-USD. */
+  readonly onCharged: (balance: bigint) => void
+}
+
+export const chargesAt = (writer: WriterContract, lines: ReadonlyArray<Line>, run: string) => {
+  const admissions = lines.map(admissionOf)
+  return ({ bound, call, line, onCharged, outcome }: Charging) => {
+    const { facts, sources } = admissions[line]!
+    const reserve = { _tag: "Reserve", call, sources, least: bound, most: bound, run, facts } as const
+    const settle = { _tag: "Settle", call, outcome } as const
+    const settled = writer.submit({ postings: [settle], statements: [] })
+    return Effect.map(
+      Effect.flatMap(writer.submit({ postings: [reserve], statements: [] }), () => settled),
+      ([result]) => {
+        if (result._tag === "Settled") onCharged(result.balance)
+      }
+    )
+  }
+}

@@ -1,0 +1,123 @@
+// Fills books through our writer at full speed, at the times that it is told, in a process of its own: `fill <database> <people.json>`.
+// A third of all calls are the first person's; of the others by Zipf's law. Each message asks for a stretch of calls.
+import "../../src/V8.ts"
+import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
+import { readFileSync } from "node:fs"
+import * as Ids from "../../src/kernel/Ids.ts"
+import type { CallOutcome } from "../../src/ledger/Transaction.ts"
+import { Writer } from "../../src/ledger/Writer.ts"
+import * as Sql from "../../src/sql/Sql.ts"
+import { callSequence, models, price } from "./calls.ts"
+import { chargesAt } from "./charging.ts"
+import type { Caller } from "./gateway.ts"
+import { endWithParent, report } from "./processes.ts"
+import type { Line } from "./store.ts"
+
+/** How many charges are under way at a time. */
+const abreast = 256
+
+/** So many calls, spread evenly over a time; or calls at their own time for so many seconds. */
+type Stretch = { readonly calls: number; readonly from: number; readonly to: number } | { readonly seconds: number }
+
+export type FillOrder = Stretch | { readonly end: true }
+
+/** What was filled in. */
+export interface Filled {
+  readonly calls: number
+  /** Charges a second. */
+  readonly rate: number
+  /** What the first person's calls were, and cost in nano-USD. */
+  readonly firstCalls: number
+  readonly firstDue: number
+}
+
+const [database, peopleFile] = process.argv.slice(2) as [string, string]
+const people = JSON.parse(readFileSync(peopleFile, "utf8")) as ReadonlyArray<Caller>
+
+const lines: ReadonlyArray<Line> = people.flatMap(({ account, application, tenant }) =>
+  models.map((model) => ({
+    account: Ids.billingAccountOf(tenant),
+    tenant,
+    person: account,
+    application,
+    endpoint: "/v1/chat/completions",
+    model,
+    provider: "bench"
+  }))
+)
+const others = callSequence(people.length - 1, models.length)
+let drawn = 0
+const next = (): number => (drawn++ % 3 === 0 ? Math.floor(drawn / 3) % models.length : models.length + others())
+
+/** Calls of different length, as people make them. */
+const outcomes: ReadonlyArray<CallOutcome> = Array.from({ length: 8_191 }, (_, i) => {
+  const [prompt, completion] = [12 + ((i * 7919) % 4_001), 1 + ((i * 104_729) % 997)]
+  return {
+    cost: BigInt(prompt * price.prompt + completion * price.completion),
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    units: prompt + completion,
+    success: true,
+    error_type: null,
+    usage_source: "provider",
+    latency_ms: 100 + ((i * 15_485_863) % 20_011)
+  }
+})
+const bound = outcomes.reduce((most, { cost }) => (cost > most ? cost : most), 0n)
+
+// ---- the clock ----------------------------------------------------------------------------------------------------------
+
+let nowMillis = Date.now
+const clock: Clock.Clock = Object.assign(Object.create(Clock.make()) as Clock.Clock, {
+  unsafeCurrentTimeMillis: () => nowMillis(),
+  currentTimeMillis: Effect.sync(() => nowMillis())
+})
+
+// ---- filling ------------------------------------------------------------------------------------------------------------
+
+const filling = Effect.gen(function* () {
+  const layer = Layer.provide(Writer.layerThread(database), Sql.layer(database))
+  const writer = yield* Effect.map(Layer.build(layer), Context.get(Writer))
+  const chargeAt = chargesAt(writer, lines, Ids.at("run", nowMillis()))
+
+  return async (order: Stretch): Promise<Filled> => {
+    let [begun, firstCalls, firstDue] = [0, 0, 0]
+    const start = performance.now()
+    if ("calls" in order) {
+      const step = (order.to - order.from) / order.calls
+      nowMillis = () => Math.floor(order.from + begun * step)
+    } else nowMillis = Date.now
+    const goesOn = () => ("calls" in order ? begun < order.calls : performance.now() < start + order.seconds * 1000)
+    const onCharged = () => {}
+    const charge = () => {
+      const line = next()
+      const outcome = outcomes[begun % outcomes.length]!
+      if (line < models.length) {
+        firstCalls++
+        firstDue += Number(outcome.cost)
+      }
+      begun++
+      return chargeAt({ call: Ids.at("call", nowMillis()), line, bound, outcome, onCharged })
+    }
+    const fiber = Effect.whileLoop({ while: goesOn, body: charge, step: () => {} })
+    await Effect.runPromise(
+      Effect.all(
+        Array.from({ length: abreast }, () => fiber),
+        { concurrency: "unbounded", discard: true }
+      )
+    )
+    return { calls: begun, rate: (begun / (performance.now() - start)) * 1000, firstCalls, firstDue }
+  }
+})
+
+// ---- the process --------------------------------------------------------------------------------------------------------
+
+endWithParent()
+const scope = Effect.runSync(Scope.make())
+const fill = await Effect.runPromise(Effect.withClock(Scope.extend(filling, scope), clock))
+process.on("message", (order: FillOrder) => {
+  // The file is whole, without a journal beside it, when the scope is closed.
+  if ("end" in order) void Effect.runPromise(Scope.close(scope, Exit.void)).then(() => process.exit(0))
+  else void fill(order).then(report)
+})
+report({ ready: true })

@@ -1,0 +1,18 @@
+// Chat over 32 and over 1,000 connections, each with a call under way at all times.
+import { chatCalls } from "../calls.ts"
+import { alternate, printRates } from "../frame.ts"
+import type { Bench, Part } from "../frame.ts"
+
+export const workloads = () =>
+  [32, 1_000].map((connections) => chatCalls({ name: `chat over ${connections} connections`, connections }))
+
+const run = async (bench: Bench): Promise<void> => {
+  const { direct, floor, gateway, load, peer, plain } = await bench.world()
+  const all = [direct, plain, floor, gateway, peer].filter((one) => one !== undefined)
+  for (const workload of workloads()) {
+    const rates = await alternate(bench, load, workload, all)
+    printRates(`POST /v1/chat/completions, one caller, ${workload.connections} connections`, rates)
+  }
+}
+
+export const connections: Part = { name: "connections", about: "chat over 32 and over 1,000 connections", run }

@@ -1,0 +1,292 @@
+// Growth: books with millions of calls of a thousand tenants over a year, a third of them one tenant's. What a charge costs at 10 thousand,
+// a million and all of them; how long each view of that tenant takes over HTTP; how long `verify` takes.
+import type { ChildProcess } from "node:child_process"
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
+import { credit, manyCallers } from "../calls.ts"
+import type { Workload } from "../calls.ts"
+import type { Filled, FillOrder } from "../fill.ts"
+import { contender, count, drive, inUnit, print, say, table } from "../frame.ts"
+import type { Bench, Part, Results } from "../frame.ts"
+import { startGateway } from "../gateway.ts"
+import type { Caller, Gateway } from "../gateway.ts"
+import { median } from "../numbers.ts"
+import { ask, cpu, root, startPart, stop } from "../processes.ts"
+import { startOutside } from "../world.ts"
+
+const day = 86_400_000
+/** At these numbers of calls, and at the end, the books are copied, so that charges can be compared in one run. */
+const copiesAt = [10_000, 1_000_000]
+/** Calls between two lines of progress. */
+const stretch = 100_000
+/** How often each view is asked for. */
+const readings = 15
+
+/** What has been filled in; in the folder as `filled.json`. */
+interface Books {
+  readonly calls: number
+  /** Calls of the tenant with a third of them, and what they cost in nano-USD. */
+  firstCalls: number
+  firstDue: number
+  readonly sizes: Array<number>
+}
+
+const databaseOf = (folder: string): string => join(folder, "gateway", "data", "tollgate.db")
+const copyOf = (folder: string, size: number): string => join(folder, `at-${size}.db`)
+const peopleOf = (folder: string): string => join(folder, "people.json")
+
+// ---- filling ------------------------------------------------------------------------------------------------------------
+
+/** A thousand people who sign in more than a year ago. */
+const signUp = async ({ cores, options }: Bench, folder: string): Promise<void> => {
+  say(`growth: signing ${manyCallers} people in, a year ago`)
+  const shifted = pathToFileURL(join(root, "scripts", "bench", "shifted-clock.mjs"))
+  shifted.searchParams.set("days", "366")
+  const flags = ["--import", shifted.href]
+  const { load, outside, upstream } = await startOutside(cores, flags)
+  const service = await startGateway({
+    name: "gateway",
+    main: options.main,
+    cores,
+    outside,
+    directory: join(folder, "gateway"),
+    flags
+  })
+  await service.addCallers(manyCallers)
+  await service.becomeTeam(0)
+  writeFileSync(peopleOf(folder), JSON.stringify(service.callers))
+  await service.stop()
+  for (const child of [load, upstream]) await stop(child)
+}
+
+const startFill = async (core: string | undefined, folder: string, database: string) => {
+  const child = startPart(core, "fill.ts", [database, peopleOf(folder)])
+  await ask(child)
+  return {
+    pid: child.pid!,
+    make: (order: FillOrder) => ask<Filled>(child, order),
+    end: async () => {
+      const ended = new Promise((resolve) => child.once("exit", resolve))
+      child.send({ end: true } satisfies FillOrder)
+      await ended
+    }
+  }
+}
+
+const fillBooks = async (bench: Bench, folder: string): Promise<Books> => {
+  const { calls } = bench.options
+  const file = join(folder, "filled.json")
+  if (existsSync(file)) return JSON.parse(readFileSync(file, "utf8")) as Books
+  mkdirSync(folder, { recursive: true })
+  await signUp(bench, folder)
+  const sizes = [...copiesAt.filter((size) => size < calls), calls]
+  const books: Books = { calls, firstCalls: 0, firstDue: 0, sizes }
+  const now = Date.now()
+  const at = (call: number) => now - 365 * day + (365 * day * call) / calls
+  const began = performance.now()
+  let made = 0
+  for (const size of sizes) {
+    const filling = await startFill(undefined, folder, databaseOf(folder))
+    while (made < size) {
+      const some = Math.min(stretch, size - made)
+      const { firstCalls, firstDue, rate } = await filling.make({ calls: some, from: at(made), to: at(made + some) })
+      made += some
+      books.firstCalls += firstCalls
+      books.firstDue += firstDue
+      say(
+        `growth: ${count(made)} of ${count(calls)} calls, ${Math.round(rate)}/s, ${((performance.now() - began) / 1000).toFixed(0)} s`
+      )
+    }
+    await filling.end()
+    if (existsSync(`${databaseOf(folder)}-wal`)) throw new Error("the filled database still has a journal beside it")
+    copyFileSync(databaseOf(folder), copyOf(folder, size))
+  }
+  writeFileSync(file, JSON.stringify(books))
+  return books
+}
+
+// ---- reading ------------------------------------------------------------------------------------------------------------
+
+interface View {
+  readonly name: string
+  readonly path: string
+  readonly sorted: boolean
+}
+
+const viewsOf = (
+  { tenant }: Caller,
+  { firstCalls }: Books,
+  cursor: string,
+  sortedCursor: string
+): ReadonlyArray<View> => {
+  const usage = `/v1/tenants/${tenant}/usage`
+  const ledger = `/v1/tenants/${tenant}/billing/ledger`
+  const ago = (days: number) => new Date(Date.now() - days * day).toISOString()
+  const pages = Math.ceil(firstCalls / 50)
+  const plain = (name: string, path: string): View => ({ name, path, sorted: false })
+  const sorted = (name: string, path: string): View => ({ name, path, sorted: true })
+  return [
+    plain("records, first page", usage),
+    plain("records, 200 a page", `${usage}?per_page=200`),
+    plain("records, page in the middle", `${usage}?page=${Math.ceil(pages / 2)}`),
+    plain("records, last page", `${usage}?page=${pages}`),
+    plain("records, oldest first", `${usage}?direction=asc`),
+    plain("records, by cursor", `${usage}?cursor=${encodeURIComponent(cursor)}`),
+    plain("records, of 30 days", `${usage}?start_date=${ago(60)}&end_date=${ago(30)}`),
+    ...["cost", "total_tokens", "latency"].flatMap((field) => [
+      sorted(`records by ${field}`, `${usage}?sort=${field}`),
+      sorted(`records by ${field}, least first`, `${usage}?sort=${field}&direction=asc`)
+    ]),
+    sorted("records by cost, page 1,000", `${usage}?sort=cost&page=${Math.min(1_000, pages)}`),
+    sorted("records by cost, page in the middle", `${usage}?sort=cost&page=${Math.ceil(pages / 2)}`),
+    sorted("records by cost, by cursor", `${usage}?sort=cost&cursor=${encodeURIComponent(sortedCursor)}`),
+    sorted("records by cost, of 30 days", `${usage}?sort=cost&start_date=${ago(60)}&end_date=${ago(30)}`),
+    plain("summary", "/v1/usage"),
+    plain("summary, of 30 days to the millisecond", `/v1/usage?start_time=${ago(60)}&end_time=${ago(30)}`),
+    plain("rollup by day", `${usage}/rollup?rollup=daily`),
+    plain("rollup by month", `${usage}/rollup?rollup=monthly`),
+    plain("rollup by year", `${usage}/rollup?rollup=annual`),
+    plain("rollup by day, of 30 days", `${usage}/rollup?rollup=daily&start_date=${ago(60)}&end_date=${ago(30)}`),
+    plain("rollup by day, of one provider", `${usage}/rollup?rollup=daily&provider=bench&usage_type=inference`),
+    plain("team usage by day", `${usage}/team?rollup=daily`),
+    plain("team usage by month", `${usage}/team?rollup=monthly`),
+    plain("balance", `/v1/tenants/${tenant}/billing/credits`),
+    plain("ledger, first page", ledger),
+    plain("ledger, 200 a page", `${ledger}?per_page=200`),
+    plain("ledger, page in the middle", `${ledger}?page=${Math.ceil(pages / 2)}`),
+    plain("ledger, last page", `${ledger}?page=${pages}`)
+  ]
+}
+
+interface RecordsPage {
+  readonly result: { readonly total_records: number; readonly next_cursor: string }
+}
+
+const readViews = async (
+  results: Results,
+  load: ChildProcess,
+  service: Gateway,
+  books: Books,
+  first: Caller
+): Promise<void> => {
+  const token = await service.tokenOf(0)
+  const get = async <A>(path: string): Promise<A> => {
+    const answer = await fetch(`http://127.0.0.1:${service.port}${path}`, {
+      headers: { authorization: `Bearer ${token}` }
+    })
+    return (await answer.json()) as A
+  }
+  const usage = `/v1/tenants/${first.tenant}/usage`
+  const { result } = await get<RecordsPage>(usage)
+  if (result.total_records !== books.firstCalls) {
+    throw new Error(`the first tenant made ${books.firstCalls} calls, its usage shows ${result.total_records}`)
+  }
+  const credits = await get<{ readonly result: { readonly balance: number } }>(
+    `/v1/tenants/${first.tenant}/billing/credits`
+  )
+  const taken = Math.round((credit - credits.result.balance) * 1e9)
+  if (taken !== books.firstDue)
+    throw new Error(`the first tenant's calls cost ${books.firstDue}, its balance fell by ${taken}`)
+
+  const bySort = await get<RecordsPage>(`${usage}?sort=cost`)
+  const at = contender({ ...service, keys: [token] })
+  const rows: Array<ReadonlyArray<string>> = [["view", "first", "p50", "slowest"]]
+  const slowest = { plain: 0, sorted: 0 }
+  for (const view of viewsOf(first, books, result.next_cursor, bySort.result.next_cursor)) {
+    const { name, path, sorted } = view
+    const workload: Workload = {
+      name,
+      method: "GET",
+      path,
+      bodies: [""],
+      stream: false,
+      callers: 1,
+      connections: 1,
+      price: 0
+    }
+    const once = await drive(load, at, workload, { seconds: 60, calls: 1 })
+    const run = await drive(load, at, workload, { seconds: 60, calls: readings })
+    const kind = sorted ? "sorted" : "plain"
+    slowest[kind] = Math.max(slowest[kind], run.p50)
+    rows.push([name, ...[once.p50, run.p50, run.p99].map((millis) => inUnit(millis, "ms", 1))])
+    results.measurements.push({ part: "growth", contender: name, first: once.p50, p50: run.p50, slowest: run.p99 })
+  }
+  print(
+    `\nViews of a tenant with ${count(books.firstCalls)} of ${count(books.calls)} calls, over HTTP, one at a time\n`
+  )
+  print(table(rows))
+  reachViews(results, slowest)
+}
+
+const reachViews = (results: Results, slowest: { readonly plain: number; readonly sorted: number }): void => {
+  results.reach({ what: "5 slowest view but for sorted pages, p50", measured: slowest.plain, unit: "ms", most: 20 })
+  results.reach({ what: "9 slowest sorted page, p50", measured: slowest.sorted, unit: "ms", most: 50 })
+}
+
+// ---- charging -----------------------------------------------------------------------------------------------------------
+
+/** Charges at their own time, in turns at each size of the books. */
+const chargeAtSizes = async ({ cores, options, results }: Bench, folder: string, { calls, sizes }: Books) => {
+  const sides = await Promise.all(sizes.map((size) => startFill(cores.served, folder, copyOf(folder, size))))
+  const rates = sizes.map((): Array<number> => [])
+  const costs = sizes.map((): Array<number> => [])
+  for (const side of sides) await side.make({ seconds: options.warmup / 2 })
+  for (let round = 0; round < options.rounds; round++) {
+    for (const [i, { make, pid }] of sides.entries()) {
+      const before = cpu(pid)
+      const filled = await make({ seconds: options.seconds })
+      rates[i]!.push(filled.rate)
+      costs[i]!.push((cpu(pid) - before) / filled.calls)
+    }
+    say(`growth: charges, round ${round + 1}: ${rates.map((of) => Math.round(of.at(-1)!)).join(", ")}`)
+  }
+  for (const { end } of sides) await end()
+  const medians = rates.map(median)
+  const row = (size: number, i: number) => [
+    count(size),
+    count(medians[i]!),
+    median(costs[i]!).toFixed(1),
+    inUnit(medians[0]! / medians[i]!, "x")
+  ]
+  print("\nCharges at the ledger, a thousand callers, 256 at a time, by how many calls the books hold\n")
+  print(table([["calls", "charges/s", "CPU µs", "cost, of the smallest's"], ...sizes.map(row)]))
+  results.reach({
+    what: `5 cost of a charge at ${count(calls)}, of that at ${count(sizes[0]!)}`,
+    measured: medians[0]! / medians.at(-1)!,
+    unit: "x",
+    most: 1.2
+  })
+}
+
+// ---- the whole ----------------------------------------------------------------------------------------------------------
+
+const run = async (bench: Bench): Promise<void> => {
+  const { cores, directory, options } = bench
+  const folder = options.keep ?? join(directory, "growth")
+  const books = await fillBooks(bench, folder)
+  const [first] = JSON.parse(readFileSync(peopleOf(folder), "utf8")) as ReadonlyArray<Caller>
+  const { load, outside, upstream } = await startOutside(cores)
+  const service = await startGateway({
+    name: "gateway",
+    main: options.main,
+    cores,
+    outside,
+    directory: join(folder, "gateway")
+  })
+  await readViews(bench.results, load, service, books, first!)
+  const began = performance.now()
+  const verified = await service.operate("verify")
+  const seconds = (performance.now() - began) / 1000
+  print(`\nverify: ${seconds.toFixed(1)} s: ${verified.trim().split("\n").at(-1)}`)
+  bench.results.measurements.push({ part: "growth", contender: "verify", seconds })
+  await service.stop()
+  for (const child of [load, upstream]) await stop(child)
+  await chargeAtSizes(bench, folder, books)
+}
+
+export const growth: Part = {
+  name: "growth",
+  about: "5 million calls over a year: charges, every view, verify (minutes; only where asked for)",
+  run
+}

@@ -1,0 +1,79 @@
+// Ten thousand open streams at a trickle, each a chunk every two seconds: memory for each, and of the whole process.
+import { readFileSync } from "node:fs"
+import { chatCalls, trickleEvery, trickling } from "../calls.ts"
+import { drive, inUnit, print, say, table, titles } from "../frame.ts"
+import type { Bench, Contender, Part } from "../frame.ts"
+import { ask, cpu, memory, sleep } from "../processes.ts"
+import type { TrickleOrder } from "../upstream.ts"
+import type { World } from "../world.ts"
+
+const wanted = 10_000
+/** Streams that begin in a second. */
+const beginning = 2_000
+/** For so long they are all open before memory is read. */
+const holdMs = 16_000
+
+/** A stream takes two sockets of the process between, and node raises the soft limit to the hard one by itself. */
+const possible = (): number => {
+  const limit = Number(/Max open files +\d+ +(\d+)/.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? 1_024)
+  return Math.min(wanted, Math.floor((limit - 400) / 2))
+}
+
+interface Held {
+  readonly before: number
+  readonly during: number
+  /** Share of a core. */
+  readonly busy: number
+}
+
+const hold = async ({ load, upstream }: World, at: Contender, streams: number): Promise<Held> => {
+  const workload = chatCalls({ name: "open streams", connections: streams, stream: true, manner: trickling })
+  const open = async () => (await ask<{ readonly open: number }>(upstream, { end: false } satisfies TrickleOrder)).open
+  const before = memory(at.pid)
+  const done = drive(load, at, workload, { seconds: streams / beginning, rate: beginning, patience: 120 })
+  const failed = done.then(
+    () => true,
+    () => true
+  )
+  const deadline = Date.now() + 60_000
+  while ((await open()) < streams && Date.now() < deadline && !(await Promise.race([failed, sleep(200)]))) {
+    say(`open: ${at.name} has ${await open()} of ${streams} streams`)
+  }
+  const spent = cpu(at.pid)
+  await sleep(holdMs)
+  const during = memory(at.pid)
+  const busy = (cpu(at.pid) - spent) / 1000 / holdMs
+  await ask(upstream, { end: true } satisfies TrickleOrder)
+  const { calls } = await done
+  if (calls !== streams) throw new Error(`${at.name}: ${calls} of ${streams} streams were open`)
+  return { before, during, busy }
+}
+
+const run = async (bench: Bench): Promise<void> => {
+  const world = await bench.world()
+  const streams = possible()
+  if (streams < wanted) say(`open: ${streams} streams, since a process may open no more files here`)
+  const rows: Array<ReadonlyArray<string>> = [["through", "before", "open", "kB a stream", "of a core"]]
+  for (const one of [world.floor, world.gateway]) {
+    const { before, busy, during } = await hold(world, one, streams)
+    const each = (during - before) / streams
+    rows.push([
+      titles[one.name]!,
+      inUnit(before, "MB", 0),
+      inUnit(during, "MB", 0),
+      (each * 1024).toFixed(1),
+      `${(busy * 100).toFixed(0)} %`
+    ])
+    if (one !== world.gateway) continue
+    bench.results.reach({
+      what: `10 memory with ${wanted} open streams${streams < wanted ? ` (from ${streams})` : ""}`,
+      measured: before + each * wanted,
+      unit: "MB",
+      most: 1_000
+    })
+  }
+  print(`\n${streams} open streams, a chunk every ${trickleEvery / 1000} s each\n`)
+  print(table(rows))
+}
+
+export const open: Part = { name: "open", about: "10,000 open streams at a trickle", run }

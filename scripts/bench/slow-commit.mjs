@@ -1,0 +1,19 @@
+// A disk on which every commit takes 5 ms longer. Preloaded (`--import`) into floor and service alike, where it waits before each COMMIT of
+// better-sqlite3, in the thread that commits; neither knows of it. (A worker inherits what its process has preloaded.)
+import { createRequire } from "node:module"
+
+const held = 5
+const Sqlite = createRequire(process.argv[1] ?? import.meta.url)("better-sqlite3")
+const never = new Int32Array(new SharedArrayBuffer(4))
+
+const { prepare } = Sqlite.prototype
+Sqlite.prototype.prepare = function (text) {
+  const statement = prepare.call(this, text)
+  if (!/^\s*COMMIT\b/i.test(text)) return statement
+  const { run } = statement
+  statement.run = (...values) => {
+    Atomics.wait(never, 0, 0, held)
+    return run.apply(statement, values)
+  }
+  return statement
+}
