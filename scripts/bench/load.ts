@@ -22,7 +22,7 @@ export interface Order {
   readonly rate?: number
   /** Seconds after the end in which calls under way are waited for; 10 unless it says more. */
   readonly patience?: number
-  /** For a single call: as soon as it is answered, that is all. */
+  /** No more calls than this: as soon as they are answered, that is all. */
   readonly calls?: number
 }
 
@@ -202,7 +202,8 @@ const run = (order: Order): Promise<Outcome> =>
       const tick = () => {
         const at = now()
         if (at >= deadline || ended) return
-        for (const due = ((at - begun) / 1000) * rate; arrivals < due; arrivals++) {
+        const due = Math.min(((at - begun) / 1000) * rate, order.calls ?? Number.POSITIVE_INFINITY)
+        for (; arrivals < due; arrivals++) {
           const send = idle.pop()
           // A call that finds no connection waits, and its time runs: a slow server does not slow the arrivals down.
           if (send === undefined) queue.push(at)

@@ -30,14 +30,16 @@ const hold = async ({ load, upstream }: World, at: Contender, streams: number): 
   const workload = chatCalls({ name: "open streams", connections: streams, stream: true, manner: trickling })
   const open = async () => (await ask<{ readonly open: number }>(upstream, { end: false } satisfies TrickleOrder)).open
   const before = memory(at.pid)
-  const done = drive(load, at, workload, { seconds: streams / beginning, rate: beginning, patience: 120 })
+  const done = drive(load, at, workload, { seconds: 30, rate: beginning, calls: streams, patience: 120 })
   const failed = done.then(
     () => true,
     () => true
   )
   const deadline = Date.now() + 60_000
-  while ((await open()) < streams && Date.now() < deadline && !(await Promise.race([failed, sleep(200)]))) {
-    say(`open: ${at.name} has ${await open()} of ${streams} streams`)
+  let opened = 0
+  while (opened < streams && Date.now() < deadline && !(await Promise.race([failed, sleep(1_000)]))) {
+    opened = await open()
+    say(`open: ${at.name} has ${opened} of ${streams} streams`)
   }
   const spent = cpu(at.pid)
   await sleep(holdMs)
