@@ -7,8 +7,8 @@ export const workloads = () =>
   [32, 1_000].map((connections) => chatCalls({ name: `chat over ${connections} connections`, connections }))
 
 const run = async (bench: Bench): Promise<void> => {
-  const { direct, floor, gateway, load, peer, plain } = await bench.world()
-  const all = [direct, plain, floor, gateway, peer].filter((one) => one !== undefined)
+  const { direct, floor, gateway, load, peer } = await bench.world()
+  const all = [direct, floor, gateway, peer].filter((one) => one !== undefined)
   for (const workload of workloads()) {
     const rates = await alternate(bench, load, workload, all)
     printRates(`POST /v1/chat/completions, one caller, ${workload.connections} connections`, rates)
