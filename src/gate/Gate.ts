@@ -335,7 +335,8 @@ const make = Effect.gen(function* () {
         })
       )
     const admitted = new Admitted(id, now, reserved.source, reserved.amount, books)
-    const exit = yield* Effect.exit(call(admitted as unknown as Admission))
+    // Suspended: whatever the host's function throws ends the call too.
+    const exit = yield* Effect.exit(Effect.suspend(() => call(admitted as unknown as Admission)))
     if (Exit.isSuccess(exit)) return exit.value.value
     yield* admitted.fail(exit.cause)
     return yield* Effect.failCause(exit.cause)

@@ -66,8 +66,9 @@ const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> => {
   return routes
 }
 
-/** A path as the router reads it: escapes resolved, but for those of separators. */
-const decoded = (path: string): string => {
+/** A path as the router reads it: what stands before `?`, `;` or `#`, its escapes resolved, but for those of separators. */
+const pathOf = (url: string): string => {
+  const path = url.split(/[?;#]/, 1)[0]!
   try {
     return decodeURI(path)
   } catch {
@@ -102,7 +103,7 @@ export const ApiMiddleware = HttpApiBuilder.middleware(
 
 const served = ({ bytes, observe, routes, tracing }: Facts, app: HttpApp.Default) =>
   Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
-    const path = decoded(request.url.split("?", 1)[0]!)
+    const path = pathOf(request.url)
     const samePath = routes.filter(({ pattern }) => pattern.test(path))
     const route = samePath.find(({ method }) => method === request.method)
     const name = route === undefined ? "unmatched" : `${route.method} ${route.path}`
@@ -210,9 +211,12 @@ const withBody = (
   request: HttpServerRequest.HttpServerRequest,
   route: Route | undefined
 ): Effect.Effect<HttpServerRequest.HttpServerRequest> => {
-  const limit = route?.body_bytes_max
+  // A path that only the router finds a route for is held to the least.
+  const limit = route === undefined ? openBodyBytesMax : route.body_bytes_max
   if (limit === undefined || request.method === "GET" || request.method === "HEAD") return Effect.succeed(request)
-  const read = Effect.orDie(Effect.flatMap(Inbound.ofRequest(request, route?.open), (inbound) => inbound.read(limit)))
+  const read = Effect.orDie(
+    Effect.flatMap(Inbound.ofRequest(request, route?.open ?? true), (inbound) => inbound.read(limit))
+  )
   return Effect.map(Effect.cached(read), (bytes) => {
     const text = Effect.map(bytes, (bytes) => bytes.toString("utf8"))
     return new Proxy(request, {

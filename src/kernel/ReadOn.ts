@@ -49,8 +49,8 @@ export class Work<A, E> {
   }
 
   /**
-   * Begins it and waits for its outcome. The wait can be interrupted in an uninterruptible region too. Work that has not begun then
-   * does not begin; other work is read on, and its outcome is the answer where it succeeds in time, else the interruption. Work that
+   * Begins it and waits for its outcome. The wait can be interrupted in an uninterruptible region too. Work that has not been `started`
+   * then never is; other work is read on, and its outcome is the answer where it succeeds in time, else the interruption. Work that
    * is under way already (`started`) goes on whenever its caller has left.
    */
   done(begin: (work: this) => void): Effect.Effect<A, E> {
@@ -79,7 +79,8 @@ export class Work<A, E> {
   }
 
   private interrupted(cause: Cause.Cause<never>): Effect.Effect<A, E> {
-    if (!this.begun || !this.reads_on) {
+    // What has not been started, such as a request whose connection is still being made, is not started any more.
+    if (this.stop === undefined || !this.reads_on) {
       this.abort()
       return Effect.failCause(cause)
     }

@@ -289,3 +289,19 @@ describe("a call with a time limit", () => {
     })
   )
 })
+
+describe("a call whose function throws before it gives an effect", () => {
+  it.scopedLive("is ended as a failure", () =>
+    Effect.gen(function* () {
+      const seen = yield* story(({ gate }) =>
+        Effect.exit(
+          gate.meter(claim, () => {
+            throw new Error("of the host")
+          })
+        )
+      )
+      expect(Exit.isFailure(seen.told)).toBe(true)
+      expect(seen).toMatchObject({ records: [{ cost: 0, success: 0, error_type: "internal_error" }], open: 0 })
+    })
+  )
+})

@@ -255,3 +255,22 @@ describe("the budget", () => {
 })
 
 const later = () => new Promise((resolve) => setTimeout(resolve, 20))
+
+describe("a path as the router reads it", () => {
+  it.each(["/json", "/json/", "/json?a=b", "/json;a=b", "/json#a", "/js%6fn"])(
+    "%s has the limit and the words",
+    async (path) => {
+      const ask = async (body: string) => {
+        const connection = await line(edge.port)
+        connection.write(
+          head(path, "Content-Type: application/json", `Content-Length: ${body.length}`, "Connection: close")
+        )
+        connection.write(body)
+        return connection.closed
+      }
+      expect(await ask(JSON.stringify({ name: "x".repeat(70_000) }))).toMatch(/^HTTP\/1.1 413 [^]*payload_too_large/)
+      expect(await ask("{")).toMatch(/^HTTP\/1.1 400 [^]*not JSON/)
+      expect(await ask('{"name":"x"}')).toMatch(/^HTTP\/1.1 200 /)
+    }
+  )
+})
