@@ -139,7 +139,7 @@ export interface GateContract {
   readonly unsettled: Effect.Effect<number>
 }
 
-/** How long a shutdown waits for calls whose client has its answer but whose upstream is still read, or whose end is not written. */
+/** How long the gate's end waits for calls whose upstream is still read, or whose end is not written. */
 export const drainLimit = Duration.seconds(15)
 
 /** How long an answer waits for its settlement while the books cannot be written. */
@@ -335,10 +335,14 @@ const make = Effect.gen(function* () {
         })
       )
     const admitted = new Admitted(id, now, reserved.source, reserved.amount, books)
+    fibers.begin()
     // Suspended: whatever the host's function throws ends the call too.
     const exit = yield* Effect.exit(Effect.suspend(() => call(admitted as unknown as Admission)))
-    if (Exit.isSuccess(exit)) return exit.value.value
-    yield* admitted.fail(exit.cause)
+    if (Exit.isSuccess(exit)) {
+      fibers.end()
+      return exit.value.value
+    }
+    yield* Effect.ensuring(admitted.fail(exit.cause), Effect.sync(fibers.end))
     return yield* Effect.failCause(exit.cause)
   })
   const meter = <A, E, R>(claim: Claim, call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>) =>
@@ -521,7 +525,8 @@ class Admitted implements Omit<Admission, typeof admitted> {
   /** Its end is written, or was refused, in which case it has not ended; nor has it where it was only held. */
   ended(exit: Exit.Exit<Receipt, Conflict>): void {
     if (Exit.isFailure(exit)) {
-      if (Cause.isFailure(exit.cause)) this.ending = undefined
+      // What the database does not take is no end either: the call then ends as a failure, or its credit would stay set aside.
+      if (!Cause.isInterruptedOnly(exit.cause)) this.ending = undefined
       return
     }
     if (this.ending?.posting === undefined) {

@@ -22,10 +22,10 @@
  *   interrupted call at cost 0. No provider is asked a second time.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, FiberId, Layer } from "effect"
+import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, Fiber, FiberId, Layer } from "effect"
 import { createHash } from "node:crypto"
 import type { Readable } from "node:stream"
-import { OnLateSettlement } from "../gate/Gate.ts"
+import { drainLimit, OnLateSettlement } from "../gate/Gate.ts"
 import type { Claim } from "../gate/Gate.ts"
 import { problemOf } from "../http/Fault.ts"
 import type { Inbound } from "../http/Inbound.ts"
@@ -101,6 +101,7 @@ const make = Effect.gen(function* () {
   const writer = yield* Writer
   const { hasEnded, run } = yield* Runs
   const fibers = yield* FiberPool.make
+  yield* Effect.addFinalizer(() => fibers.quiet(drainLimit))
   const keys = Keys.make(sql, writer, run)
   /** The keys that requests of this process use now. */
   const inUse = new Set<string>()
@@ -214,6 +215,8 @@ const make = Effect.gen(function* () {
         Effect.onInterrupt(Effect.interruptible(Deferred.await(answer)), () => {
           left = true
           fiber.unsafeInterruptAsFork(FiberId.none)
+          // What it still comes to is waited for at the end of the process.
+          fibers.run(Effect.asVoid(Fiber.await(fiber)))
           // Answered already, though the answer did not get as far as to its client.
           return Effect.ignore(
             Effect.whenEffect(

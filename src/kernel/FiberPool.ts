@@ -13,6 +13,9 @@ export interface FiberPool {
    * not be used once the job is over, since its fiber has another job then.
    */
   readonly run: (job: Effect.Effect<void>) => Interruptible
+  /** Counts work on a fiber of somebody else until its `end`: `quiet` waits for it too. */
+  readonly begin: () => void
+  readonly end: () => void
   /** Waits until nothing runs, or for so long; also where nothing else could interrupt the wait, as at the end of a scope. */
   readonly quiet: (limit: Duration.DurationInput) => Effect.Effect<void>
 }
@@ -70,6 +73,10 @@ export const make: Effect.Effect<FiberPool, never, Scope.Scope> = Effect.gen(fun
   )
 
   return {
+    begin: () => {
+      running++
+    },
+    end: done,
     run: (job) => {
       running++
       const waiting = idle.pop()

@@ -106,16 +106,20 @@ describe("the end", () => {
 })
 
 describe("the end, while a client has left", () => {
-  it("still reads what the upstream answers, and charges it", async () => {
+  it.each<[string, string, Record<string, string>]>([
+    ["in the fast lane", "/v1/chat/completions", {}],
+    ["behind the router", "/v1/chat/completions/", {}],
+    ["with an Idempotency-Key", "/v1/chat/completions", { "idempotency-key": "left-at-the-end-0123" }]
+  ])("still reads what the upstream answers, and charges it: %s", async (_, path, headers) => {
     const service = await begin()
     const ada = await service.signIn("ada@example.com")
     const key = await service.key(ada)
     await service.control("/faults", { service: "chat", delay_ms: 1_500, times: 1 })
     const gone = new AbortController()
-    const call = fetch(`${service.url}/v1/chat/completions`, {
+    const call = fetch(`${service.url}${path}`, {
       method: "POST",
       signal: gone.signal,
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
       body: JSON.stringify(chatBody)
     }).catch(() => "left")
     await heard(service, 1)
@@ -124,6 +128,9 @@ describe("the end, while a client has left", () => {
     expect(await service.end()).toBe(0)
     const again = await begin({ folder: service.folder })
     expect(await again.usage(ada)).toMatchObject([{ success: true, prompt_tokens: 3, cost: 0.00000225 }])
+    if (headers["idempotency-key"] === undefined) return
+    const replay = await again.call(path, { token: key, headers, json: chatBody })
+    expect([replay.status, replay.headers.get("idempotency-replayed")]).toEqual([200, "true"])
   })
 })
 

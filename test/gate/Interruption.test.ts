@@ -305,3 +305,19 @@ describe("a call whose function throws before it gives an effect", () => {
     })
   )
 })
+
+describe("a call whose figures the database does not take", () => {
+  it.scopedLive("is ended as a failure, and keeps no credit set aside", () =>
+    Effect.gen(function* () {
+      const seen = yield* story(({ gate }) =>
+        Effect.exit(
+          gate.meter(claim, (admission) =>
+            admission.answer({ ...failure(""), cost: price, prompt_tokens: Number.NaN, success: true }, () => "never")
+          )
+        )
+      )
+      expect(Exit.isFailure(seen.told)).toBe(true)
+      expect(seen).toMatchObject({ records: [{ cost: 0, success: 0, error_type: "internal_error" }], open: 0 })
+    })
+  )
+})
