@@ -16,7 +16,7 @@ import type { BooksUnavailable } from "../ledger/Problems.ts"
 import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
-import { Writer } from "../ledger/Writer.ts"
+import { afterCommit, Writer } from "../ledger/Writer.ts"
 import { Belonging } from "../tenants/Belonging.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { DeploymentSecret } from "./DeploymentSecret.ts"
@@ -171,8 +171,7 @@ const make = Effect.gen(function* () {
   const end = Effect.fnUntraced(function* (account: AccountId, family: string) {
     const now = yield* Clock.currentTimeMillis
     const ended = sql`UPDATE tollgate_auth_families SET revoked_at = ${now} WHERE id = ${family} AND revoked_at IS NULL`
-    yield* Statements.write(writer, statement(ended))
-    yield* belonging.changed(account)
+    yield* afterCommit(Statements.write(writer, statement(ended)), belonging.changed(account))
   })
 
   const refresh: SessionsContract["refresh"] = Effect.fn("Sessions.refresh")(function* ({

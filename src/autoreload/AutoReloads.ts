@@ -24,7 +24,7 @@ import { Ledger } from "../ledger/Ledger.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import * as Statements from "../ledger/Statements.ts"
 import { balanceOf } from "../ledger/Transaction.ts"
-import { Writer } from "../ledger/Writer.ts"
+import { afterCommit, Writer } from "../ledger/Writer.ts"
 import { Outbox } from "../mail/Outbox.ts"
 import type { ProcessorUnavailable } from "../payments/Problems.ts"
 import { Purchases } from "../payments/Purchases.ts"
@@ -149,10 +149,10 @@ const make = Effect.gen(function* () {
     }
     const now = yield* Clock.currentTimeMillis
     const balance = yield* balanceNow(tenant_id)
-    yield* Statements.write(writer, storage.replace(tenant_id, settings, balance, now))
-    const stored = yield* storage.settings(tenant_id)
-    watchList.watch(tenant_id, stored, balance)
-    return autoReloadOf(stored, now)
+    const written = Statements.write(writer, storage.replace(tenant_id, settings, balance, now))
+    const watched = Effect.map(storage.settings(tenant_id), (stored) => watchList.watch(tenant_id, stored, balance))
+    yield* afterCommit(written, watched)
+    return autoReloadOf(yield* storage.settings(tenant_id), now)
   })
 
   const charge: AutoReloadsContract["charge"] = Effect.fn("AutoReloads.charge")(function* ({ caller }) {

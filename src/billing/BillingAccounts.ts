@@ -15,7 +15,7 @@ import type { BooksUnavailable } from "../ledger/Problems.ts"
 import * as Statements from "../ledger/Statements.ts"
 import { balanceOf, statement } from "../ledger/Transaction.ts"
 import type { Account, Entry } from "../ledger/Transaction.ts"
-import { Writer } from "../ledger/Writer.ts"
+import { afterCommit, Writer } from "../ledger/Writer.ts"
 import { isTeam } from "../tenants/Account.ts"
 import type { Membership } from "../tenants/Account.ts"
 import { Belonging } from "../tenants/Belonging.ts"
@@ -124,8 +124,7 @@ const make = Effect.gen(function* () {
       VALUES (${tenant}, coalesce(${emails}, '[]'), ${spend}, ${now})
       ON CONFLICT (tenant_id) DO UPDATE SET billing_emails = coalesce(${emails}, billing_emails),
         member_spend_enabled = coalesce(${spend}, member_spend_enabled), updated_at = excluded.updated_at`
-    yield* Statements.write(writer, statement(set))
-    yield* belonging.changed(tenant)
+    yield* afterCommit(Statements.write(writer, statement(set)), belonging.changed(tenant))
     return yield* find(tenant)
   })
 

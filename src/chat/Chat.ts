@@ -254,9 +254,12 @@ const firstOf = <A>(
     if (problem._tag === "BooksUnavailable") return Effect.fail(problem)
     return problem._tag === "UpstreamRejected" || others.length === 0
       ? Effect.interruptible(Effect.fail(problem))
-      : firstOf(others, attempt)
+      : Effect.zipRight(stillThere, firstOf(others, attempt))
   })
 }
+
+/** Fails with the interruption of a caller that has left. */
+const stillThere = Effect.interruptible(Effect.void)
 
 /** A call on its way to one upstream. */
 interface Attempt {

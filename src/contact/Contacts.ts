@@ -15,7 +15,7 @@ import * as Ids from "../kernel/Ids.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
-import { Writer } from "../ledger/Writer.ts"
+import { afterCommit, Writer } from "../ledger/Writer.ts"
 import { plainName } from "../mail/Letter.ts"
 import { Outbox } from "../mail/Outbox.ts"
 import { ContactEmail } from "./Settings.ts"
@@ -86,28 +86,26 @@ const make = Effect.gen(function* () {
               text: `${plainName(name, "Somebody")} <${email}> writes:\n\n${text}\n\nSubscribes to news: ${subscribe ? "yes" : "no"}`
             })
           ]
-    yield* writer
-      .submit({
-        postings: [],
-        statements: [
-          tokens.spend(hash, now),
-          statement(
-            sql`INSERT INTO tollgate_contact_messages ${sql.insert({
-              id,
-              client_id,
-              name,
-              email,
-              inquiry_type,
-              message: text,
-              subscribe: subscribe ? 1 : 0,
-              created_at: now
-            })}`
-          ),
-          ...letters
-        ]
-      })
-      .pipe(Effect.catchTag("Conflict", () => new InvalidClientToken()))
-    yield* outbox.wake
+    const written = writer.submit({
+      postings: [],
+      statements: [
+        tokens.spend(hash, now),
+        statement(
+          sql`INSERT INTO tollgate_contact_messages ${sql.insert({
+            id,
+            client_id,
+            name,
+            email,
+            inquiry_type,
+            message: text,
+            subscribe: subscribe ? 1 : 0,
+            created_at: now
+          })}`
+        ),
+        ...letters
+      ]
+    })
+    yield* Effect.catchTag(afterCommit(written, outbox.wake), "Conflict", () => new InvalidClientToken())
   })
 
   return { token, find, write } satisfies ContactsContract

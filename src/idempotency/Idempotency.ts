@@ -34,6 +34,7 @@ import type { Caller } from "../kernel/Caller.ts"
 import * as FiberPool from "../kernel/FiberPool.ts"
 import * as Loop from "../kernel/Loop.ts"
 import type { ProblemInstance } from "../kernel/Problem.ts"
+import { isNotStarted } from "../kernel/ReadOn.ts"
 import * as Calls from "../ledger/Calls.ts"
 import { BooksUnavailable } from "../ledger/Problems.ts"
 import { untilWritten, Writer } from "../ledger/Writer.ts"
@@ -183,7 +184,7 @@ const make = Effect.gen(function* () {
     const row = yield* key.find
     const state = row?.call == null ? undefined : yield* Calls.stateOf(sql, row.call)
     // What cannot be released just now is abandoned, tied to no call, and as good as new.
-    if (state === undefined || Keys.reachedNoProvider(state)) {
+    if (state === undefined || Keys.reachedNoProvider(state) || isNotStarted(cause)) {
       return yield* Effect.zipRight(Effect.ignore(key.release), free(key))
     }
     // It was made, and is charged in the end: that the books were unavailable meanwhile is not its answer.

@@ -2,10 +2,16 @@
  * Waiting for work of somebody outside that may be charged. When the waiting fiber is interrupted the work goes on for up to
  * `readOnFor`, so that what it comes to can be put into the books; then it is aborted.
  */
-import { Cause, Effect } from "effect"
+import { Cause, Effect, FiberId, HashSet } from "effect"
 
 /** How long work is waited for after its caller has left: milliseconds. */
 export const readOnFor = 10_000
+
+/** Stands beside who interrupted, where the work had not been started. */
+const notStarted = FiberId.runtime(-1, 0)
+
+/** Whether a call was interrupted before its work was started: nobody outside was asked. */
+export const isNotStarted = (cause: Cause.Cause<unknown>): boolean => HashSet.has(Cause.interruptors(cause), notStarted)
 
 /** One piece of work outside: what came of it, who waits for that, and how to end it early. */
 export class Work<A, E> {
@@ -79,10 +85,11 @@ export class Work<A, E> {
   }
 
   private interrupted(cause: Cause.Cause<never>): Effect.Effect<A, E> {
-    // What has not been started, such as a request whose connection is still being made, is not started any more.
     if (this.stop === undefined || !this.reads_on) {
+      const started = this.stop !== undefined
+      // What has not been started, such as a request whose connection is still being made, is not started any more.
       this.abort()
-      return Effect.failCause(cause)
+      return Effect.failCause(started ? cause : Cause.parallel(cause, Cause.interrupt(notStarted)))
     }
     return Effect.async<A, E>((resume) => {
       const limit = setTimeout(() => {

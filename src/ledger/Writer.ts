@@ -77,10 +77,12 @@ const watched = (commit: (transaction: Transaction) => Submitted): WriterContrac
   const submit = (transaction: Transaction): Submitted =>
     listeners.size === 0
       ? commit(transaction)
-      : Effect.map(commit(transaction), (results) => {
-          for (const [i, posting] of transaction.postings.entries()) tell(listeners, posting, results[i])
-          return results
-        })
+      : Effect.uninterruptible(
+          Effect.map(commit(transaction), (results) => {
+            for (const [i, posting] of transaction.postings.entries()) tell(listeners, posting, results[i])
+            return results
+          })
+        )
   return {
     // The books answer each posting in its kind.
     submit: submit as WriterContract["submit"],
@@ -133,6 +135,15 @@ export const untilWritten = <A, E, R>(effect: Effect.Effect<A, E | BooksUnavaila
     )
   return attempt(pauseFirst)
 }
+
+/**
+ * Runs `after` as soon as the transaction is committed, also where who waits for it is interrupted meanwhile: for what this process
+ * remembers of the database, and loops that have something to do now.
+ */
+export const afterCommit = <A, E, R>(
+  commit: Effect.Effect<A, E, R>,
+  after: Effect.Effect<void>
+): Effect.Effect<A, E, R> => Effect.uninterruptible(Effect.zipLeft(commit, after))
 
 const resolve = (outcome: Answered): Submitted => {
   switch (outcome._tag) {

@@ -11,7 +11,7 @@ import type { BooksUnavailable } from "../ledger/Problems.ts"
 import * as Statements from "../ledger/Statements.ts"
 import { availableOf, balanceOf, statement } from "../ledger/Transaction.ts"
 import type { Source } from "../ledger/Transaction.ts"
-import { Writer } from "../ledger/Writer.ts"
+import { afterCommit, Writer } from "../ledger/Writer.ts"
 import { Belonging } from "../tenants/Belonging.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { Sums } from "../usage/Sums.ts"
@@ -78,8 +78,7 @@ const make = Effect.gen(function* () {
     const row = sql`INSERT INTO tollgate_pooling_selections (account_id, pinned, updated_at)
       VALUES (${asker.account_id}, ${pinned}, ${now})
       ON CONFLICT (account_id) DO UPDATE SET pinned = excluded.pinned, updated_at = excluded.updated_at`
-    yield* Statements.write(writer, statement(row))
-    yield* belonging.changed(asker.account_id)
+    yield* afterCommit(Statements.write(writer, statement(row)), belonging.changed(asker.account_id))
     return yield* sources(asker)
   })
 

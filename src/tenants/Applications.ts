@@ -16,7 +16,7 @@ import type { PageOf } from "../kernel/Page.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
-import { Writer } from "../ledger/Writer.ts"
+import { afterCommit, Writer } from "../ledger/Writer.ts"
 import type {
   Application,
   ApplicationChange,
@@ -145,10 +145,10 @@ const make = Effect.gen(function* () {
   const remove: ApplicationsContract["remove"] = Effect.fn("Applications.remove")(function* (request) {
     const { application_id, caller } = request
     const application = yield* find(request)
-    const done = yield* guarded(sql`DELETE FROM tollgate_tenants_applications
+    const deleted = guarded(sql`DELETE FROM tollgate_tenants_applications
       WHERE tenant_id = ${caller.tenant_id} AND id = ${application_id} AND ${reached(caller)} RETURNING id`)
+    const done = yield* afterCommit(deleted, belonging.changed(application_id))
     if (!done) return yield* remove(request)
-    yield* belonging.changed(application_id)
     return application
   })
 

@@ -8,6 +8,7 @@ import type { AccountId, TenantId } from "../kernel/Ids.ts"
 import { toDay } from "../kernel/Moment.ts"
 import type { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import { statement } from "../ledger/Transaction.ts"
+import { afterCommit } from "../ledger/Writer.ts"
 import type { Writer } from "../ledger/Writer.ts"
 import { plainName } from "../mail/Letter.ts"
 import type { Letter, OutboxContract } from "../mail/Outbox.ts"
@@ -97,8 +98,8 @@ export const make = ({ belonging, info, members, outbox, secret, sql, tenants, w
       letter,
       ...(invited === undefined ? [] : [noticeOf(row, { inviter, tenant_name, invited }, now)])
     ]
-    return yield* writer.submit({ postings: [], statements }).pipe(
-      Effect.zipRight(Effect.as(outbox.wake, inviteOf(row, now))),
+    return yield* afterCommit(writer.submit({ postings: [], statements }), outbox.wake).pipe(
+      Effect.as(inviteOf(row, now)),
       Effect.catchTag("Conflict", () => invite(request))
     )
   })
@@ -169,8 +170,7 @@ export const make = ({ belonging, info, members, outbox, secret, sql, tenants, w
         joins ? 1 : 0
       )
     ]
-    return yield* writer.submit({ postings: [], statements }).pipe(
-      Effect.zipRight(belonging.changed(account_id)),
+    return yield* afterCommit(writer.submit({ postings: [], statements }), belonging.changed(account_id)).pipe(
       Effect.zipRight(membershipOf(account_id, tenant_id)),
       Effect.flatMap((joined) => (joined === undefined ? new InviteNotFound() : Effect.succeed(joined))),
       Effect.catchTag("Conflict", () => accept(request))

@@ -5,6 +5,7 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { AccountId, TenantId } from "../kernel/Ids.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
+import { afterCommit } from "../ledger/Writer.ts"
 import type { Writer } from "../ledger/Writer.ts"
 import type { Member, Role } from "./Account.ts"
 import type { BelongingContract } from "./Belonging.ts"
@@ -96,8 +97,8 @@ export const make = (
         1
       )
     ]
-    return yield* writer.submit({ postings: [], statements }).pipe(
-      Effect.zipRight(Effect.as(belonging.changed(account_id), after)),
+    return yield* afterCommit(writer.submit({ postings: [], statements }), belonging.changed(account_id)).pipe(
+      Effect.as(after),
       Effect.catchTag("Conflict", () => change(request))
     )
   })

@@ -21,7 +21,7 @@ import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { statement } from "../ledger/Transaction.ts"
-import { Writer } from "../ledger/Writer.ts"
+import { afterCommit, Writer } from "../ledger/Writer.ts"
 import { Outbox } from "../mail/Outbox.ts"
 import type { TooManyLetters } from "../mail/Problems.ts"
 import type { Member, Membership } from "./Account.ts"
@@ -132,8 +132,8 @@ const make = Effect.gen(function* () {
           VALUES (${account_id}, ${id}, 'owner', 'active', ${created_at}, ${created_at})`)
       ]
     })
-    return yield* made.pipe(
-      Effect.zipRight(Effect.as(belonging.changed(account_id), { id, name, role: "owner", created_at } as const)),
+    return yield* afterCommit(made, belonging.changed(account_id)).pipe(
+      Effect.as({ id, name, role: "owner", created_at } as const),
       Effect.catchTags({ Conflict: () => create(request), AccountExists: Effect.die })
     )
   })

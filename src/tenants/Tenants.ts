@@ -6,7 +6,7 @@ import type { AccountId, TenantId } from "../kernel/Ids.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
-import { Writer } from "../ledger/Writer.ts"
+import { afterCommit, Writer } from "../ledger/Writer.ts"
 import { PriceList } from "../prices/PriceList.ts"
 import type { VerifiedIdentity } from "../upstream/Identity.ts"
 import { noPlan } from "./Account.ts"
@@ -219,9 +219,7 @@ const make = Effect.gen(function* () {
         seats = coalesce(${change.seats ?? unset}, CASE WHEN plan = 'none' THEN ${seatsDefault} ELSE seats END),
         updated_at = excluded.updated_at
       RETURNING tenant_id`
-    const done = yield* Statements.tryWrite(writer, statement(set, 1))
-    yield* belonging.changed(tenant)
-    return done
+    return yield* afterCommit(Statements.tryWrite(writer, statement(set, 1)), belonging.changed(tenant))
   })
 
   return {

@@ -6,6 +6,7 @@ import type { BillingAccountId } from "../kernel/Ids.ts"
 import type { Refusal } from "../ledger/Transaction.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { statement } from "../ledger/Transaction.ts"
+import { afterCommit } from "../ledger/Writer.ts"
 import type { Conflict } from "./Escrow.ts"
 import { invitedOf, letterOf, receivedNotice } from "./Invitations.ts"
 import type { Invited } from "./Invitations.ts"
@@ -74,8 +75,7 @@ export const make = ({ current, escrow, info, outbox, reading, secret, sql, tena
       expires_at
     }
     const beside = recipient === undefined ? [letter] : [letter, receivedNotice(recipient.account_id, invited, now)]
-    const begun = escrow.begin(row, beside).pipe(
-      Effect.zipRight(Effect.zipRight(outbox.wake, waker.wake)),
+    const begun = afterCommit(escrow.begin(row, beside), Effect.zipRight(outbox.wake, waker.wake)).pipe(
       Effect.zipRight(reading.byId(id)),
       Effect.map((written) => ({ created: true, transfer: transferOf(written!) }))
     )
@@ -137,8 +137,7 @@ export const make = ({ current, escrow, info, outbox, reading, secret, sql, tena
         WHERE id = ${transfer_id} AND status = 'pending' AND letters = ${row.letters} RETURNING id`,
       1
     )
-    return yield* escrow.update(renewed, [letter]).pipe(
-      Effect.zipRight(outbox.wake),
+    return yield* afterCommit(escrow.update(renewed, [letter]), outbox.wake).pipe(
       Effect.zipRight(reading.get(transfer_id)),
       Effect.catchTag("Conflict", () => resend(request))
     )

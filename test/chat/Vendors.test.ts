@@ -642,7 +642,10 @@ describe("a client that has left", () => {
     }
   })
 
-  it("before any upstream was asked costs nothing, and none is asked", async () => {
+  it.each<[string, Record<string, string>]>([
+    ["", {}],
+    [", and its Idempotency-Key is as good as new", { "idempotency-key": "left-before-0123456789" }]
+  ])("before any upstream was asked costs nothing, and none is asked%s", async (_, headers) => {
     const { key, who } = await person()
     // The books are held for a moment, and with them the admission, while the client leaves.
     const holding = new Database(join(service.folder, "tollgate.db"))
@@ -651,7 +654,7 @@ describe("a client that has left", () => {
     const asked = fetch(`${service.url}/v1/chat/completions`, {
       method: "POST",
       signal: gone.signal,
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
       body: JSON.stringify({ model: "failover", messages })
     }).catch(() => undefined)
     await new Promise((resolve) => setTimeout(resolve, 200))
@@ -664,6 +667,12 @@ describe("a client that has left", () => {
     expect(record).toMatchObject({ success: false, cost: 0, error_type: "client_disconnected" })
     expect([...main.received, ...spare.received]).toEqual([])
     expect(await service.balance(who)).toBe(6)
+    const call = { token: key, headers, json: { model: "failover", messages } }
+    const again = await eventually(async () => {
+      const answer = await service.call("/v1/chat/completions", call)
+      return answer.status === 409 ? undefined : answer
+    })
+    expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([200, null])
   })
 
   it("is waited for ten seconds, then its upstream is let go, and no other is asked", async () => {

@@ -1,8 +1,12 @@
 /** Applications over HTTP: made, listed, renamed, deleted; the key shown once. */
 import { describe, expect } from "@effect/vitest"
-import { Effect, TestClock } from "effect"
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Effect, Fiber, TestClock } from "effect"
 import { application, ask, join, person, refresh, scene } from "../auth/World.ts"
 import type { Person } from "../auth/World.ts"
+import type { AccountId, ApplicationId, TenantId } from "../../src/kernel/Ids.ts"
+import { Writer } from "../../src/ledger/Writer.ts"
+import { Applications } from "../../src/tenants/Applications.ts"
 
 const notFound = { status: 404, body: { error: "application not found", code: "application_not_found" } }
 
@@ -192,6 +196,37 @@ describe("in a tenant that people share", () => {
       expect((yield* ask("PATCH", `${at}/${adas.id}`, { token: admin.token, json: { name: "new" } })).status).toBe(200)
       expect((yield* ask("DELETE", `${at}/${bobs.id}`, { token: bob.token })).status).toBe(200)
       expect((yield* ask("DELETE", `${at}/${adas.id}`, { token: admin.token })).status).toBe(200)
+    })
+  )
+})
+
+describe("a key that is deleted by somebody who leaves meanwhile", () => {
+  scene(
+    "stops at once, or stays",
+    Effect.gen(function* () {
+      const ada = yield* person("ada@example.com")
+      const caller = { account_id: ada.account_id as AccountId, tenant_id: ada.tenant_id as TenantId }
+      const applications = yield* Applications
+      const sql = yield* SqlClient
+      const { submit } = yield* Writer
+      const ends = new Set<string>()
+      for (let steps = 0; steps < 60; steps++) {
+        const { api_key, id } = yield* applications.create({
+          caller,
+          application: { name: `${steps}`, description: "" }
+        })
+        expect(yield* applications.callerOf(api_key)).toMatchObject({ application_id: id })
+        const deleting = yield* Effect.fork(applications.remove({ caller, application_id: id as ApplicationId }))
+        for (let i = 0; i < steps; i++) yield* Effect.yieldNow()
+        const left = yield* Fiber.interrupt(deleting)
+        // Behind whatever was handed in.
+        yield* submit({ postings: [], statements: [] })
+        const rows = yield* sql`SELECT 1 FROM tollgate_tenants_applications WHERE id = ${id}`
+        const works = (yield* applications.callerOf(api_key)) !== undefined
+        expect([steps, works]).toEqual([steps, rows.length > 0])
+        ends.add(`${left._tag} ${works}`)
+      }
+      expect([...ends].toSorted()).toEqual(["Failure false", "Failure true", "Success false"])
     })
   )
 })
