@@ -66,6 +66,7 @@ const make = Effect.gen(function* () {
   const tenants = yield* Tenants
   const belonging = yield* Belonging
   const applications = yield* Applications
+  const clock = yield* Effect.clock
   const { key_prefix, service_name } = yield* ServiceInfo
   /** Not Effect's `Cache`: every call by a token reads it, without an allocation. */
   const verified = new Map<string, Remembered>()
@@ -92,7 +93,7 @@ const make = Effect.gen(function* () {
   })
 
   const byToken = (bearer: string): Effect.Effect<Holder, InvalidToken> =>
-    Effect.clockWith((clock) => {
+    Effect.suspend(() => {
       const now = clock.unsafeCurrentTimeMillis()
       const known = verified.get(bearer)
       return known !== undefined && known.until > now && known.mark.current

@@ -7,7 +7,7 @@
  * - An answer of 200 is believed only if it is one: choices, or an event stream that finishes. Else the next upstream is tried, or the
  *   stream is broken. What an upstream says of its failure is passed on without addresses and keys.
  */
-import { Context, Deferred, Effect, Exit, FiberId, Layer } from "effect"
+import { Context, Effect, Either, Exit, Layer } from "effect"
 import type { Stream } from "effect"
 import type { Readable } from "node:stream"
 import { failure, Gate } from "../gate/Gate.ts"
@@ -20,6 +20,7 @@ import { charge } from "../kernel/Price.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
 import { handedOver } from "../upstream/ByteStream.ts"
+import type { How } from "../upstream/ByteStream.ts"
 import { failed, messageOf, parse, refused } from "../upstream/Failures.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
 import type { UpstreamFailed } from "../upstream/Problems.ts"
@@ -144,11 +145,16 @@ const make = Effect.gen(function* () {
 
   const metered = <A>(endpoint: Endpoint, form: Form<A>) =>
     Effect.fnUntraced(function* (call: ChatCall | TextCall) {
-      const prompt = yield* endpoint.read(call.prompt, call.bytes)
+      // An `Either` is not yielded where it is right: it would cost a step of the fiber.
+      const read = endpoint.read(call.prompt, call.bytes)
+      if (Either.isLeft(read)) return yield* read.left
+      const prompt = read.right
       const found = findModel(catalogue, prompt.model)
       if (found === undefined) return yield* new UnknownChatModel(prompt.model)
-      const extras = yield* extrasOf(found, prompt.body)
-      const { model, price } = extras.length === 0 ? plain.get(found.id)! : yield* offer(withExtras(found, extras))
+      const extras = extrasOf(found, prompt.body)
+      if (Either.isLeft(extras)) return yield* extras.left
+      const { model, price } =
+        extras.right.length === 0 ? plain.get(found.id)! : yield* offer(withExtras(found, extras.right))
 
       const { enough, least, most } = boundOf(model, prompt)
       const claim = {
@@ -290,7 +296,7 @@ const complete: Form<Completed<Record<string, unknown>>>["ask"] = Effect.fnUntra
 
   const { choices, usage } = parsed
   if (isBeyond(usage, attempt.most)) yield* beyond(attempt, usage)
-  const tokens = tokensOf(usage, countedOf(attempt, tokensIn(latin1(choices))), attempt.most)
+  const tokens = tokensOf(usage, () => countedOf(attempt, tokensIn(latin1(choices))), attempt.most)
   return yield* admission.answer(measured(attempt, tokens), (receipt) => ({
     completion: parsed,
     bytes: answer.body,
@@ -315,31 +321,63 @@ const open: Form<Streamed<Record<string, unknown>>>["ask"] = Effect.fnUntraced(f
     return yield* failed(upstream.name, `asked for a stream, it answered ${type}`, request_id)
   }
   const relay = Relay.make(answer, prompt)
-  const receipt = Deferred.unsafeMake<Receipt, BooksUnavailable>(FiberId.none)
-  const settled = Effect.flatMap(relay.ended, (ending) =>
-    Effect.zipRight(
-      isBeyond(ending.usage, attempt.most) ? beyond(attempt, ending.usage) : Effect.void,
-      Effect.map(Effect.exit(admission.settle(measuredOf(ending, attempt))), (exit) => {
-        if (Exit.isSuccess(exit)) relay.finish(ending)
-        else relay.cut()
-        Deferred.unsafeDone(receipt, exit)
-      })
-    )
+  const arriving = new Arriving(relay.body)
+  return yield* admission.goOn(
+    arriving,
+    Effect.flatMap(relay.ended, (how) => end(attempt, relay, arriving, how))
   )
-  return yield* admission.goOn(new Arriving(relay.body, Deferred.await(receipt)), settled)
 })
+
+/** Charges a stream that has ended, and then lets its reader have the end. */
+const end = (attempt: Attempt, relay: Relay.Relay, arriving: Arriving, how: How): Effect.Effect<void> => {
+  const report = relay.report()
+  const settled = Effect.matchCauseEffect(attempt.admission.settle(measuredOf(how, report, attempt)), {
+    onSuccess: (receipt) => {
+      relay.finish(how)
+      arriving.settled(Exit.succeed(receipt))
+      return Effect.void
+    },
+    onFailure: (cause) => {
+      relay.cut()
+      arriving.settled(Exit.failCause(cause))
+      return Effect.void
+    }
+  })
+  return isBeyond(report.usage, attempt.most) ? Effect.zipRight(beyond(attempt, report.usage), settled) : settled
+}
 
 /** An answer that comes as events. */
 const stream: Form<Streamed<Record<string, unknown>>> = { streams: true, ask: open }
 
-/** Its events are made of its bytes only where somebody asks for them. */
+const noWaiters: ReadonlyArray<never> = []
+
+/**
+ * Its events are made of its bytes, and its receipt is waited for, only where somebody asks for them. (A `Deferred` for each stream costs
+ * more than the fiber that settles it.)
+ */
 class Arriving implements Streamed<Record<string, unknown>> {
   readonly bytes: Readable
-  readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
+  private exit: Exit.Exit<Receipt, BooksUnavailable> | undefined
+  private waiting: ReadonlyArray<(exit: Exit.Exit<Receipt, BooksUnavailable>) => void> = noWaiters
 
-  constructor(bytes: Readable, receipt: Effect.Effect<Receipt, BooksUnavailable>) {
+  constructor(bytes: Readable) {
     this.bytes = bytes
-    this.receipt = receipt
+  }
+
+  settled(exit: Exit.Exit<Receipt, BooksUnavailable>): void {
+    this.exit = exit
+    for (const resume of this.waiting) resume(exit)
+    this.waiting = noWaiters
+  }
+
+  get receipt(): Effect.Effect<Receipt, BooksUnavailable> {
+    return Effect.async((resume) => {
+      if (this.exit !== undefined) return resume(this.exit)
+      this.waiting = [...this.waiting, resume]
+      return Effect.sync(() => {
+        this.waiting = this.waiting.filter((one) => one !== resume)
+      })
+    })
   }
 
   get events(): Stream.Stream<Record<string, unknown>, UpstreamFailed> {
@@ -367,17 +405,19 @@ const countedOf = ({ model, prompt }: Attempt, completion_tokens: number): Figur
   completion_tokens
 })
 
-const measuredOf = ({ how, tokens_counted, usage }: Relay.Ending, attempt: Attempt): Measured => {
+const measuredOf = (how: How, { tokens_counted, usage }: Relay.Report, attempt: Attempt): Measured => {
   if (how === "broken") {
     // What the upstream reported before it broke is charged, and nothing else.
-    const reported = tokensOf(usage, { prompt_tokens: 0, completion_tokens: 0 }, attempt.most)
+    const reported = tokensOf(usage, nothing, attempt.most)
     return reported.prompt_tokens + reported.completion_tokens === 0
       ? { ...failure("upstream_error"), provider: attempt.upstream.name }
       : measured(attempt, reported, "upstream_error")
   }
-  const tokens = tokensOf(usage, countedOf(attempt, tokens_counted), attempt.most)
+  const tokens = tokensOf(usage, () => countedOf(attempt, tokens_counted), attempt.most)
   return measured(attempt, tokens, how === "left" ? "client_disconnected" : null)
 }
+
+const nothing = (): Figures => ({ prompt_tokens: 0, completion_tokens: 0 })
 
 /** As JSON, a character for each byte. */
 const latin1 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("latin1")

@@ -1,5 +1,5 @@
 /** The chat routes: JSON to a prompt, a completion or its events as the upstream sent them. And the models. */
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Either } from "effect"
 import { Api } from "../Api.ts"
 import { Gate } from "../gate/Gate.ts"
 import type { Inbound } from "../http/Inbound.ts"
@@ -56,7 +56,9 @@ interface Methods {
 const serve = (methods: Methods) =>
   Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
     const bytes = yield* inbound.read(requestBytesMax)
-    const prompt = (yield* parse(bytes)) as ChatCall["prompt"] | null
+    const parsed = parse(bytes)
+    if (Either.isLeft(parsed)) return yield* parsed.left
+    const prompt = parsed.right as ChatCall["prompt"] | null
     const call = { caller, prompt: prompt!, bytes: bytes.length, beside, request_id: inbound.request_id }
     return prompt?.stream === true
       ? streamReply(yield* methods.stream(call))

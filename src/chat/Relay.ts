@@ -7,17 +7,15 @@
  * - A broken stream ends with a chunk `{ "error": … }` and then `[DONE]`.
  * - From a stream whose client did not ask for usage, the member `usage` is cut out of each chunk; every other byte stays as it came.
  */
-import { Effect } from "effect"
+import type { Effect } from "effect"
 import type { Readable } from "node:stream"
 import { ByteStream } from "../upstream/ByteStream.ts"
 import type { How, Source, Tap } from "../upstream/ByteStream.ts"
 import { readOnFor } from "../kernel/ReadOn.ts"
 import { bytesAToken, tokensIn } from "./Tokens.ts"
 
-/** How a stream ended, and what came of it. */
-export interface Ending {
-  /** `broken` also where the upstream sent an error, or ended without saying that it has finished. */
-  readonly how: How
+/** What has come of a stream. */
+export interface Report {
   /** The last usage object that the upstream sent. */
   readonly usage: unknown
   /** Tokens of the answer, as far as the pieces tell. */
@@ -27,10 +25,11 @@ export interface Ending {
 export interface Relay {
   /** What the client reads. */
   readonly body: Readable
-  /** Ends once, whatever the client does. */
-  readonly ended: Effect.Effect<Ending>
+  /** Ends once, whatever the client does: `broken` also where the upstream sent an error, or did not say that it has finished. */
+  readonly ended: Effect.Effect<How>
+  readonly report: () => Report
   /** Lets the client have the end, after the books have it. */
-  readonly finish: (ending: Ending) => void
+  readonly finish: (how: How) => void
   /** Cuts the client off without an end: the books could not have it in time. */
   readonly cut: () => void
 }
@@ -144,8 +143,9 @@ export const make = (upstream: Source, options: { readonly show_usage: boolean }
   const stream = new ByteStream(upstream, { read_on: readOnFor, tap })
   return {
     body: stream.body,
-    ended: Effect.map(stream.ended, (how) => ({ how, usage, tokens_counted })),
-    finish: ({ how }) => stream.finish(how === "broken" ? broken + done : done),
+    ended: stream.ended,
+    report: () => ({ usage, tokens_counted }),
+    finish: (how) => stream.finish(how === "broken" ? broken + done : done),
     cut: () => stream.cut("the end of the call is not in the books yet")
   }
 }

@@ -28,16 +28,16 @@ const isCount = (value: unknown): value is number =>
 
 /**
  * The tokens to charge. Each figure of the usage object is believed up to `most`, an explicit zero included; one beyond it counts as
- * `most`, and in place of one that is missing or no count (negative, a fraction, a text) stands what was `counted`.
+ * `most`, and in place of one that is missing or no count (negative, a fraction, a text) stands what is `counted`, if need be.
  */
-export const tokensOf = (usage: unknown, counted: Figures, most: Figures): Tokens => {
+export const tokensOf = (usage: unknown, counted: () => Figures, most: Figures): Tokens => {
   const reported: Partial<Record<keyof Figures, unknown>> = typeof usage === "object" && usage !== null ? usage : {}
   let usage_source: UsageSource = "provider"
   const figure = (name: keyof Figures): number => {
     const value = reported[name]
     if (isCount(value) && value <= most[name]) return value
     usage_source = "estimated"
-    return isCount(value) ? most[name] : Math.min(counted[name], most[name])
+    return isCount(value) ? most[name] : Math.min(counted()[name], most[name])
   }
   // Written out rather than spread, being made for every call.
   const prompt_tokens = figure("prompt_tokens")

@@ -231,15 +231,15 @@ const make = Effect.gen(function* () {
   })
 
   const write: Books["write"] = ({ beside, call, payer = nobody, posting }) =>
-    Effect.matchEffect(writer.submit({ postings: posting === undefined ? [] : [posting], statements: beside }), {
-      onSuccess: ([result]) =>
+    Effect.flatMap(
+      writer.submit({ postings: posting === undefined ? [] : [posting], statements: beside }),
+      ([result]) =>
         result?._tag === "Settled"
           ? Effect.succeed({ usage_id: result.usage_id, charged: result.collected, balance: result.balance, payer })
           : posting === undefined
             ? Effect.succeed(nothing)
-            : recorded(call, payer),
-      onFailure: Effect.fail
-    })
+            : recorded(call, payer)
+    )
 
   /** The receipt of a call that is settled already, by another or by a try of which no answer came. */
   const recorded = (call: string, payer: Source): Effect.Effect<Receipt, BooksUnavailable> =>

@@ -134,7 +134,10 @@ class Call {
     if (!this.answered) this.running?.interrupt()
   }
 
-  readonly onSuccess = (reply: Reply.Reply): Effect.Effect<void> => Effect.sync(() => this.answer(reply))
+  readonly onSuccess = (reply: Reply.Reply): Effect.Effect<void> => {
+    this.answer(reply)
+    return Effect.void
+  }
 
   readonly onFailure = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
     Effect.map(Effect.annotateLogs(problemOf(cause, isOver(this.response)), "request_id", this.id), (problem) =>

@@ -38,32 +38,72 @@ export const ofNode = (
   response: ServerResponse,
   bytes: Budget,
   request_id?: string
-): Inbound => {
-  const header = (name: string) => {
-    const value = request.headers[name]
+): Inbound => new NodeInbound(request, response, bytes, request_id)
+
+/** A class, and its own body's source, since there is one for every call. */
+class NodeInbound implements Inbound, Body.Source {
+  readonly request_id: string | undefined
+  readonly incoming: IncomingMessage
+  private readonly response: ServerResponse
+  private readonly bytes: Budget
+  private holder: string | undefined
+  private held: Share | undefined
+  /** The body, where it was read before its handler was called. */
+  body: Either.Either<Buffer, BodyProblem> | undefined
+
+  constructor(incoming: IncomingMessage, response: ServerResponse, bytes: Budget, request_id: string | undefined) {
+    this.request_id = request_id
+    this.incoming = incoming
+    this.response = response
+    this.bytes = bytes
+  }
+
+  header(name: string): string | undefined {
+    const value = this.incoming.headers[name]
     return typeof value === "string" ? value : value?.[0]
   }
-  let holder: string | undefined
-  const source = (): Body.Source => ({
-    header,
-    incoming: request,
-    share: shareOf(bytes, response, holder),
-    window_ms: bytes.window_ms,
-    proceed: () => Body.proceed(request),
-    discard: () => Body.discard(request, bytes)
-  })
-  return {
-    request_id,
-    header,
-    query: () => queryOf(request.url),
-    read: (limit) => Effect.async((resume) => Body.whole(source(), limit, resume)),
-    stream: (limit) => Effect.sync(() => Body.streamed(source(), limit)),
-    heldBy: (account) => {
-      holder = account
-    },
-    isLong: () => isLong(header)
+
+  query(): URLSearchParams {
+    return queryOf(this.incoming.url)
+  }
+
+  read(limit: number): Effect.Effect<Buffer, BodyProblem> {
+    if (this.body === undefined) return Effect.async((resume) => Body.whole(this, limit, resume))
+    return Number(this.header("content-length")) > limit ? new PayloadTooLarge() : this.body
+  }
+
+  stream(limit: number): Effect.Effect<Readable> {
+    return Effect.sync(() => Body.streamed(this, limit))
+  }
+
+  heldBy(account: string): void {
+    this.holder = account
+  }
+
+  isLong(): boolean {
+    return isLong(this)
+  }
+
+  get share(): Share {
+    return (this.held ??= shareOf(this.bytes, this.response, this.holder))
+  }
+
+  get window_ms(): number {
+    return this.bytes.window_ms
+  }
+
+  proceed(): void {
+    Body.proceed(this.incoming)
+  }
+
+  discard(): void {
+    Body.discard(this.incoming, this.bytes)
   }
 }
+
+/** The same request, whose body has been read. */
+export const withBody = (inbound: Inbound, body: Buffer): Inbound =>
+  Object.assign(Object.create(inbound) as Inbound, { read: () => Effect.succeed(body) })
 
 /** The same for a request of the platform, whichever server it came through; `open`: of a route that asks for no credential. */
 export const ofRequest = (request: HttpServerRequest.HttpServerRequest, open = false): Effect.Effect<Inbound> =>
@@ -107,7 +147,7 @@ export const ofRequest = (request: HttpServerRequest.HttpServerRequest, open = f
       heldBy: (account) => {
         holder = account
       },
-      isLong: () => isLong(header)
+      isLong: () => isLong({ header })
     }
   })
 
@@ -132,9 +172,9 @@ export const isGone = (request: HttpServerRequest.HttpServerRequest): boolean =>
   return node === undefined ? (request.source as Partial<Request>).signal?.aborted === true : isOver(node.response)
 }
 
-const isLong = (header: Inbound["header"]): boolean => {
-  const length = header("content-length")
-  return length === undefined ? header("transfer-encoding") !== undefined : Number(length) > shortMax
+const isLong = (inbound: Pick<Inbound, "header">): boolean => {
+  const length = inbound.header("content-length")
+  return length === undefined ? inbound.header("transfer-encoding") !== undefined : Number(length) > shortMax
 }
 
 const nothing: Share = { take: () => false, release: () => {} }
@@ -160,22 +200,15 @@ export const afterShortBody = (
   request_id: string,
   then: (inbound: Inbound) => void
 ): void => {
-  const inbound = ofNode(request, response, bytes, request_id)
+  const inbound = new NodeInbound(request, response, bytes, request_id)
   const { authorization, "content-encoding": encoding, "content-length": declared, expect } = request.headers
   const length = Number(declared ?? 0)
   const waits = length > 0 && length <= shortMax && authorization !== undefined
   if (!waits || encoding !== undefined || expect !== undefined || bytes.isTight()) return then(inbound)
-  const source: Body.Source = {
-    header: inbound.header,
-    incoming: request,
-    share: shareOf(bytes, response),
-    window_ms: bytes.window_ms,
-    proceed: () => {},
-    discard: () => Body.discard(request, bytes)
-  }
-  Body.whole(source, shortMax, (read) => {
+  Body.whole(inbound, shortMax, (read) => {
     // Without its body the client is gone too: there is nobody to answer.
     if (Either.isLeft(read) && request.destroyed) return
-    then({ ...inbound, read: (limit) => (length > limit ? new PayloadTooLarge() : read) })
+    inbound.body = read
+    then(inbound)
   })
 }

@@ -74,11 +74,12 @@ abstract class Intake {
   protected abstract failed(problem: BodyProblem): void
 
   begin(): void {
-    const { header, incoming, proceed } = this.source
+    const { source } = this
+    const { incoming } = source
     if (incoming.errored !== null || incoming.destroyed) return this.onLost()
     if (this.encoding !== "" && !encodings.has(this.encoding)) return this.fail(new UnsupportedEncoding())
-    if (Number(header("content-length") ?? 0) > this.limit) return this.fail(new PayloadTooLarge())
-    proceed()
+    if (Number(source.header("content-length") ?? 0) > this.limit) return this.fail(new PayloadTooLarge())
+    source.proceed()
     incoming.on("data", this.onIncoming).once("end", this.onEnd).once("close", this.onLost).once("error", this.onLost)
     process.nextTick(watched, this)
   }

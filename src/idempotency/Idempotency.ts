@@ -28,6 +28,7 @@ import type { Readable } from "node:stream"
 import { drainLimit, OnLateSettlement } from "../gate/Gate.ts"
 import type { Claim } from "../gate/Gate.ts"
 import { problemOf } from "../http/Fault.ts"
+import { withBody } from "../http/Inbound.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import * as Reply from "../http/Reply.ts"
 import type { Caller } from "../kernel/Caller.ts"
@@ -251,7 +252,7 @@ const make = Effect.gen(function* () {
     const key = inbound.header("idempotency-key")
     if (key === undefined || key === "") return call(inbound, undefined)
     return Effect.flatMap(inbound.read(limit), (bytes) => {
-      const again: Inbound = { ...inbound, read: () => Effect.succeed(bytes) }
+      const again = withBody(inbound, bytes)
       return once(
         caller,
         key,

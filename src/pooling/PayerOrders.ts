@@ -1,6 +1,7 @@
 /** The order of charging for a credential, remembered as long as nothing that it follows from changes. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect } from "effect"
+import type { Clock } from "effect"
 import type { Caller } from "../kernel/Caller.ts"
 import type { AccountId, BillingAccountId } from "../kernel/Ids.ts"
 import type { Source } from "../ledger/Transaction.ts"
@@ -31,9 +32,10 @@ interface Parts {
   readonly tenants: TenantsContract
   readonly belonging: BelongingContract
   readonly places: Places
+  readonly clock: Clock.Clock
 }
 
-export const make = ({ belonging, places, sql, tenants }: Parts) => {
+export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
   /** Not Effect's `Cache`: the gate reads it for every call, without an allocation. */
   const known = new Map<AccountId, Known>()
 
@@ -69,7 +71,7 @@ export const make = ({ belonging, places, sql, tenants }: Parts) => {
   })
 
   const payers = (asker: Asker): Effect.Effect<ReadonlyArray<Source>> =>
-    Effect.clockWith((clock) => {
+    Effect.suspend(() => {
       const now = clock.unsafeCurrentTimeMillis()
       const key = asker.team_first ? `team first ${asker.tenant_id}` : asker.tenant_id
       const there = known.get(asker.account_id)

@@ -158,7 +158,7 @@ const make = Effect.gen(function* () {
     find,
     change,
     remove,
-    callerOf: KeyCallers.make(sql, writer, secret, belonging)
+    callerOf: KeyCallers.make(sql, writer, secret, belonging, yield* Effect.clock)
   } satisfies ApplicationsContract
 })
 

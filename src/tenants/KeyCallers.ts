@@ -3,6 +3,7 @@
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect } from "effect"
+import type { Clock } from "effect"
 import type { DeploymentSecretContract } from "../auth/DeploymentSecret.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import type { AccountId, ApplicationId, TenantId } from "../kernel/Ids.ts"
@@ -34,7 +35,8 @@ export const make = (
   sql: SqlClient,
   writer: WriterContract,
   secret: DeploymentSecretContract,
-  belonging: BelongingContract
+  belonging: BelongingContract,
+  clock: Clock.Clock
 ) => {
   /**
    * By the key as it comes, since to hash it would be a fortieth of every call. In memory only; entries that are out of date are
@@ -85,7 +87,7 @@ export const make = (
   })
 
   return (key: string): Effect.Effect<Caller | undefined> =>
-    Effect.clockWith((clock) => {
+    Effect.suspend(() => {
       const now = clock.unsafeCurrentTimeMillis()
       const known = cache.get(key)
       return known !== undefined && known.until > now && isCurrent(known.marks)

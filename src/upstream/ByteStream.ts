@@ -4,7 +4,7 @@
  * after whatever must be done first (the charge in the books, the answer stored). A reader that goes is not the end of the source: it
  * is read on for a while where that tells something. (A chunk costs 0.3 µs of CPU here and 2 µs in a `Stream` of effects.)
  */
-import { Effect } from "effect"
+import { Cause, Effect, FiberRef } from "effect"
 import { Readable } from "node:stream"
 import { Work } from "../kernel/ReadOn.ts"
 
@@ -101,20 +101,24 @@ export class ByteStream {
   }
 
   /** Waits until the source has ended, whatever the reader does. */
-  readonly ended: Effect.Effect<How> = Effect.async((resume) => {
-    this.onEnded = (how) => resume(Effect.succeed(how))
-    if (this.how !== undefined) this.onEnded(this.how)
-  })
+  get ended(): Effect.Effect<How> {
+    return Effect.async((resume) => {
+      this.onEnded = (how) => resume(Effect.succeed(how))
+      if (this.how !== undefined) this.onEnded(this.how)
+    })
+  }
 
   /** Waits for the first bytes: `false` where the stream ends without any. A caller that is interrupted meanwhile has left. */
-  readonly begun: Effect.Effect<boolean> = Effect.suspend(() => {
-    const work = new Work<boolean, never>()
-    work.started(() => this.body.destroy())
-    return work.done(() => {
-      this.onBegun = (any) => work.end(Effect.succeed(any))
-      if (this.any || this.how !== undefined) this.onBegun(this.any)
+  get begun(): Effect.Effect<boolean> {
+    return Effect.suspend(() => {
+      const work = new Work<boolean, never>()
+      work.started(() => this.body.destroy())
+      return work.done(() => {
+        this.onBegun = (any) => work.end(Effect.succeed(any))
+        if (this.any || this.how !== undefined) this.onBegun(this.any)
+      })
     })
-  })
+  }
 
   /** Lets the reader have the end, behind these bytes. */
   finish(last?: string): void {
@@ -174,8 +178,11 @@ export const handedOver = <A, E, R>(
 ): Effect.Effect<A, E, R> =>
   Effect.uninterruptible(
     Effect.flatMap(make, (made) =>
-      Effect.onExit(Effect.interruptible(Effect.succeed(made)), (exit) =>
-        exit._tag === "Failure" ? Effect.sync(() => bytesOf(made)?.destroy()) : Effect.void
-      )
+      Effect.withFiberRuntime((fiber) => {
+        const interrupted = fiber.getFiberRef(FiberRef.interruptedCause)
+        if (Cause.isEmpty(interrupted)) return Effect.succeed(made)
+        bytesOf(made)?.destroy()
+        return Effect.failCause(interrupted)
+      })
     )
   )

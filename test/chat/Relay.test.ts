@@ -28,12 +28,12 @@ const relayed = async (pieces: ReadonlyArray<string | Buffer>, show_usage = fals
   for (const bytes of pieces) sink!.data(Buffer.from(bytes as string))
   if (cut) sink!.cut("gone")
   else sink!.end()
-  const ending = await Effect.runPromise(relay.ended)
+  const how = await Effect.runPromise(relay.ended)
   await new Promise((resolve) => setImmediate(resolve))
   const before = Buffer.concat(had).toString()
-  relay.finish(ending)
+  relay.finish(how)
   await over
-  return { before, after: Buffer.concat(had).toString(), ending }
+  return { before, after: Buffer.concat(had).toString(), ending: { how, ...relay.report() } }
 }
 
 const whole = [piece("Hello"), piece(" wörld"), event({ choices: [], usage }), "data: [DONE]\n\n"]
