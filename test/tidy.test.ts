@@ -152,6 +152,7 @@ const references: Readonly<Record<string, string>> = {
   RawHandlers: "where handlers of the fast lane are found; the platform's router answers the same without it",
   RateLimitsConfig: "a limit: calls of an address",
   SettlementPatience: "a limit: how long an answer waits for its settlement",
+  TailMax: "a limit: how far the sums that are read are behind the records",
   Tracing: "whether traces are made",
   UpstreamObserver: "an observer"
 }

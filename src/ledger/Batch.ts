@@ -6,10 +6,12 @@ import { Either } from "effect"
 import { insert, query } from "./Ask.ts"
 import type { Asking } from "./Ask.ts"
 import * as Books from "./Books.ts"
-import { buckets } from "./Buckets.ts"
+import { bucketsBegun } from "./Buckets.ts"
 import { dimensionsOf, numberDimensions } from "./Dimensions.ts"
-import { rollUp } from "./Rollups.ts"
+import { fold } from "./Rollups.ts"
 import * as Rows from "./Rows.ts"
+import { pooledMax, selectTenants } from "./Tails.ts"
+import type { Tail, TenantRow } from "./Tails.ts"
 import type { Account, Dimensions, Outcome, Reservation, Transaction } from "./Transaction.ts"
 
 /**
@@ -20,31 +22,46 @@ export class Memory {
   readonly accounts = new Map<string, Account>()
   readonly reservations = new Map<string, Reservation>()
   readonly records = new Map<string, number>()
+  /** By tenant. */
+  readonly tails = new Map<string, Tail>()
+  /** The newest bucket that entries of each account, and records of each tenant, lie in. */
+  readonly entryBuckets = new Map<string, number>()
+  readonly recordBuckets = new Map<string, number>()
   /** The numbers that dimensions are kept under. */
   dimensions = new WeakMap<Dimensions, number>()
-  tail: Tail | undefined
+  end: End | undefined
+  readonly tailMax: number
+
+  /** `tailMax`: from how many records on a tail is folded (`Tails`). */
+  constructor(tailMax: number) {
+    this.tailMax = tailMax
+  }
 
   forget(): void {
     this.accounts.clear()
     this.reservations.clear()
     this.records.clear()
+    this.tails.clear()
+    this.entryBuckets.clear()
+    this.recordBuckets.clear()
     this.dimensions = new WeakMap()
-    this.tail = undefined
+    this.end = undefined
   }
 
-  /** Takes over what a batch has written, which began behind `tail`. */
-  keep(written: Books.Draft, tail: Tail): void {
+  /** Takes over what a batch has written, which began behind `end`. */
+  keep(written: Books.Draft, end: End): void {
     if (this.accounts.size > rememberedMax || this.records.size > rememberedMax) this.forget()
     for (const account of written.accounts.values()) this.accounts.set(account.id, account)
     for (const reservation of written.reserved.values()) this.reservations.set(reservation.id, reservation)
     for (const call of written.released) this.reservations.delete(call)
-    for (const [tenant, records] of written.records) this.records.set(tenant, records)
+    // What is known of a tenant is known as a whole.
+    for (const [tenant, records] of written.records) if (this.tails.has(tenant)) this.records.set(tenant, records)
     const { at } = written.books
-    this.tail = {
-      entry: tail.entry + written.entries.length,
-      entry_at: written.entries.length > 0 ? at : tail.entry_at,
-      usage: tail.usage + written.usage.length,
-      usage_at: written.usage.length > 0 ? at : tail.usage_at
+    this.end = {
+      entry: end.entry + written.entries.length,
+      entry_at: written.entries.length > 0 ? at : end.entry_at,
+      usage: end.usage + written.usage.length,
+      usage_at: written.usage.length > 0 ? at : end.usage_at
     }
   }
 }
@@ -53,7 +70,7 @@ export class Memory {
 const rememberedMax = 10_000
 
 /** The last rows of ledger and usage, and when they were booked. */
-interface Tail {
+interface End {
   readonly entry: number
   readonly entry_at: number
   readonly usage: number
@@ -69,7 +86,7 @@ export function* run(
   now: number,
   memory: Memory
 ): Asking<ReadonlyArray<Outcome>> {
-  const { books, tail } = yield* load(transactions, now, memory)
+  const { books, end } = yield* load(transactions, now, memory)
   const draft = new Books.Draft(books)
   const outcomes: Array<Outcome> = []
   for (const transaction of transactions) {
@@ -79,9 +96,9 @@ export function* run(
         : yield* commitBeside(draft, transaction)
     )
   }
-  if (tail !== undefined) {
-    yield* write(draft, tail, memory)
-    memory.keep(draft, tail)
+  if (end !== undefined) {
+    yield* write(draft, end, memory)
+    memory.keep(draft, end)
   }
   return outcomes
 }
@@ -109,10 +126,10 @@ function* load(
   transactions: ReadonlyArray<Transaction>,
   now: number,
   memory: Memory
-): Asking<{ readonly books: Books.Books; readonly tail: Tail | undefined }> {
+): Asking<{ readonly books: Books.Books; readonly end: End | undefined }> {
   const { records, reservations } = memory
   if (transactions.every(({ postings }) => postings.length === 0)) {
-    return { books: { accounts: memory.accounts, reservations, records, at: now }, tail: undefined }
+    return { books: { accounts: memory.accounts, reservations, records, at: now }, end: undefined }
   }
   const calls: Array<string> = []
   const accounts = new Set<string>()
@@ -160,22 +177,22 @@ function* load(
     }
   }
   if (tenants.size > 0) {
-    for (const tenant of tenants) records.set(tenant, 0)
-    for (const row of yield* query(Rows.selectCounters, [JSON.stringify([...tenants])])) {
+    for (const row of (yield* query(selectTenants, [JSON.stringify([...tenants])])) as ReadonlyArray<TenantRow>) {
       records.set(row.tenant_id, row.records)
+      memory.tails.set(row.tenant_id, { watermark: row.watermark, pooled: row.pooled === 1 })
     }
   }
-  let { tail } = memory
-  if (tail === undefined) {
-    const [row] = yield* query(Rows.selectTail)
-    tail = { entry: row.entry ?? 0, entry_at: row.entry_at ?? 0, usage: row.usage ?? 0, usage_at: row.usage_at ?? 0 }
+  let { end } = memory
+  if (end === undefined) {
+    const [row] = yield* query(Rows.selectEnd)
+    end = { entry: row.entry ?? 0, entry_at: row.entry_at ?? 0, usage: row.usage ?? 0, usage_at: row.usage_at ?? 0 }
   }
   // Pages and windows rely on it: in each table time never runs against the order of the rows, whatever a clock does.
-  const at = Math.max(now, tail.entry_at, tail.usage_at)
-  return { books: { accounts: memory.accounts, reservations, records, at }, tail }
+  const at = Math.max(now, end.entry_at, end.usage_at)
+  return { books: { accounts: memory.accounts, reservations, records, at }, end }
 }
 
-function* write(written: Books.Draft, last: Tail, memory: Memory): Asking<void> {
+function* write(written: Books.Draft, end: End, memory: Memory): Asking<void> {
   const numberOf = yield* numberDimensions(written, memory.dimensions)
   if (written.released.size > 0) {
     yield* query("DELETE FROM tollgate_ledger_reservations WHERE id IN (SELECT value FROM json_each(?))", [
@@ -197,44 +214,45 @@ function* write(written: Books.Draft, last: Tail, memory: Memory): Asking<void> 
   yield* insert(
     "tollgate_ledger_entries",
     Rows.entryColumns,
-    written.entries.map((entry, i) => Rows.entryRow(last.entry + 1 + i, entry))
+    written.entries.map((entry, i) => Rows.entryRow(end.entry + 1 + i, entry))
   )
   yield* insert(
     "tollgate_ledger_buckets",
-    ["billing_account_id", "bucket", "first_number", "last_number"],
-    buckets(last.entry, written.entries, (entry) => entry.billing_account_id).map((b) => [
-      b.key,
-      b.bucket,
-      b.first.number,
-      b.last.number
-    ]),
-    "(billing_account_id, bucket) DO UPDATE SET last_number = excluded.last_number"
+    ["billing_account_id", "bucket", "first_number"],
+    bucketsBegun(memory.entryBuckets, end.entry, written.entries, (entry) => entry.billing_account_id).map(
+      ({ bucket, first, key }) => [key, bucket, first.number]
+    ),
+    "DO NOTHING"
   )
 
   if (written.usage.length === 0) return
   yield* insert(
     "tollgate_usage_records",
     Rows.usageColumns,
-    written.usage.map((record, i) => Rows.usageRow(last.usage + 1 + i, record, numberOf))
+    written.usage.map((record, i) => Rows.usageRow(end.usage + 1 + i, record, numberOf))
   )
   yield* insert(
     "tollgate_usage_buckets",
-    ["tenant_id", "bucket", "first_number", "last_number", "first_at", "last_at"],
-    buckets(last.usage, written.usage, (record) => record.dimensions.tenant_id).map((b) => [
-      b.key,
-      b.bucket,
-      b.first.number,
-      b.last.number,
-      b.first.at,
-      b.last.at
-    ]),
-    "(tenant_id, bucket) DO UPDATE SET last_number = excluded.last_number, last_at = excluded.last_at"
+    ["tenant_id", "bucket", "first_number", "first_at"],
+    bucketsBegun(memory.recordBuckets, end.usage, written.usage, (record) => record.dimensions.tenant_id).map(
+      ({ bucket, first, key }) => [key, bucket, first.number, first.at]
+    ),
+    "DO NOTHING"
   )
-  yield* insert(
-    "tollgate_usage_counters",
-    ["tenant_id", "records"],
-    [...written.records],
-    "(tenant_id) DO UPDATE SET records = excluded.records"
-  )
-  yield* rollUp(written.usage)
+  yield* foldLong(written, memory)
+}
+
+/** Folds the tails that have become long enough. */
+function* foldLong({ records, usage }: Books.Draft, { tailMax, tails }: Memory): Asking<void> {
+  for (const { dimensions } of usage) {
+    if (dimensions.billing_source_tenant_id === dimensions.tenant_id) continue
+    const tail = tails.get(dimensions.tenant_id)!
+    if (!tail.pooled) tails.set(dimensions.tenant_id, { watermark: tail.watermark, pooled: true })
+  }
+  for (const [tenant, last] of records) {
+    const { pooled, watermark } = tails.get(tenant)!
+    if (last - watermark < (pooled ? Math.min(pooledMax, tailMax) : tailMax)) continue
+    yield* fold(tenant, last)
+    tails.set(tenant, { watermark: last, pooled })
+  }
 }

@@ -1,4 +1,4 @@
-/** Which rows of an account, or a tenant, lie where: of each bucket of rows, the first and last of theirs. */
+/** Which rows of an account, or a tenant, lie where: in which buckets of rows it has any, and with which row each of those begins. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import type { Range } from "../kernel/Pieces.ts"
@@ -7,29 +7,32 @@ import type { Range } from "../kernel/Pieces.ts"
 export const bucketShift = 16
 const bucketSize = 2 ** bucketShift
 
-interface Bucket<Row> {
+export interface Bucket<Row> {
   readonly key: string
   readonly bucket: number
   readonly first: Row
-  last: Row
 }
 
-/** The first and last of the rows that fall into each (key, bucket), in the order of the rows. */
-export const buckets = <Row>(before: number, rows: ReadonlyArray<Row>, keyOf: (row: Row) => string) => {
-  const found = new Map<string, Bucket<Row>>()
-  let last: Bucket<Row> | undefined
-  for (const [i, row] of rows.entries()) {
+/**
+ * The buckets that these rows, in their order behind `before`, begin for their keys. `known`: the newest bucket of each key, as far as it
+ * is known; what begins now is put there.
+ */
+export const bucketsBegun = <Row>(
+  known: Map<string, number>,
+  before: number,
+  rows: ReadonlyArray<Row>,
+  keyOf: (row: Row) => string
+): ReadonlyArray<Bucket<Row>> => {
+  const begun: Array<Bucket<Row>> = []
+  for (let i = 0; i < rows.length; i++) {
+    const first = rows[i]!
     const bucket = Math.floor((before + 1 + i) / bucketSize)
-    const key = keyOf(row)
-    // Mostly a row follows one of its own.
-    if (last?.key !== key || last.bucket !== bucket) {
-      const name = `${bucket}/${key}`
-      last = found.get(name)
-      if (last === undefined) found.set(name, (last = { key, bucket, first: row, last: row }))
-    }
-    last.last = row
+    const key = keyOf(first)
+    if (known.get(key) === bucket) continue
+    known.set(key, bucket)
+    begun.push({ key, bucket, first })
   }
-  return [...found.values()]
+  return begun
 }
 
 /**
@@ -44,4 +47,12 @@ export const recordsAmong = (sql: SqlClient, tenant: string, { from, to }: Range
     CROSS JOIN tollgate_usage_records r
       ON ${sql.literal(inBucket)} AND r.tenant_id = b.tenant_id AND r.number >= ${from} AND r.number < ${to}
     ${sql.literal(beside)}
-    WHERE b.tenant_id = ${tenant} AND b.first_number < ${to} AND b.last_number >= ${from}`
+    WHERE b.tenant_id = ${tenant} AND b.first_number < ${to} AND b.bucket >= COALESCE((
+      SELECT bucket FROM tollgate_usage_buckets WHERE tenant_id = ${tenant} AND first_number <= ${from}
+      ORDER BY bucket DESC LIMIT 1), 0)`
+
+/** How many records a tenant has, which is the number of its newest; `tenant` is an expression of SQL. */
+export const recordsOf = (tenant: string): string => `COALESCE((
+    SELECT r.number FROM tollgate_usage_buckets b CROSS JOIN tollgate_usage_records r ON ${inBucket} AND r.tenant_id = b.tenant_id
+    WHERE b.tenant_id = ${tenant} ORDER BY b.bucket DESC, r.number DESC LIMIT 1
+  ), 0)`

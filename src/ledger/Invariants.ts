@@ -89,6 +89,10 @@ const described = (table: string) => `(SELECT t.*, d.tenant_id AS caller, ${[
 const reservations = described("tollgate_ledger_reservations")
 const records = described("tollgate_usage_records")
 
+/** The records that the rollups hold: those up to their tenant's watermark. */
+const folded = described(`(SELECT u.* FROM tollgate_usage_records u
+  CROSS JOIN tollgate_usage_watermarks w ON w.tenant_id = u.tenant_id AND u.number <= w.number)`)
+
 /**
  * The books as double entry. Each entry and each amount in escrow has its other side in one of four accounts: the customers' balances,
  * the `escrow` of transfers, `revenue` (charges), and the `world` that credit comes from and goes back to. Together they are 0.
@@ -380,17 +384,14 @@ const usage: ReadonlyArray<Check> = [
       `usage record ${id} was made at ${found}, before the one that precedes it (${expected})`
   },
   {
-    name: "tollgate_usage_counters counts records",
-    query: `SELECT tenant_id AS id, ${text("COALESCE(made_records, 0)")} AS expected,
-        ${text("COALESCE(kept_records, 0)")} AS found
-      FROM (${beside(
-        "SELECT * FROM tollgate_usage_counters",
-        "SELECT tenant_id, COUNT(*) AS records FROM tollgate_usage_records GROUP BY tenant_id",
-        ["tenant_id"],
-        ["records"]
-      )}) WHERE kept_records IS NOT made_records`,
+    name: "a watermark is the number of a record",
+    query: `SELECT w.tenant_id AS id, '0 to ' || COALESCE(r.records, 0) AS expected, ${text("w.number")} AS found
+      FROM tollgate_usage_watermarks w LEFT JOIN (
+        SELECT tenant_id, COUNT(*) AS records FROM tollgate_usage_records GROUP BY tenant_id
+      ) r ON r.tenant_id = w.tenant_id
+      WHERE w.number < 0 OR w.number > COALESCE(r.records, 0)`,
     sentence: ({ expected, found, id }) =>
-      `tollgate_usage_counters says ${found} records for ${id}, but there are ${expected}`
+      `tollgate_usage_watermarks says that the sums of ${id} go up to record ${found}, but its records are ${expected}`
   },
   {
     name: "tollgate_usage_buckets says where records are",
@@ -398,14 +399,14 @@ const usage: ReadonlyArray<Check> = [
     sentence: ({ expected, found, id }) =>
       `tollgate_usage_buckets says ${found} for ${id}, but the records there are ${expected}`
   },
-  rollup("tollgate_usage_by_tenant", `${records} r`, {
+  rollup("tollgate_usage_by_tenant", `${folded} r`, {
     tenant_id: "r.tenant_id",
     start: `r.at - r.at % ${day}`,
     application_id: "r.application_id",
     usage_type: "r.usage_type",
     provider: "r.provider"
   }),
-  rollup("tollgate_usage_by_caller", `${records} r CROSS JOIN (SELECT ${day} AS grain UNION ALL SELECT ${hour}) g`, {
+  rollup("tollgate_usage_by_caller", `${folded} r CROSS JOIN (SELECT ${day} AS grain UNION ALL SELECT ${hour}) g`, {
     tenant_id: "r.tenant_id",
     account_id: "r.account_id",
     grain: "g.grain",
@@ -413,7 +414,7 @@ const usage: ReadonlyArray<Check> = [
     model: "r.model",
     endpoint: "r.endpoint"
   }),
-  rollup("tollgate_usage_by_payer", `${records} r`, {
+  rollup("tollgate_usage_by_payer", `${folded} r`, {
     billing_account_id: "r.billing_account_id",
     start: `r.at - r.at % ${day}`,
     account_id: "r.account_id",
@@ -457,21 +458,21 @@ function differ(figure: string): string {
   return `kept_${figure} IS NOT made_${figure}`
 }
 
-/** Compares a table of buckets with the rows that it points to. */
+/** Compares a table of buckets with the rows that they begin with. */
 function bucketsQuery(table: string, owner: string, rows: string, columns: ReadonlyArray<string>): string {
-  const figures = columns.flatMap((column) => [`first_${column}`, `last_${column}`])
+  const figures = columns.map((column) => `first_${column}`)
   const made = `SELECT ${owner}, seq >> ${bucketShift} AS bucket,
-      ${columns.map((column) => `MIN(${column}) AS first_${column}, MAX(${column}) AS last_${column}`).join(", ")}
+      ${columns.map((column) => `MIN(${column}) AS first_${column}`).join(", ")}
     FROM ${rows} GROUP BY 1, 2`
   const shown = (side: string) =>
     `CASE WHEN ${side}_first_number IS NULL THEN 'nothing' ELSE printf(
-      '${columns.map((column) => `${column} %d to %d`).join(", ")}', ${figures.map((figure) => `${side}_${figure}`).join(", ")}) END`
+      '${columns.map((column) => `from ${column} %d`).join(", ")}', ${figures.map((figure) => `${side}_${figure}`).join(", ")}) END`
   return `SELECT ${owner} || ' in bucket ' || bucket AS id, ${shown("made")} AS expected, ${shown("kept")} AS found
     FROM (${beside(`SELECT * FROM ${table}`, made, [owner, "bucket"], figures)})
     WHERE ${figures.map(differ).join(" OR ")}`
 }
 
-/** Compares a rollup with the records that it sums. `keys`: what each column of its key is of a record. */
+/** Compares a rollup with the records that it holds. `keys`: what each column of its key is of a record. */
 function rollup(table: string, from: string, keys: { readonly [column: string]: string }): Check {
   const columns = Object.keys(keys)
   const sums = {

@@ -135,7 +135,9 @@ const make = Effect.gen(function* () {
     const rows = yield* sql<EntryRow>`SELECT ${sql.literal(entrySelection)} FROM tollgate_ledger_buckets b
       CROSS JOIN tollgate_ledger_entries e ON ${sql.literal(`e.seq >> ${bucketShift} = +b.bucket`)}
         AND e.billing_account_id = b.billing_account_id AND e.number BETWEEN ${oldest} AND ${newest}
-      WHERE b.billing_account_id = ${id} AND b.first_number <= ${newest} AND b.last_number >= ${oldest}
+      WHERE b.billing_account_id = ${id} AND b.first_number <= ${newest} AND b.bucket >= COALESCE((
+        SELECT bucket FROM tollgate_ledger_buckets WHERE billing_account_id = ${id} AND first_number <= ${oldest}
+        ORDER BY bucket DESC LIMIT 1), 0)
       ORDER BY e.number DESC`
     return paginated(page, total, rows.map(entryOf))
   }, Effect.orDie)

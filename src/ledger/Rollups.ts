@@ -1,15 +1,22 @@
-/** The sums that the usage views read, kept up in the settling transaction. */
+/** The sums that the usage views read. A tenant's tail is folded into them when it is long enough (`Tails`). */
 import { day, hour } from "../kernel/Moment.ts"
-import { insert } from "./Ask.ts"
+import { insert, query } from "./Ask.ts"
 import type { Asking } from "./Ask.ts"
-import type { Dimensions, UsageRecord } from "./Transaction.ts"
+import type { DimensionsRow } from "./Dimensions.ts"
+import { tails } from "./Tails.ts"
 
-/** Adds the records of one batch to every table of sums. */
-export function* rollUp(records: ReadonlyArray<UsageRecord>): Asking<void> {
-  const groups = [...groupsOf(records)]
+/** Folds the tenant's tail into every table of sums, and moves its watermark to its last record. */
+export function* fold(tenant: string, last: number): Asking<void> {
+  const groups = ((yield* query(selectGroups, [tenant])) as ReadonlyArray<GroupRow>).map(groupOf)
   for (const { columns, keysOf, table } of rollups) {
     yield* insert(table, [...columns, ...sumColumns], summed(groups, keysOf), sumConflict(table, columns))
   }
+  yield* insert(
+    "tollgate_usage_watermarks",
+    ["tenant_id", "number"],
+    [[tenant, last]],
+    "(tenant_id) DO UPDATE SET number = excluded.number"
+  )
 }
 
 /**
@@ -18,7 +25,7 @@ export function* rollUp(records: ReadonlyArray<UsageRecord>): Asking<void> {
 const rollups: ReadonlyArray<{
   readonly table: string
   readonly columns: ReadonlyArray<string>
-  readonly keysOf: (dimensions: Dimensions, at: number) => ReadonlyArray<ReadonlyArray<string | number>>
+  readonly keysOf: (dimensions: DimensionsRow, at: number) => ReadonlyArray<ReadonlyArray<string | number>>
 }> = [
   {
     table: "tollgate_usage_by_tenant",
@@ -65,54 +72,38 @@ interface Sums {
   latency_ms: number
 }
 
-/** The records of one batch that count into the same sums. They were all booked at one instant. */
+/** The records of a tail that have the same dimensions and the same hour. */
 interface Group {
-  readonly dimensions: Dimensions
+  readonly dimensions: DimensionsRow
   readonly at: number
   readonly sums: Sums
 }
 
-const groupsOf = (records: ReadonlyArray<UsageRecord>): Iterable<Group> => {
-  const groups = new Map<Dimensions, Group>()
-  let last: Group | undefined
-  for (const record of records) {
-    const { at, dimensions } = record
-    // Where one caller is busy, most records follow one of their own kind.
-    if (last?.dimensions !== dimensions) {
-      last = groups.get(dimensions)
-      if (last === undefined) groups.set(dimensions, (last = { dimensions, at, sums: noSums() }))
-    }
-    add(last.sums, 1, record.success ? 1 : 0, record)
-  }
-  return groups.values()
+const selectGroups = `SELECT d.*, r.at - r.at % ${hour} AS at, COUNT(*) AS requests, SUM(r.success) AS successes,
+    SUM(r.prompt_tokens) AS prompt_tokens, SUM(r.completion_tokens) AS completion_tokens, SUM(r.units) AS units,
+    CAST(SUM(r.cost) AS TEXT) AS cost, SUM(r.latency_ms) AS latency_ms
+  FROM ${tails("SELECT ? AS id")} GROUP BY r.dimensions, r.at - r.at % ${hour}`
+
+interface GroupRow extends DimensionsRow, Omit<Sums, "cost"> {
+  readonly at: number
+  readonly cost: string
 }
 
-const noSums = (): Sums => ({
-  requests: 0,
-  successes: 0,
-  prompt_tokens: 0,
-  completion_tokens: 0,
-  units: 0,
-  cost: 0n,
-  latency_ms: 0
+const groupOf = (row: GroupRow): Group => ({
+  dimensions: row,
+  at: row.at,
+  sums: {
+    requests: row.requests,
+    successes: row.successes,
+    prompt_tokens: row.prompt_tokens,
+    completion_tokens: row.completion_tokens,
+    units: row.units,
+    cost: BigInt(row.cost),
+    latency_ms: row.latency_ms
+  }
 })
 
-const add = (
-  sums: Sums,
-  requests: number,
-  successes: number,
-  of: Omit<Readonly<Sums>, "requests" | "successes">
-): void => {
-  sums.requests += requests
-  sums.successes += successes
-  sums.prompt_tokens += of.prompt_tokens
-  sums.completion_tokens += of.completion_tokens
-  sums.units += of.units
-  sums.cost += of.cost
-  sums.latency_ms += of.latency_ms
-}
-
-/** One row for each key, so that a busy key is written once a batch. */
+/** One row for each key. */
 const summed = (
   groups: ReadonlyArray<Group>,
   keysOf: (typeof rollups)[number]["keysOf"]
@@ -121,10 +112,20 @@ const summed = (
   for (const { at, dimensions, sums } of groups) {
     for (const key of keysOf(dimensions, at)) {
       const name = key.join("\n")
-      let row = rows.get(name)
-      if (row === undefined) rows.set(name, (row = { key, sums: noSums() }))
-      add(row.sums, sums.requests, sums.successes, sums)
+      const row = rows.get(name)
+      if (row === undefined) rows.set(name, { key, sums: { ...sums } })
+      else add(row.sums, sums)
     }
   }
   return [...rows.values()].map(({ key, sums }) => [...key, ...sumColumns.map((column) => sums[column])])
+}
+
+const add = (to: Sums, sums: Readonly<Sums>): void => {
+  to.requests += sums.requests
+  to.successes += sums.successes
+  to.prompt_tokens += sums.prompt_tokens
+  to.completion_tokens += sums.completion_tokens
+  to.units += sums.units
+  to.cost += sums.cost
+  to.latency_ms += sums.latency_ms
 }

@@ -87,10 +87,7 @@ export interface ReservationRow extends DimensionsRow {
   readonly run: string
 }
 
-export const selectCounters =
-  "SELECT tenant_id, records FROM tollgate_usage_counters WHERE tenant_id IN (SELECT value FROM json_each(?))"
-
-export const selectTail = `SELECT e.seq AS entry, e.at AS entry_at, u.seq AS usage, u.at AS usage_at
+export const selectEnd = `SELECT e.seq AS entry, e.at AS entry_at, u.seq AS usage, u.at AS usage_at
   FROM (SELECT 1) LEFT JOIN (SELECT seq, at FROM tollgate_ledger_entries ORDER BY seq DESC LIMIT 1) e ON true
   LEFT JOIN (SELECT seq, at FROM tollgate_usage_records ORDER BY seq DESC LIMIT 1) u ON true`
 

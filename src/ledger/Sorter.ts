@@ -3,6 +3,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
 import * as Loop from "../kernel/Loop.ts"
 import { inPieces, turn } from "../kernel/Pieces.ts"
+import { recordsOf } from "./Buckets.ts"
 import type { BooksUnavailable, Conflict } from "./Problems.ts"
 import * as SortedRuns from "./SortedRuns.ts"
 import type { Run } from "./SortedRuns.ts"
@@ -49,8 +50,10 @@ const make = Effect.gen(function* () {
 
   const findAll = Effect.gen(function* () {
     for (let last: string | undefined = ""; last !== undefined;) {
-      const tenants: ReadonlyArray<TenantRow> = yield* sql<TenantRow>`SELECT tenant_id, records
-        FROM tollgate_usage_counters WHERE tenant_id > ${last} ORDER BY tenant_id LIMIT ${tenantsInPiece}`
+      const tenants: ReadonlyArray<TenantRow> = yield* sql<TenantRow>`SELECT tenant_id, ${sql.literal(recordsOf("t.tenant_id"))} AS records
+        FROM (
+          SELECT DISTINCT tenant_id FROM tollgate_usage_buckets WHERE tenant_id > ${last} ORDER BY tenant_id LIMIT ${tenantsInPiece}
+        ) t`
       for (const { records, tenant_id } of tenants) {
         if (records >= SortedRuns.runSize) waiting.add(tenant_id)
       }
@@ -89,7 +92,7 @@ const make = Effect.gen(function* () {
     let left = most
     for (const tenant of waiting) {
       const [row] = yield* Effect.orDie(
-        sql<TenantRow>`SELECT tenant_id, records FROM tollgate_usage_counters WHERE tenant_id = ${tenant}`
+        sql<TenantRow>`SELECT tenant_id, ${sql.literal(recordsOf("t.tenant_id"))} AS records FROM (SELECT ${tenant} AS tenant_id) t`
       )
       const runs = SortedRuns.due(row?.records ?? 0, yield* Effect.orDie(SortedRuns.written(sql, tenant)))
       for (const run of runs.slice(0, left)) yield* Effect.catchTag(writeRun(tenant, run), "SqlError", Effect.die)

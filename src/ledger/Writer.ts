@@ -19,6 +19,7 @@ import type { Answered, Receiver, Sender, Tape } from "./Codec.ts"
 import { BooksUnavailable, errorOf } from "./Problems.ts"
 import type { Conflict, LedgerRefusal, RefusalsOf } from "./Problems.ts"
 import { isStorageFault } from "./Storage.ts"
+import { TailMax } from "./Tails.ts"
 import * as Thread from "./Thread.ts"
 import type { Outcome, Posting, Result, ResultsOf, Transaction } from "./Transaction.ts"
 
@@ -175,6 +176,7 @@ const make = Effect.gen(function* () {
   )
   const begin = sql.onDialectOrElse({ sqlite: () => beginImmediate, orElse: () => beginPlain })
   const runtime = yield* Effect.runtime<never>()
+  const tailMax = yield* TailMax
   /** Those whose turn comes, and those whose transactions are being committed. */
   let waiting: Array<Waiting> = []
   let committing: ReadonlyArray<Waiting> = []
@@ -202,7 +204,7 @@ const make = Effect.gen(function* () {
 
   const run = Effect.fnUntraced(function* (transactions: ReadonlyArray<Transaction>) {
     // Others may write between two batches, so nothing is remembered.
-    const body = Batch.run(transactions, yield* Clock.currentTimeMillis, new Batch.Memory())
+    const body = Batch.run(transactions, yield* Clock.currentTimeMillis, new Batch.Memory(tailMax))
     let step = body.next([])
     while (step.done !== true) step = body.next(yield* ask(step.value))
     return step.value
@@ -383,6 +385,7 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
   // Who provides the client has migrated the file; the thread opens it only then.
   yield* SqlClient
   const commitLimit = Duration.toMillis(yield* CommitLimit)
+  const tailMax = yield* TailMax
   const clock = yield* Effect.clock
   const runtime = yield* Effect.runtime<never>()
   const log = (effect: Effect.Effect<void>) => void Runtime.runFork(runtime)(effect)
@@ -477,7 +480,7 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
   const start = (onReady: () => void, onEnd: (reason: string) => void): Connected => {
     const { port1: port, port2 } = new MessageChannel()
     const worker = Thread.open({
-      workerData: { file, port: port2, batchMax, patience },
+      workerData: { file, port: port2, batchMax, patience, tailMax },
       transferList: [port2],
       // Nothing of a batch outlives it: what serves well as room for young objects of the process would be taken here for nothing.
       resourceLimits: { maxYoungGenerationSizeMb: 12 }

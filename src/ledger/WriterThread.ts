@@ -14,11 +14,12 @@ import { isStorageFault } from "./Storage.ts"
 import type { Outcome, Transaction } from "./Transaction.ts"
 import type { Answer, Submission } from "./Writer.ts"
 
-const { batchMax, file, patience, port } = workerData as {
+const { batchMax, file, patience, port, tailMax } = workerData as {
   readonly file: string
   readonly port: MessagePort
   readonly batchMax: number
   readonly patience: number
+  readonly tailMax: number
 }
 
 const db = new Sqlite(file, { timeout: patience })
@@ -56,7 +57,7 @@ const ask = (asked: Ask): Rows => {
   return []
 }
 
-const memory = new Batch.Memory()
+const memory = new Batch.Memory(tailMax)
 /** Changes with every commit of another connection: an operator's command in another process. */
 const version = db.prepare("PRAGMA data_version").pluck()
 let versionSeen: unknown

@@ -18,13 +18,24 @@ export const make = (sql: SqlClient) => {
   /** The same, each with its `tollgate_usage_dimensions d`. */
   const described = (tenant: string, range: Range): Fragment => recordsAmong(sql, tenant, range, withDimensions)
 
+  /** The tenant's newest record. */
+  const newest = Effect.fnUntraced(function* (tenant: string) {
+    const [row] = yield* sql<{ readonly number: number; readonly at: number }>`SELECT r.number, r.at
+      FROM tollgate_usage_buckets b CROSS JOIN tollgate_usage_records r ON ${sql.literal(inBucket)} AND r.tenant_id = b.tenant_id
+      WHERE b.tenant_id = ${tenant} ORDER BY b.bucket DESC, r.number DESC LIMIT 1`
+    return row
+  })
+
   /** The first number at or after an instant: of the last bucket that began before it, the place where its time would be. */
   const numberAt = Effect.fnUntraced(function* (tenant: string, at: number) {
     const [place] = yield* sql<{ readonly number: number }>`
       WITH RECURSIVE search (bucket, low, high) AS (
         SELECT * FROM (
-          SELECT bucket, first_number, last_number + 1 FROM tollgate_usage_buckets
-          WHERE tenant_id = ${tenant} AND first_at < ${at} ORDER BY bucket DESC LIMIT 1
+          SELECT b.bucket, b.first_number, (
+            SELECT r.number + 1 FROM tollgate_usage_records r WHERE ${sql.literal(inBucket)} AND r.tenant_id = b.tenant_id
+            ORDER BY r.number DESC LIMIT 1
+          ) FROM tollgate_usage_buckets b
+          WHERE b.tenant_id = ${tenant} AND b.first_at < ${at} ORDER BY b.bucket DESC LIMIT 1
         )
         UNION ALL
         SELECT b.bucket, iif(r.at < ${at}, r.number + 1, b.low), iif(r.at < ${at}, b.high, r.number)
@@ -36,25 +47,15 @@ export const make = (sql: SqlClient) => {
     return place?.number ?? 1
   })
 
-  const count = (tenant: string): Effect.Effect<number, SqlError> =>
-    Effect.map(
-      sql<{ readonly records: number }>`SELECT records FROM tollgate_usage_counters WHERE tenant_id = ${tenant}`,
-      ([row]) => row?.records ?? 0
-    )
-
   const range = Effect.fnUntraced(function* (tenant: string, { end, start }: Window) {
-    const to = end === null ? (yield* count(tenant)) + 1 : yield* numberAt(tenant, end)
+    const to = end === null ? ((yield* newest(tenant))?.number ?? 0) + 1 : yield* numberAt(tenant, end)
     const from = start === null ? 1 : yield* numberAt(tenant, start)
     return { from: Math.min(from, to), to } satisfies Range
   })
 
   /** When the tenant's latest record was made; undefined before its first. */
   const latest = (tenant: string): Effect.Effect<number | undefined, SqlError> =>
-    Effect.map(
-      sql<{ readonly at: number }>`SELECT last_at AS at FROM tollgate_usage_buckets
-        WHERE tenant_id = ${tenant} ORDER BY bucket DESC LIMIT 1`,
-      ([row]) => row?.at
-    )
+    Effect.map(newest(tenant), (record) => record?.at)
 
   return { among, described, range, latest }
 }

@@ -1,12 +1,15 @@
-/** Sums of usage over a window, read from the rollups that settling keeps up. */
+/** Sums of usage over a window: what the rollups hold, and the tails that are not yet in them, in one statement. */
 import { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
 import type { Actor } from "../kernel/Caller.ts"
 import { billingAccountOf, tenantOf } from "../kernel/Ids.ts"
 import type { AccountId, BillingAccountId, TenantId } from "../kernel/Ids.ts"
+import { day } from "../kernel/Moment.ts"
 import { fromRow } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { inPieces } from "../kernel/Pieces.ts"
+import { tailsOf } from "../ledger/Tails.ts"
 import * as Numbers from "./Numbers.ts"
 import type { DataPoint, Rollup, RollupName, Summary, Totals, UsageType } from "./Usage.ts"
 import { partsOf, wholeDays } from "./Window.ts"
@@ -81,45 +84,72 @@ const make = Effect.gen(function* () {
   /** The sums of a part: from the rollup of its grain, or from the records themselves where it is less than an hour. */
   const sumsOf = Effect.fnUntraced(function* ({ account_id, tenant_id }: Actor, { end, grain, start }: Part) {
     if (grain !== null) {
-      return yield* sql<SumRow>`SELECT model, endpoint, SUM(requests) AS requests, ${sql.literal(sumSelection)}
-        FROM tollgate_usage_by_caller WHERE tenant_id = ${tenant_id} AND account_id = ${account_id} AND grain = ${grain}
-          AND start >= ${start} AND start < ${end}
-        GROUP BY model, endpoint`
+      return yield* sql<SumRow>`SELECT model, endpoint, ${sql.literal(sumSelection)} FROM (
+          SELECT model, endpoint, ${sql.literal(sumColumns)} FROM tollgate_usage_by_caller
+          WHERE tenant_id = ${tenant_id} AND account_id = ${account_id} AND grain = ${grain}
+            AND start >= ${start} AND start < ${end}
+          UNION ALL SELECT d.model, d.endpoint, ${sql.literal(recordColumns)} FROM ${tailOf(tenant_id)}
+          WHERE +d.account_id = ${account_id} AND r.at >= ${start} AND r.at < ${end}
+        ) GROUP BY model, endpoint`
     }
     const range = yield* numbers.range(tenant_id, { start, end })
     // `+`: the dimensions are found by number, whatever SQLite has heard of their table.
     const pieces = yield* inPieces(
       range,
-      (piece) => sql<SumRow>`SELECT d.model, d.endpoint, COUNT(*) AS requests, SUM(r.success) AS successes,
-          ${sql.literal(recordSums)}
-        FROM ${numbers.described(tenant_id, piece)} AND +d.account_id = ${account_id} GROUP BY d.model, d.endpoint`
+      (piece) => sql<SumRow>`SELECT model, endpoint, ${sql.literal(sumSelection)} FROM (
+          SELECT d.model, d.endpoint, ${sql.literal(recordColumns)}
+          FROM ${numbers.described(tenant_id, piece)} AND +d.account_id = ${account_id}
+        ) GROUP BY model, endpoint`
     )
     return pieces.flat()
   })
+
+  const tailOf = (tenant: string): Fragment => tailsOf(sql, sql`SELECT ${tenant} AS id`)
 
   const rollup: SumsContract["rollup"] = Effect.fn("Sums.rollup")(function* (asked) {
     const { application_id, provider, rollup: by, tenant_id, usage_type, window } = asked
     const { end, start } = wholeDays(window)
     const only = (column: string, value: string | undefined) =>
-      value === undefined ? sql.literal("") : sql`AND ${sql.literal(column)} = ${value}`
+      value === undefined ? sql.literal("") : sql`AND +${sql.literal(column)} = ${value}`
+    const filters = sql`${only("application_id", application_id)} ${only("usage_type", usage_type)} ${only("provider", provider)}`
     const rows = yield* Effect.orDie(
-      sql<PointRow>`SELECT ${sql.literal(periodOf[by])} AS timestamp, SUM(requests) AS requests,
-          SUM(units) AS units, ${sql.literal(sumSelection)}
-        FROM tollgate_usage_by_tenant WHERE tenant_id = ${tenant_id} AND start >= ${start} AND start < ${end}
-          ${only("application_id", application_id)} ${only("usage_type", usage_type)}
-          ${only("provider", provider)}
-        GROUP BY 1 ORDER BY 1`
+      sql<PointRow>`SELECT ${sql.literal(periodOf[by])} AS timestamp, ${sql.literal(sumSelection)} FROM (
+          SELECT start, ${sql.literal(sumColumns)} FROM tollgate_usage_by_tenant
+          WHERE tenant_id = ${tenant_id} AND start >= ${start} AND start < ${end} ${filters}
+          UNION ALL SELECT ${sql.literal(dayOfRecord)}, ${sql.literal(recordColumns)} FROM ${tailOf(tenant_id)}
+          WHERE r.at >= ${start} AND r.at < ${end} ${filters}
+        ) GROUP BY 1 ORDER BY 1`
     )
     return { rollup: by, start_date: window.start, end_date: window.end, data_points: rows.map(pointOf) }
   })
+
+  /**
+   * The tails of all tenants in whose calls an account has this part: from one tenant to the next by index, since there may be many
+   * dimensions of each.
+   */
+  const tailsWith = (part: "account_id" | "billing_account_id", account: string): Fragment => {
+    const next = (behind: string) => sql`SELECT tenant_id FROM tollgate_usage_dimensions
+      WHERE ${sql.literal(part)} = ${account} ${sql.literal(behind)} ORDER BY tenant_id LIMIT 1`
+    return tailsOf(
+      sql,
+      sql`WITH RECURSIVE tenants (id) AS (
+        SELECT (${next("")})
+        UNION ALL SELECT (${next("AND tenant_id > id")}) FROM tenants WHERE id IS NOT NULL
+      ) SELECT id FROM tenants WHERE id IS NOT NULL`
+    )
+  }
 
   const byPayer: SumsContract["byPayer"] = Effect.fn("Sums.byPayer")(function* ({ account_id, window }) {
     const { end, start } = wholeDays(window)
     const rows = yield* Effect.orDie(
       sql<PayerRow>`SELECT billing_account_id, billing_source_kind AS kind, SUM(requests) AS requests,
-          SUM(prompt_tokens + completion_tokens) AS tokens, CAST(SUM(cost) AS TEXT) AS cost
-        FROM tollgate_usage_by_payer WHERE account_id = ${account_id} AND start >= ${start} AND start < ${end}
-        GROUP BY 1, 2 ORDER BY SUM(cost) DESC, 1, 2`
+          SUM(prompt_tokens + completion_tokens) AS tokens, CAST(SUM(cost) AS TEXT) AS cost FROM (
+          SELECT billing_account_id, billing_source_kind, ${sql.literal(sumColumns)} FROM tollgate_usage_by_payer
+          WHERE account_id = ${account_id} AND start >= ${start} AND start < ${end}
+          UNION ALL SELECT d.billing_account_id, d.billing_source_kind, ${sql.literal(recordColumns)}
+          FROM ${tailsWith("account_id", account_id)}
+          WHERE +d.account_id = ${account_id} AND r.at >= ${start} AND r.at < ${end}
+        ) GROUP BY 1, 2 ORDER BY SUM(cost) DESC, 1, 2`
     )
     const sources = rows.map((row) => ({
       billing_account_id: row.billing_account_id,
@@ -134,14 +164,17 @@ const make = Effect.gen(function* () {
 
   const paid: SumsContract["paid"] = Effect.fn("Sums.paid")(function* ({ rollup, tenant_id, window }) {
     const { end, start } = wholeDays(window)
+    const payer = billingAccountOf(tenant_id)
     const rows = yield* Effect.orDie(
       sql<
         PointRow & { readonly account_id: AccountId }
-      >`SELECT ${sql.literal(periodOf[rollup])} AS timestamp, account_id,
-          SUM(requests) AS requests, SUM(units) AS units, ${sql.literal(sumSelection)}
-        FROM tollgate_usage_by_payer
-        WHERE billing_account_id = ${billingAccountOf(tenant_id)} AND start >= ${start} AND start < ${end}
-        GROUP BY 1, 2 ORDER BY 1, 2`
+      >`SELECT ${sql.literal(periodOf[rollup])} AS timestamp, account_id, ${sql.literal(sumSelection)} FROM (
+          SELECT start, account_id, ${sql.literal(sumColumns)} FROM tollgate_usage_by_payer
+          WHERE billing_account_id = ${payer} AND start >= ${start} AND start < ${end}
+          UNION ALL SELECT ${sql.literal(dayOfRecord)}, d.account_id, ${sql.literal(recordColumns)}
+          FROM ${tailsWith("billing_account_id", payer)}
+          WHERE +d.billing_account_id = ${payer} AND r.at >= ${start} AND r.at < ${end}
+        ) GROUP BY 1, 2 ORDER BY 1, 2`
     )
     return {
       window,
@@ -153,11 +186,15 @@ const make = Effect.gen(function* () {
   return { summary, rollup, byPayer, paid } satisfies SumsContract
 })
 
-const sumSelection = `SUM(successes) AS successes, SUM(prompt_tokens) AS prompt_tokens,
-  SUM(completion_tokens) AS completion_tokens, CAST(SUM(cost) AS TEXT) AS cost, SUM(latency_ms) AS latency_ms`
+const sumColumns = "requests, successes, prompt_tokens, completion_tokens, units, cost, latency_ms"
 
-const recordSums = `SUM(r.prompt_tokens) AS prompt_tokens, SUM(r.completion_tokens) AS completion_tokens,
-  CAST(SUM(r.cost) AS TEXT) AS cost, SUM(r.latency_ms) AS latency_ms`
+const sumSelection = `SUM(requests) AS requests, SUM(successes) AS successes, SUM(prompt_tokens) AS prompt_tokens,
+  SUM(completion_tokens) AS completion_tokens, SUM(units) AS units, CAST(SUM(cost) AS TEXT) AS cost,
+  SUM(latency_ms) AS latency_ms`
+
+/** What a record adds to the sums, and the day that it adds it to. */
+const recordColumns = `1 AS requests, r.success AS successes, r.prompt_tokens, r.completion_tokens, r.units, r.cost, r.latency_ms`
+const dayOfRecord = `r.at - r.at % ${day} AS start`
 
 // ---- summary ------------------------------------------------------------------------------------------------------------
 

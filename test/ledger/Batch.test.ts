@@ -16,14 +16,14 @@ let folder = ""
 let db: Sqlite.Database
 let asked: Array<Ask> = []
 /** As the writer's thread keeps it from batch to batch. */
-let memory = new Batch.Memory()
+let memory = new Batch.Memory(1)
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "tollgate-batch-"))
   await Effect.runPromise(Sql.migrateFile(join(folder, "books.db")))
   db = new Sqlite(join(folder, "books.db"))
   db.exec("CREATE TABLE beside (id TEXT PRIMARY KEY)")
-  memory = new Batch.Memory()
+  memory = new Batch.Memory(1)
 })
 
 afterEach(() => {
@@ -334,6 +334,48 @@ describe("time", () => {
   })
 })
 
+describe("a tail", () => {
+  const call = (number: number): ReadonlyArray<Transaction> => [
+    of(reserve(`call_${number}`, "ada", 1n)),
+    of(settle(`call_${number}`, 1n))
+  ]
+  const state = () =>
+    rows(`SELECT (SELECT number FROM tollgate_usage_watermarks), (SELECT SUM(requests) FROM tollgate_usage_by_tenant),
+      (SELECT MAX(number) FROM tollgate_usage_records)`)[0]
+
+  beforeEach(() => {
+    memory = new Batch.Memory(3)
+    run(noon, of(open("ada"), credit("ada", 100n)))
+  })
+
+  it("is folded into the rollups when it is long enough, with the batch that makes it so", () => {
+    run(noon, ...call(1), ...call(2))
+    expect(state()).toEqual([null, null, 2])
+    run(noon, ...call(3), ...call(4))
+    expect(state()).toEqual([4, 4, 4])
+    run(noon, ...call(5))
+    expect(state()).toEqual([4, 4, 5])
+  })
+
+  it("is known to a writer that remembers nothing", () => {
+    for (const number of [1, 2, 3, 4, 5, 6]) {
+      memory = new Batch.Memory(3)
+      run(noon, ...call(number))
+    }
+    expect(state()).toEqual([6, 6, 6])
+  })
+
+  it("is as it was when the batch that would fold it cannot be written", () => {
+    run(noon, ...call(1), ...call(2))
+    expect(() =>
+      run(noon, ...call(3), beside([], { text: "INSERT INTO beside VALUES (NULL), (1), (1)", params: [] }))
+    ).toThrow()
+    expect(state()).toEqual([null, null, 2])
+    run(noon, ...call(4))
+    expect(state()).toEqual([3, 3, 3])
+  })
+})
+
 describe("buckets", () => {
   const size = 2 ** bucketShift
 
@@ -366,10 +408,10 @@ describe("buckets", () => {
       [size + 3, "ada", 5]
     ])
     expect(rows("SELECT * FROM tollgate_ledger_buckets ORDER BY billing_account_id, bucket")).toEqual([
-      ["ada", 0, 1, 2],
-      ["ada", 1, 3, 5],
-      ["bob", 0, 1, 1],
-      ["bob", 1, 2, 2]
+      ["ada", 0, 1],
+      ["ada", 1, 3],
+      ["bob", 0, 1],
+      ["bob", 1, 2]
     ])
   })
 })

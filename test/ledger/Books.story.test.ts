@@ -28,6 +28,7 @@ import type {
   UsageRecord
 } from "../../src/ledger/Transaction.ts"
 import type { BooksUnavailable } from "../../src/ledger/Problems.ts"
+import { TailMax, tails } from "../../src/ledger/Tails.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 import { tell } from "../support/story.ts"
@@ -421,12 +422,36 @@ const written =
         ).map((row) => recordTold({ ...row, dimensions: row } as unknown as UsageRecord))
       }),
       sums: async () => {
-        const sums = "requests, successes, CAST(cost AS TEXT) cost, prompt_tokens, completion_tokens, units, latency_ms"
+        // As readers have it: what the rollups hold, and the tails behind it.
+        const columns = "requests, successes, prompt_tokens, completion_tokens, units, cost, latency_ms"
+        const own = "1, r.success, r.prompt_tokens, r.completion_tokens, r.units, r.cost, r.latency_ms"
+        const everyTail = tails("SELECT DISTINCT tenant_id AS id FROM tollgate_usage_buckets")
+        const summed = (told: string, table: string, keys: string, ownKeys: string, beside = "") =>
+          `SELECT ${told} name, SUM(requests) requests, SUM(successes) successes, CAST(SUM(cost) AS TEXT) cost,
+             SUM(prompt_tokens) prompt_tokens, SUM(completion_tokens) completion_tokens, SUM(units) units, SUM(latency_ms) latency_ms
+           FROM (SELECT ${keys}, ${columns} FROM ${table} UNION ALL SELECT ${ownKeys}, ${own} FROM ${everyTail} ${beside})
+           GROUP BY 1`
+        const ownDay = "r.at - r.at % 86400000"
         const tables = [
-          `SELECT printf('tenant %s at %s on %s', tenant_id, provider, ${time("start")}) name, ${sums} FROM tollgate_usage_by_tenant`,
-          `SELECT printf('caller %s %s in %d from %s', tenant_id, model, grain, ${time("start")}) name, ${sums} FROM tollgate_usage_by_caller`,
-          `SELECT printf('payer %s for %s by %s on %s', billing_account_id, account_id, billing_source_kind, ${time("start")}) name,
-           ${sums} FROM tollgate_usage_by_payer`
+          summed(
+            `printf('tenant %s at %s on %s', tenant_id, provider, ${time("start")})`,
+            "tollgate_usage_by_tenant",
+            "tenant_id, provider, start",
+            `r.tenant_id, d.provider, ${ownDay}`
+          ),
+          summed(
+            `printf('caller %s %s in %d from %s', tenant_id, model, grain, ${time("start")})`,
+            "tollgate_usage_by_caller",
+            "tenant_id, model, grain, start",
+            "r.tenant_id, d.model, g.grain, r.at - r.at % g.grain",
+            "CROSS JOIN (SELECT 86400000 grain UNION ALL SELECT 3600000) g"
+          ),
+          summed(
+            `printf('payer %s for %s by %s on %s', billing_account_id, account_id, billing_source_kind, ${time("start")})`,
+            "tollgate_usage_by_payer",
+            "billing_account_id, account_id, billing_source_kind, start",
+            `d.billing_account_id, d.account_id, d.billing_source_kind, ${ownDay}`
+          )
         ]
         return [
           ...(await Promise.all(tables.map(rows))).flat().map((row) =>
@@ -439,11 +464,12 @@ const written =
             )
           ),
           ...(await told(
-            "SELECT printf('entries of %s: %d to %d', billing_account_id, first_number, last_number) told FROM tollgate_ledger_buckets"
+            `SELECT printf('entries of %s: %d to %d', id, first_number, entries) told
+           FROM tollgate_ledger_buckets JOIN tollgate_ledger_accounts a ON a.id = billing_account_id`
           )),
           ...(await told(
-            `SELECT printf('records of %s: %d to %d', tenant_id, first_number, records) told
-           FROM tollgate_usage_buckets LEFT JOIN tollgate_usage_counters USING (tenant_id) WHERE last_number IS records`
+            `SELECT printf('records of %s: %d to %d', tenant_id, first_number, MAX(number)) told
+           FROM tollgate_usage_buckets JOIN tollgate_usage_records USING (tenant_id) GROUP BY tenant_id`
           )),
           ...(await told("SELECT printf('%s is left', id) told FROM beside"))
         ].sort()
@@ -457,12 +483,15 @@ const written =
     }
   }
 
-const inMemory = written(Writer.layer.pipe(Layer.provideMerge(Sql.layerMemory)))
+/** So few that a story leaves both: records that the rollups hold, and tails behind them. */
+const tailMax = Layer.succeed(TailMax, 3)
+
+const inMemory = written(Writer.layer.pipe(Layer.provide(tailMax), Layer.provideMerge(Sql.layerMemory)))
 
 const onThread = (): Promise<World> => {
   const folder = mkdtempSync(join(tmpdir(), "tollgate-story-"))
   const file = join(folder, "books.db")
-  return written(Writer.layerThread(file).pipe(Layer.provideMerge(Sql.layer(file))), () =>
+  return written(Writer.layerThread(file).pipe(Layer.provide(tailMax), Layer.provideMerge(Sql.layer(file))), () =>
     rmSync(folder, { recursive: true })
   )()
 }

@@ -21,6 +21,8 @@ const healthy = Effect.gen(function* () {
   yield* Scene.now("2026-03-02T23:30:00Z")
   yield* Scene.call({ cost: 7n, units: 0.3 })
   yield* Scene.call({ cost: 7n, tenant_id: other })
+  // One that the rollups do not hold yet.
+  yield* Scene.call({ cost: 9n, units: 0.4 })
   yield* Scene.reserve({ cost: usd })
 })
 
@@ -38,8 +40,7 @@ const transfer = (payments: number): ReadonlyArray<string> => {
     `UPDATE tollgate_ledger_accounts SET giftable = giftable ${sign} 2000000000, entries = entries + 1 WHERE id = '${account}'`,
     `INSERT INTO tollgate_ledger_entries SELECT (SELECT MAX(seq) + 1 FROM tollgate_ledger_entries), billing_account_id, number + 1, '${type}',
         2000000000, balance ${sign} 2000000000, giftable ${sign} 2000000000, '${source}', 'trf_1', '', at + 999999999
-      FROM tollgate_ledger_entries WHERE billing_account_id = '${account}' ORDER BY seq DESC LIMIT 1`,
-    `UPDATE tollgate_ledger_buckets SET last_number = last_number + 1 WHERE billing_account_id = '${account}'`
+      FROM tollgate_ledger_entries WHERE billing_account_id = '${account}' ORDER BY seq DESC LIMIT 1`
   ]
   return [
     `INSERT INTO tollgate_transfers VALUES ('trf_1', 'bil_acme', 'acc_ada', 'x@example.com', NULL, 'gift', 2000000000, NULL, NULL,
@@ -132,7 +133,7 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
   ["entries are in the order of time", "UPDATE tollgate_ledger_entries SET at = at - 1 WHERE seq = 3"],
   [
     "tollgate_ledger_buckets says where entries are",
-    "UPDATE tollgate_ledger_buckets SET last_number = last_number + 1"
+    "UPDATE tollgate_ledger_buckets SET first_number = first_number + 1"
   ],
   ["tollgate_ledger_buckets says where entries are", "UPDATE tollgate_ledger_buckets SET bucket = bucket + 1"],
   ["a call is recorded once", "DROP INDEX tollgate_usage_records_id", "UPDATE tollgate_usage_records SET id = 'use_1'"],
@@ -157,11 +158,17 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
   ["the payer is an account of its tenant", "UPDATE tollgate_usage_dimensions SET billing_source_tenant_id = 'ten_x'"],
   ["records are numbered without a gap", "UPDATE tollgate_usage_records SET number = number + 100 WHERE seq = 2"],
   ["records are in the order of time", "UPDATE tollgate_usage_records SET at = at - 1 WHERE seq = 3"],
-  ["tollgate_usage_counters counts records", "UPDATE tollgate_usage_counters SET records = records + 1"],
-  ["tollgate_usage_counters counts records", "DELETE FROM tollgate_usage_counters"],
+  ["a watermark is the number of a record", "UPDATE tollgate_usage_watermarks SET number = number + 2"],
+  ["a watermark is the number of a record", "UPDATE tollgate_usage_watermarks SET number = -1"],
+  ["a watermark is the number of a record", "INSERT INTO tollgate_usage_watermarks VALUES ('ten_x', 1)"],
   ["tollgate_usage_buckets says where records are", "UPDATE tollgate_usage_buckets SET first_number = 0"],
-  ["tollgate_usage_buckets says where records are", "UPDATE tollgate_usage_buckets SET last_at = last_at + 1"],
+  ["tollgate_usage_buckets says where records are", "UPDATE tollgate_usage_buckets SET first_at = first_at + 1"],
   ["tollgate_usage_buckets says where records are", "DELETE FROM tollgate_usage_buckets"],
+  // The watermark moved without a fold; moved back, so that records are in the rollups and in the tail; a fold that was lost.
+  ["tollgate_usage_by_tenant sums the records", "UPDATE tollgate_usage_watermarks SET number = number + 1"],
+  ["tollgate_usage_by_caller sums the records", "UPDATE tollgate_usage_watermarks SET number = number - 1"],
+  ["tollgate_usage_by_payer sums the records", "DELETE FROM tollgate_usage_watermarks WHERE tenant_id = 'ten_other'"],
+  ["tollgate_usage_by_tenant sums the records", "DELETE FROM tollgate_usage_by_tenant"],
   ["tollgate_usage_by_tenant sums the records", "UPDATE tollgate_usage_by_tenant SET requests = requests + 1"],
   ["tollgate_usage_by_tenant sums the records", "UPDATE tollgate_usage_by_tenant SET units = units + 0.001"],
   ["tollgate_usage_by_tenant sums the records", "DELETE FROM tollgate_usage_by_tenant WHERE usage_type = 'tool'"],

@@ -23,10 +23,8 @@ const add = (count: number) =>
         CASE WHEN i % 1000 = 0 THEN 9007199254740992 + i * 7919 % 3 ELSE i * 7919 % 4001 END, 0, 0, 'none', i * 7919 % 50, 1, NULL
       FROM n`)
     yield* sql`DELETE FROM tollgate_usage_buckets`
-    yield* sql`DELETE FROM tollgate_usage_counters`
-    yield* sql`INSERT INTO tollgate_usage_buckets SELECT tenant_id, seq >> 16, MIN(number), MAX(number), MIN(at), MAX(at)
+    yield* sql`INSERT INTO tollgate_usage_buckets SELECT tenant_id, seq >> 16, MIN(number), MIN(at)
       FROM tollgate_usage_records GROUP BY 1, 2`
-    yield* sql`INSERT INTO tollgate_usage_counters SELECT tenant_id, COUNT(*) FROM tollgate_usage_records GROUP BY 1`
   })
 
 /** The numbers that these pages show: they are the units of the records. */

@@ -7,6 +7,7 @@ import { parse } from "../../src/kernel/Moment.ts"
 import { usd } from "../../src/kernel/Money.ts"
 import type { Nano } from "../../src/kernel/Money.ts"
 import { Ledger } from "../../src/ledger/Ledger.ts"
+import { TailMax } from "../../src/ledger/Tails.ts"
 import type { CallFacts, CallOutcome, CreditSource, Source } from "../../src/ledger/Transaction.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
 import { PriceList } from "../../src/prices/PriceList.ts"
@@ -14,13 +15,16 @@ import { Belonging } from "../../src/tenants/Belonging.ts"
 import { Tenants } from "../../src/tenants/Tenants.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 
-/** The books over a database in memory: each time it is provided, a fresh one. */
-export const layer = Layer.merge(Ledger.layer, Tenants.layer).pipe(
-  Layer.provide(PriceList.layerNone),
-  Layer.provideMerge(Belonging.layer),
-  Layer.provideMerge(Writer.layer),
-  Layer.provideMerge(Sql.layerMemory)
-)
+/** The books over a database in memory: each time it is provided, a fresh one. Tails of so many records are folded into the rollups. */
+export const layerOf = (tailMax: number) =>
+  Layer.merge(Ledger.layer, Tenants.layer).pipe(
+    Layer.provide(PriceList.layerNone),
+    Layer.provideMerge(Belonging.layer),
+    Layer.provideMerge(Layer.provide(Writer.layer, Layer.succeed(TailMax, tailMax))),
+    Layer.provideMerge(Sql.layerMemory)
+  )
+
+export const layer = layerOf(2)
 
 export const acme = "ten_acme" as TenantId
 export const other = "ten_other" as TenantId

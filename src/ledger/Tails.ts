@@ -1,0 +1,64 @@
+/**
+ * How far the rollups are behind. Those of a tenant hold its records up to a number, its watermark; what comes after is its tail. A reader
+ * adds the tail to what the rollups say, in one statement. A tail is folded into the rollups when it is long enough, in the transaction that
+ * moves the watermark: so many records of one caller are then one row of each rollup.
+ */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
+import { Context } from "effect"
+import { inBucket, recordsOf } from "./Buckets.ts"
+
+/**
+ * From how many records on a tail is folded. It costs a reader a microsecond or two for each. A batch may leave a tail longer by what the
+ * tenant settled in it.
+ */
+export class TailMax extends Context.Reference<TailMax>()("tollgate/ledger/TailMax", { defaultValue: () => 256 }) {}
+
+/**
+ * The same for a tenant whose calls another ever paid. Whoever asks what a team paid reads the tails of all members, so theirs are
+ * shorter.
+ */
+export const pooledMax = 32
+
+/** What the writer knows of a tenant's tail. */
+export interface Tail {
+  /** The number of the last record that the rollups hold. */
+  readonly watermark: number
+  readonly pooled: boolean
+}
+
+const watermarkOf = (tenant: string): string =>
+  `COALESCE((SELECT number FROM tollgate_usage_watermarks WHERE tenant_id = ${tenant}), 0)`
+
+/** Of each tenant of a JSON array: how many records it has, its watermark, and whether another ever paid a call of it. */
+export const selectTenants = `SELECT t.value AS tenant_id, ${watermarkOf("t.value")} AS watermark,
+    ${recordsOf("t.value")} AS records,
+    EXISTS (
+      SELECT 1 FROM tollgate_usage_dimensions d WHERE d.tenant_id = t.value AND d.billing_source_tenant_id <> d.tenant_id
+    ) AS pooled
+  FROM json_each(?) t`
+
+export interface TenantRow {
+  readonly tenant_id: string
+  readonly watermark: number
+  readonly records: number
+  readonly pooled: number
+}
+
+/** The tails of tenants: their records `r`, each with its dimensions `d`. `tenants` is a query that answers their ids as `id`. */
+export const tails = (tenants: string): string => `${before}${tenants}${behind}`
+
+/** The same for a reader's statement. */
+export const tailsOf = (sql: SqlClient, tenants: Fragment): Fragment =>
+  sql`${sql.literal(before)}${tenants}${sql.literal(behind)}`
+
+const before = `(SELECT id, ${watermarkOf("id")} AS watermark FROM (`
+
+const behind = `)) t
+  CROSS JOIN tollgate_usage_buckets b ON b.tenant_id = t.id AND b.bucket >= COALESCE((
+    SELECT bucket FROM tollgate_usage_buckets WHERE tenant_id = t.id AND first_number <= t.watermark + 1
+    ORDER BY bucket DESC LIMIT 1
+  ), 0)
+  CROSS JOIN tollgate_usage_records r
+    ON ${inBucket} AND r.tenant_id = b.tenant_id AND r.number > t.watermark
+  CROSS JOIN tollgate_usage_dimensions d ON d.number = r.dimensions`

@@ -1,0 +1,44 @@
+/**
+ * Rollups are kept up behind the records: those of a tenant up to its watermark are in them. Until now all were. A bucket says only where
+ * an account's, or a tenant's, rows in it begin: the row of every busy one was written again with each commit, and the index of the rows
+ * says where they end.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Effect } from "effect"
+
+const steps = [
+  `CREATE TABLE tollgate_usage_watermarks (
+    tenant_id TEXT PRIMARY KEY,
+    number INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID`,
+  `INSERT INTO tollgate_usage_watermarks SELECT tenant_id, records FROM tollgate_usage_counters`,
+  `DROP TABLE tollgate_usage_counters`,
+
+  `CREATE TABLE tollgate_ledger_buckets_next (
+    billing_account_id TEXT NOT NULL,
+    bucket INTEGER NOT NULL,
+    first_number INTEGER NOT NULL,
+    PRIMARY KEY (billing_account_id, bucket)
+  ) STRICT, WITHOUT ROWID`,
+  `INSERT INTO tollgate_ledger_buckets_next SELECT billing_account_id, bucket, first_number FROM tollgate_ledger_buckets`,
+  `DROP TABLE tollgate_ledger_buckets`,
+  `ALTER TABLE tollgate_ledger_buckets_next RENAME TO tollgate_ledger_buckets`,
+
+  `CREATE TABLE tollgate_usage_buckets_next (
+    tenant_id TEXT NOT NULL,
+    bucket INTEGER NOT NULL,
+    first_number INTEGER NOT NULL,
+    first_at INTEGER NOT NULL,
+    PRIMARY KEY (tenant_id, bucket)
+  ) STRICT, WITHOUT ROWID`,
+  `INSERT INTO tollgate_usage_buckets_next SELECT tenant_id, bucket, first_number, first_at FROM tollgate_usage_buckets`,
+  `DROP TABLE tollgate_usage_buckets`,
+  `ALTER TABLE tollgate_usage_buckets_next RENAME TO tollgate_usage_buckets`,
+
+  // From a payer to the tenants whose calls it paid, and which tenants' calls others paid.
+  `CREATE INDEX tollgate_usage_dimensions_payer ON tollgate_usage_dimensions (billing_account_id, tenant_id)`,
+  `CREATE INDEX tollgate_usage_dimensions_pooled ON tollgate_usage_dimensions (tenant_id)
+    WHERE billing_source_tenant_id <> tenant_id`
+]
+
+export default Effect.flatMap(SqlClient, (sql) => Effect.forEach(steps, (step) => sql.unsafe(step), { discard: true }))
