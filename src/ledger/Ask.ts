@@ -1,5 +1,5 @@
 /**
- * What a batch asks for while it runs: rows, or that rows are put into a table. A batch is a generator of these, so that the same lines run
+ * What a batch asks for while it runs: rows, or that rows are put into a table or changed. A batch is a generator of these, so that the same lines run
  * synchronously on the writer's thread and over any `SqlClient`.
  */
 
@@ -19,7 +19,14 @@ export interface Insert {
   readonly conflict?: string
 }
 
-export type Ask = Query | Insert
+/** Asks for one statement to be run with each of these parameters. */
+export interface Change {
+  readonly _tag: "Change"
+  readonly text: string
+  readonly rows: ReadonlyArray<ReadonlyArray<unknown>>
+}
+
+export type Ask = Query | Insert | Change
 // oxlint-disable-next-line typescript/no-explicit-any -- rows are typed where they are read, by the select that names them
 export type Rows = ReadonlyArray<any>
 export type Asking<A> = Generator<Ask, A, Rows>
@@ -43,4 +50,9 @@ export function* insert(
   conflict?: string
 ): Asking<void> {
   if (rows.length > 0) yield { _tag: "Insert", table, columns, rows, ...(conflict !== undefined && { conflict }) }
+}
+
+/** Runs a statement with each of these parameters, if there are any. */
+export function* change(text: string, rows: ReadonlyArray<ReadonlyArray<unknown>>): Asking<void> {
+  if (rows.length > 0) yield { _tag: "Change", text, rows }
 }

@@ -3,7 +3,7 @@
  * `Books`; what a row is, in `Rows`.
  */
 import { Either } from "effect"
-import { insert, query } from "./Ask.ts"
+import { change, insert, query } from "./Ask.ts"
 import type { Asking } from "./Ask.ts"
 import * as Books from "./Books.ts"
 import { bucketsBegun } from "./Buckets.ts"
@@ -199,12 +199,7 @@ function* write(written: Books.Draft, end: End, memory: Memory): Asking<void> {
       JSON.stringify([...written.released])
     ])
   }
-  yield* insert(
-    "tollgate_ledger_accounts",
-    Rows.accountColumns,
-    [...written.accounts.values()].map(Rows.accountRow),
-    Rows.accountConflict
-  )
+  yield* writeAccounts(written.accounts, memory.accounts)
   yield* insert(
     "tollgate_ledger_reservations",
     Rows.reservationColumns,
@@ -240,6 +235,23 @@ function* write(written: Books.Draft, end: End, memory: Memory): Asking<void> {
     "DO NOTHING"
   )
   yield* foldLong(written, memory)
+}
+
+/** Mostly only an account's amounts have changed: then the indexes of its other columns are left alone. */
+function* writeAccounts(written: ReadonlyMap<string, Account>, known: ReadonlyMap<string, Account>): Asking<void> {
+  const opened: Array<ReadonlyArray<unknown>> = []
+  const changed: Array<ReadonlyArray<unknown>> = []
+  const moved: Array<ReadonlyArray<unknown>> = []
+  for (const account of written.values()) {
+    const before = known.get(account.id)
+    if (before === undefined) opened.push(Rows.accountRow(account))
+    else if (before.held === account.held && before.status === account.status && before.funded === account.funded)
+      moved.push([account.giftable, account.granted, account.reserved, account.entries, account.id])
+    else changed.push([...Rows.accountRow(account).slice(2), account.id])
+  }
+  yield* insert("tollgate_ledger_accounts", Rows.accountColumns, opened)
+  yield* change(Rows.changeAccount, changed)
+  yield* change(Rows.moveAccount, moved)
 }
 
 /** Folds the tails that have become long enough. */

@@ -15,17 +15,15 @@ export const accountColumns = [
   "entries"
 ] as const
 
-export const accountConflict = `(id) DO UPDATE SET ${[
-  "status",
-  "giftable",
-  "granted",
-  "held",
-  "reserved",
-  "funded",
-  "entries"
-]
-  .map((column) => `${column} = excluded.${column}`)
-  .join(", ")}`
+/** Takes what follows the tenant in `accountRow`, and the id. */
+export const changeAccount = `UPDATE tollgate_ledger_accounts SET ${accountColumns
+  .slice(2)
+  .map((column) => `${column} = ?`)
+  .join(", ")} WHERE id = ?`
+
+/** Takes the amounts and the count of entries, and the id. */
+export const moveAccount =
+  "UPDATE tollgate_ledger_accounts SET giftable = ?, granted = ?, reserved = ?, entries = ? WHERE id = ?"
 
 /** The columns of an account, money as text, for `accountOf`. */
 export const accountSelection = `id, tenant_id, status, CAST(giftable AS TEXT) AS giftable, CAST(granted AS TEXT) AS granted,

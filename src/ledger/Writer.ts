@@ -192,15 +192,23 @@ const make = Effect.gen(function* () {
     log: (message) => void Runtime.runFork(runtime)(message)
   })
 
-  const ask = (asked: Ask): Effect.Effect<Rows, SqlError> =>
-    asked._tag === "Query"
-      ? sql.unsafe(asked.text, asked.params as Array<string>)
-      : // In pieces: a statement takes only so many parameters.
-        Effect.forEach(
+  const ask = (asked: Ask): Effect.Effect<Rows, SqlError> => {
+    switch (asked._tag) {
+      case "Query":
+        return sql.unsafe(asked.text, asked.params as Array<string>)
+      case "Insert":
+        // In pieces: a statement takes only so many parameters.
+        return Effect.forEach(
           chunksOf(asked.rows, Math.floor(10_000 / asked.columns.length)),
           (rows) => sql.unsafe(insertText(asked, rows.length), rows.flat() as Array<string>),
           { discard: true }
         ).pipe(Effect.as([]))
+      case "Change":
+        return Effect.forEach(asked.rows, (row) => sql.unsafe(asked.text, row as Array<string>), {
+          discard: true
+        }).pipe(Effect.as([]))
+    }
+  }
 
   const run = Effect.fnUntraced(function* (transactions: ReadonlyArray<Transaction>) {
     // Others may write between two batches, so nothing is remembered.

@@ -39,6 +39,10 @@ const ask = (one: Ask): Rows => {
     statement.run(...one.params)
     return []
   }
+  if (one._tag === "Change") {
+    for (const row of one.rows) db.prepare(one.text).run(...row)
+    return []
+  }
   db.prepare(insertText(one, one.rows.length)).run(...one.rows.flat())
   return []
 }
