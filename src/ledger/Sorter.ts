@@ -50,7 +50,8 @@ const make = Effect.gen(function* () {
 
   const findAll = Effect.gen(function* () {
     for (let last: string | undefined = ""; last !== undefined;) {
-      const tenants: ReadonlyArray<TenantRow> = yield* sql<TenantRow>`SELECT tenant_id, ${sql.literal(recordsOf("t.tenant_id"))} AS records
+      const tenants: ReadonlyArray<TenantRow> =
+        yield* sql<TenantRow>`SELECT tenant_id, ${sql.literal(recordsOf("t.tenant_id"))} AS records
         FROM (
           SELECT DISTINCT tenant_id FROM tollgate_usage_buckets WHERE tenant_id > ${last} ORDER BY tenant_id LIMIT ${tenantsInPiece}
         ) t`
