@@ -5,7 +5,7 @@
 import { Command, Options } from "@effect/cli"
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Console, Effect, Layer } from "effect"
-import { codesEnd } from "../auth/Authorization.ts"
+import { codesEnd } from "../auth/Codes.ts"
 import type { Ending, Protected } from "../auth/DeploymentSecret.ts"
 import { sessionsEnd } from "../auth/Sessions.ts"
 import { signingKeysEnd } from "../auth/SigningKeys.ts"

@@ -153,7 +153,8 @@ export type {
 } from "../ledger/Transaction.ts"
 export type { BalanceMoved, CommitLimit, Submitted, Writer, WriterContract } from "../ledger/Writer.ts"
 export type { SelfLetter, SelfLetterSent } from "../mail/Letter.ts"
-export type { OutboxContract, Fate, Letter, Outbox } from "../mail/Outbox.ts"
+export type { Fate } from "../mail/Delivery.ts"
+export type { Letter, Outbox, OutboxContract } from "../mail/Outbox.ts"
 export type * from "../mail/Problems.ts"
 export type {
   LetterLimitFacts,

@@ -11,9 +11,7 @@
  * - Letters are sealed in the outbox, since an invitation's token stands in them, and emptied once they have left.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import type { Fragment } from "@effect/sql/Statement"
-import { Cause, Clock, Context, Duration, Effect, Fiber, Layer } from "effect"
-import { createHash } from "node:crypto"
+import { Clock, Context, Duration, Effect, Fiber, Layer } from "effect"
 import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
 import type { Ending } from "../auth/DeploymentSecret.ts"
 import type { AccountId } from "../kernel/Ids.ts"
@@ -22,11 +20,14 @@ import type { BooksUnavailable } from "../ledger/Problems.ts"
 import * as Statements from "../ledger/Statements.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import { statement } from "../ledger/Transaction.ts"
-import { untilWritten, Writer } from "../ledger/Writer.ts"
+import { Writer } from "../ledger/Writer.ts"
 import { Mail } from "../upstream/Mail.ts"
-import type { MailFailed } from "../upstream/Mail.ts"
+import type { MailContract } from "../upstream/Mail.ts"
+import * as Delivery from "./Delivery.ts"
+import type { Fate, Row } from "./Delivery.ts"
 import { LetterLimits } from "./Settings.ts"
-import { TooManyLetters } from "./Problems.ts"
+import type { TooManyLetters } from "./Problems.ts"
+import * as Quota from "./Quota.ts"
 
 export interface Letter {
   /** What it is about, once for each letter ever: `transfer/<id>/<n>`. A second letter of the same key is not taken. */
@@ -54,39 +55,17 @@ export interface OutboxContract {
    * Writes a letter down and sends it at once: for a cause that must know whether it is refused. One that could not leave yet waits
    * here like any other, and so does one that takes too long to be waited for.
    */
-  readonly post: (port: Port, letter: Letter) => Effect.Effect<Fate, BooksUnavailable>
+  readonly post: (port: MailContract, letter: Letter) => Effect.Effect<Fate, BooksUnavailable>
   /** Sends the letters that are due, eight at most in a turn; none where there is no mail server. `layerJobs` runs it. */
   readonly jobs: ReadonlyArray<Loop.Job>
 }
 
-type Port = NonNullable<Context.Tag.Service<typeof Mail>>
-
-/** What became of an attempt. `failed`: refused for good; `unknown`: it may have left, and is not sent again. */
-export type Fate = "sent" | "failed" | "unknown" | "waiting"
-
 /** How long somebody who waits for an attempt waits. */
 const patience = Duration.seconds(10)
-
-/** How long after an attempt the next one comes: the n-th pause, in milliseconds. The last one repeats. */
-const pauses = [30_000, 120_000, 600_000, 1_800_000, 7_200_000, 21_600_000]
-/** A letter that could not leave for so long is of no use any more. */
-export const lifetime = Duration.days(3)
 
 export class Outbox extends Context.Tag("tollgate/mail/Outbox")<Outbox, OutboxContract>() {
   static readonly layer = Layer.suspend(() => Layer.scoped(Outbox, make))
   static readonly layerJobs = Loop.layer(Outbox, ({ jobs }) => jobs)
-}
-
-/** The Message-ID of the letter with this key. */
-export const messageId = (key: string, domain: string): string =>
-  `${createHash("sha256").update(key).digest("hex").slice(0, 32)}@${domain}`
-
-interface Row {
-  readonly key: string
-  readonly recipient: string
-  readonly sealed: string
-  readonly attempts: number
-  readonly created_at: number
 }
 
 interface NewRow extends Row {
@@ -105,55 +84,19 @@ const make = Effect.gen(function* () {
   const writer = yield* Writer
   const secret = yield* DeploymentSecret
   const mail = yield* Mail
-  const limits = yield* LetterLimits
+  const quota = Quota.make(sql, yield* LetterLimits)
+  const delivery = Delivery.make(sql, writer, secret)
   const scope = yield* Effect.scope
   const waker = yield* Loop.waker
 
-  /** What must be written in the end: it says the same however often it is written. */
-  const record = (text: Parameters<typeof statement>[0]) =>
-    untilWritten<void, never, never>(Statements.write(writer, statement(text)))
-
   // ---- writing letters down -----------------------------------------------------------------------------------------------
-
-  const hour = Duration.toMillis(Duration.hours(1))
-  const day = Duration.toMillis(Duration.days(1))
-
-  /** The letters of an account that count for each limit at the time. */
-  const ofHour = (account: AccountId, now: number) => sql`caused_by = ${account} AND created_at > ${now - hour}`
-  const ofDay = (account: AccountId, to: string, now: number) =>
-    sql`caused_by = ${account} AND created_at > ${now - day} AND recipient = ${to}`
-
-  /** Of the counted letters the one that has to grow old first. */
-  const inTheWay = (counted: Fragment, limit: number) =>
-    Effect.map(
-      Effect.orDie(
-        sql<{ created_at: number }>`SELECT created_at FROM tollgate_mail_outbox WHERE ${counted}
-          ORDER BY created_at DESC LIMIT 1 OFFSET ${limit - 1}`
-      ),
-      ([row]) => row?.created_at
-    )
-
-  const room: OutboxContract["room"] = Effect.fn("Outbox.room")(function* (account, to) {
-    const now = yield* Clock.currentTimeMillis
-    const ofThisHour = yield* inTheWay(ofHour(account, now), limits.per_hour)
-    const ofThisDay = yield* inTheWay(ofDay(account, to, now), limits.per_day_to_one_address)
-    if (ofThisHour === undefined && ofThisDay === undefined) return
-    const free = Math.max((ofThisHour ?? now - hour) + hour, (ofThisDay ?? now - day) + day)
-    return yield* new TooManyLetters({ retry_after: Math.max(1, Math.ceil((free - now) / 1000)) })
-  })
 
   const insert = (row: NewRow, status: "waiting" | "sending", attempts: number) => {
     const { caused_by, created_at, key, recipient, sealed } = row
-    const allowed =
-      caused_by === null
-        ? sql`1`
-        : sql`(SELECT count(*) FROM tollgate_mail_outbox WHERE ${ofHour(caused_by, created_at)}) < ${limits.per_hour}
-            AND (SELECT count(*) FROM tollgate_mail_outbox WHERE ${ofDay(caused_by, recipient, created_at)})
-              < ${limits.per_day_to_one_address}`
     return sql`INSERT INTO tollgate_mail_outbox
         (key, recipient, sealed, status, attempts, due_at, created_at, caused_by)
       SELECT ${key}, ${recipient}, ${sealed}, ${status}, ${attempts}, ${created_at}, ${created_at}, ${caused_by}
-      WHERE ${allowed} ON CONFLICT (key) DO NOTHING RETURNING key`
+      WHERE ${quota.allows(row)} ON CONFLICT (key) DO NOTHING RETURNING key`
   }
 
   const rowOf = Effect.fnUntraced(function* (letter: Letter): Effect.fn.Return<NewRow> {
@@ -175,11 +118,11 @@ const make = Effect.gen(function* () {
 
   const post: OutboxContract["post"] = Effect.fn("Outbox.post")(function* (port, letter) {
     const row = yield* rowOf(letter)
-    // As in `deliver`: should the process end now, nobody can know whether it left.
+    // As in `Delivery.deliver`: should the process end now, nobody can know whether it left.
     yield* Statements.write(writer, statement(insert(row, "sending", 1)))
     // It goes on when nobody waits any more; woken, the outbox takes over what could not leave yet.
     const attempt = yield* Effect.forkIn(
-      Effect.uninterruptible(Effect.zipLeft(attemptBy(port)(row), waker.wake)),
+      Effect.uninterruptible(Effect.zipLeft(delivery.attempt(port, row), waker.wake)),
       scope
     )
     // Metered calls are uninterruptible, and a wait that cannot be interrupted has no bound.
@@ -190,59 +133,18 @@ const make = Effect.gen(function* () {
     })
   })
 
-  const deliver = (port: Port) =>
-    Effect.fn("Outbox.deliver")(function* (row: Row) {
-      const begun = yield* Clock.currentTimeMillis
-      if (begun - row.created_at > Duration.toMillis(lifetime))
-        return yield* end(row, "failed", "it could not leave for days")
-      // Before a byte of it leaves: should the process end now, nobody can know whether it did.
-      yield* record(
-        sql`UPDATE tollgate_mail_outbox SET status = 'sending', attempts = ${row.attempts + 1} WHERE key = ${row.key}`
-      )
-      return yield* attemptBy(port)(row)
-    }, Effect.uninterruptible)
-
-  const attemptBy = (port: Port) =>
-    Effect.fnUntraced(function* (row: Row): Effect.fn.Return<Fate> {
-      const opened = yield* Effect.exit(unsealed(row))
-      if (opened._tag === "Failure") return yield* end(row, "failed", `it cannot be read: ${wordsOf(opened.cause)}`)
-      const { subject, text } = opened.value
-      const id = messageId(row.key, port.domain)
-      return yield* Effect.matchCauseEffect(port.send({ to: row.recipient, subject, text, id }), {
-        onSuccess: () => end(row, "sent", null),
-        onFailure: (cause) => (Cause.isFailType(cause) ? again(row, cause.error) : end(row, "unknown", wordsOf(cause)))
-      })
-    })
-
-  const unsealed = ({ sealed }: Row) =>
-    Effect.map(secret.unseal(sealed), (text) => JSON.parse(text) as { readonly subject: string; readonly text: string })
-
-  const again = Effect.fnUntraced(function* (row: Row, { how, reason }: MailFailed): Effect.fn.Return<Fate> {
-    if (how !== "later") return yield* end(row, how === "refused" ? "failed" : "unknown", reason)
-    const now = yield* Clock.currentTimeMillis
-    const due = now + pauses[Math.min(row.attempts, pauses.length - 1)]!
-    yield* record(
-      sql`UPDATE tollgate_mail_outbox SET status = 'waiting', due_at = ${due}, last_error = ${reason} WHERE key = ${row.key}`
-    )
-    return "waiting"
-  })
-
-  const end = Effect.fnUntraced(function* (row: Row, status: "sent" | "failed" | "unknown", reason: string | null) {
-    const now = yield* Clock.currentTimeMillis
-    yield* record(sql`UPDATE tollgate_mail_outbox SET status = ${status}, sealed = '', ended_at = ${now}, last_error = ${reason}
-      WHERE key = ${row.key}`)
-    if (reason !== null) {
-      yield* Effect.logWarning("a letter did not leave").pipe(Effect.annotateLogs({ letter: row.key, status, reason }))
-    }
-    return status
-  })
-
   /** Sends what is due. Answers how long it is to the next. */
-  const turn = (port: Port) =>
+  const turn = (port: MailContract) =>
     Effect.gen(function* () {
       const due = yield* sql<Row>`SELECT key, recipient, sealed, attempts, created_at FROM tollgate_mail_outbox
         WHERE status = 'waiting' AND due_at <= ${yield* Clock.currentTimeMillis} ORDER BY due_at LIMIT ${turnMax}`
-      const failed = yield* Loop.each(loopName, due, ({ key }) => key, deliver(port), { concurrency: atOnce })
+      const failed = yield* Loop.each(
+        loopName,
+        due,
+        ({ key }) => key,
+        (row) => delivery.deliver(port, row),
+        { concurrency: atOnce }
+      )
       if (failed > 0) return afterFailure
       const [next] = yield* sql<{
         due_at: number | null
@@ -250,14 +152,11 @@ const make = Effect.gen(function* () {
       return next?.due_at == null ? undefined : Duration.millis(next.due_at - (yield* Clock.currentTimeMillis))
     })
 
-  if (mail !== undefined) {
-    yield* record(sql`UPDATE tollgate_mail_outbox SET status = 'unknown', sealed = '', last_error = 'the process ended while it was sent'
-      WHERE status = 'sending'`)
-  }
+  if (mail !== undefined) yield* delivery.endInterrupted
 
   const jobs = mail === undefined ? [] : [{ name: loopName, turn: turn(mail), waker }]
 
-  return { letter, requiredLetter, room, wake: waker.wake, post, jobs } satisfies OutboxContract
+  return { letter, requiredLetter, room: quota.room, wake: waker.wake, post, jobs } satisfies OutboxContract
 })
 
 /** Under another secret a letter that waits cannot be opened. */
@@ -268,10 +167,4 @@ export const lettersEnd: Ending = {
       last_error = 'the secret that sealed it was replaced' WHERE status IN ('waiting', 'sending')`)
   ],
   notice: (n) => `${n} letters that had not left yet are given up`
-}
-
-/** The innermost words of what went wrong. */
-const wordsOf = (cause: Cause.Cause<unknown>): string => {
-  const error = Cause.squash(cause)
-  return (error instanceof Error ? error.message : String(error)).slice(0, 500)
 }
