@@ -112,10 +112,10 @@ const make = Effect.gen(function* () {
       row.redirect_uri === redirect_uri &&
       isVerifier(code_verifier, row.challenge)
     if (row.used_at === null) {
-      // A wrong verifier burns the code too.
+      // A wrong verifier spends the code too.
       const pair = inOrder ? yield* open(row) : undefined
       if (pair !== undefined) return pair
-      if (!inOrder && (yield* codes.burn(row))) return yield* invalidGrant()
+      if (!inOrder && (yield* codes.discard(row))) return yield* invalidGrant()
     }
     // Somebody has a copy of it: what it gave ends.
     const family = yield* codes.familyOf(row)

@@ -210,7 +210,7 @@ const make = Effect.gen(function* () {
   const resume: BrowserContract["resume"] = Effect.fnUntraced(function* (http) {
     const arriving = yield* open("arriving", queryOf(http).get("arriving"))
     const leaving = yield* open("leaving", http.cookies[cookieName])
-    // Only the browser that left may arrive: nobody is signed in as somebody else by a link.
+    // Only the browser that began a sign-in may end it: a link signs nobody in as somebody else.
     if (arriving === undefined || leaving === undefined || leaving.nonce !== arriving.nonce) {
       return html(400, Pages.wrong("This sign-in took too long, or was begun in another browser."))
     }
@@ -283,7 +283,7 @@ const fields = [
 const requestIn = (params: URLSearchParams): AuthorizationRequest =>
   Object.fromEntries(fields.map((name) => [name, params.get(name) ?? undefined]))
 
-/** A page that no other site can frame, and that is kept by nobody. */
+/** A page that no other site can frame, and no cache stores. */
 const html = (status: number, body: string): Response =>
   HttpServerResponse.text(body, {
     status,

@@ -132,7 +132,7 @@ const loopbackStart = /^http:\/\/(?:127\.0\.0\.1|localhost|\[::1\])(?:[:/?]|$)/
 
 const isSameLoopback = (registered: string, address: string): boolean => {
   if (!URL.canParse(registered) || !URL.canParse(address)) return false
-  // Parsing forgives much, and what reads the address later may forgive otherwise: the host stands there to the letter.
+  // Parsers of addresses differ in what they accept, so the host is compared as it is written.
   if (!loopbackStart.test(address)) return false
   const [one, other] = [new URL(registered), new URL(address)]
   return (

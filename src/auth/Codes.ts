@@ -66,8 +66,8 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
       1
     )
 
-  /** Spends a code for nothing. Answers whether it was unused. */
-  const burn = (code: Code) =>
+  /** Spends a code without a sign-in. Answers whether it was unused. */
+  const discard = (code: Code) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => Statements.tryWrite(writer, spend(code, null, now)))
 
   /** The sign-in that a code gave; `null` where it gave none. */
@@ -77,7 +77,7 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
       Effect.map(([row]) => row?.family_id ?? null)
     )
 
-  return { issue, find, spend, burn, familyOf }
+  return { issue, find, spend, discard, familyOf }
 }
 
 /** Under another secret no code is known any more. */

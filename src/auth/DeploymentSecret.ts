@@ -1,6 +1,6 @@
 /**
  * The one secret of a deployment. Keys and tokens are stored only as its keyed hashes, private keys only sealed by it; a copy of
- * the database alone is worth nothing to a thief.
+ * the database alone gives away no key and no token.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Statement as SqlStatement } from "@effect/sql/Statement"
@@ -21,7 +21,7 @@ export const purposes = [
 ] as const
 export type Purpose = (typeof purposes)[number]
 
-/** Everything that the secret stands behind: what is hashed for each purpose, and what is stored sealed. */
+/** Everything that the secret protects: what is hashed for each purpose, and what is stored sealed. */
 export type Protected = Purpose | "signing_key" | "letter"
 
 /**

@@ -76,7 +76,7 @@ ${hidden(options.fields)}
 <p class="small">You will be taken to ${escape(options.redirect_host)}. Signing out of the application ends its access.</p>`
   )
 
-/** Something that the person cannot mend, but may want to tell somebody. */
+/** A fault that the person cannot correct, but may report. */
 export const wrong = (text: string): string =>
   page(
     "That did not work",

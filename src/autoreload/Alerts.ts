@@ -24,7 +24,7 @@ export const make = (tenants: TenantsContract, accounts: BillingAccountsContract
     const name = (yield* tenants.nameOf(tenant)) ?? tenant
     const emails = yield* accounts.billingEmails(tenant)
     const members = (yield* tenants.members(tenant)).filter(({ status }) => status === "active")
-    // The addresses are the tenant's choice and its balance moves as it likes, so its owner answers for the letters.
+    // The tenant chooses the addresses and causes the movements, so the letters count as its owner's.
     const caused_by = members.find(({ role }) => role === "owner")?.account_id
     const subject = `${title}: ${plainName(name, "your team")}`
     const letters = yield* Effect.forEach(emails, (to) =>

@@ -1,4 +1,4 @@
-/** The way of a letter from the outbox to the mail server, and what became of it. */
+/** Hands letters of the outbox to the mail server, and stores what became of them. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Clock, Duration, Effect } from "effect"
 import { createHash } from "node:crypto"

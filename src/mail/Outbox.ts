@@ -1,6 +1,6 @@
 /**
- * Letters on their way. A letter is written down in the transaction that is its cause, and sent after it: tried again while the
- * mail server is not to be had, and never sent twice for one key. Where it cannot be known whether a letter left (the process
+ * Letters that wait to be sent. A letter is stored in the transaction that is its cause, and sent after it: tried again while the
+ * mail server cannot be reached, and never sent twice for one key. Where it cannot be known whether a letter left (the process
  * ended, or the connection, while it was handed over), it is not sent again: who misses it can ask for another.
  *
  * Where the specification is silent:
@@ -52,7 +52,7 @@ export interface OutboxContract {
   /** Says that there may be a new letter; it returns at once. */
   readonly wake: Effect.Effect<void>
   /**
-   * Writes a letter down and sends it at once: for a cause that must know whether it is refused. One that could not leave yet waits
+   * Stores a letter and sends it at once: for a cause that must know whether it is refused. One that could not leave yet waits
    * here like any other, and so does one that takes too long to be waited for.
    */
   readonly post: (port: MailContract, letter: Letter) => Effect.Effect<Fate, BooksUnavailable>
@@ -89,7 +89,7 @@ const make = Effect.gen(function* () {
   const scope = yield* Effect.scope
   const waker = yield* Loop.waker
 
-  // ---- writing letters down -----------------------------------------------------------------------------------------------
+  // ---- storing letters ----------------------------------------------------------------------------------------------------
 
   const insert = (row: NewRow, status: "waiting" | "sending", attempts: number) => {
     const { caused_by, created_at, key, recipient, sealed } = row

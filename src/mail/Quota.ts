@@ -16,7 +16,7 @@ export const make = (sql: SqlClient, limits: LetterLimitFacts) => {
   const ofDay = (account: AccountId, to: string, now: number) =>
     sql`caused_by = ${account} AND created_at > ${now - day} AND recipient = ${to}`
 
-  /** Of the counted letters the one that has to grow old first. */
+  /** When that letter was added which must leave the period before the next may be added. */
   const inTheWay = (counted: Fragment, limit: number) =>
     Effect.map(
       Effect.orDie(

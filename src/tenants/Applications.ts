@@ -43,7 +43,7 @@ export interface OfApplication extends By {
 
 /** A member reaches their own applications, owners and admins all of the tenant. Times are milliseconds since 1970. */
 export interface ApplicationsContract {
-  /** The key is in the answer, and nowhere else ever again. */
+  /** Only this answer holds the key. */
   readonly create: (request: {
     readonly caller: Actor
     readonly application: NewApplication

@@ -226,7 +226,7 @@ const noticeOf = (
     now
   )
 
-/** Under another secret the links of invitations lead nowhere: whoever invited invites again. */
+/** Under another secret no link of an invitation is known any more. */
 export const invitationsEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_tenants_invites WHERE status = 'pending' AND expires_at > ${now}`,

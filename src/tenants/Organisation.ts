@@ -1,4 +1,4 @@
-/** What people make of a tenant together: its members' roles, invitations to it, and its plan. */
+/** What members of a tenant share: their roles, invitations to it, and its plan. */
 import { Schema } from "effect"
 import { Email } from "../kernel/Email.ts"
 import { AccountId, TenantId } from "../kernel/Ids.ts"
@@ -76,5 +76,5 @@ export interface TenantPlan extends Schema.Schema.Type<typeof TenantPlan> {}
 /** May change the tenant's settings, members and invitations. */
 export const manages = (role: Role): boolean => role !== "member"
 
-/** Whether somebody of role `by` may give, take or change the role `of`: only owners touch owners. */
+/** Whether somebody of role `by` may give, take or change the role `of`: only owners change owners. */
 export const mayTouch = (by: Role, of: Role): boolean => by === "owner" || (by === "admin" && of !== "owner")

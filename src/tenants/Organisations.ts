@@ -2,12 +2,12 @@
  * Tenants that people share: made, joined by invitation, left; and their plans.
  *
  * Where the specification is silent:
- * - Nobody is suspended in, or removed from, the tenant that they come home to (409 `home_tenant`); everywhere else the last active
- *   owner stays (409 `last_owner`). Only owners touch owners or make them. Anybody may leave.
+ * - Nobody is suspended in, or removed from, their home tenant (409 `home_tenant`); everywhere else the last active owner stays
+ *   (409 `last_owner`). Only owners change owners or appoint them. Anybody may leave.
  * - Inviting an address again replaces its open invitation: the earlier link stops. An invitation is open for 14 days, and tells an
  *   account of that address by a notification too, without the token. A suspended member is not let in again by a letter.
  * - Seats are taken by active and suspended members. Without a plan there is nothing to fill, so no limit. Fewer seats than members
- *   throw nobody out; they keep others from coming. A plan that ended has no seats, and the next one begins with 25 unless it says
+ *   remove nobody; they keep others from joining. A plan that ended has no seats, and the next one begins with 25 unless it says
  *   otherwise. Plan and billing settings are for owners and admins.
  * - A membership of status `invited` is never written: who is invited has an invitation, not yet a place.
  */

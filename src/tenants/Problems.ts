@@ -59,7 +59,7 @@ export class LastOwner extends Problem<LastOwner>()("LastOwner", {
   details: {}
 }) {}
 
-/** People cannot lose the tenant that they come home to. */
+/** An account cannot be suspended in its home tenant, nor removed from it. */
 export class HomeTenant extends Problem<HomeTenant>()("HomeTenant", {
   status: 409,
   error: "this is the home tenant of that account, which cannot be suspended or removed from it",
@@ -91,7 +91,7 @@ export class TeamFull extends Problem<TeamFull>()("TeamFull", {
   details: {}
 }) {}
 
-/** One account owns so many tenants, and belongs to so many, as one person needs. */
+/** The account owns as many tenants as one may, or is a member of as many. */
 export class TooManyTenants extends Problem<TooManyTenants>()("TooManyTenants", {
   status: 409,
   error: "an account owns at most 20 tenants, its home included, and is a member of at most 100",

@@ -1,4 +1,4 @@
-/** Accounts and the tenants they belong to: made at the first sign-in, read back ever after. */
+/** Accounts and the tenants that they belong to: made at the first sign-in, and read. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
 import type { Actor, Caller } from "../kernel/Caller.ts"

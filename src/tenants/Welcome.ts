@@ -119,9 +119,9 @@ export const make = (sql: SqlClient, writer: Writer["Type"], prices: PriceListFa
       }
       return { account_id: known.id, home_tenant_id: known.home_tenant_id, created: false }
     }
-    // Whoever proves an address that an account has proved is that account's person, by whichever provider: credit is sent to
+    // Whoever proves an address that an account has proved signs in to that account, by whichever provider: credit is sent to
     // addresses here, so who holds the address could claim what is sent to it anyway. An unverified address, on either side,
-    // proves nothing: else one could lie in wait with somebody's address, or walk in with it.
+    // proves nothing: else one could take over an account by naming its address, or make one for somebody else's.
     const [same] = identity.email_verified ? yield* byVerifiedEmail(identity.email) : []
     const attempt: Effect.Effect<Welcomed, Effect.Effect.Error<ReturnType<typeof create>>> = same === undefined
       ? create(identity)
