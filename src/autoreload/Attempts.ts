@@ -6,7 +6,7 @@ import { Clock, Effect, Either } from "effect"
 import type { Context } from "effect"
 import * as Ids from "../kernel/Ids.ts"
 import type { TenantId } from "../kernel/Ids.ts"
-import { usd } from "../kernel/Money.ts"
+import { cent } from "../kernel/Money.ts"
 import type { Waker } from "../kernel/Loop.ts"
 import type { Nano } from "../kernel/Money.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
@@ -170,5 +170,3 @@ export const make = (parts: Parts) => {
 }
 
 export type Attempts = ReturnType<typeof make>
-
-const cent = usd / 100n

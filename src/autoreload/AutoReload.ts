@@ -2,7 +2,7 @@
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { Moment } from "../kernel/Moment.ts"
-import { amountMax, Usd, usd } from "../kernel/Money.ts"
+import { amountMax, cent, Usd, usd } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { CreditAmount, creditRule, isCreditAmount, WholeCredits } from "../payments/Payment.ts"
 
@@ -37,7 +37,7 @@ export const AutoReload = Schema.Struct({
 export interface AutoReload extends Schema.Schema.Type<typeof AutoReload> {}
 
 const thresholdRule = "a number of USD from 0.01 to 10000"
-const isThreshold = (amount: Nano): boolean => amount >= usd / 100n && amount <= 10_000n * usd
+const isThreshold = (amount: Nano): boolean => amount >= cent && amount <= 10_000n * usd
 const Threshold = Usd.pipe(Schema.filter(isThreshold, { message: () => thresholdRule }))
 
 const alertRule = "a number of USD from 0 to 1000000000"

@@ -13,6 +13,8 @@ import { Decimal } from "./Decimal.ts"
 export type Nano = bigint
 
 export const usd: Nano = 1_000_000_000n
+/** A cent, in nano-USD. */
+export const cent: Nano = usd / 100n
 
 /** The largest amount the books hold exactly: 10^9 USD. */
 export const amountMax: Nano = 1_000_000_000n * usd

@@ -3,13 +3,11 @@ import { Either, Schema } from "effect"
 import { Email } from "../kernel/Email.ts"
 import { AccountId } from "../kernel/Ids.ts"
 import { Moment } from "../kernel/Moment.ts"
-import { divideHalfUp, fromDecimal, toDecimal, usd, Usd } from "../kernel/Money.ts"
+import { cent, divideHalfUp, fromDecimal, toDecimal, Usd } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { PageQuery, Paginated } from "../kernel/Page.ts"
 import { TransferInvalid } from "./Problems.ts"
 import { TransferId, TransferStatus } from "./States.ts"
-
-const cent = usd / 100n
 
 export const TransferKind = Schema.Literal("gift", "transfer")
 export const GiftReason = Schema.Literal("thanks", "welcome", "congrats")

@@ -1,7 +1,7 @@
 /** The payment processor, by Stripe's own library: what is asked of it, and what its events mean. */
 import { Context, Data, Effect, Either, Layer, ParseResult, Redacted, Schema } from "effect"
 import { Stripe } from "stripe"
-import { amountMax, usd } from "../kernel/Money.ts"
+import { amountMax, cent } from "../kernel/Money.ts"
 
 export interface PaymentSettings {
   readonly secret_key: Redacted.Redacted
@@ -262,7 +262,7 @@ const Id = Schema.transform(Schema.Union(Schema.String, Schema.Struct({ id: Sche
 })
 const maybe = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(Schema.NullOr(schema), { default: () => null })
 
-const Cents = Schema.Int.pipe(Schema.between(0, Number(amountMax / (usd / 100n))))
+const Cents = Schema.Int.pipe(Schema.between(0, Number(amountMax / cent)))
 const Metadata = Schema.Record({ key: Schema.String, value: Schema.String })
 
 const Intent = Schema.Struct({

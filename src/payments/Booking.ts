@@ -1,0 +1,152 @@
+/** Payments in the books: credited once, and taken back as far as their refunds and disputes say. */
+import { Clock, Effect } from "effect"
+import * as Ids from "../kernel/Ids.ts"
+import { cent } from "../kernel/Money.ts"
+import type { Nano } from "../kernel/Money.ts"
+import type { LedgerContract } from "../ledger/Ledger.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
+import * as Statements from "../ledger/Statements.ts"
+import type { Posting } from "../ledger/Transaction.ts"
+import type { WriterContract } from "../ledger/Writer.ts"
+import type * as Facts from "./Facts.ts"
+import { dueOf, merged } from "./Movement.ts"
+import type { Movement } from "./Movement.ts"
+import type { PurchasesContract } from "./Purchases.ts"
+
+interface Parts {
+  readonly writer: WriterContract
+  readonly ledger: LedgerContract
+  readonly facts: ReturnType<typeof Facts.make>
+}
+
+export const make = ({ facts, ledger, writer }: Parts) => {
+  const book: PurchasesContract["book"] = Effect.fn("Purchases.book")(function* (paid, beside) {
+    const { cents, kind, payment_id, tenant_id } = paid
+    const amount = BigInt(cents) * cent
+    const now = yield* Clock.currentTimeMillis
+    const known = yield* facts.find(payment_id)
+    if (known.payment !== undefined || amount <= 0n) {
+      if (beside.length === 0) return
+      return yield* Statements.write(writer, ...beside)
+    }
+    const due = dueOf(amount, known.movements)
+    const credit = {
+      _tag: "Credit",
+      account: Ids.billingAccountOf(tenant_id),
+      amount,
+      source: "purchase",
+      reference: payment_id,
+      description: kind === "checkout" ? "credits purchased" : "credits purchased by auto-reload"
+    } as const
+    const made = writer.submit({
+      // Refunds and disputes that came before the payment.
+      postings: due > 0n ? [credit, takeBack(tenant_id, due, payment_id, "purchase refunded or disputed")] : [credit],
+      statements: [
+        facts.unchanged(payment_id, known),
+        facts.addPayment({ id: payment_id, tenant_id, kind, amount, due, created_at: now }),
+        ...beside
+      ]
+    })
+    yield* made.pipe(
+      Effect.asVoid,
+      Effect.catchTags({
+        // Another event of the same payment was faster.
+        Conflict: () => book(paid, beside),
+        AccountMissing: () =>
+          Effect.annotateLogs(Effect.logError("a payment is for a tenant that does not exist"), {
+            payment_id,
+            tenant_id
+          }),
+        BalanceTooLarge: Effect.die
+      })
+    )
+  })
+
+  /** Takes in refunds and disputes of a payment, and makes the books follow. */
+  const takeIn = Effect.fn("Purchases.takeIn")(function* (
+    payment_id: string,
+    received: ReadonlyArray<Movement>
+  ): Effect.fn.Return<void, BooksUnavailable> {
+    const known = yield* facts.find(payment_id)
+    const { payment } = known
+    const movements = merged(known.movements, received)
+    const news = movements.filter((one) => !known.movements.includes(one))
+    const [first] = news
+    if (first === undefined) return
+    const now = yield* Clock.currentTimeMillis
+    const due = payment === undefined ? 0n : dueOf(payment.amount, movements)
+    const postings = payment === undefined ? [] : yield* followed(payment_id, payment, due, first)
+    const statements = [
+      facts.unchanged(payment_id, known),
+      ...news.map((movement) => facts.putMovement(payment_id, movement, now)),
+      ...(payment === undefined ? facts.forget(now) : [facts.setDue(payment_id, due)])
+    ]
+    const done = yield* writer.submit({ postings, statements }).pipe(
+      Effect.as(true),
+      Effect.catchTags({
+        Conflict: () => Effect.succeed(false),
+        AccountMissing: Effect.die,
+        BalanceTooLarge: Effect.die
+      })
+    )
+    // Another event of the same payment was faster.
+    if (!done) return yield* takeIn(payment_id, received)
+    if (payment === undefined) {
+      yield* Effect.annotateLogs(
+        Effect.logWarning("a refund or dispute is of a payment that is not known: it is kept until the payment comes"),
+        { payment_id, movement: first.id }
+      )
+    }
+  })
+
+  /** The postings that follow where `due` of a payment is to be taken back from now on. */
+  const followed = Effect.fnUntraced(function* (
+    payment_id: string,
+    payment: NonNullable<Facts.Known["payment"]>,
+    due: Nano,
+    { id, kind }: Movement
+  ): Effect.fn.Return<ReadonlyArray<Extract<Posting, { readonly _tag: "Credit" | "TakeBack" }>>> {
+    const isRefund = kind !== "dispute"
+    if (due > payment.due) {
+      return [takeBack(payment.tenant_id, due - payment.due, id, isRefund ? "purchase refunded" : "purchase disputed")]
+    }
+    if (due === payment.due) return []
+    // What could not be taken is no longer owed once less is due; what was taken comes back.
+    const back = (yield* facts.takenBack([payment_id])).get(payment_id)! - due
+    if (back <= 0n) return []
+    return [
+      {
+        _tag: "Credit",
+        account: Ids.billingAccountOf(payment.tenant_id),
+        amount: back,
+        source: "purchase",
+        reference: id,
+        description: isRefund ? "refund failed" : "dispute won"
+      }
+    ]
+  })
+
+  const bookOffline: PurchasesContract["bookOffline"] = Effect.fn("Purchases.bookOffline")(function* (payment) {
+    const { amount, reference, tenant_id } = payment
+    const created_at = yield* Clock.currentTimeMillis
+    const id = `offline_${reference}`
+    const credit = {
+      account: Ids.billingAccountOf(tenant_id),
+      amount,
+      source: "purchase",
+      reference: id,
+      description: `credits purchased (${reference})`
+    } as const
+    return yield* ledger
+      .credit(credit, [facts.addPayment({ id, tenant_id, kind: "offline", amount, due: 0n, created_at })])
+      .pipe(
+        Effect.as(true),
+        Effect.catchTags({ Conflict: () => Effect.succeed(false), AccountMissing: () => Effect.succeed(false) })
+      )
+  })
+
+  return { book, takeIn, bookOffline }
+}
+
+const takeBack = (tenant: string, amount: Nano, reference: string, description: string) =>
+  ({ _tag: "TakeBack", account: Ids.billingAccountOf(tenant), amount, reference, description }) as const
