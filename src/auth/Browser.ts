@@ -4,12 +4,10 @@
  */
 import { HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
-import { Clock, Context, Duration, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { randomBytes, timingSafeEqual } from "node:crypto"
 import { storable } from "../http/Answer.ts"
 import { ServiceInfo } from "../kernel/ServiceInfo.ts"
-import type { AccountId, TenantId } from "../kernel/Ids.ts"
-import type { RateLimited } from "../http/Problems.ts"
 import { RateLimits } from "../http/RateLimits.ts"
 import type { RateLimitName } from "../http/RateLimits.ts"
 import { described } from "./Scope.ts"
@@ -18,8 +16,11 @@ import { Identity } from "../upstream/Identity.ts"
 import type { ProviderName } from "../upstream/Identity.ts"
 import { Authorization } from "./Authorization.ts"
 import type { ConsentRequest, AuthorizationRequest } from "./Authorization.ts"
+import * as BrowserState from "./BrowserState.ts"
+import type { SignedIn } from "./BrowserState.ts"
 import { Clients, mayRedirect } from "./Clients.ts"
 import { DeploymentSecret } from "./DeploymentSecret.ts"
+import { back, html, redirect, tooMany } from "./PageReply.ts"
 import * as Pages from "./Pages.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -40,39 +41,7 @@ export class Browser extends Context.Tag("tollgate/auth/Browser")<Browser, Brows
   static readonly layer = Layer.suspend(() => Layer.effect(Browser, make))
 }
 
-const lifetime = Duration.minutes(10)
 const names: Record<ProviderName, string> = { google: "Google", microsoft: "Microsoft" }
-
-/** Who has signed in in this browser. */
-interface SignedIn {
-  readonly kind: "signed-in"
-  readonly account_id: AccountId
-  readonly tenant_id: TenantId
-  readonly until: number
-}
-/** A browser on its way to a provider. */
-interface Leaving {
-  readonly kind: "leaving"
-  readonly nonce: string
-  readonly until: number
-}
-/** What the provider is to bring back. */
-interface Errand {
-  readonly kind: "errand"
-  readonly provider: ProviderName
-  readonly nonce: string
-  readonly request: AuthorizationRequest
-  readonly until: number
-}
-/** A person whom the provider has vouched for, on the way back to their browser. */
-interface Arriving extends Omit<SignedIn, "kind"> {
-  readonly kind: "arriving"
-  readonly nonce: string
-  readonly request: AuthorizationRequest
-}
-type Sealed = SignedIn | Leaving | Errand | Arriving
-
-const cookieName = "tollgate_consent"
 
 const make = Effect.gen(function* () {
   const authorization = yield* Authorization
@@ -82,25 +51,10 @@ const make = Effect.gen(function* () {
   const secret = yield* DeploymentSecret
   const limits = yield* RateLimits
   const { public_url, service_name } = yield* ServiceInfo
-  const secure = public_url.startsWith("https:")
   /** Where the pages stand for a browser: a service beneath a path of another server has that path in its `public_url`. */
   const pages = `${new URL(public_url).pathname.replace(/\/$/, "")}/oauth`
 
-  const until = Effect.map(Clock.currentTimeMillis, (now) => now + Duration.toMillis(lifetime))
-  const seal = (value: Sealed) => secret.seal(JSON.stringify(value))
-
-  /** What was sealed here a moment ago, and is of this kind. */
-  const open = <Kind extends Sealed["kind"]>(kind: Kind, sealed: string | undefined | null) =>
-    sealed === undefined || sealed === null || sealed === ""
-      ? Effect.succeed(undefined)
-      : Effect.gen(function* () {
-          const now = yield* Clock.currentTimeMillis
-          const value = JSON.parse(yield* secret.unseal(sealed)) as Sealed
-          return value.kind === kind && value.until > now ? (value as Extract<Sealed, { kind: Kind }>) : undefined
-        }).pipe(Effect.catchAllCause(() => Effect.succeed(undefined)))
-
-  const setCookie = (value: string) =>
-    `${cookieName}=${value}; Path=${pages}; HttpOnly; SameSite=Lax; Max-Age=${Duration.toSeconds(lifetime)}${secure ? "; Secure" : ""}`
+  const { open, seal, setCookie, until } = BrowserState.make(secret, pages, public_url.startsWith("https:"))
 
   const limited =
     (name: RateLimitName, handle: (request: Request) => Effect.Effect<Response>) =>
@@ -162,7 +116,7 @@ const make = Effect.gen(function* () {
     const request = requestIn(queryOf(http))
     return checked(request, (consentRequest) =>
       Effect.gen(function* () {
-        const cookie = http.cookies[cookieName]
+        const cookie = http.cookies[BrowserState.cookieName]
         const who = yield* open("signed-in", cookie)
         if (who !== undefined && cookie !== undefined) return yield* ask(consentRequest, request, cookie, who)
 
@@ -209,7 +163,7 @@ const make = Effect.gen(function* () {
 
   const resume: BrowserContract["resume"] = Effect.fnUntraced(function* (http) {
     const arriving = yield* open("arriving", queryOf(http).get("arriving"))
-    const leaving = yield* open("leaving", http.cookies[cookieName])
+    const leaving = yield* open("leaving", http.cookies[BrowserState.cookieName])
     // Only the browser that began a sign-in may end it: a link signs nobody in as somebody else.
     if (arriving === undefined || leaving === undefined || leaving.nonce !== arriving.nonce) {
       return html(400, Pages.wrong("This sign-in took too long, or was begun in another browser."))
@@ -225,7 +179,7 @@ const make = Effect.gen(function* () {
   const decide: BrowserContract["decide"] = Effect.fnUntraced(function* (http) {
     const form = yield* formOf(http)
     const request = requestIn(form)
-    const cookie = http.cookies[cookieName]
+    const cookie = http.cookies[BrowserState.cookieName]
     const who = yield* open("signed-in", cookie)
     // The proof is only in our own form: no other site can decide for the person.
     if (who === undefined || cookie === undefined || !same(form.get("proof") ?? "", secret.hash("browser", cookie))) {
@@ -282,33 +236,3 @@ const fields = [
 
 const requestIn = (params: URLSearchParams): AuthorizationRequest =>
   Object.fromEntries(fields.map((name) => [name, params.get(name) ?? undefined]))
-
-/** A page that no other site can frame, and no cache stores. */
-const html = (status: number, body: string): Response =>
-  HttpServerResponse.text(body, {
-    status,
-    contentType: "text/html; charset=utf-8",
-    headers: {
-      "cache-control": "no-store",
-      "content-security-policy":
-        "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
-      "referrer-policy": "no-referrer",
-      "x-content-type-options": "nosniff"
-    }
-  })
-
-const tooMany = ({ retry_after = 60 }: RateLimited): Response =>
-  HttpServerResponse.setHeader(
-    html(429, Pages.wrong("There were too many requests from your address. Wait a minute.")),
-    "retry-after",
-    String(retry_after)
-  )
-
-const redirect = (location: string): Response =>
-  HttpServerResponse.empty({ status: 303, headers: { location, "cache-control": "no-store" } })
-
-const back = (redirect_uri: string, answer: Readonly<Record<string, string | undefined>>): Response => {
-  const url = new URL(redirect_uri)
-  for (const [name, value] of Object.entries(answer)) if (value !== undefined) url.searchParams.set(name, value)
-  return redirect(url.href)
-}

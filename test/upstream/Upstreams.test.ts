@@ -10,8 +10,10 @@ import { Gate } from "../../src/gate/Gate.ts"
 import { Payers } from "../../src/gate/Payers.ts"
 import { Images } from "../../src/images/Images.ts"
 import { ImageProviders } from "../../src/images/Settings.ts"
+import type { AccountId, TenantId } from "../../src/kernel/Ids.ts"
 import type { UnitPrice } from "../../src/kernel/Price.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
+import type { Order } from "../../src/media/Job.ts"
 import { Jobs } from "../../src/media/Jobs.ts"
 import { Media } from "../../src/media/Media.ts"
 import { MediaModels } from "../../src/media/Settings.ts"
@@ -128,6 +130,34 @@ layer(world)("an upstream that is not there", (it) => {
       expect((error as UnknownUpstream).message).toBe(
         `${named_by}: there is no upstream elsewhere (there are: here); add it to Upstreams, or name another`
       )
+    })
+  )
+
+  it.effect("is a vendor that takes no job: nothing is reserved", () =>
+    Effect.gen(function* () {
+      const caller = {
+        account_id: "acc_ada" as AccountId,
+        tenant_id: "ten_ada" as TenantId,
+        application_id: null,
+        credential: "user_token",
+        team_first: false
+      } as const
+      const order: Order = {
+        route: "images",
+        type: "image",
+        model: "one",
+        provider: "one",
+        upstream,
+        endpoint: "one",
+        input: {},
+        units: 1,
+        unit: "image",
+        price,
+        error_types: { JobRejected: "a", VendorBusy: "b", VendorUnavailable: "c" }
+      }
+      // The caller has no account: what came as far as the gate would be refused there.
+      const error = yield* Effect.flip((yield* Jobs).submit({ caller, order }))
+      expect(error).toMatchObject({ _tag: "VendorUnavailable", reason: "there is no upstream elsewhere" })
     })
   )
 })

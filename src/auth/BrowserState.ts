@@ -1,0 +1,60 @@
+/** What the pages of the code flow remember from one to the next: sealed, in a cookie and in the provider's `state`, for ten minutes. */
+import { Clock, Duration, Effect } from "effect"
+import type { AccountId, TenantId } from "../kernel/Ids.ts"
+import type { ProviderName } from "../upstream/Identity.ts"
+import type { AuthorizationRequest } from "./Authorization.ts"
+import type { DeploymentSecretContract } from "./DeploymentSecret.ts"
+
+const lifetime = Duration.minutes(10)
+
+/** Who has signed in in this browser. */
+export interface SignedIn {
+  readonly kind: "signed-in"
+  readonly account_id: AccountId
+  readonly tenant_id: TenantId
+  readonly until: number
+}
+/** A browser on its way to a provider. */
+interface Leaving {
+  readonly kind: "leaving"
+  readonly nonce: string
+  readonly until: number
+}
+/** What a provider hands back as `state`. */
+interface Errand {
+  readonly kind: "errand"
+  readonly provider: ProviderName
+  readonly nonce: string
+  readonly request: AuthorizationRequest
+  readonly until: number
+}
+/** A person whom the provider has vouched for, on the way back to their browser. */
+interface Arriving extends Omit<SignedIn, "kind"> {
+  readonly kind: "arriving"
+  readonly nonce: string
+  readonly request: AuthorizationRequest
+}
+type Sealed = SignedIn | Leaving | Errand | Arriving
+
+export const cookieName = "tollgate_consent"
+
+/** `pages` is the path below which the cookie is sent. */
+export const make = (secret: DeploymentSecretContract, pages: string, secure: boolean) => {
+  const until = Effect.map(Clock.currentTimeMillis, (now) => now + Duration.toMillis(lifetime))
+  const seal = (value: Sealed) => secret.seal(JSON.stringify(value))
+
+  /** What was sealed here a moment ago, and is of this kind. */
+  const open = <Kind extends Sealed["kind"]>(kind: Kind, sealed: string | undefined | null) =>
+    sealed === undefined || sealed === null || sealed === ""
+      ? Effect.succeed(undefined)
+      : Effect.gen(function* () {
+          const now = yield* Clock.currentTimeMillis
+          const value = JSON.parse(yield* secret.unseal(sealed)) as Sealed
+          return value.kind === kind && value.until > now ? (value as Extract<Sealed, { kind: Kind }>) : undefined
+        }).pipe(Effect.catchAllCause(() => Effect.succeed(undefined)))
+
+  const setCookie = (value: string) =>
+    `${cookieName}=${value}; Path=${pages}; HttpOnly; SameSite=Lax; Max-Age=${Duration.toSeconds(lifetime)}${secure ? "; Secure" : ""}`
+
+  return { until, seal, open, setCookie }
+}
