@@ -151,6 +151,7 @@ export type {
   UsageSource,
   Why
 } from "../ledger/Transaction.ts"
+export type { Sorter, SorterContract } from "../ledger/Sorter.ts"
 export type { BalanceMoved, CommitLimit, Submitted, Writer, WriterContract } from "../ledger/Writer.ts"
 export type { SelfLetter, SelfLetterSent } from "../mail/Letter.ts"
 export type { Fate } from "../mail/Delivery.ts"
@@ -197,6 +198,7 @@ export type {
 export type * from "../payments/Problems.ts"
 export type { PurchasesContract, Purchases } from "../payments/Purchases.ts"
 export type { Standing } from "../pooling/Order.ts"
+export type { Asker } from "../pooling/PayerOrders.ts"
 export type { PoolingContract, Pooling } from "../pooling/Pooling.ts"
 export type * from "../pooling/Problems.ts"
 export type {
