@@ -1,14 +1,48 @@
-/** Everything that must hold of a database: the checks of all rooms. `tollgate verify` and the tests look at them. */
+/** Everything that must hold of a database: the audit of the books, and the checks of all rooms. `tollgate verify` and the tests look at them. */
 import type { SqlClient } from "@effect/sql/SqlClient"
-import type { Effect } from "effect"
+import { Effect } from "effect"
+import * as Audit from "./ledger/Audit.ts"
 import * as Invariants from "./ledger/Invariants.ts"
 import * as payments from "./payments/Checks.ts"
 import * as transfers from "./transfers/Checks.ts"
 
 const checks: ReadonlyArray<Invariants.Check> = [...Invariants.checks, ...transfers.checks, ...payments.checks]
 
-/** Looks at everything, in one read transaction; gives what is off. */
-export const verify: Effect.Effect<ReadonlyArray<Invariants.Finding>, never, SqlClient> = Invariants.lookAt(checks)
-
 /** The names of all checks, in the order in which they run. */
-export const checkNames: ReadonlyArray<string> = checks.map(({ name }) => name)
+export const checkNames: ReadonlyArray<string> = [...Object.keys(Audit.sentences), ...checks.map(({ name }) => name)]
+
+/** What is off, and up to which rows everything was looked at. */
+export interface Verified {
+  readonly findings: ReadonlyArray<Invariants.Finding>
+  readonly mark: Audit.Mark
+}
+
+/**
+ * Looks at everything behind the mark, in slices: nobody waits for it. Without a mark it looks at everything there is; behind one, at the
+ * rows that came since, the accounts that they touch, and what costs little. `progress` is told now and then how far it is.
+ */
+export const verifySince = (
+  mark: Audit.Mark | undefined,
+  progress: (progress: Audit.Progress) => Effect.Effect<void> = () => Effect.void
+): Effect.Effect<Verified, never, SqlClient> =>
+  Effect.gen(function* () {
+    const found = new Map<string, Array<Invariants.Finding>>()
+    const report: Audit.Report = (check, row) => {
+      const findings = found.get(check) ?? []
+      if (findings.length === 0) found.set(check, findings)
+      if (findings.length < Invariants.findingsMax)
+        findings.push({ check, ...row, message: Audit.sentences[check](row) })
+    }
+    const reached = yield* Audit.audit(mark ?? Audit.beginning, report, progress)
+    const rest = yield* Invariants.lookAt(
+      mark === undefined ? checks : checks.filter(({ isShort }) => isShort === true)
+    )
+    const audited = Object.keys(Audit.sentences).flatMap((check) => found.get(check) ?? [])
+    return { findings: [...audited, ...rest], mark: reached }
+  })
+
+/** Looks at everything; gives what is off. */
+export const verify: Effect.Effect<ReadonlyArray<Invariants.Finding>, never, SqlClient> = Effect.map(
+  verifySince(undefined),
+  ({ findings }) => findings
+)

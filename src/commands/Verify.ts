@@ -1,24 +1,74 @@
 /** `tollgate verify`: every invariant of the books. */
-import { Command } from "@effect/cli"
-import { Console, Effect, Layer } from "effect"
+import { Command, Options } from "@effect/cli"
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Console, Effect } from "effect"
+import { verifySince } from "../Checks.ts"
+import { toIso } from "../kernel/Moment.ts"
+import type { Progress } from "../ledger/Audit.ts"
+import * as Verifications from "../ledger/Verifications.ts"
+import { Writer } from "../ledger/Writer.ts"
 import * as Backup from "../sql/Backup.ts"
-import { verify } from "../Checks.ts"
-import * as Sql from "../sql/Sql.ts"
-import { upToDate } from "./Database.ts"
+import { database } from "./Database.ts"
 import { fromEnvironment, json, printed, refuse } from "./Options.ts"
 
-export const command = Command.make("verify", { json }, ({ json }) =>
+const since = Options.boolean("since").pipe(
+  Options.withDescription("only what came since the last verification that held; everything where none did")
+)
+
+/** How long it is silent about how far it is, in milliseconds. */
+const silence = 5_000
+
+/** Says on stderr now and then how far it is. */
+const progress = Effect.map(Clock.currentTimeMillis, (began) => {
+  let said = began
+  return ({ of, rows }: Progress) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      if (now - said < silence) return Effect.void
+      said = now
+      return Console.error(`${rows} of ${of} entries and records after ${Math.round((now - began) / 1000)} s`)
+    })
+})
+
+/** Verifies the database, and keeps the result in it. A file that is damaged is left as it is. */
+const verified = Effect.fnUntraced(function* (since: boolean) {
+  const sql = yield* SqlClient
+  const { submit } = yield* Writer
+  const began = yield* Clock.currentTimeMillis
+  const before = since ? yield* Verifications.lastHeld(sql) : undefined
+  const damage = before === undefined ? yield* Backup.damage : []
+  if (damage.length > 0) return { findings: damage, before, millis: 0, kept: false }
+  const { findings, mark } = yield* verifySince(before?.mark, yield* progress)
+  const at = yield* Clock.currentTimeMillis
+  const millis = at - began
+  const kept = yield* submit({
+    postings: [],
+    statements: Verifications.keep({ at, whole: before === undefined, findings: findings.length, millis, mark })
+  }).pipe(
+    Effect.as(true),
+    Effect.orElseSucceed(() => false)
+  )
+  return { findings, before, millis, kept }
+})
+
+export const command = Command.make("verify", { json, since }, ({ json, since }) =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
-    const findings = yield* Effect.provide(
-      Backup.check(verify),
-      Sql.layer(facts.database).pipe(Layer.provide(upToDate(facts)))
-    )
+    const { before, findings, kept, millis } = yield* Effect.provide(verified(since), database(facts))
+    const from = before === undefined ? null : toIso(before.at)
     yield* json
-      ? printed({ database: facts.database, whole: findings.length === 0, findings })
+      ? printed({ database: facts.database, whole: findings.length === 0, findings, since: from, millis, kept })
       : Effect.forEach(findings, ({ check, message }) => Console.log(`${check}: ${message}`), { discard: true })
     if (findings.length > 0)
       return yield* refuse(`${findings.length} findings: the books of ${facts.database} are not right`)
-    if (!json) yield* Console.log(`${facts.database}: every invariant of the books holds`)
+    if (json) return
+    yield* Console.log(
+      `${facts.database}: every invariant of the books holds` +
+        (from === null ? "" : `, of what came since ${from}, when they last held`) +
+        (kept ? "" : "; that could not be written down")
+    )
   })
-).pipe(Command.withDescription("Check every invariant of the books on the live database, and name what is off"))
+).pipe(
+  Command.withDescription(
+    "Check every invariant of the books on the live database, and name what is off: exit code 1. Nobody waits for it. The result is kept, and shown by /metrics"
+  )
+)

@@ -36,10 +36,11 @@ export const bucketsBegun = <Row>(
 }
 
 /**
- * Joins the records `r` of a bucket `b`. The expression is the index's own, to the letter, and `+` takes the column's affinity from the
+ * Joins the records `r`, or the entries `e`, of a bucket `b`. The expression is the index's own, to the letter, and `+` takes the column's affinity from the
  * bucket: without either, SQLite scans the table instead.
  */
-export const inBucket = `r.seq >> ${bucketShift} = +b.bucket`
+export const inBucketOf = (row: "r" | "e") => `${row}.seq >> ${bucketShift} = +b.bucket`
+export const inBucket = inBucketOf("r")
 
 /** `tollgate_usage_records r`, a tenant's of a range of numbers: through the buckets, since the index begins with them. */
 export const recordsAmong = (sql: SqlClient, tenant: string, { from, to }: Range, beside = ""): Fragment =>

@@ -1,6 +1,7 @@
 /**
  * What must hold of the books at every moment, as questions to the database. Each check is one query that answers what is
- * off, with the figure that is kept and the one that it should be. Other rooms have checks of their own; `Checks` of the root has all of them.
+ * off, with the figure that is kept and the one that it should be. What follows from row to row is looked at by `Audit`. Other rooms have
+ * checks of their own; `Checks` of the root has all of them.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -9,7 +10,7 @@ import { day, hour } from "../kernel/Moment.ts"
 import { toDecimal } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { bucketShift } from "./Buckets.ts"
-import { escrowEndSources, outsideSources } from "./Relations.ts"
+import { outsideSources } from "./Relations.ts"
 import * as SortedRuns from "./SortedRuns.ts"
 
 /** Something that is off. */
@@ -34,6 +35,8 @@ export interface CheckRow {
 /** A rule that must hold, and what finds what breaks it: a query, or a program where no query can say it. */
 export type Check = {
   readonly name: string
+  /** Whether it costs little however long the history is: then an audit behind a mark looks at it too. */
+  readonly isShort?: true
   readonly sentence: (row: CheckRow) => string
 } & (
   | {
@@ -47,8 +50,8 @@ export type Check = {
 export const findingsMax = 100
 
 /**
- * Looks at all of the checks in one read transaction: right on a live database. It reads the tables whole and holds its connection
- * meanwhile, so a server's own is not the place for it.
+ * Looks at the checks one by one. Each is a query, so it sees the database as it is at one moment, and is right on a live one. It reads
+ * tables whole and holds its connection meanwhile, so a server's own is not the place for it.
  */
 export const lookAt = (checks: ReadonlyArray<Check>): Effect.Effect<ReadonlyArray<Finding>, never, SqlClient> =>
   Effect.flatMap(SqlClient, (sql) =>
@@ -58,7 +61,6 @@ export const lookAt = (checks: ReadonlyArray<Check>): Effect.Effect<ReadonlyArra
         (rows) => rows.map((row): Finding => ({ check: check.name, ...row, message: check.sentence(row) }))
       )
     ).pipe(
-      sql.withTransaction,
       Effect.map((found) => found.flat()),
       Effect.orDie
     )
@@ -87,7 +89,6 @@ const described = (table: string) => `(SELECT t.*, d.tenant_id AS caller, ${[
   FROM ${table} t LEFT JOIN tollgate_usage_dimensions d ON d.number = t.dimensions)`
 
 const reservations = described("tollgate_ledger_reservations")
-const records = described("tollgate_usage_records")
 
 /** The records that the rollups hold: those up to their tenant's watermark. */
 const folded = described(`(SELECT u.* FROM tollgate_usage_records u
@@ -134,46 +135,10 @@ export const trialBalance: Effect.Effect<TrialBalance, never, SqlClient> = Effec
 
 // ---- accounts -------------------------------------------------------------------------------------------------------------
 
-/** Each entry beside the one before it in its account. */
-const followed = `SELECT *, LAG(number, 1, 0) OVER account AS last_number, LAG(balance, 1, 0) OVER account AS last_balance,
-    LAG(giftable, 1, 0) OVER account AS last_giftable
-  FROM tollgate_ledger_entries WINDOW account AS (PARTITION BY billing_account_id ORDER BY seq)`
-
 const accounts: ReadonlyArray<Check> = [
   {
-    name: "balance is the sum of its entries",
-    query: `SELECT id, ${text("COALESCE(made_figure, 0)")} AS expected, ${text("COALESCE(kept_figure, 'no account')")} AS found
-      FROM (${beside(
-        "SELECT id, giftable + granted AS figure FROM tollgate_ledger_accounts",
-        `SELECT billing_account_id AS id, SUM(CASE type WHEN 'credit' THEN amount ELSE -amount END) AS figure
-          FROM tollgate_ledger_entries GROUP BY billing_account_id`,
-        ["id"],
-        ["figure"]
-      )}) WHERE kept_figure IS NOT COALESCE(made_figure, 0)`,
-    sentence: ({ expected, found, id }) =>
-      `${id} has a balance of ${usd(found)}, but its entries sum to ${usd(expected)}`
-  },
-  {
-    name: "balance is that of the last entry",
-    query: `SELECT a.id AS id, ${text("COALESCE(e.balance, 0)")} AS expected, ${text("a.giftable + a.granted")} AS found
-      FROM tollgate_ledger_accounts a LEFT JOIN (
-        SELECT billing_account_id AS account, balance, MAX(seq) FROM tollgate_ledger_entries GROUP BY billing_account_id
-      ) e ON e.account = a.id
-      WHERE a.giftable + a.granted <> COALESCE(e.balance, 0)`,
-    sentence: ({ expected, found, id }) =>
-      `${id} has a balance of ${usd(found)}, but its last entry says ${usd(expected)}`
-  },
-  {
-    name: "giftable credit is that of the last entry",
-    query: `SELECT a.id AS id, ${text("COALESCE(e.giftable, 0)")} AS expected, ${text("a.giftable")} AS found
-      FROM tollgate_ledger_accounts a LEFT JOIN (
-        SELECT billing_account_id AS account, giftable, MAX(seq) FROM tollgate_ledger_entries GROUP BY billing_account_id
-      ) e ON e.account = a.id
-      WHERE a.giftable <> COALESCE(e.giftable, 0)`,
-    sentence: ({ expected, found, id }) => `${id} may give away ${usd(found)}, but its last entry says ${usd(expected)}`
-  },
-  {
     name: "nothing is below zero",
+    isShort: true,
     query: `SELECT id, '0 or more' AS expected,
         printf('giftable %d, granted %d, held %d, reserved %d', giftable, granted, held, reserved) AS found
       FROM tollgate_ledger_accounts WHERE MIN(giftable, granted, held, reserved) < 0`,
@@ -181,6 +146,7 @@ const accounts: ReadonlyArray<Check> = [
   },
   {
     name: "reserved is the sum of open reservations",
+    isShort: true,
     query: `SELECT id, ${text("COALESCE(made_figure, 0)")} AS expected, ${text("COALESCE(kept_figure, 'no account')")} AS found
       FROM (${beside(
         "SELECT id, reserved AS figure FROM tollgate_ledger_accounts",
@@ -192,125 +158,16 @@ const accounts: ReadonlyArray<Check> = [
   },
   {
     name: "reserved is within the balance",
+    isShort: true,
     query: `SELECT id, ${text("giftable + granted")} AS expected, ${text("reserved")} AS found
       FROM tollgate_ledger_accounts WHERE reserved > giftable + granted`,
     sentence: ({ expected, found, id }) => `${id} has ${usd(found)} set aside of a balance of ${usd(expected)}`
-  },
-  {
-    name: "funded is whether credit was bought or received",
-    query: `SELECT a.id AS id, ${text("e.account IS NOT NULL")} AS expected, ${text("a.funded")} AS found
-      FROM tollgate_ledger_accounts a LEFT JOIN (
-        SELECT DISTINCT billing_account_id AS account FROM tollgate_ledger_entries WHERE source IN ('purchase', 'transfer_release')
-      ) e ON e.account = a.id
-      WHERE a.funded <> (e.account IS NOT NULL)`,
-    sentence: ({ expected, id }) =>
-      expected === "1"
-        ? `${id} bought or received credit, but is not marked as funded`
-        : `${id} is marked as funded, but never bought or received credit`
-  },
-  {
-    name: "held is what waits in escrow",
-    query: `WITH paid AS MATERIALIZED (
-        SELECT reference_id, SUM(amount) AS amount FROM tollgate_ledger_entries WHERE source IN ${escrowEndSources} GROUP BY reference_id
-      ), escrow AS MATERIALIZED (
-        SELECT e.billing_account_id AS account, SUM(e.amount - COALESCE(p.amount, 0)) AS amount
-        FROM tollgate_ledger_entries e LEFT JOIN paid p ON p.reference_id = e.reference_id
-        WHERE e.source = 'transfer_escrow' GROUP BY e.billing_account_id
-      )
-      SELECT a.id AS id, ${text("COALESCE(e.amount, 0)")} AS expected, ${text("a.held")} AS found
-      FROM tollgate_ledger_accounts a LEFT JOIN escrow e ON e.account = a.id WHERE a.held <> COALESCE(e.amount, 0)`,
-    sentence: ({ expected, found, id }) =>
-      `${id} holds ${usd(found)} in escrow, but its open transfers come to ${usd(expected)}`
-  },
-  {
-    name: "credit is neither made nor lost",
-    query: `SELECT 'all accounts' AS id, ${text("-(world + revenue)")} AS expected, ${text("customers + escrow")} AS found
-      FROM ${houseAccounts} WHERE world + revenue + customers + escrow <> 0`,
-    sentence: ({ expected, found }) =>
-      `purchases and grants less charges come to ${usd(expected)}, but balances and escrow to ${usd(found)}`
   }
 ]
 
 // ---- entries --------------------------------------------------------------------------------------------------------------
 
-const entryName = "billing_account_id || ' #' || number"
-
 const entries: ReadonlyArray<Check> = [
-  {
-    name: "entries are numbered without a gap",
-    query: `SELECT ${entryName} AS id, ${text("last_number + 1")} AS expected, ${text("number")} AS found
-      FROM (${followed}) WHERE number <> last_number + 1`,
-    sentence: ({ expected, found, id }) => `entry ${id} has number ${found} where ${expected} should come`
-  },
-  {
-    name: "entries are counted",
-    query: `SELECT a.id AS id, ${text("COALESCE(e.count, 0)")} AS expected, ${text("a.entries")} AS found
-      FROM tollgate_ledger_accounts a LEFT JOIN (
-        SELECT billing_account_id AS account, COUNT(*) AS count FROM tollgate_ledger_entries GROUP BY billing_account_id
-      ) e ON e.account = a.id
-      WHERE a.entries <> COALESCE(e.count, 0)`,
-    sentence: ({ expected, found, id }) => `${id} counts ${found} entries, but has ${expected}`
-  },
-  {
-    name: "each balance follows from the one before",
-    query: `SELECT ${entryName} AS id,
-        ${text("last_balance + CASE type WHEN 'credit' THEN amount ELSE -amount END")} AS expected, ${text("balance")} AS found
-      FROM (${followed}) WHERE balance <> last_balance + CASE type WHEN 'credit' THEN amount ELSE -amount END`,
-    sentence: ({ expected, found, id }) =>
-      `entry ${id} leaves a balance of ${usd(found)}, but the one before it and its amount make ${usd(expected)}`
-  },
-  {
-    // A charge spends granted credit first; a transfer takes giftable credit only; a payment that is taken back takes that first.
-    name: "each giftable part follows from the one before",
-    query: `SELECT ${entryName} AS id, ${text("due")} AS expected, ${text("giftable")} AS found
-      FROM (
-        SELECT *, CASE
-          WHEN type = 'credit' AND (source = 'purchase' OR source IN ${escrowEndSources}) THEN last_giftable + amount
-          WHEN type = 'credit' THEN last_giftable
-          WHEN source = 'transfer_escrow' THEN last_giftable - amount
-          WHEN source = 'purchase' THEN MAX(last_giftable - amount, 0)
-          ELSE MIN(last_giftable, last_balance - amount) END AS due
-        FROM (${followed})
-      ) WHERE giftable <> due`,
-    sentence: ({ expected, found, id }) =>
-      `entry ${id} leaves ${usd(found)} to give away, but the one before it and its source make ${usd(expected)}`
-  },
-  {
-    name: "giftable credit is part of the balance",
-    query: `SELECT ${entryName} AS id, ${text("balance")} AS expected, ${text("giftable")} AS found
-      FROM tollgate_ledger_entries WHERE giftable < 0 OR giftable > balance`,
-    sentence: ({ expected, found, id }) => `entry ${id} says that ${usd(found)} of ${usd(expected)} may be given away`
-  },
-  {
-    name: "a source fits its direction",
-    query: `SELECT ${entryName} AS id, CASE WHEN type = 'credit' THEN 'a source of credit' ELSE 'escrow, a purchase taken back, or none' END AS expected,
-        COALESCE(source, 'none') AS found
-      FROM tollgate_ledger_entries
-      WHERE CASE type WHEN 'credit' THEN COALESCE(source NOT IN ${outsideSources} AND source NOT IN ${escrowEndSources}, 1)
-        ELSE COALESCE(source NOT IN ('transfer_escrow', 'purchase'), 0) END`,
-    sentence: ({ expected, found, id }) => `entry ${id} has the source ${found}, where ${expected} is due`
-  },
-  {
-    name: "a transfer pays out once",
-    query: `SELECT reference_id AS id, printf('%d in escrow once, paid out at most once', escrow) AS expected,
-        printf('%d escrows, %d payments of %d', escrows, payments, paid) AS found
-      FROM (
-        SELECT reference_id, COALESCE(SUM(amount) FILTER (WHERE source = 'transfer_escrow'), 0) AS escrow,
-          COUNT(*) FILTER (WHERE source = 'transfer_escrow') AS escrows,
-          COALESCE(SUM(amount) FILTER (WHERE source IN ${escrowEndSources}), 0) AS paid,
-          COUNT(*) FILTER (WHERE source IN ${escrowEndSources}) AS payments
-        FROM tollgate_ledger_entries WHERE (source = 'transfer_escrow' OR source IN ${escrowEndSources})
-        GROUP BY reference_id
-      ) WHERE escrows <> 1 OR payments > 1 OR (payments = 1 AND paid <> escrow)`,
-    sentence: ({ expected, found, id }) => `transfer ${id} shows ${found} nano-USD, but ${expected} is right`
-  },
-  {
-    name: "entries are in the order of time",
-    query: `SELECT ${entryName} AS id, ${text("last_at")} AS expected, ${text("at")} AS found
-      FROM (SELECT *, LAG(at, 1, at) OVER (ORDER BY seq) AS last_at FROM tollgate_ledger_entries) WHERE at < last_at`,
-    sentence: ({ expected, found, id }) =>
-      `entry ${id} was made at ${found}, before the one that precedes it (${expected})`
-  },
   {
     name: "tollgate_ledger_buckets says where entries are",
     query: bucketsQuery("tollgate_ledger_buckets", "billing_account_id", "tollgate_ledger_entries", ["number"]),
@@ -329,59 +186,10 @@ const usage: ReadonlyArray<Check> = [
   },
   {
     name: "a call is either open or recorded",
+    isShort: true,
     query: `SELECT r.id AS id, 'no reservation' AS expected, 'a reservation and the record ' || u.id AS found
       FROM tollgate_ledger_reservations r JOIN tollgate_usage_records u ON u.id = 'use_' || substr(r.id, instr(r.id, '_') + 1)`,
     sentence: ({ found, id }) => `call ${id} is settled, but still open: it has ${found}`
-  },
-  {
-    name: "a call says what it was",
-    query: `SELECT id, tenant_id AS expected, COALESCE('those of ' || caller, 'none') AS found FROM ${records}
-        WHERE caller IS NOT tenant_id
-      UNION ALL SELECT id, 'any' AS expected, 'none' AS found FROM ${reservations} WHERE caller IS NULL`,
-    sentence: ({ expected, found, id }) => `${id} should have dimensions of ${expected}, but has ${found}`
-  },
-  {
-    name: "a cost has one debit",
-    query: `WITH debits AS MATERIALIZED (
-        SELECT reference_id, COUNT(*) AS count, SUM(amount) AS amount, MIN(billing_account_id) AS account
-        FROM tollgate_ledger_entries WHERE type = 'debit' AND source IS NULL GROUP BY reference_id
-      )
-      SELECT u.id AS id, CASE u.cost WHEN 0 THEN 'no debit' ELSE printf('1 debit of %d on %s', u.cost, u.billing_account_id) END
-          AS expected,
-        CASE WHEN d.count IS NULL THEN 'no debit' ELSE printf('%d debits of %d on %s', d.count, d.amount, d.account) END AS found
-      FROM ${records} u LEFT JOIN debits d ON d.reference_id = u.id
-      WHERE CASE WHEN u.cost = 0 THEN d.count IS NOT NULL
-        ELSE d.count IS NOT 1 OR d.amount <> u.cost OR d.account <> u.billing_account_id END`,
-    sentence: ({ expected, found, id }) => `usage record ${id} calls for ${expected} (nano-USD), but there is ${found}`
-  },
-  {
-    name: "a debit has one cost",
-    query: `SELECT e.billing_account_id || ' #' || e.number AS id, 'usage record ' || e.reference_id AS expected, 'none' AS found
-      FROM tollgate_ledger_entries e LEFT JOIN tollgate_usage_records u ON u.id = e.reference_id
-      WHERE e.type = 'debit' AND e.source IS NULL AND u.id IS NULL`,
-    sentence: ({ expected, id }) => `entry ${id} charges for ${expected}, which does not exist`
-  },
-  {
-    name: "the payer is an account of its tenant",
-    query: `SELECT u.id AS id, COALESCE(a.tenant_id, 'an account') AS expected, u.billing_source_tenant_id AS found
-      FROM ${records} u LEFT JOIN tollgate_ledger_accounts a ON a.id = u.billing_account_id
-      WHERE a.tenant_id IS NOT u.billing_source_tenant_id`,
-    sentence: ({ expected, found, id }) =>
-      `usage record ${id} was paid by tenant ${found}, but its account says ${expected}`
-  },
-  {
-    name: "records are numbered without a gap",
-    query: `SELECT id, ${text("last_number + 1")} AS expected, ${text("number")} AS found
-      FROM (SELECT *, LAG(number, 1, 0) OVER (PARTITION BY tenant_id ORDER BY seq) AS last_number FROM tollgate_usage_records)
-      WHERE number <> last_number + 1`,
-    sentence: ({ expected, found, id }) => `usage record ${id} has number ${found} where ${expected} should come`
-  },
-  {
-    name: "records are in the order of time",
-    query: `SELECT id, ${text("last_at")} AS expected, ${text("at")} AS found
-      FROM (SELECT *, LAG(at, 1, at) OVER (ORDER BY seq) AS last_at FROM tollgate_usage_records) WHERE at < last_at`,
-    sentence: ({ expected, found, id }) =>
-      `usage record ${id} was made at ${found}, before the one that precedes it (${expected})`
   },
   {
     name: "a watermark is the number of a record",

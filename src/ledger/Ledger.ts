@@ -15,6 +15,7 @@ import { accountOf, accountSelection } from "./Rows.ts"
 import type { AccountRow } from "./Rows.ts"
 import type { BooksUnavailable, Conflict, RefusalByPosting } from "./Problems.ts"
 import type { Account, Entry, Posting, ResultByPosting, Statement } from "./Transaction.ts"
+import * as Verifications from "./Verifications.ts"
 import { Writer } from "./Writer.ts"
 
 export interface EntryPage extends PageOf {
@@ -30,6 +31,9 @@ export interface Totals {
   readonly open_calls: number
   /** When the oldest open call was admitted; `null` where there is none. */
   readonly oldest_at: number | null
+  /** When `verify` last found the books right, `null` where it never did; and how many findings it had the last time. */
+  readonly verified_at: number | null
+  readonly findings: number
 }
 
 /** What is asked of an operation: its posting. What the entry says of it may be left out. */
@@ -149,16 +153,20 @@ const make = Effect.gen(function* () {
   }, Effect.orDie)
 
   const totals = Effect.gen(function* () {
-    const [held] = yield* sql<{ escrowed: string }>`SELECT CAST(COALESCE(SUM(held), 0) AS TEXT) AS escrowed
+    const [escrow] = yield* sql<{ escrowed: string }>`SELECT CAST(COALESCE(SUM(held), 0) AS TEXT) AS escrowed
       FROM tollgate_ledger_accounts WHERE held > 0`
     const [open] = yield* sql<{ reserved: string; calls: number; oldest: number | null }>`
       SELECT CAST(COALESCE(SUM(amount), 0) AS TEXT) AS reserved, count(*) AS calls, min(at) AS oldest
       FROM tollgate_ledger_reservations`
+    const verification = yield* Verifications.last(sql)
+    const held = verification?.findings === 0 ? verification : yield* Verifications.lastHeld(sql)
     return {
       reserved: fromRow(open!.reserved),
-      escrowed: fromRow(held!.escrowed),
+      escrowed: fromRow(escrow!.escrowed),
       open_calls: open!.calls,
-      oldest_at: open!.oldest
+      oldest_at: open!.oldest,
+      verified_at: held?.at ?? null,
+      findings: verification?.findings ?? 0
     }
   }).pipe(Effect.orDie)
 

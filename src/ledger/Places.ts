@@ -19,12 +19,12 @@ const exactMax = Number.MAX_SAFE_INTEGER
 export const valueOf = (amount: bigint): Value =>
   amount <= BigInt(exactMax) && amount >= -BigInt(exactMax) ? Number(amount) : amount
 
-const plus = (a: Value, b: Value): Value => {
+export const plus = (a: Value, b: Value): Value => {
   if (typeof a === "number" && typeof b === "number" && Math.abs(a + b) <= exactMax) return a + b
   return valueOf(BigInt(a) + BigInt(b))
 }
 
-const minus = (a: Value, b: Value): Value => {
+export const minus = (a: Value, b: Value): Value => {
   if (typeof a === "number" && typeof b === "number" && Math.abs(a - b) <= exactMax) return a - b
   return valueOf(BigInt(a) - BigInt(b))
 }

@@ -1,9 +1,13 @@
 /** The books as the checks of other rooms may ask them, in SQL: their tables are named in this room alone. */
 
 /** Sources of credit that came from outside. */
-export const outsideSources = "('purchase', 'registration_bonus', 'signup_grant', 'admin')"
+export const outsideSet: ReadonlySet<string> = new Set(["purchase", "registration_bonus", "signup_grant", "admin"])
 /** Sources of credit that came out of escrow. */
-export const escrowEndSources = "('transfer_release', 'transfer_return')"
+export const escrowEndSet: ReadonlySet<string> = new Set(["transfer_release", "transfer_return"])
+
+const listed = (sources: Iterable<string>) => `(${[...sources].map((source) => `'${source}'`).join(", ")})`
+export const outsideSources = listed(outsideSet)
+export const escrowEndSources = listed(escrowEndSet)
 
 /** The entries that a transfer made, in both accounts. */
 export const transferEntries = `(SELECT * FROM tollgate_ledger_entries

@@ -9,15 +9,24 @@ export interface Gauges {
   /** How long the oldest open call has been open. */
   readonly oldest_unsettled_seconds: number
   readonly open_calls: number
+  /** How long ago `verify` last found the books right; infinite where it never did. */
+  readonly seconds_since_verified: number
+  /** What its last run found. */
+  readonly findings: number
 }
 
 export const read: Effect.Effect<Gauges, never, Ledger> = Effect.gen(function* () {
   const now = yield* Clock.currentTimeMillis
-  const { escrowed, oldest_at, open_calls, reserved } = yield* Effect.flatMap(Ledger, ({ totals }) => totals)
+  const { escrowed, findings, oldest_at, open_calls, reserved, verified_at } = yield* Effect.flatMap(
+    Ledger,
+    ({ totals }) => totals
+  )
   return {
     reserved_usd: Number(reserved) / 1e9,
     escrowed_usd: Number(escrowed) / 1e9,
     open_calls,
-    oldest_unsettled_seconds: oldest_at === null ? 0 : Math.max(0, (now - oldest_at) / 1000)
+    oldest_unsettled_seconds: oldest_at === null ? 0 : Math.max(0, (now - oldest_at) / 1000),
+    seconds_since_verified: verified_at === null ? Number.POSITIVE_INFINITY : Math.max(0, (now - verified_at) / 1000),
+    findings
   }
 })

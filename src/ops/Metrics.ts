@@ -52,6 +52,11 @@ const make = (): MetricsContract => {
   const escrowed = gauge("tollgate_escrowed_usd", "Credit in escrow of pending transfers")
   const oldest = gauge("tollgate_oldest_unsettled_seconds", "Age of the oldest open call")
   const open = gauge("tollgate_open_calls", "Calls that are admitted and not settled")
+  const sinceVerified = gauge(
+    "tollgate_verify_seconds_since_held",
+    "Time since verify last found the books right; +Inf where it never did"
+  )
+  const findings = gauge("tollgate_verify_findings", "What the last run of verify found to be off")
   const unsettled = gauge(
     "tollgate_unsettled_calls",
     "Calls that have ended but whose settlement could not be written yet"
@@ -86,11 +91,13 @@ const make = (): MetricsContract => {
       }
     },
     observeUpstream: (upstream, outcome) => upstreams.inc({ upstream, outcome }),
-    setGauges: ({ escrowed_usd, oldest_unsettled_seconds, open_calls, reserved_usd }) => {
-      reserved.set(reserved_usd)
-      escrowed.set(escrowed_usd)
-      oldest.set(oldest_unsettled_seconds)
-      open.set(open_calls)
+    setGauges: (gauges) => {
+      reserved.set(gauges.reserved_usd)
+      escrowed.set(gauges.escrowed_usd)
+      oldest.set(gauges.oldest_unsettled_seconds)
+      open.set(gauges.open_calls)
+      sinceVerified.set(gauges.seconds_since_verified)
+      findings.set(gauges.findings)
     },
     observe: (route, status, seconds) => {
       requests.inc({ route, status })

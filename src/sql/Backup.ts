@@ -106,14 +106,17 @@ const publish = (part: string, to: string) =>
 /** Looks at the books of a file. */
 export type Verify = Effect.Effect<ReadonlyArray<Finding>, never, SqlClient>
 
-/** What is off in a file: damaged pages, and what `verify` finds. */
-export const check = Effect.fnUntraced(function* (verify: Verify) {
+/** The pages of a file that are damaged. */
+export const damage = Effect.gen(function* () {
   const sql = yield* SqlClient
   const rows = yield* sql<{ integrity_check: string }>`PRAGMA integrity_check(${sql.literal(String(findingsMax))})`
   const damaged = rows.map(({ integrity_check }) => integrity_check).filter((line) => line !== "ok")
-  if (damaged.length === 0) return yield* verify
   return damaged.map((message): Finding => ({ check: "file", id: "", expected: "ok", found: message, message }))
-}, Effect.orDie)
+}).pipe(Effect.orDie)
+
+/** What is off in a file: damaged pages, and what `verify` finds. */
+const check = (verify: Verify) =>
+  Effect.flatMap(damage, (damaged) => (damaged.length > 0 ? Effect.succeed(damaged) : verify))
 
 /**
  * Puts the copy `from` in the place of `file`, once it was found whole; answers where the old file lies now. Nobody may be serving

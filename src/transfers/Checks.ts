@@ -6,6 +6,7 @@ import { escrows, transferEntries } from "../ledger/Relations.ts"
 export const checks: ReadonlyArray<Check> = [
   {
     name: "held credit is that of the pending transfers",
+    isShort: true,
     query: `SELECT a.id AS id, ${text("COALESCE(t.amount, 0)")} AS expected, ${text("a.held")} AS found
       FROM ${escrows} a LEFT JOIN (
         SELECT billing_account_id AS account, SUM(amount) AS amount FROM tollgate_transfers WHERE status = 'pending' GROUP BY 1

@@ -19,7 +19,9 @@ describe("the gauges", () => {
         reserved_usd: 0,
         escrowed_usd: 0,
         open_calls: 0,
-        oldest_unsettled_seconds: 0
+        oldest_unsettled_seconds: 0,
+        seconds_since_verified: Infinity,
+        findings: 0
       })
       yield* Scene.reserve()
       yield* Effect.flatMap(Writer, ({ submit }) =>
@@ -45,7 +47,9 @@ describe("the gauges", () => {
         reserved_usd: truth!.reserved,
         escrowed_usd: truth!.held,
         open_calls: 1,
-        oldest_unsettled_seconds: 30
+        oldest_unsettled_seconds: 30,
+        seconds_since_verified: Infinity,
+        findings: 0
       })
     }).pipe(Effect.provide(Scene.layer))
   )
@@ -59,7 +63,7 @@ describe("the gauges", () => {
         expect.stringContaining("USING COVERING INDEX tollgate_ledger_accounts_held")
       ])
       const { statements } = yield* Scene.scanned(Gauges.read)
-      expect(statements).toBe(2)
+      expect(statements).toBe(4)
     }).pipe(Effect.provide(Scene.layer))
   )
 })

@@ -1,0 +1,557 @@
+/**
+ * The entries and the records, read once in their order, in slices: each slice is a read transaction of its own, so that nobody waits for
+ * a long one and the WAL can be folded back. What must hold from one row to the next is compared on the way; what accounts and transfers
+ * must be by then, in the last slice, which reads them in the same transaction as the last rows. So whatever is written meanwhile is
+ * either read too or not there yet: it causes no finding and hides none.
+ *
+ * An audit may begin behind rows that were found right before (`Mark`). Then it looks at what came since: the rows, and the accounts that
+ * they touch. What was changed in older rows, only an audit of everything finds.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Effect } from "effect"
+import { turn } from "../kernel/Pieces.ts"
+import { inBucket, inBucketOf } from "./Buckets.ts"
+import { usd } from "./Invariants.ts"
+import type { CheckRow } from "./Invariants.ts"
+import { minus, plus, valueOf } from "./Places.ts"
+import type { Value } from "./Places.ts"
+import { escrowEndSet, outsideSet } from "./Relations.ts"
+import { exact, valueRead } from "./SortedRuns.ts"
+
+/** Up to which rows an audit has read, and the sums of them in nano-USD that the next one goes on with. */
+export interface Mark {
+  readonly entry: number
+  readonly record: number
+  readonly world: bigint
+  readonly revenue: bigint
+}
+
+export const beginning: Mark = { entry: 0, record: 0, world: 0n, revenue: 0n }
+
+/** How far an audit is. */
+export interface Progress {
+  readonly rows: number
+  /** How many there were when it began. */
+  readonly of: number
+}
+
+/** The rules that an audit looks at, and how a finding of each reads. */
+export const sentences = {
+  "balance is the sum of its entries": ({ expected, found, id }) =>
+    `${id} has a balance of ${usd(found)}, but its entries sum to ${usd(expected)}`,
+  "balance is that of the last entry": ({ expected, found, id }) =>
+    `${id} has a balance of ${usd(found)}, but its last entry says ${usd(expected)}`,
+  "giftable credit is that of the last entry": ({ expected, found, id }) =>
+    `${id} may give away ${usd(found)}, but its last entry says ${usd(expected)}`,
+  "funded is whether credit was bought or received": ({ expected, id }) =>
+    expected === "1"
+      ? `${id} bought or received credit, but is not marked as funded`
+      : `${id} is marked as funded, but never bought or received credit`,
+  "held is what waits in escrow": ({ expected, found, id }) =>
+    `${id} holds ${usd(found)} in escrow, but its open transfers come to ${usd(expected)}`,
+  "credit is neither made nor lost": ({ expected, found }) =>
+    `purchases and grants less charges come to ${usd(expected)}, but balances and escrow to ${usd(found)}`,
+  "entries are numbered without a gap": ({ expected, found, id }) =>
+    `entry ${id} has number ${found} where ${expected} should come`,
+  "entries are counted": ({ expected, found, id }) => `${id} counts ${found} entries, but has ${expected}`,
+  "each balance follows from the one before": ({ expected, found, id }) =>
+    `entry ${id} leaves a balance of ${usd(found)}, but the one before it and its amount make ${usd(expected)}`,
+  "each giftable part follows from the one before": ({ expected, found, id }) =>
+    `entry ${id} leaves ${usd(found)} to give away, but the one before it and its source make ${usd(expected)}`,
+  "giftable credit is part of the balance": ({ expected, found, id }) =>
+    `entry ${id} says that ${usd(found)} of ${usd(expected)} may be given away`,
+  "a source fits its direction": ({ expected, found, id }) =>
+    `entry ${id} has the source ${found}, where ${expected} is due`,
+  "a transfer pays out once": ({ expected, found, id }) =>
+    `transfer ${id} shows ${found} nano-USD, but ${expected} is right`,
+  "entries are in the order of time": ({ expected, found, id }) =>
+    `entry ${id} was made at ${found}, before the one that precedes it (${expected})`,
+  "a call says what it was": ({ expected, found, id }) =>
+    `${id} should have dimensions of ${expected}, but has ${found}`,
+  "a cost has one debit": ({ expected, found, id }) =>
+    `usage record ${id} calls for ${expected} (nano-USD), but there is ${found}`,
+  "a debit has one cost": ({ expected, id }) => `entry ${id} charges for ${expected}, which does not exist`,
+  "the payer is an account of its tenant": ({ expected, found, id }) =>
+    `usage record ${id} was paid by tenant ${found}, but its account says ${expected}`,
+  "records are numbered without a gap": ({ expected, found, id }) =>
+    `usage record ${id} has number ${found} where ${expected} should come`,
+  "records are in the order of time": ({ expected, found, id }) =>
+    `usage record ${id} was made at ${found}, before the one that precedes it (${expected})`
+} as const satisfies Readonly<Record<string, (row: CheckRow) => string>>
+export type AuditCheck = keyof typeof sentences
+
+export type Report = (check: AuditCheck, row: CheckRow) => void
+
+interface EntryRow {
+  readonly seq: number
+  readonly account: string
+  readonly number: number
+  readonly type: string
+  readonly amount: number | string
+  readonly balance: number | string
+  readonly giftable: number | string
+  readonly source: string | null
+  readonly reference: string
+  readonly at: number
+}
+
+interface RecordRow {
+  readonly seq: number
+  readonly id: string
+  readonly tenant: string
+  readonly number: number
+  readonly at: number
+  readonly dimensions: number
+  readonly cost: number | string
+}
+
+interface AccountRow {
+  readonly id: string
+  readonly giftable: number | string
+  readonly granted: number | string
+  readonly held: number | string
+  readonly funded: number
+  readonly entries: number
+}
+
+/** What the entries of an account have come to. */
+interface Account {
+  number: number
+  balance: Value
+  giftable: Value
+  sum: Value
+  count: number
+  funded: boolean
+}
+
+/** What the entries of a transfer have come to. */
+interface Transfer {
+  readonly escrows: Array<{ readonly account: string; readonly amount: Value }>
+  payments: number
+  paid: Value
+}
+
+/** A call whose cost and debits do not match yet. */
+interface Call {
+  cost: { readonly amount: Value; readonly payer: string } | undefined
+  count: number
+  amount: Value
+  account: string
+  readonly entries: Array<string>
+}
+
+interface Dimensions {
+  readonly number: number
+  readonly caller: string
+  readonly payer: string
+  readonly payer_tenant: string
+  readonly account_tenant: string | null
+}
+
+const entryColumns = `e.seq, e.billing_account_id AS account, e.number, e.type, ${exact("e.amount")} AS amount,
+  ${exact("e.balance")} AS balance, ${exact("e.giftable")} AS giftable, e.source, e.reference_id AS reference, e.at`
+
+const recordColumns = `r.seq, r.id, r.tenant_id AS tenant, r.number, r.at, r.dimensions, ${exact("r.cost")} AS cost`
+
+const selectDimensions = `SELECT d.number, d.tenant_id AS caller, d.billing_account_id AS payer,
+    d.billing_source_tenant_id AS payer_tenant, a.tenant_id AS account_tenant
+  FROM tollgate_usage_dimensions d LEFT JOIN tollgate_ledger_accounts a ON a.id = d.billing_account_id`
+
+const nobody = "nobody knows"
+
+/** What the rows that were read so far have come to. It knows no SQL. */
+class Ledger {
+  readonly accounts = new Map<string, Account>()
+  readonly tenants = new Map<string, number>()
+  readonly dimensions = new Map<number, Dimensions | undefined>()
+  readonly calls = new Map<string, Call>()
+  private readonly transfers = new Map<string, Transfer>()
+  entryAt = -1
+  recordAt = -1
+  world: Value
+  revenue: Value
+  readonly report: Report
+  private readonly whole: boolean
+
+  constructor(since: Mark, report: Report) {
+    this.world = valueOf(since.world)
+    this.revenue = valueOf(since.revenue)
+    this.whole = since.entry === 0
+    this.report = report
+  }
+
+  /** The account begins behind this entry, or with its first. */
+  begin(id: string, last: EntryRow | undefined): void {
+    const balance = last === undefined ? 0 : valueRead(last.balance)
+    this.accounts.set(id, {
+      number: last?.number ?? 0,
+      balance,
+      giftable: last === undefined ? 0 : valueRead(last.giftable),
+      sum: balance,
+      count: last?.number ?? 0,
+      funded: false
+    })
+  }
+
+  readEntry(row: EntryRow): void {
+    const { at, number, source } = row
+    const account = this.accounts.get(row.account)!
+    const amount = valueRead(row.amount)
+    const balance = valueRead(row.balance)
+    const giftable = valueRead(row.giftable)
+    const isCredit = row.type === "credit"
+    const due = isCredit ? plus(account.balance, amount) : minus(account.balance, amount)
+    const giftableDue = giftableBehind(account, isCredit, source, amount)
+    if (number !== account.number + 1)
+      this.offEntry(row, "entries are numbered without a gap", account.number + 1, number)
+    if (balance !== due) this.offEntry(row, "each balance follows from the one before", due, balance)
+    if (giftable !== giftableDue)
+      this.offEntry(row, "each giftable part follows from the one before", giftableDue, giftable)
+    if (giftable < 0 || giftable > balance)
+      this.offEntry(row, "giftable credit is part of the balance", balance, giftable)
+    if (isCredit ? !creditSources.has(source) : !debitSources.has(source))
+      this.offEntry(
+        row,
+        "a source fits its direction",
+        isCredit ? "a source of credit" : "escrow, a purchase taken back, or none",
+        source ?? "none"
+      )
+    if (at < this.entryAt) this.offEntry(row, "entries are in the order of time", this.entryAt, at)
+    account.number = number
+    account.balance = balance
+    account.giftable = giftable
+    account.sum = isCredit ? plus(account.sum, amount) : minus(account.sum, amount)
+    account.count++
+    if (source === "purchase" || source === "transfer_release") account.funded = true
+    this.entryAt = at
+    this.move(row, isCredit, amount)
+  }
+
+  /** The other side of an entry. */
+  private move(row: EntryRow, isCredit: boolean, amount: Value): void {
+    const { account, reference, source } = row
+    if (source === null) {
+      if (isCredit) return
+      this.revenue = plus(this.revenue, amount)
+      this.readDebit(reference, account, amount, entryName(row))
+    } else if (outsideSet.has(source)) {
+      this.world = isCredit ? minus(this.world, amount) : plus(this.world, amount)
+    } else {
+      let transfer = this.transfers.get(reference)
+      if (transfer === undefined) this.transfers.set(reference, (transfer = { escrows: [], payments: 0, paid: 0 }))
+      if (source === "transfer_escrow") transfer.escrows.push({ account, amount })
+      else if (escrowEndSet.has(source)) {
+        transfer.payments++
+        transfer.paid = plus(transfer.paid, amount)
+      }
+    }
+  }
+
+  private readDebit(id: string, account: string, amount: Value, name: string): void {
+    const call = this.callOf(id)
+    call.count++
+    call.amount = plus(call.amount, amount)
+    if (call.account === "" || account < call.account) call.account = account
+    if (call.entries.length < 2) call.entries.push(name)
+    this.settle(id, call)
+  }
+
+  readRecord(row: RecordRow): void {
+    const { at, id, number, tenant } = row
+    const last = this.tenants.get(tenant)!
+    const known = this.dimensions.get(row.dimensions)
+    const off = (check: AuditCheck, expected: string, found: string) => this.report(check, { id, expected, found })
+    if (known?.caller !== tenant)
+      off("a call says what it was", tenant, known === undefined ? "none" : `those of ${known.caller}`)
+    if (known === undefined || known.account_tenant !== known.payer_tenant)
+      off("the payer is an account of its tenant", known?.account_tenant ?? "an account", known?.payer_tenant ?? nobody)
+    if (number !== last + 1) off("records are numbered without a gap", `${last + 1}`, `${number}`)
+    if (at < this.recordAt) off("records are in the order of time", `${this.recordAt}`, `${at}`)
+    const cost = valueRead(row.cost)
+    if (cost !== 0) {
+      const call = this.callOf(id)
+      call.cost = { amount: cost, payer: known?.payer ?? nobody }
+      this.settle(id, call)
+    }
+    this.tenants.set(tenant, number)
+    this.recordAt = at
+  }
+
+  private callOf(id: string): Call {
+    let call = this.calls.get(id)
+    if (call === undefined)
+      this.calls.set(id, (call = { cost: undefined, count: 0, amount: 0, account: "", entries: [] }))
+    return call
+  }
+
+  /** Forgets a call that is in order: of millions only those remain that are not. */
+  private settle(id: string, { account, amount, cost, count }: Call): void {
+    if (cost !== undefined && count === 1 && amount === cost.amount && account === cost.payer) this.calls.delete(id)
+  }
+
+  /** The accounts as they are kept: all of them, or, behind a mark, those that have new entries. */
+  compareAccounts(rows: ReadonlyArray<AccountRow>): void {
+    const held = this.whole ? this.escrows() : undefined
+    for (const row of rows) {
+      const balance = plus(valueRead(row.giftable), valueRead(row.granted))
+      const made = this.accounts.get(row.id) ?? noEntries
+      const same = (check: AuditCheck, expected: Value, found: Value) => {
+        if (expected !== found) this.report(check, { id: row.id, expected: `${expected}`, found: `${found}` })
+      }
+      same("balance is the sum of its entries", made.sum, balance)
+      same("balance is that of the last entry", made.balance, balance)
+      same("giftable credit is that of the last entry", made.giftable, valueRead(row.giftable))
+      same("entries are counted", made.count, row.entries)
+      // Whether an account was funded before the mark is not known here.
+      if (this.whole || made.funded)
+        same("funded is whether credit was bought or received", made.funded ? 1 : 0, row.funded)
+      if (held !== undefined) same("held is what waits in escrow", held.get(row.id) ?? 0, valueRead(row.held))
+    }
+    const ids = new Set(rows.map(({ id }) => id))
+    for (const [id, { sum }] of this.accounts) {
+      if (!ids.has(id))
+        this.report("balance is the sum of its entries", { id, expected: `${sum}`, found: "no account" })
+    }
+  }
+
+  compareTotals(customers: bigint, escrow: bigint): void {
+    const made = -(BigInt(this.world) + BigInt(this.revenue))
+    if (made !== customers + escrow)
+      this.report("credit is neither made nor lost", {
+        id: "all accounts",
+        expected: `${made}`,
+        found: `${customers + escrow}`
+      })
+  }
+
+  /** What each account has in escrow by its entries. */
+  private escrows(): ReadonlyMap<string, Value> {
+    const held = new Map<string, Value>()
+    for (const { escrows, paid } of this.transfers.values()) {
+      for (const { account, amount } of escrows) held.set(account, plus(held.get(account) ?? 0, minus(amount, paid)))
+    }
+    return held
+  }
+
+  compareTransfers(): void {
+    for (const [id, { escrows, paid, payments }] of this.transfers) {
+      // Behind a mark only its end may have been read.
+      if (!this.whole && escrows.length === 0 && payments === 1) continue
+      const escrow = escrows.reduce<Value>((sum, { amount }) => plus(sum, amount), 0)
+      if (escrows.length === 1 && payments <= 1 && (payments === 0 || paid === escrow)) continue
+      this.report("a transfer pays out once", {
+        id,
+        expected: `${escrow} in escrow once, paid out at most once`,
+        found: `${escrows.length} escrows, ${payments} payments of ${paid}`
+      })
+    }
+  }
+
+  /** What is left over: costs without a fitting debit, and debits whose record, if there is one, has no cost or another debit. */
+  compareCalls(
+    ids: ReadonlyArray<string>,
+    records: ReadonlyMap<string, { readonly cost: Value; readonly payer: string }>
+  ): void {
+    for (const id of ids) {
+      const call = this.calls.get(id)!
+      const record = call.cost === undefined ? records.get(id) : undefined
+      if (call.cost === undefined && record === undefined) {
+        for (const entry of call.entries)
+          this.report("a debit has one cost", { id: entry, expected: `usage record ${id}`, found: "none" })
+        continue
+      }
+      const cost = call.cost?.amount ?? record!.cost
+      const payer = call.cost?.payer ?? record!.payer
+      // One that had its debit was forgotten, and now there is another.
+      const before = record === undefined ? 0 : record.cost
+      const count = call.count + (before === 0 ? 0 : 1)
+      this.report("a cost has one debit", {
+        id,
+        expected: cost === 0 ? "no debit" : `1 debit of ${cost} on ${payer}`,
+        found: count === 0 ? "no debit" : `${count} debits of ${plus(call.amount, before)} on ${call.account}`
+      })
+    }
+  }
+
+  private offEntry(row: EntryRow, check: AuditCheck, expected: Value | string, found: Value | string): void {
+    this.report(check, { id: entryName(row), expected: `${expected}`, found: `${found}` })
+  }
+}
+
+const noEntries: Account = { number: 0, balance: 0, giftable: 0, sum: 0, count: 0, funded: false }
+
+const entryName = ({ account, number }: EntryRow): string => `${account} #${number}`
+
+const creditSources: ReadonlySet<string | null> = new Set([...outsideSet, ...escrowEndSet])
+const debitSources: ReadonlySet<string | null> = new Set([null, "transfer_escrow", "purchase"])
+
+/** A charge spends granted credit first; a transfer takes giftable credit only; a payment that is taken back takes that first. */
+const giftableBehind = (
+  { balance, giftable }: Account,
+  isCredit: boolean,
+  source: string | null,
+  amount: Value
+): Value => {
+  if (isCredit) return source === "purchase" || escrowEndSet.has(source!) ? plus(giftable, amount) : giftable
+  if (source === "transfer_escrow") return minus(giftable, amount)
+  const left = minus(source === "purchase" ? giftable : balance, amount)
+  if (source === "purchase") return left > 0 ? left : 0
+  return left < giftable ? left : giftable
+}
+
+// ---- slices -------------------------------------------------------------------------------------------------------------
+
+/**
+ * Reads what there is behind the mark, and reports what is off; answers the mark behind all that it read. A slice of 4,096 rows takes some
+ * ten milliseconds.
+ */
+export const audit = Effect.fnUntraced(function* (
+  since: Mark,
+  report: Report,
+  progress: (progress: Progress) => Effect.Effect<void>,
+  sliceSize = 4096
+) {
+  const sql = yield* SqlClient
+  const ledger = new Ledger(since, report)
+  const reader = readerOf(sql, since, ledger)
+  const { place } = reader
+  const [end] = yield* sql<Place>`SELECT COALESCE((SELECT MAX(seq) FROM tollgate_ledger_entries), 0) AS entry,
+    COALESCE((SELECT MAX(seq) FROM tollgate_usage_records), 0) AS record`
+  const { entry, record } = end!
+  for (let rows = 0, found = 1; found > 0 && (place.entry < entry || place.record < record); rows += found) {
+    // The one whose time is behind comes first, so that a cost and its debit are met close to each other.
+    const isEntry = place.record >= record || (place.entry < entry && ledger.entryAt <= ledger.recordAt)
+    found = yield* isEntry ? reader.entries(sliceSize) : reader.records(sliceSize)
+    yield* progress({ rows, of: entry - since.entry + record - since.record })
+    yield* turn
+  }
+  yield* sql.withTransaction(reader.last)
+  return { ...place, world: BigInt(ledger.world), revenue: BigInt(ledger.revenue) } satisfies Mark
+}, Effect.orDie)
+
+/** The last entry and record that were read. */
+interface Place {
+  entry: number
+  record: number
+}
+
+const readerOf = (sql: SqlClient, since: Mark, ledger: Ledger) => {
+  const whole = since.entry === 0
+  const place: Place = { entry: since.entry, record: since.record }
+
+  /** Where an account stood at the mark. */
+  const begin = Effect.fnUntraced(function* (id: string) {
+    const [last] = whole
+      ? []
+      : yield* sql.unsafe<EntryRow>(
+          `SELECT ${entryColumns} FROM tollgate_ledger_buckets b
+            CROSS JOIN tollgate_ledger_entries e ON ${inBucketOf("e")} AND e.billing_account_id = b.billing_account_id
+          WHERE b.billing_account_id = ? AND e.seq <= ? ORDER BY b.bucket DESC, e.number DESC LIMIT 1`,
+          [id, since.entry]
+        )
+    ledger.begin(id, last)
+  })
+
+  /** Reads on, up to so many; answers how many there were. */
+  const entries = Effect.fnUntraced(function* (limit: number) {
+    const rows = yield* sql.unsafe<EntryRow>(
+      `SELECT ${entryColumns} FROM tollgate_ledger_entries e WHERE e.seq > ? ORDER BY e.seq LIMIT ?`,
+      [place.entry, limit]
+    )
+    for (const row of rows) {
+      if (!ledger.accounts.has(row.account)) yield* begin(row.account)
+      ledger.readEntry(row)
+      place.entry = row.seq
+    }
+    return rows.length
+  })
+
+  /** How many records a tenant had at the mark. */
+  const count = Effect.fnUntraced(function* (tenant: string) {
+    const [last] = whole
+      ? []
+      : yield* sql.unsafe<{ readonly number: number }>(
+          `SELECT r.number FROM tollgate_usage_buckets b
+            CROSS JOIN tollgate_usage_records r ON ${inBucket} AND r.tenant_id = b.tenant_id
+          WHERE b.tenant_id = ? AND r.seq <= ? ORDER BY b.bucket DESC, r.number DESC LIMIT 1`,
+          [tenant, since.record]
+        )
+    ledger.tenants.set(tenant, last?.number ?? 0)
+  })
+
+  const know = Effect.fnUntraced(function* (rows: ReadonlyArray<RecordRow>) {
+    const missing = new Set(rows.map((row) => row.dimensions).filter((number) => !ledger.dimensions.has(number)))
+    if (missing.size === 0) return
+    for (const number of missing) ledger.dimensions.set(number, undefined)
+    const found = yield* sql.unsafe<Dimensions>(
+      `${selectDimensions} WHERE d.number IN (SELECT value FROM json_each(?))`,
+      [JSON.stringify([...missing])]
+    )
+    for (const one of found) ledger.dimensions.set(one.number, one)
+  })
+
+  const records = Effect.fnUntraced(function* (limit: number) {
+    const rows = yield* sql.unsafe<RecordRow>(
+      `SELECT ${recordColumns} FROM tollgate_usage_records r WHERE r.seq > ? ORDER BY r.seq LIMIT ?`,
+      [place.record, limit]
+    )
+    yield* know(rows)
+    for (const row of rows) {
+      if (!ledger.tenants.has(row.tenant)) yield* count(row.tenant)
+      ledger.readRecord(row)
+      place.record = row.seq
+    }
+    return rows.length
+  })
+
+  const accountsNow = Effect.gen(function* () {
+    const touched = whole
+      ? sql.literal("")
+      : sql`WHERE id IN (SELECT value FROM json_each(${JSON.stringify([...ledger.accounts.keys()])}))`
+    const rows = yield* sql<AccountRow>`SELECT ${sql.literal(accountColumns)} FROM tollgate_ledger_accounts ${touched}`
+    ledger.compareAccounts(rows)
+    const [sums] = yield* sql<{ readonly customers: string; readonly escrow: string }>`
+      SELECT CAST(COALESCE(SUM(giftable + granted), 0) AS TEXT) AS customers, CAST(COALESCE(SUM(held), 0) AS TEXT) AS escrow
+      FROM tollgate_ledger_accounts`
+    ledger.compareTotals(BigInt(sums!.customers), BigInt(sums!.escrow))
+  })
+
+  const callsNow = Effect.gen(function* () {
+    const ids = [...ledger.calls.keys()].slice(0, callsMax)
+    const rows = yield* sql<{ readonly id: string; readonly cost: number | string; readonly payer: string | null }>`
+      SELECT r.id, ${sql.literal(exact("r.cost"))} AS cost, d.billing_account_id AS payer
+      FROM tollgate_usage_records r LEFT JOIN tollgate_usage_dimensions d ON d.number = r.dimensions
+      WHERE r.id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`
+    ledger.compareCalls(
+      ids,
+      new Map(rows.map(({ cost, id, payer }) => [id, { cost: valueRead(cost), payer: payer ?? nobody }]))
+    )
+  })
+
+  const reservationsNow = Effect.map(
+    sql<{ readonly id: string }>`SELECT r.id FROM tollgate_ledger_reservations r
+      LEFT JOIN tollgate_usage_dimensions d ON d.number = r.dimensions WHERE d.number IS NULL`,
+    (rows) => {
+      for (const { id } of rows) ledger.report("a call says what it was", { id, expected: "any", found: "none" })
+    }
+  )
+
+  /** The rows that were written meanwhile, and what all of them must have come to, at one moment. */
+  const last = Effect.gen(function* () {
+    yield* entries(everything)
+    yield* records(everything)
+    yield* accountsNow
+    yield* callsNow
+    yield* reservationsNow
+    ledger.compareTransfers()
+  })
+
+  return { place, entries, records, last }
+}
+
+const everything = -1
+
+/** How many calls that are off are looked at: more than are ever reported. */
+const callsMax = 10_000
+
+const accountColumns = `id, ${exact("giftable")} AS giftable, ${exact("granted")} AS granted, ${exact("held")} AS held, funded, entries`
