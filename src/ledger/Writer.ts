@@ -76,7 +76,7 @@ export class Writer extends Context.Tag("tollgate/ledger/Writer")<Writer, Writer
 const watched = (commit: (transaction: Transaction) => Submitted): WriterContract => {
   const listeners = new Set<BalanceMoved>()
   const submit = (transaction: Transaction): Submitted =>
-    listeners.size === 0
+    listeners.size === 0 || transaction.postings.every(movesNothing)
       ? commit(transaction)
       : Effect.uninterruptible(
           Effect.map(commit(transaction), (results) => {
@@ -94,6 +94,9 @@ const watched = (commit: (transaction: Transaction) => Submitted): WriterContrac
       )
   }
 }
+
+/** Most postings are reservations: their answers are not looked at. */
+const movesNothing = ({ _tag }: Posting): boolean => _tag === "Reserve"
 
 const tell = (listeners: Iterable<BalanceMoved>, posting: Posting, result: Result | undefined): void => {
   if (result === undefined) return
