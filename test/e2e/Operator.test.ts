@@ -347,6 +347,27 @@ describe("a database that cannot be used", () => {
     expect(stderr).not.toMatch(/ at .*\.js/)
   })
 
+  it("is verified, which is kept: --since goes on from there", async () => {
+    const DATA_DIR = copy()
+    const said = async (...args: ReadonlyArray<string>) => {
+      const { code, stdout } = await commandHere(["verify", ...args], { DATA_DIR })
+      expect(code).toBe(0)
+      return stdout
+    }
+    // The first is of everything.
+    expect(await said("--since")).toMatch(/every invariant of the books holds\n$/)
+    expect(await said("--since")).toMatch(
+      /every invariant of the books holds, of what came since \d{4}-.*Z, when they last held\n$/
+    )
+    expect(JSON.parse(await said("--json"))).toMatchObject({ whole: true, findings: [], since: null, kept: true })
+    const db = new Sqlite(join(DATA_DIR, "tollgate.db"))
+    db.exec("UPDATE tollgate_ledger_accounts SET granted = granted + 1")
+    db.close()
+    const { code, stdout } = await commandHere(["verify", "--since"], { DATA_DIR })
+    expect(code).toBe(1)
+    expect(stdout).toContain("credit is neither made nor lost")
+  })
+
   it("is not made by a command that only looks for one", async () => {
     const DATA_DIR = join(folder(), "mistyped")
     for (const args of [["verify"], ...kinds.slice(3), ...others]) {
