@@ -33,7 +33,7 @@ describe("a process that is killed", () => {
     const transfers = new Map<string, { readonly id: string; readonly status: string }>()
 
     const moved = () => new Set([...transfers.values()].map(({ status }) => status))
-    // On a busy machine a round may be over before anything was accepted: then there are more of them.
+    // On a busy machine a round may be over before anything was accepted: then there are more of them, each longer than the one before.
     for (let round = 0; round < rounds || (!moved().has("accepted") && round < 4 * rounds); round++) {
       const process = { killed: false }
       const caller = async () => {
@@ -80,7 +80,8 @@ describe("a process that is killed", () => {
         }
       }
       const callers = [...Array.from({ length: 16 }, caller), ...Array.from({ length: 4 }, sender)]
-      await new Promise((resolve) => setTimeout(resolve, 300 + Math.random() * 700))
+      const millis = (300 + Math.random() * 700) * Math.max(1, round - rounds + 2)
+      await new Promise((resolve) => setTimeout(resolve, millis))
       const ended = service.end("SIGKILL")
       process.killed = true
       expect(await ended).toBe("SIGKILL")
