@@ -7,33 +7,27 @@ import { build } from "esbuild"
 import type { BuildOptions } from "esbuild"
 import { chmod, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
+import { common, root } from "./bundle.ts"
 
-const root = join(import.meta.dirname, "..")
 // Written beside and moved into place whole: a process that starts meanwhile finds the old one or the new one.
 const target = await mkdtemp(join(root, "dist."))
 // For whoever may run it, who need not be who builds it.
 await chmod(target, 0o755)
 
 const options = {
-  absWorkingDir: root,
+  ...common,
   outdir: target,
-  bundle: true,
-  platform: "node",
   target: "node20",
   format: "esm",
   external: ["better-sqlite3"],
   sourcemap: "linked",
-  sourcesContent: false,
-  logLevel: "warning",
   // CommonJS packages in an ES module ask for these.
   banner: {
     js: 'import { createRequire as createRequire_ } from "node:module"; const require = createRequire_(import.meta.url);'
-  },
-  // Optional speed-ups of the `ws` package that are not installed.
-  define: { "process.env.WS_NO_BUFFER_UTIL": '"1"', "process.env.WS_NO_UTF_8_VALIDATE": '"1"' }
+  }
 } as const satisfies BuildOptions
 
-// What the process loads only where it is wanted (the sandbox) is a file of its own.
+// What the process loads only where it is wanted (the sandbox, the documents, the command line) is a file of its own.
 await build({ ...options, entryPoints: { main: "src/main.ts" }, splitting: true, chunkNames: "[name]-[hash]" })
 // The thread has a copy of what both need: a file that they shared would hold more than it uses.
 await build({ ...options, entryPoints: { WriterThread: "src/ledger/WriterThread.ts" } })

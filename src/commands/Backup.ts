@@ -3,7 +3,7 @@ import { Command, Options } from "@effect/cli"
 import { Console, Effect } from "effect"
 import * as DataFolder from "../DataFolder.ts"
 import * as Backup from "../sql/Backup.ts"
-import { fromEnvironment } from "./Options.ts"
+import { fromEnvironment } from "./Report.ts"
 
 export const command = Command.make(
   "backup",

@@ -5,7 +5,8 @@ import type { EnvironmentFacts } from "../Environment.ts"
 import { Clients, ConfiguredClients, isRedirectAddress } from "../auth/Clients.ts"
 import * as CommandLine from "./CommandLine.ts"
 import { database } from "./Database.ts"
-import { fromEnvironment, json, oneLine, printed, refuse } from "./Options.ts"
+import { json, oneLine, printed } from "./Options.ts"
+import { fromEnvironment, refuse } from "./Report.ts"
 
 const clientsOf = (facts: EnvironmentFacts) =>
   Clients.layer.pipe(Layer.provide(Layer.succeed(ConfiguredClients, [])), Layer.provideMerge(database(facts)))

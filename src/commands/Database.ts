@@ -5,7 +5,7 @@ import type { EnvironmentFacts } from "../Environment.ts"
 import * as Database from "../entry/database.ts"
 import * as ServiceLock from "../sql/ServiceLock.ts"
 import * as Sql from "../sql/Sql.ts"
-import { refuse } from "./Options.ts"
+import { refuse } from "./Report.ts"
 
 /**
  * Brings the database up to date, if it is not: alone, since an upgrade changes tables that a service of an earlier version goes on

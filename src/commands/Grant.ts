@@ -7,7 +7,8 @@ import { toDecimal } from "../kernel/Money.ts"
 import { Ledger } from "../ledger/Ledger.ts"
 import { balanceOf } from "../ledger/Transaction.ts"
 import { database } from "./Database.ts"
-import { amountOf, fromEnvironment, noTenant, oneLine, refuse, tooLarge } from "./Options.ts"
+import { amountOf, noTenant, oneLine, tooLarge } from "./Options.ts"
+import { fromEnvironment, refuse } from "./Report.ts"
 
 export const command = Command.make(
   "grant",

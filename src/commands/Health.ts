@@ -2,7 +2,7 @@
 import { Command } from "@effect/cli"
 import { Console, Effect } from "effect"
 import { hostOf } from "../Environment.ts"
-import { fromEnvironment, refuse } from "./Options.ts"
+import { fromEnvironment, refuse } from "./Report.ts"
 
 export const command = Command.make("health", {}, () =>
   Effect.gen(function* () {

@@ -11,7 +11,8 @@ import { Applications } from "../tenants/Applications.ts"
 import { Belonging } from "../tenants/Belonging.ts"
 import * as CommandLine from "./CommandLine.ts"
 import { database } from "./Database.ts"
-import { fromEnvironment, json, printed, refuse, tenantOption } from "./Options.ts"
+import { json, printed, tenantOption } from "./Options.ts"
+import { fromEnvironment, refuse } from "./Report.ts"
 
 const keysOf = (facts: EnvironmentFacts) =>
   Applications.layer.pipe(

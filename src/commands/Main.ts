@@ -1,8 +1,11 @@
-/** The command line as a process: one command, run to its end. */
-import * as NodeContext from "@effect/platform-node/NodeContext"
+/**
+ * The command line as a process: one command, run to its end. A service that is started with nothing but its configuration does not
+ * load what reads other command lines.
+ */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect } from "effect"
-import { exitCode, run } from "../Cli.ts"
+import { exitCode, reported } from "./Report.ts"
+import * as Serve from "./Serve.ts"
 
 // What it makes is for its own user only: the database holds other people's money.
 process.umask(0o077)
@@ -14,8 +17,16 @@ for (const stream of [process.stdout, process.stderr]) {
   })
 }
 
-run(process.argv).pipe(
-  Effect.provide(NodeContext.layer),
+const plain = Serve.plain(process.argv.slice(2))
+const command =
+  plain === undefined
+    ? Effect.flatMap(
+        Effect.promise(() => import("../Cli.ts")),
+        ({ run }) => run(process.argv)
+      )
+    : reported(Serve.serve(plain))
+
+command.pipe(
   NodeRuntime.runMain({
     disableErrorReporting: true,
     disablePrettyLogger: true,

@@ -4,7 +4,7 @@ import { Console, Effect } from "effect"
 import * as DataFolder from "../DataFolder.ts"
 import * as Opening from "../sql/Opening.ts"
 import { upgrade } from "./Database.ts"
-import { fromEnvironment } from "./Options.ts"
+import { fromEnvironment } from "./Report.ts"
 
 export const command = Command.make("migrate", {}, () =>
   Effect.gen(function* () {

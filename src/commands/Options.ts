@@ -1,19 +1,11 @@
-/** What commands have in common: where they read their settings, options, and refusals of what they are given. */
+/** Options that commands have in common, and refusals of what they are given. */
 import { Options } from "@effect/cli"
 import { Console, Effect } from "effect"
-import { describe, environment } from "../Environment.ts"
-import type { EnvironmentFacts } from "../Environment.ts"
 import { amountMax, fromDecimal, toDecimal } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
-import { ConfigProblem } from "../kernel/Setting.ts"
+import type { ConfigProblem } from "../kernel/Setting.ts"
 import * as CommandLine from "./CommandLine.ts"
-
-/** Something that the operator can mend; its message says how. */
-export const refuse = (message: string) => new ConfigProblem({ message })
-
-export const fromEnvironment: Effect.Effect<EnvironmentFacts, ConfigProblem> = Effect.mapError(environment, (error) =>
-  refuse(`the environment does not fit:\n${describe(error)}`)
-)
+import { refuse } from "./Report.ts"
 
 /** For scripts: the same as one JSON document. */
 export const json = Options.boolean("json").pipe(Options.withDescription("print JSON"))

@@ -4,7 +4,8 @@ import { Console, Effect } from "effect"
 import { toIso } from "../kernel/Moment.ts"
 import { toDecimal } from "../kernel/Money.ts"
 import { Purchases } from "../payments/Purchases.ts"
-import { fromEnvironment, json, printed } from "./Options.ts"
+import { json, printed } from "./Options.ts"
+import { fromEnvironment } from "./Report.ts"
 import { purchases } from "./Purchase.ts"
 
 export const command = Command.make("owed", { json }, ({ json }) =>

@@ -10,7 +10,8 @@ import { Belonging } from "../tenants/Belonging.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { Payments } from "../upstream/Payments.ts"
 import { database } from "./Database.ts"
-import { amountOf, fromEnvironment, oneLine, refuse, tooLarge } from "./Options.ts"
+import { amountOf, oneLine, tooLarge } from "./Options.ts"
+import { fromEnvironment, refuse } from "./Report.ts"
 
 /** The rooms of money in, without the outside world, beside a running service. */
 export const purchases = (facts: EnvironmentFacts) =>

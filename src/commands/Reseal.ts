@@ -22,7 +22,7 @@ import * as Secret from "../Secret.ts"
 import * as Backup from "../sql/Backup.ts"
 import * as ServiceLock from "../sql/ServiceLock.ts"
 import * as Sql from "../sql/Sql.ts"
-import { fromEnvironment, refuse } from "./Options.ts"
+import { fromEnvironment, refuse } from "./Report.ts"
 
 /** What becomes of all that the secret stands behind. `undefined`: nothing of it is stored. */
 const endings: Record<Protected, Ending | undefined> = {

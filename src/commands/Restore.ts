@@ -5,7 +5,7 @@ import * as DataFolder from "../DataFolder.ts"
 import * as Backup from "../sql/Backup.ts"
 import { verify } from "../Checks.ts"
 import * as ServiceLock from "../sql/ServiceLock.ts"
-import { fromEnvironment } from "./Options.ts"
+import { fromEnvironment } from "./Report.ts"
 
 export const command = Command.make(
   "restore",

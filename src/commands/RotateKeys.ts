@@ -4,7 +4,7 @@ import { Console, Effect, Layer } from "effect"
 import * as Secret from "../Secret.ts"
 import { SigningKeys } from "../auth/SigningKeys.ts"
 import { database } from "./Database.ts"
-import { fromEnvironment } from "./Options.ts"
+import { fromEnvironment } from "./Report.ts"
 
 export const command = Command.make("rotate-keys", {}, () =>
   Effect.gen(function* () {

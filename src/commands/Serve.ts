@@ -1,5 +1,4 @@
 /** `tollgate serve`: runs the service until it is told to stop; without a configuration file, as a sandbox. */
-import { Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
 import { readFile } from "../Config.ts"
 import type { ConfigFile } from "../Config.ts"
@@ -8,15 +7,10 @@ import type { EnvironmentFacts } from "../Environment.ts"
 import * as NodeServer from "../http/NodeServer.ts"
 import * as Opening from "../sql/Opening.ts"
 import * as ServiceLock from "../sql/ServiceLock.ts"
-import { fromEnvironment } from "./Options.ts"
 import { service } from "./Process.ts"
+import { fromEnvironment } from "./Report.ts"
 
-const config = Options.text("config").pipe(
-  Options.withDescription("models, upstreams, identity providers and prices; without it, a sandbox is served"),
-  Options.optional
-)
-
-export const command = Command.make("serve", { config }, ({ config }) =>
+export const serve = (config: Option.Option<string>) =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
     const file = Option.isNone(config) ? undefined : yield* readFile(config.value)
@@ -26,7 +20,14 @@ export const command = Command.make("serve", { config }, ({ config }) =>
     yield* ServiceLock.lock(facts.database)
     return yield* file === undefined ? serveSandbox(facts) : serveDeployment(facts, file)
   }).pipe(Effect.scoped)
-).pipe(Command.withDescription("Run the service until it is told to stop (SIGTERM lets what is under way finish)"))
+
+/** What `serve` alone, or with a configuration file, asks for; `undefined` for everything that the command line has to look at. */
+export const plain = (words: ReadonlyArray<string>): Option.Option<string> | undefined => {
+  const [command, flag, path, ...more] = words
+  if (command !== "serve" || more.length > 0) return undefined
+  if (flag === undefined) return Option.none()
+  return flag === "--config" && path !== undefined && !path.startsWith("-") ? Option.some(path) : undefined
+}
 
 const serveDeployment = (facts: EnvironmentFacts, file: ConfigFile) =>
   Effect.gen(function* () {

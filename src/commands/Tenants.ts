@@ -8,7 +8,8 @@ import { balanceOf } from "../ledger/Transaction.ts"
 import { tenantsLike } from "../tenants/Directory.ts"
 import * as CommandLine from "./CommandLine.ts"
 import { database } from "./Database.ts"
-import { fromEnvironment, json, printed, refuse } from "./Options.ts"
+import { json, printed } from "./Options.ts"
+import { fromEnvironment, refuse } from "./Report.ts"
 
 export const command = Command.make(
   "tenants",

@@ -9,7 +9,8 @@ import * as Verifications from "../ledger/Verifications.ts"
 import { Writer } from "../ledger/Writer.ts"
 import * as Backup from "../sql/Backup.ts"
 import { database } from "./Database.ts"
-import { fromEnvironment, json, printed, refuse } from "./Options.ts"
+import { json, printed } from "./Options.ts"
+import { fromEnvironment, refuse } from "./Report.ts"
 
 const since = Options.boolean("since").pipe(
   Options.withDescription("only what came since the last verification that held; everything where none did")

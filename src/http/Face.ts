@@ -2,9 +2,11 @@
  * An `HttpApi` as one application that keeps to itself. The platform's builder puts the routes, the middleware and the router's
  * settings of every `HttpApi` in a program into the same three places; here they are made for this one alone.
  */
-import { HttpApiBuilder, HttpRouter } from "@effect/platform"
+import { Etag, HttpApiBuilder, HttpRouter } from "@effect/platform"
 import type { HttpApi, HttpApp, HttpServerRequest } from "@effect/platform"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as NodeHttpPlatform from "@effect/platform-node/NodeHttpPlatform"
+import * as NodePath from "@effect/platform-node/NodePath"
 import { Context, Effect, Layer } from "effect"
 import * as FastLane from "./FastLane.ts"
 import { RawHandlers } from "./Raw.ts"
@@ -23,15 +25,13 @@ export class Face extends Context.Tag("tollgate/http/Face")<Face, FaceContract>(
     Layer.fresh(
       Layer.scoped(Face, Effect.all({ app, lane: FastLane.make })).pipe(
         Layer.provide(api),
-        Layer.provide([
-          HttpApiBuilder.Router.Live,
-          HttpApiBuilder.Middleware.layer,
-          NodeHttpServer.layerContext,
-          RawHandlers.layer
-        ])
+        Layer.provide([HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer, platform, RawHandlers.layer])
       )
     )
 }
+
+/** What `NodeHttpServer.layerContext` gives without processes, terminals and workers, which no request uses. */
+const platform = Layer.mergeAll(NodeHttpPlatform.layer, Etag.layerWeak, NodeFileSystem.layer, NodePath.layer)
 
 const app = Effect.gen(function* () {
   const app = yield* HttpRouter.withRouterConfig(HttpApiBuilder.httpApp, {

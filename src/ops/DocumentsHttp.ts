@@ -1,83 +1,26 @@
-/** What describes the service to whoever calls it: `/openapi.json` for machines, `/docs` for people. */
-import { HttpApi, HttpApiBuilder, HttpApiSwagger, OpenApi } from "@effect/platform"
-import { Context, Effect, Layer } from "effect"
-import { Api } from "../Api.ts"
+/**
+ * What describes the service to whoever calls it. To write the documents takes longer than to start without them, and the page brings
+ * two megabytes of its own: they are made when somebody asks.
+ */
+import { HttpApiBuilder } from "@effect/platform"
+import { Effect } from "effect"
 import { ServiceInfo } from "../kernel/ServiceInfo.ts"
-import { described } from "../http/Documented.ts"
 import { CurrentSandbox } from "../sandbox/SandboxInfo.ts"
-import type { LeverNote, Steered } from "../sandbox/SandboxInfo.ts"
 
-/** Both, for a service whose routes begin behind `prefix`. */
+/** `/openapi.json` and `/docs`, for a service whose routes begin behind `prefix`. */
 export const documents = (prefix: "" | `/${string}`) =>
-  Layer.unwrapEffect(
-    Effect.map(Effect.all([ServiceInfo, CurrentSandbox]), ([{ public_url }, sandbox]) => {
-      const served = Api.annotate(OpenApi.Servers, [{ url: serverOf(prefix, public_url) }])
-      const api = sandbox === undefined ? served : served.annotate(OpenApi.Transform, steered(sandbox))
-      return Layer.mergeAll(
-        HttpApiBuilder.middlewareOpenApi({ path: "/openapi.json" }),
-        HttpApiSwagger.layer({ path: "/docs" })
-      ).pipe(
-        Layer.provide(
-          Layer.succeed(HttpApi.Api, {
-            api: api as unknown as typeof HttpApi.Api.Service.api,
-            context: Context.empty()
-          })
+  HttpApiBuilder.Router.use((router) =>
+    Effect.gen(function* () {
+      const { public_url } = yield* ServiceInfo
+      const sandbox = yield* CurrentSandbox
+      const made = yield* Effect.cached(
+        Effect.flatMap(
+          Effect.promise(() => import("./Documents.ts")),
+          ({ make }) => make(prefix, public_url, sandbox)
         )
       )
+      const answer = Effect.orDie(Effect.flatten(made))
+      yield* router.get("/openapi.json", answer)
+      yield* router.get("/docs", answer)
     })
   )
-
-/**
- * Where the routes begin, relative to the address that the document was read from; so it holds by whatever name the service is
- * reached. A proxy that takes a path away in front of it is known by the path of `public_url`.
- */
-const serverOf = (prefix: string, public_url: string): string => {
-  const { pathname } = new URL(public_url)
-  return pathname === "/" ? prefix || "/" : pathname.replace(/\/$/, "")
-}
-
-/** The document of a sandbox: the levers stand in it as well, each at the sandbox's own address. */
-const steered =
-  ({ info, levers }: Steered) =>
-  (written: Record<string, unknown>): Record<string, unknown> => {
-    const document = described(Api)(written) as { paths: object; tags: ReadonlyArray<object> }
-    const paths: Record<string, Record<string, unknown>> = {}
-    for (const lever of levers) {
-      const { origin } = new URL(lever.url)
-      const path = lever.url.slice(origin.length)
-      paths[path] = {
-        ...paths[path],
-        servers: [{ url: origin }],
-        [lever.method.toLowerCase()]: operationOf(path, lever)
-      }
-    }
-    const tag = {
-      name: leverTag,
-      description: `What steers this sandbox, at an address of its own. ${info.control} lists it`
-    }
-    return { ...document, paths: { ...document.paths, ...paths }, tags: [tag, ...document.tags] }
-  }
-
-const leverTag = "sandbox levers"
-
-const operationOf = (path: string, { body, does, query = {} }: LeverNote) => ({
-  tags: [leverTag],
-  summary: does,
-  security: [],
-  parameters: [
-    ...Array.from(path.matchAll(/\{(\w+)\}/g), ([, name]) => parameter("path", name!)),
-    ...Object.entries(query).map(([name, example]) => ({ ...parameter("query", name), required: false, example }))
-  ],
-  ...(body !== undefined && {
-    requestBody: { required: true, content: { "application/json": { schema: { type: "object" }, example: body } } }
-  }),
-  responses: { 200: { description: "Done" } }
-})
-
-const parameter = (place: "path" | "query", name: string) => ({
-  name,
-  in: place,
-  required: true,
-  schema: { type: "string" },
-  description: place === "path" ? "An id that an earlier answer gave" : "Taken as in the example"
-})

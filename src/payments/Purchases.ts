@@ -77,7 +77,7 @@ const make = Effect.gen(function* () {
 
   const receive: PurchasesContract["receive"] = Effect.fn("Purchases.receive")(function* ({ signature, text }) {
     const port = yield* customers.port
-    const event = port.event(text, signature, yield* Clock.currentTimeMillis)
+    const event = yield* port.event(text, signature, yield* Clock.currentTimeMillis)
     switch (event?._tag) {
       case undefined:
         return yield* new WebhookSignatureInvalid()

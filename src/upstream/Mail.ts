@@ -1,11 +1,6 @@
-/**
- * Sending mail over SMTP, by nodemailer: its composer and its connection rather than its transport, which does not tell whether a
- * connection ended before the letter was handed over or after.
- */
-import { Context, Data, Effect, Layer, Redacted } from "effect"
-import MailComposer from "nodemailer/lib/mail-composer"
-import SmtpConnection from "nodemailer/lib/smtp-connection"
-import { Readable } from "node:stream"
+/** Sending mail: the port, and its adapter for SMTP (`Smtp`), which is loaded for the first letter. */
+import { Context, Data, Effect, Layer } from "effect"
+import type { Redacted } from "effect"
 
 export interface MailSettings {
   readonly host: string
@@ -52,57 +47,10 @@ const make = (settings: MailSettings): MailContract => ({
   domain: addressOf(settings.from).replace(/^.*@/, ""),
   send: (message) =>
     Effect.flatMap(
-      Effect.promise(() => compose(settings, message)),
-      (bytes) => hand(settings, message.to, bytes)
+      Effect.promise(() => import("./Smtp.ts")),
+      ({ send }) => send(settings, message)
     )
 })
 
-const addressOf = (from: string): string => /<([^>]+)>/.exec(from)?.[1] ?? from
-
-const compose = ({ from }: MailSettings, { id, subject, text, to }: Message): Promise<Buffer> =>
-  // The recipient as an object: a text would be searched for more of them.
-  new MailComposer({ from, to: { name: "", address: to }, subject, text, messageId: `<${id}>` }).compile().build()
-
-/** One connection for one letter. */
-const hand = (settings: MailSettings, to: string, bytes: Buffer): Effect.Effect<void, MailFailed> =>
-  Effect.async((resume) => {
-    const { host, password, port, secure, user } = settings
-    const connection = new SmtpConnection({
-      host,
-      port,
-      secure,
-      connectionTimeout: 10_000,
-      greetingTimeout: 10_000,
-      socketTimeout: 20_000
-    })
-    let handedOver = false
-    const fail = (error: { readonly message: string; readonly responseCode?: number | undefined }) => {
-      connection.close()
-      const { message, responseCode } = error
-      const how =
-        responseCode === undefined ? (handedOver ? "unknown" : "later") : responseCode >= 500 ? "refused" : "later"
-      resume(new MailFailed({ how, reason: message.slice(0, 500) }))
-    }
-    connection.once("error", fail)
-    const send = () => {
-      // Read only once the server has said that it is ready for it.
-      const letter = new Readable({
-        read() {
-          handedOver = true
-          this.push(bytes)
-          this.push(null)
-        }
-      })
-      connection.send({ from: addressOf(settings.from), to: [to] }, letter, (error) => {
-        if (error !== null) return fail(error)
-        connection.quit()
-        resume(Effect.void)
-      })
-    }
-    connection.connect((error) => {
-      if (error) return fail(error)
-      if (user === undefined) return send()
-      const pass = password === undefined ? "" : Redacted.value(password)
-      connection.login({ user, pass }, (error) => (error === null ? send() : fail(error)))
-    })
-  })
+/** The bare address of a sender. */
+export const addressOf = (from: string): string => /<([^>]+)>/.exec(from)?.[1] ?? from

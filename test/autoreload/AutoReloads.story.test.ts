@@ -216,9 +216,9 @@ const port = (processor: Processor, life: Life, time: Time): Port => {
             )
       }),
     event: (body, signature) => {
-      if (signature !== "signed") return undefined
+      if (signature !== "signed") return Effect.succeed(undefined)
       const paid = JSON.parse(body) as Paid
-      return { _tag: "Paid", id: `evt_${paid.payment_id}`, type: "payment_intent.succeeded", paid }
+      return Effect.succeed({ _tag: "Paid", id: `evt_${paid.payment_id}`, type: "payment_intent.succeeded", paid })
     }
   }
 }

@@ -44,7 +44,7 @@ const world = (charged: Array<string>) => {
             return { payment_id: `pi_${attempt}`, tenant_id, kind: "auto_reload", cents, attempt } as const
           }),
         found: () => Effect.succeed(undefined),
-        event: () => undefined
+        event: () => Effect.succeed(undefined)
       })
     ),
     Layer.provideMerge(writer),

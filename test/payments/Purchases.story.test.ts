@@ -21,7 +21,8 @@ import { PriceList } from "../../src/prices/PriceList.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 import { Belonging } from "../../src/tenants/Belonging.ts"
 import { Tenants } from "../../src/tenants/Tenants.ts"
-import { make, Payments } from "../../src/upstream/Payments.ts"
+import { Payments } from "../../src/upstream/Payments.ts"
+import { make } from "../../src/upstream/Stripe.ts"
 
 const secret = "whsec_story"
 const processor = make({

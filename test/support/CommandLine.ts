@@ -2,10 +2,10 @@
  * Commands of the command line, run within the test: what a process does, without the half second that one takes to start. What the
  * process adds (its end, the bundle, the files that it makes) is tested by `command` of `Service.ts`, which starts one.
  */
-import * as NodeContext from "@effect/platform-node/NodeContext"
 import { ConfigProvider, Effect } from "effect"
 import { format } from "node:util"
-import { exitCode, run } from "../../src/Cli.ts"
+import { run } from "../../src/Cli.ts"
+import { exitCode } from "../../src/commands/Report.ts"
 import type { Finished } from "./Service.ts"
 
 /** A command's output: the text that it has printed, and what prints to it. */
@@ -32,7 +32,6 @@ export const commandHere = async (args: ReadonlyArray<string>, env: Record<strin
         unsafe: { ...console.unsafe, log: stdout.print, error: stderr.print }
       })
     ).pipe(
-      Effect.provide(NodeContext.layer),
       Effect.withConfigProvider(ConfigProvider.fromMap(new Map(Object.entries(environment)))),
       Effect.runPromiseExit
     )

@@ -1,0 +1,12 @@
+/** `tollgate serve` as a command of the command line. */
+import { Command, Options } from "@effect/cli"
+import { serve } from "./Serve.ts"
+
+const config = Options.text("config").pipe(
+  Options.withDescription("models, upstreams, identity providers and prices; without it, a sandbox is served"),
+  Options.optional
+)
+
+export const command = Command.make("serve", { config }, ({ config }) => serve(config)).pipe(
+  Command.withDescription("Run the service until it is told to stop (SIGTERM lets what is under way finish)")
+)

@@ -1,0 +1,64 @@
+/**
+ * Mail over SMTP, by nodemailer: its composer and its connection rather than its transport, which does not tell whether a connection
+ * ended before the letter was handed over or after.
+ */
+import { Effect, Redacted } from "effect"
+import MailComposer from "nodemailer/lib/mail-composer"
+import SmtpConnection from "nodemailer/lib/smtp-connection"
+import { Readable } from "node:stream"
+import { addressOf, MailFailed } from "./Mail.ts"
+import type { MailSettings, Message } from "./Mail.ts"
+
+export const send = (settings: MailSettings, message: Message): Effect.Effect<void, MailFailed> =>
+  Effect.flatMap(
+    Effect.promise(() => compose(settings, message)),
+    (bytes) => hand(settings, message.to, bytes)
+  )
+
+const compose = ({ from }: MailSettings, { id, subject, text, to }: Message): Promise<Buffer> =>
+  // The recipient as an object: a text would be searched for more of them.
+  new MailComposer({ from, to: { name: "", address: to }, subject, text, messageId: `<${id}>` }).compile().build()
+
+/** One connection for one letter. */
+const hand = (settings: MailSettings, to: string, bytes: Buffer): Effect.Effect<void, MailFailed> =>
+  Effect.async((resume) => {
+    const { host, password, port, secure, user } = settings
+    const connection = new SmtpConnection({
+      host,
+      port,
+      secure,
+      connectionTimeout: 10_000,
+      greetingTimeout: 10_000,
+      socketTimeout: 20_000
+    })
+    let handedOver = false
+    const fail = (error: { readonly message: string; readonly responseCode?: number | undefined }) => {
+      connection.close()
+      const { message, responseCode } = error
+      const how =
+        responseCode === undefined ? (handedOver ? "unknown" : "later") : responseCode >= 500 ? "refused" : "later"
+      resume(new MailFailed({ how, reason: message.slice(0, 500) }))
+    }
+    connection.once("error", fail)
+    const send = () => {
+      // Read only once the server has said that it is ready for it.
+      const letter = new Readable({
+        read() {
+          handedOver = true
+          this.push(bytes)
+          this.push(null)
+        }
+      })
+      connection.send({ from: addressOf(settings.from), to: [to] }, letter, (error) => {
+        if (error !== null) return fail(error)
+        connection.quit()
+        resume(Effect.void)
+      })
+    }
+    connection.connect((error) => {
+      if (error) return fail(error)
+      if (user === undefined) return send()
+      const pass = password === undefined ? "" : Redacted.value(password)
+      connection.login({ user, pass }, (error) => (error === null ? send() : fail(error)))
+    })
+  })
