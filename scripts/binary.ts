@@ -3,21 +3,52 @@
  * come from the npm registry: a Node.js to inject into, and the SQLite driver already built for it. What came is held against the
  * hashes below before anything is done with it.
  */
-import { build } from "esbuild"
-import type { Plugin } from "esbuild"
+import { build, transform } from "esbuild"
+import type { BuildOptions, Plugin } from "esbuild"
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync
+} from "node:fs"
 import { basename, dirname, join } from "node:path"
 import { parseArgs } from "node:util"
 import { inject } from "postject"
+import { common, root } from "./bundle.ts"
 
-const root = join(import.meta.dirname, "..")
 const cache = join(root, "node_modules", ".cache", "tollgate-binary")
 const out = join(root, "out")
 
 const nodeVersion = "24.21.0"
 const driverVersion = "13.2.0"
+
+/** As `npm start` has it. */
+const flags = ["--max-semi-space-size=32"]
+
+/** The service that is started for the record: every room has something to do. */
+const recorded = {
+  identity: { google: { issuer: "http://127.0.0.1:1", audiences: ["record"] } },
+  clients: [{ client_id: "record", name: "Record" }],
+  upstreams: { record: { base_url: "http://127.0.0.1:1", api_key: "record" } },
+  decisions: { upstream: "record", model: "record" },
+  tools: { search: [{ id: "record", vendor: "tavily", upstream: "record", usd_per_query: "0.005" }] },
+  models: [
+    {
+      id: "record",
+      context_length: 8_000,
+      max_output_tokens: 1_000,
+      price: { prompt_usd_per_million: "1", completion_usd_per_million: "1" },
+      upstreams: [{ upstream: "record" }]
+    }
+  ]
+}
 
 /** By package: what the registry must give. */
 const integrity: Record<string, string> = {
@@ -82,45 +113,84 @@ const work = join(cache, `work-${arch}-${process.pid}`)
 mkdirSync(work, { recursive: true })
 
 say("bundling")
-await build({
-  absWorkingDir: root,
-  entryPoints: { main: "scripts/binary/main.ts", WriterThread: "src/ledger/WriterThread.ts" },
-  outdir: work,
-  bundle: true,
-  platform: "node",
+const assets = join(work, "assets")
+mkdirSync(assets)
+copyFileSync(addon, join(assets, "better_sqlite3.node"))
+const driverHash = createHash("sha256").update(readFileSync(addon)).digest("hex").slice(0, 16)
+const options = {
+  ...common,
   target: "node24",
+  plugins: [parts(driver), ...common.plugins],
+  define: { ...common.define, DRIVER_HASH: JSON.stringify(driverHash) }
+} as const satisfies BuildOptions
+
+/** What the executable begins with: it loads the rest out of the assets. */
+await build({
+  ...options,
+  entryPoints: { loader: "scripts/binary/main.ts" },
+  outdir: assets,
   format: "cjs",
-  minify: true,
-  keepNames: true,
-  sourcemap: "external",
-  sourcesContent: false,
-  logLevel: "warning",
-  // The code cache has no way to import.
-  supported: { "dynamic-import": false },
-  logOverride: { "empty-import-meta": "silent" },
-  plugins: [parts(driver)],
-  define: {
-    "process.env.WS_NO_BUFFER_UTIL": '"1"',
-    "process.env.WS_NO_UTF_8_VALIDATE": '"1"',
-    DRIVER_HASH: JSON.stringify(createHash("sha256").update(readFileSync(addon)).digest("hex").slice(0, 16))
-  }
+  minifyWhitespace: true
 })
+
+/** In regular expressions and comments esbuild leaves a character as it is, and V8 would keep the whole file in two bytes for each. */
+const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+
+// The bundle's files are ES modules first: only of those esbuild leaves out what nobody uses, and makes files of what is loaded later.
+const files = {
+  ...options,
+  outdir: assets,
+  write: false,
+  format: "esm",
+  sourcemap: "inline",
+  legalComments: "none"
+} as const
+const bundles = [
+  await build({
+    ...files,
+    entryPoints: { Main: "src/commands/Main.ts" },
+    splitting: true,
+    chunkNames: "[name]-[hash]"
+  }),
+  await build({ ...files, entryPoints: { WriterThread: "src/ledger/WriterThread.ts" } })
+]
+for (const { path, text } of bundles.flatMap(({ outputFiles }) => outputFiles)) {
+  const name = basename(path)
+  // Names stay: with `keepNames` each function would be given its own when it is made, which takes time and memory.
+  const { code, map } = await transform(text.replace(/[^\0-\x7F]/g, escaped), {
+    ...{ format: "cjs", platform: "node", target: "node24", sourcefile: name, sourcemap: "external" },
+    ...{ sourcesContent: false, minifyWhitespace: true, minifySyntax: true, legalComments: "none" },
+    // Scripts have no way to import.
+    supported: { "dynamic-import": false }
+  })
+  writeFileSync(join(assets, name), `(function(module,exports,require){${code}\n})`)
+  writeFileSync(join(assets, `${name}.map`), map)
+}
+
+// What V8 compiles of it is of no use on another architecture.
+if (arch === process.arch) {
+  say("recording")
+  const configuration = join(work, "config.json")
+  writeFileSync(configuration, JSON.stringify(recorded))
+  execFileSync(
+    join(node, "bin", "node"),
+    [...flags, join(root, "scripts", "binary", "record.cjs"), assets, join(work, "data"), configuration],
+    { stdio: ["ignore", "ignore", "inherit"], timeout: 60_000 }
+  )
+}
 
 writeFileSync(
   join(work, "sea.json"),
   JSON.stringify({
-    main: join(work, "main.js"),
+    main: join(assets, "loader.js"),
     output: join(work, "blob"),
     disableExperimentalSEAWarning: true,
-    // Machine code of this machine is of no use on another.
-    useCodeCache: arch === process.arch,
-    // As `npm start` has it.
-    execArgv: ["--max-semi-space-size=32"],
-    assets: {
-      "WriterThread.js": join(work, "WriterThread.js"),
-      "main.js.map": join(work, "main.js.map"),
-      "better_sqlite3.node": addon
-    }
+    execArgv: flags,
+    assets: Object.fromEntries(
+      readdirSync(assets)
+        .filter((name) => name !== "loader.js")
+        .map((name) => [name, join(assets, name)])
+    )
   })
 )
 const host = fetched(`node-linux-${process.arch}@${nodeVersion}`)

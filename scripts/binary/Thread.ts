@@ -1,7 +1,23 @@
 /** The writer's thread in the executable: its code is one of the assets. */
-import { getAsset } from "node:sea"
 import { Worker } from "node:worker_threads"
 import type { WorkerOptions } from "node:worker_threads"
+import { cacheOf, textOf } from "./Assets.ts"
+
+const name = "WriterThread.js"
+
+/** Takes the code out of what the thread is given, and runs it. */
+const start = `
+const { workerData } = require("node:worker_threads")
+const { filename, text, cachedData } = workerData.code
+delete workerData.code
+const script = new (require("node:vm").Script)(text, { filename, cachedData })
+const module_ = { exports: {} }
+script.runInThisContext()(module_, module_.exports, require)
+`
 
 export const open = (options: WorkerOptions): Worker =>
-  new Worker(getAsset("WriterThread.js", "utf8"), { ...options, eval: true })
+  new Worker(start, {
+    ...options,
+    workerData: { ...options.workerData, code: { filename: name, text: textOf(name), cachedData: cacheOf(name) } },
+    eval: true
+  })

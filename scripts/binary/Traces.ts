@@ -1,16 +1,29 @@
-/** Stack traces by source file and line: the map is one of the assets, and is read when the first trace is wanted. */
+/** Stack traces by source file and line: the maps are among the assets, each is read when the first trace goes through its file. */
 import { SourceMap } from "node:module"
-import { getAsset } from "node:sea"
+import { textOf } from "./Assets.ts"
 
-let map: SourceMap | undefined
+const maps = new Map<string, SourceMap | undefined>()
+
+const mapOf = (file: string): SourceMap | undefined => {
+  if (!maps.has(file)) maps.set(file, read(`${file}.map`))
+  return maps.get(file)
+}
+
+const read = (asset: string): SourceMap | undefined => {
+  try {
+    return new SourceMap(JSON.parse(textOf(asset)))
+  } catch {
+    return undefined
+  }
+}
 
 const placeOf = (frame: NodeJS.CallSite): string | undefined => {
+  const file = frame.getFileName()
   const line = frame.getLineNumber()
   const column = frame.getColumnNumber()
-  if (line === null || column === null || frame.getFileName()?.startsWith("node:") !== false) return undefined
-  map ??= new SourceMap(JSON.parse(getAsset("main.js.map", "utf8")))
-  const found = map.findEntry(line - 1, column - 1)
-  return "originalSource" in found
+  if (line === null || column === null || file?.startsWith("node:") !== false) return undefined
+  const found = mapOf(file)?.findEntry(line - 1, column - 1)
+  return found !== undefined && "originalSource" in found
     ? `${found.originalSource.replace(/^(\.\.\/)+/, "")}:${found.originalLine + 1}:${found.originalColumn + 1}`
     : undefined
 }
@@ -22,5 +35,7 @@ const shown = (frame: NodeJS.CallSite): string => {
   return name === null ? place : `${name} (${place})`
 }
 
-Error.prepareStackTrace = (error, frames) =>
-  [`${error.name}: ${error.message}`, ...frames.map((frame) => `    at ${shown(frame)}`)].join("\n")
+export const install = (): void => {
+  Error.prepareStackTrace = (error, frames) =>
+    [`${error.name}: ${error.message}`, ...frames.map((frame) => `    at ${shown(frame)}`)].join("\n")
+}
