@@ -18,7 +18,7 @@ import {
   statSync,
   writeFileSync
 } from "node:fs"
-import { basename, dirname, join } from "node:path"
+import { basename, join } from "node:path"
 import { parseArgs } from "node:util"
 import { inject } from "postject"
 import { common, root } from "./bundle.ts"
@@ -99,9 +99,7 @@ const parts = (driver: string): Plugin => ({
     onResolve({ filter: /^driver:/ }, ({ path }) => ({
       path: join(driver, "lib", `${path.slice("driver:".length)}.js`)
     }))
-    onResolve({ filter: /^\.\/Thread\.ts$/ }, ({ importer }) =>
-      dirname(importer) === join(root, "src", "ledger") ? here("Thread.ts") : undefined
-    )
+    onResolve({ filter: /^\.\/ThreadCode\.ts$/ }, () => here("ThreadCode.ts"))
   }
 })
 
@@ -148,7 +146,7 @@ const files = {
 const bundles = [
   await build({
     ...files,
-    entryPoints: { Main: "src/commands/Main.ts" },
+    entryPoints: { main: "src/main.ts" },
     splitting: true,
     chunkNames: "[name]-[hash]"
   }),
@@ -157,9 +155,16 @@ const bundles = [
 for (const { path, text } of bundles.flatMap(({ outputFiles }) => outputFiles)) {
   const name = basename(path)
   // Names stay: with `keepNames` each function would be given its own when it is made, which takes time and memory.
-  const { code, map } = await transform(text.replace(/[^\0-\x7F]/g, escaped), {
-    ...{ format: "cjs", platform: "node", target: "node24", sourcefile: name, sourcemap: "external" },
-    ...{ sourcesContent: false, minifyWhitespace: true, minifySyntax: true, legalComments: "none" },
+  const { code, map } = await transform(text.replace(/^#!.*/, "").replace(/[^\0-\x7F]/g, escaped), {
+    format: "cjs",
+    platform: "node",
+    target: "node24",
+    sourcefile: name,
+    sourcemap: "external",
+    sourcesContent: false,
+    minifyWhitespace: true,
+    minifySyntax: true,
+    legalComments: "none",
     // Scripts have no way to import.
     supported: { "dynamic-import": false }
   })

@@ -2,7 +2,6 @@
  * The executable's way in. The service is in the assets as the bundle's files, each with what V8 had compiled of it when a service had
  * started: nothing of that is compiled again. Where V8 does not take it (other flags, by `NODE_OPTIONS`), it compiles the text.
  */
-import "../../src/V8.ts"
 import { Script } from "node:vm"
 import * as Traces from "./Traces.ts"
 import { cacheOf, textOf } from "./Assets.ts"
@@ -25,6 +24,6 @@ const file = (name: string): object => {
   return module.exports
 }
 
-load("./Main.js")
+load("./main.js")
 // After the service: what loads before this is spared the reading of the maps.
-Traces.install()
+setImmediate(Traces.install)

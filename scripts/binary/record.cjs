@@ -2,7 +2,7 @@
  * Runs the service as the executable will, from the folder of its assets, until it answers; then writes beside each file what V8 has
  * compiled of it by then: `node <flags of the executable> record.cjs FOLDER DATA_FOLDER CONFIGURATION`
  */
-const { readFileSync, writeFileSync } = require("node:fs")
+const { writeFileSync } = require("node:fs")
 const { get } = require("node:http")
 const { join } = require("node:path")
 const vm = require("node:vm")
@@ -50,6 +50,7 @@ const finish = () => {
     write("WriterThread.js", bytes)
     process.kill(process.pid, "SIGTERM")
   })
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker of node has no origin
   worker.postMessage("report")
 }
 

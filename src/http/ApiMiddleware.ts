@@ -14,6 +14,7 @@ import { bodyBytesMax, BodyBytesMax, NoHead, openBodyBytesMax, ReadsOwnBody } fr
 import { Bytes } from "./Bytes.ts"
 import type { Budgets } from "./Bytes.ts"
 import { crossOrigin, preflight } from "./CrossOrigin.ts"
+import { endpointsOf } from "./Endpoints.ts"
 import { problemOf } from "./Fault.ts"
 import { whenOver } from "./Gone.ts"
 import { whenAnswerable } from "./Incoming.ts"
@@ -39,32 +40,26 @@ interface Route {
   readonly noHead: boolean
 }
 
-const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> => {
-  const routes: Array<Route> = []
-  HttpApi.reflect(api, {
-    onGroup: () => {},
-    onEndpoint: ({ endpoint, mergedAnnotations, middleware }) => {
-      const own = Context.get(mergedAnnotations, BodyBytesMax)
-      const open = middleware.size === 0 && own === undefined
-      routes.push({
-        method: endpoint.method,
-        path: endpoint.path,
-        pattern: new RegExp(
-          `^${endpoint.path
-            .replace(/[.\\]/g, "\\$&")
-            .replace(/:[A-Za-z_]+/g, "[^/]+")
-            .replace(/\*/g, ".+")}/?$`
-        ),
-        body_bytes_max: Context.get(mergedAnnotations, ReadsOwnBody)
-          ? undefined
-          : (own ?? (open ? openBodyBytesMax : bodyBytesMax)),
-        open,
-        noHead: Context.get(mergedAnnotations, NoHead)
-      })
+const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> =>
+  endpointsOf(api).map(({ annotations, endpoint, middleware }) => {
+    const own = Context.get(annotations, BodyBytesMax)
+    const open = middleware.size === 0 && own === undefined
+    return {
+      method: endpoint.method,
+      path: endpoint.path,
+      pattern: new RegExp(
+        `^${endpoint.path
+          .replace(/[.\\]/g, "\\$&")
+          .replace(/:[A-Za-z_]+/g, "[^/]+")
+          .replace(/\*/g, ".+")}/?$`
+      ),
+      body_bytes_max: Context.get(annotations, ReadsOwnBody)
+        ? undefined
+        : (own ?? (open ? openBodyBytesMax : bodyBytesMax)),
+      open,
+      noHead: Context.get(annotations, NoHead)
     }
   })
-  return routes
-}
 
 /** A path as the router reads it: what stands before `?`, `;` or `#`, its escapes resolved, but for those of separators. */
 const pathOf = (url: string): string => {

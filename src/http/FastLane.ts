@@ -14,6 +14,7 @@ import type { Caller } from "../kernel/Caller.ts"
 import * as FiberPool from "../kernel/FiberPool.ts"
 import { traced, Tracing } from "../kernel/Tracing.ts"
 import { Fast } from "./Annotations.ts"
+import { endpointsOf } from "./Endpoints.ts"
 import { Bytes } from "./Bytes.ts"
 import type { Budget } from "./Bytes.ts"
 import { problemOf } from "./Fault.ts"
@@ -51,24 +52,23 @@ export const make: Effect.Effect<Lane, never, HttpApi.Api | Authentication | Sco
   yield* Effect.addFinalizer(() => facts.fibers.quiet(drainLimit))
 
   const lane = new Map<string, RequestListener>()
-  HttpApi.reflect(api as unknown as HttpApi.HttpApi.AnyWithProps, {
-    onGroup: () => {},
-    onEndpoint: ({ endpoint, group, mergedAnnotations, middleware }) => {
-      if (!Context.get(mergedAnnotations, Fast)) return
-      const name = nameOf(group.identifier, endpoint.name)
-      const handler = handlers?.get(name)
-      const [way, ...others] = middleware
-      const authenticate = way === undefined ? undefined : ways.get(way.key)
-      if (handler === undefined) throw new Error(`${name} is marked Fast, but has no raw handler`)
-      if (authenticate === undefined || others.length > 0) {
-        throw new Error(`${name} is marked Fast, but its middleware is not one credential that a header is enough for`)
-      }
-      if (/[:*]/.test(endpoint.path)) throw new Error(`${name} is marked Fast, but its path varies`)
-      const route = `${endpoint.method} ${endpoint.path}`
-      const served: Route = { name: route, handler, authenticate, facts }
-      lane.set(route, (request, response) => serve(served, request, response))
+  for (const { annotations, endpoint, group, middleware } of endpointsOf(
+    api as unknown as HttpApi.HttpApi.AnyWithProps
+  )) {
+    if (!Context.get(annotations, Fast)) continue
+    const name = nameOf(group.identifier, endpoint.name)
+    const handler = handlers?.get(name)
+    const [way, ...others] = middleware
+    const authenticate = way === undefined ? undefined : ways.get(way.key)
+    if (handler === undefined) throw new Error(`${name} is marked Fast, but has no raw handler`)
+    if (authenticate === undefined || others.length > 0) {
+      throw new Error(`${name} is marked Fast, but its middleware is not one credential that a header is enough for`)
     }
-  })
+    if (/[:*]/.test(endpoint.path)) throw new Error(`${name} is marked Fast, but its path varies`)
+    const route = `${endpoint.method} ${endpoint.path}`
+    const served: Route = { name: route, handler, authenticate, facts }
+    lane.set(route, (request, response) => serve(served, request, response))
+  }
   return lane
 })
 

@@ -490,12 +490,7 @@ const makeThread = Effect.fnUntraced(function* (file: string) {
   /** Starts a thread. Calls back when it is ready, and when it has ended with the reason. */
   const start = (onReady: () => void, onEnd: (reason: string) => void): Connected => {
     const { port1: port, port2 } = new MessageChannel()
-    const worker = Thread.open({
-      workerData: { file, port: port2, batchMax, patience, tailMax },
-      transferList: [port2],
-      // Nothing of a batch outlives it: what serves well as room for young objects of the process would be taken here for nothing.
-      resourceLimits: { maxYoungGenerationSizeMb: 12 }
-    })
+    const worker = Thread.open({ file, port: port2, batchMax, patience, tailMax })
     const connected = { worker, port, sender: transactionSender(), receiver: outcomeReceiver() }
     let reason = "its thread ended"
     let opened = false

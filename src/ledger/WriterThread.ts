@@ -3,24 +3,20 @@
  * Plain synchronous code: between BEGIN and COMMIT nothing else can happen here.
  */
 import Sqlite from "better-sqlite3"
-import { receiveMessageOnPort, workerData } from "node:worker_threads"
-import type { MessagePort } from "node:worker_threads"
+import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads"
 import { insertText } from "./Ask.ts"
 import type { Ask, Rows } from "./Ask.ts"
 import * as Batch from "./Batch.ts"
 import { outcomeSender, transactionReceiver } from "./Codec.ts"
 import type { Answered } from "./Codec.ts"
 import { isStorageFault } from "./Storage.ts"
+import type { Start, Task } from "./Thread.ts"
 import type { Outcome, Transaction } from "./Transaction.ts"
 import type { Answer, Submission } from "./Writer.ts"
 
-const { batchMax, file, patience, port, tailMax } = workerData as {
-  readonly file: string
-  readonly port: MessagePort
-  readonly batchMax: number
-  readonly patience: number
-  readonly tailMax: number
-}
+// The thread was started before anybody knew the file. Until then there is nothing else for it to do.
+Atomics.wait((workerData as Start).signal, 0, 0)
+const { batchMax, file, patience, port, tailMax } = receiveMessageOnPort(parentPort!)!.message as Task
 
 const db = new Sqlite(file, { timeout: patience })
 db.pragma("journal_mode = WAL")

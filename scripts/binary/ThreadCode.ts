@@ -6,7 +6,7 @@ import { cacheOf, textOf } from "./Assets.ts"
 const name = "WriterThread.js"
 
 /** Takes the code out of what the thread is given, and runs it. */
-const start = `
+const code = `
 const { workerData } = require("node:worker_threads")
 const { filename, text, cachedData } = workerData.code
 delete workerData.code
@@ -15,8 +15,8 @@ const module_ = { exports: {} }
 script.runInThisContext()(module_, module_.exports, require)
 `
 
-export const open = (options: WorkerOptions): Worker =>
-  new Worker(start, {
+export const start = (options: WorkerOptions): Worker =>
+  new Worker(code, {
     ...options,
     workerData: { ...options.workerData, code: { filename: name, text: textOf(name), cachedData: cacheOf(name) } },
     eval: true
