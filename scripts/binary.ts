@@ -21,7 +21,7 @@ import {
 import { basename, join } from "node:path"
 import { parseArgs } from "node:util"
 import { inject } from "postject"
-import { common, root } from "./bundle.ts"
+import { common, root, withoutSchemas } from "./bundle.ts"
 
 const cache = join(root, "node_modules", ".cache", "tollgate-binary")
 const out = join(root, "out")
@@ -150,7 +150,11 @@ const bundles = [
     splitting: true,
     chunkNames: "[name]-[hash]"
   }),
-  await build({ ...files, entryPoints: { WriterThread: "src/ledger/WriterThread.ts" } })
+  await build({
+    ...files,
+    entryPoints: { WriterThread: "src/ledger/WriterThread.ts" },
+    plugins: [withoutSchemas, ...files.plugins]
+  })
 ]
 for (const { path, text } of bundles.flatMap(({ outputFiles }) => outputFiles)) {
   const name = basename(path)

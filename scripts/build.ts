@@ -7,7 +7,7 @@ import { build } from "esbuild"
 import type { BuildOptions } from "esbuild"
 import { chmod, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { common, root } from "./bundle.ts"
+import { common, root, withoutSchemas } from "./bundle.ts"
 
 // Written beside and moved into place whole: a process that starts meanwhile finds the old one or the new one.
 const target = await mkdtemp(join(root, "dist."))
@@ -30,7 +30,11 @@ const options = {
 // What the process loads only where it is wanted (the sandbox, the documents, the command line) is a file of its own.
 await build({ ...options, entryPoints: { main: "src/main.ts" }, splitting: true, chunkNames: "[name]-[hash]" })
 // The thread has a copy of what both need: a file that they shared would hold more than it uses.
-await build({ ...options, entryPoints: { WriterThread: "src/ledger/WriterThread.ts" } })
+await build({
+  ...options,
+  entryPoints: { WriterThread: "src/ledger/WriterThread.ts" },
+  plugins: [withoutSchemas, ...options.plugins]
+})
 
 // V8 keeps the text of what it runs, in twice the memory if a single character of it needs two bytes. esbuild writes those of the
 // program as escapes; what is left stands in comments of dependencies, and anything else is left as it is.

@@ -1,12 +1,14 @@
 /** What the bundles of `npm run build` and `npm run binary` have in common. */
-import type { BuildOptions, Plugin } from "esbuild"
+import type { BuildOptions, Plugin, PluginBuild } from "esbuild"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 
 export const root = join(import.meta.dirname, "..")
 
+type Replacement = readonly [path: RegExp, importer: RegExp, contents: string]
+
 /** Modules that stand in for parts of packages that the service does not use, by what is imported from where. */
-const replaced: ReadonlyArray<readonly [path: RegExp, importer: RegExp, contents: string]> = [
+const partly: ReadonlyArray<Replacement> = [
   // The pool alone: what else is in the package (fetch, caches, mocks) takes as long to evaluate as all rooms together.
   [/^undici$/, /\/src\/upstream\//, `export { default as Pool } from "undici/lib/dispatcher/pool.js"`],
   // Loads node's HTTP/2, which a pool uses only where it is allowed to.
@@ -19,22 +21,51 @@ const replaced: ReadonlyArray<readonly [path: RegExp, importer: RegExp, contents
   [/^fast-check$/, /node_modules\/effect\//, ""]
 ]
 
+const replace = (
+  replaced: ReadonlyArray<Replacement>,
+  namespace: string,
+  { onLoad, onResolve }: Pick<PluginBuild, "onLoad" | "onResolve">
+): void => {
+  for (const [i, [filter, importer]] of replaced.entries())
+    onResolve({ filter }, (asked) =>
+      importer.test(asked.importer) ? { path: String(i), namespace, sideEffects: false } : undefined
+    )
+  onLoad({ filter: /./, namespace }, ({ path }) => ({ contents: replaced[Number(path)]![2], resolveDir: root }))
+}
+
 const unused: Plugin = {
   name: "parts of packages that are not used",
   setup: ({ onLoad, onResolve }) => {
-    for (const [i, [filter, importer]] of replaced.entries())
-      onResolve({ filter }, (asked) =>
-        importer.test(asked.importer) ? { path: String(i), namespace: "replaced", sideEffects: false } : undefined
-      )
+    replace(partly, "partly", { onLoad, onResolve })
     // What this file names is kept with what names anything of it; the page of the documents is loaded by itself.
     onLoad({ filter: /@effect\/platform\/dist\/esm\/index\.js$/ }, async ({ path }) => ({
       contents: (await readFile(path, "utf8")).replace(/^export \* as HttpApiSwagger .*$/m, "")
     }))
-    onLoad({ filter: /./, namespace: "replaced" }, ({ path }) => ({
-      contents: replaced[Number(path)]![2],
-      resolveDir: root
-    }))
   }
+}
+
+/**
+ * For the writer's thread. What it needs of `kernel/` are a few constants; their files make schemas as well, which it never uses, and
+ * which would be half of its code and of its memory. Whoever uses one there after all is told.
+ */
+export const withoutSchemas: Plugin = {
+  name: "no schemas in the thread",
+  setup: (build) =>
+    replace(
+      [
+        [
+          /^effect$/,
+          /\/src\/kernel\//,
+          `let loading = true
+          queueMicrotask(() => { loading = false })
+          const use = () => { if (loading) return nothing; throw new Error("there are no schemas in the writer's thread") }
+          const nothing = new Proxy(function () {}, { get: use, apply: use })
+          export { nothing as Clock, nothing as Effect, nothing as ParseResult, nothing as Schema }`
+        ]
+      ],
+      "nothing",
+      build
+    )
 }
 
 export const common = {
