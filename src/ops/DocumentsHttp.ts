@@ -15,7 +15,7 @@ export const documents = (prefix: "" | `/${string}`) =>
       const sandbox = yield* CurrentSandbox
       const made = yield* Effect.cached(
         Effect.flatMap(
-          Effect.promise(() => import("./Documents.ts")),
+          Effect.promise(() => import("./DocumentAnswersHttp.ts")),
           ({ make }) => make(prefix, public_url, sandbox)
         )
       )
