@@ -3,14 +3,15 @@ import { HttpApi, HttpApiBuilder, OpenApi } from "@effect/platform"
 // By its own path, since a bundle keeps what the package's index names with what the process always loads.
 import * as HttpApiSwagger from "@effect/platform/HttpApiSwagger"
 import { Context, Effect, Layer } from "effect"
-import { Api } from "../Api.ts"
 import { described } from "../http/Documented.ts"
 import type { LeverNote, Steered } from "../sandbox/SandboxInfo.ts"
 
-/** Serves both, for a service at `public_url` whose routes begin behind `prefix`. */
-export const make = (prefix: "" | `/${string}`, public_url: string, sandbox: Steered | undefined) => {
-  const served = Api.annotate(OpenApi.Servers, [{ url: serverOf(prefix, public_url) }])
-  const api = sandbox === undefined ? served : served.annotate(OpenApi.Transform, steered(sandbox))
+type Contract = HttpApi.HttpApi.AnyWithProps
+
+/** Serves both, for a contract whose routes begin at `server`. */
+export const make = (contract: Contract, server: string, sandbox: Steered | undefined) => {
+  const served = contract.annotate(OpenApi.Servers, [{ url: server }])
+  const api = sandbox === undefined ? served : served.annotate(OpenApi.Transform, steered(contract, sandbox))
   const routes = Layer.mergeAll(
     HttpApiBuilder.middlewareOpenApi({ path: "/openapi.json" }),
     HttpApiSwagger.layer({ path: "/docs" })
@@ -24,20 +25,11 @@ export const make = (prefix: "" | `/${string}`, public_url: string, sandbox: Ste
   )
 }
 
-/**
- * Where the routes begin, relative to the address that the document was read from; so it holds by whatever name the service is
- * reached. A proxy that takes a path away in front of it is known by the path of `public_url`.
- */
-const serverOf = (prefix: string, public_url: string): string => {
-  const { pathname } = new URL(public_url)
-  return pathname === "/" ? prefix || "/" : pathname.replace(/\/$/, "")
-}
-
 /** The document of a sandbox: the levers stand in it as well, each at the sandbox's own address. */
 const steered =
-  ({ info, levers }: Steered) =>
+  (contract: Contract, { info, levers }: Steered) =>
   (written: Record<string, unknown>): Record<string, unknown> => {
-    const document = described(Api)(written) as { paths: object; tags: ReadonlyArray<object> }
+    const document = described(contract)(written) as { paths: object; tags: ReadonlyArray<object> }
     const paths: Record<string, Record<string, unknown>> = {}
     for (const lever of levers) {
       const { origin } = new URL(lever.url)
