@@ -16,7 +16,7 @@ export interface Task {
   readonly batchMax: number
   /** How long a lock of another process is waited for, in milliseconds. */
   readonly patience: number
-  /** How far the rollups may be behind the records. */
+  /** From how many records on a tail is folded. */
   readonly tailMax: number
 }
 
