@@ -21,9 +21,9 @@ const file = (name: string): object => {
   const script = new Script(textOf(name), { filename: name, cachedData: cacheOf(name) })
   const run = script.runInThisContext() as (module: Module, exports: object, require: typeof load) => void
   run(module, module.exports, load)
+  // When the service is loaded, and not before: it looks at a trace while it is, and would wait for the reading of a map.
+  if (name.startsWith("Main-")) Traces.install()
   return module.exports
 }
 
 load("./main.js")
-// After the service: what loads before this is spared the reading of the maps.
-setImmediate(Traces.install)
