@@ -3,7 +3,7 @@ import { day, hour } from "../kernel/Moment.ts"
 import { insert, query } from "./Ask.ts"
 import type { Asking } from "./Ask.ts"
 import type { DimensionsRow } from "./Dimensions.ts"
-import { tails } from "./Tails.ts"
+import { tailRecords } from "./Tails.ts"
 
 /** Folds the tenant's tail into every table of sums, and moves its watermark to its last record. */
 export function* fold(tenant: string, last: number): Asking<void> {
@@ -79,10 +79,13 @@ interface Group {
   readonly sums: Sums
 }
 
-const selectGroups = `SELECT d.*, r.at - r.at % ${hour} AS at, COUNT(*) AS requests, SUM(r.success) AS successes,
-    SUM(r.prompt_tokens) AS prompt_tokens, SUM(r.completion_tokens) AS completion_tokens, SUM(r.units) AS units,
-    CAST(SUM(r.cost) AS TEXT) AS cost, SUM(r.latency_ms) AS latency_ms
-  FROM ${tails("SELECT ? AS id")} GROUP BY r.dimensions, r.at - r.at % ${hour}`
+// Grouped before the dimensions are joined: with theirs in each row, sorting took half of the time.
+const selectGroups = `SELECT d.*, g.* FROM (
+    SELECT r.dimensions, r.at - r.at % ${hour} AS at, COUNT(*) AS requests, SUM(r.success) AS successes,
+      SUM(r.prompt_tokens) AS prompt_tokens, SUM(r.completion_tokens) AS completion_tokens, SUM(r.units) AS units,
+      CAST(SUM(r.cost) AS TEXT) AS cost, SUM(r.latency_ms) AS latency_ms
+    FROM ${tailRecords("SELECT ? AS id")} GROUP BY 1, 2
+  ) g CROSS JOIN tollgate_usage_dimensions d ON d.number = g.dimensions`
 
 interface GroupRow extends DimensionsRow, Omit<Sums, "cost"> {
   readonly at: number

@@ -7,6 +7,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Context } from "effect"
 import { inBucket, recordsOf } from "./Buckets.ts"
+import { withDimensions } from "./Dimensions.ts"
 
 /**
  * From how many records on a tail is folded. It costs a reader a microsecond or two for each. A batch may leave a tail longer by what the
@@ -45,12 +46,15 @@ export interface TenantRow {
   readonly pooled: number
 }
 
-/** The tails of tenants: their records `r`, each with its dimensions `d`. `tenants` is a query that answers their ids as `id`. */
-export const tails = (tenants: string): string => `${before}${tenants}${behind}`
+/** The tails of tenants: their records `r`. `tenants` is a query that answers their ids as `id`. */
+export const tailRecords = (tenants: string): string => `${before}${tenants}${behind}`
 
-/** The same for a reader's statement. */
+/** The same, each with its dimensions `d`. */
+export const tails = (tenants: string): string => `${tailRecords(tenants)} ${withDimensions}`
+
+/** `tails` for a reader's statement. */
 export const tailsOf = (sql: SqlClient, tenants: Fragment): Fragment =>
-  sql`${sql.literal(before)}${tenants}${sql.literal(behind)}`
+  sql`${sql.literal(before)}${tenants}${sql.literal(`${behind} ${withDimensions}`)}`
 
 const before = `(SELECT id, ${watermarkOf("id")} AS watermark FROM (`
 
@@ -60,5 +64,4 @@ const behind = `)) t
     ORDER BY bucket DESC LIMIT 1
   ), 0)
   CROSS JOIN tollgate_usage_records r
-    ON ${inBucket} AND r.tenant_id = b.tenant_id AND r.number > t.watermark
-  CROSS JOIN tollgate_usage_dimensions d ON d.number = r.dimensions`
+    ON ${inBucket} AND r.tenant_id = b.tenant_id AND r.number > t.watermark`
