@@ -324,12 +324,12 @@ const open: Form<Streamed<Record<string, unknown>>>["ask"] = Effect.fnUntraced(f
   const arriving = new Arriving(relay.body)
   return yield* admission.goOn(
     arriving,
-    Effect.flatMap(relay.ended, (how) => end(attempt, relay, arriving, how))
+    Effect.flatMap(relay.ended, (how) => settleStream(attempt, relay, arriving, how))
   )
 })
 
 /** Charges a stream that has ended, and then lets its reader have the end. */
-const end = (attempt: Attempt, relay: Relay.Relay, arriving: Arriving, how: How): Effect.Effect<void> => {
+const settleStream = (attempt: Attempt, relay: Relay.Relay, arriving: Arriving, how: How): Effect.Effect<void> => {
   const report = relay.report()
   const settled = Effect.matchCauseEffect(attempt.admission.settle(measuredOf(how, report, attempt)), {
     onSuccess: (receipt) => {

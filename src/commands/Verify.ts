@@ -16,16 +16,16 @@ const since = Options.boolean("since").pipe(
   Options.withDescription("only what came since the last verification that held; everything where none did")
 )
 
-/** How long it is silent about how far it is, in milliseconds. */
-const silence = 5_000
+/** The time between two lines of progress, in milliseconds. */
+const progressInterval = 5_000
 
 /** Says on stderr now and then how far it is. */
 const progress = Effect.map(Clock.currentTimeMillis, (began) => {
-  let said = began
+  let printedAt = began
   return ({ of, rows }: Progress) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      if (now - said < silence) return Effect.void
-      said = now
+      if (now - printedAt < progressInterval) return Effect.void
+      printedAt = now
       return Console.error(`${rows} of ${of} entries and records after ${Math.round((now - began) / 1000)} s`)
     })
 })

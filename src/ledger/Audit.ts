@@ -160,7 +160,7 @@ const selectDimensions = `SELECT d.number, d.tenant_id AS caller, d.billing_acco
 const nobody = "nobody knows"
 
 /** What the rows that were read so far have come to. It knows no SQL. */
-class Ledger {
+class RunningTotals {
   readonly accounts = new Map<string, Account>()
   readonly tenants = new Map<string, number>()
   readonly dimensions = new Map<number, Dimensions | undefined>()
@@ -412,21 +412,29 @@ export const audit = Effect.fnUntraced(function* (
   sliceSize = 4096
 ) {
   const sql = yield* SqlClient
-  const ledger = new Ledger(since, report)
-  const reader = readerOf(sql, since, ledger)
+  const totals = new RunningTotals(since, report)
+  const reader = readerOf(sql, since, totals)
   const { place } = reader
-  const [end] = yield* sql<Place>`SELECT COALESCE((SELECT MAX(seq) FROM tollgate_ledger_entries), 0) AS entry,
-    COALESCE((SELECT MAX(seq) FROM tollgate_usage_records), 0) AS record`
-  const { entry, record } = end!
-  for (let rows = 0, found = 1; found > 0 && (place.entry < entry || place.record < record); rows += found) {
+  const newest = Effect.map(
+    sql<Place>`SELECT COALESCE((SELECT MAX(seq) FROM tollgate_ledger_entries), 0) AS entry,
+      COALESCE((SELECT MAX(seq) FROM tollgate_usage_records), 0) AS record`,
+    ([row]) => row!
+  )
+  const behind = (end: Place) => end.entry - place.entry + end.record - place.record
+  let end = yield* newest
+  for (let rows = 0, found = 1; found > 0 && behind(end) > 0; rows += found) {
     // The one whose time is behind comes first, so that a cost and its debit are met close to each other.
-    const isEntry = place.record >= record || (place.entry < entry && ledger.entryAt <= ledger.recordAt)
+    const isEntry = place.record >= end.record || (place.entry < end.entry && totals.entryAt <= totals.recordAt)
     found = yield* isEntry ? reader.entries(sliceSize) : reader.records(sliceSize)
-    yield* progress({ rows, of: entry - since.entry + record - since.record })
+    yield* progress({ rows, of: end.entry - since.entry + end.record - since.record })
     yield* turn
+    if (behind(end) > 0) continue
+    // What was written meanwhile is read in slices too: only the rest of it, less than a slice, is read in the last transaction.
+    const now = yield* newest
+    if (behind(now) > sliceSize) end = now
   }
   yield* sql.withTransaction(reader.last)
-  return { ...place, world: BigInt(ledger.world), revenue: BigInt(ledger.revenue) } satisfies Mark
+  return { ...place, world: BigInt(totals.world), revenue: BigInt(totals.revenue) } satisfies Mark
 }, Effect.orDie)
 
 /** The last entry and record that were read. */
@@ -435,7 +443,7 @@ interface Place {
   record: number
 }
 
-const readerOf = (sql: SqlClient, since: Mark, ledger: Ledger) => {
+const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
   const whole = since.entry === 0
   const place: Place = { entry: since.entry, record: since.record }
 
@@ -449,7 +457,7 @@ const readerOf = (sql: SqlClient, since: Mark, ledger: Ledger) => {
           WHERE b.billing_account_id = ? AND e.seq <= ? ORDER BY b.bucket DESC, e.number DESC LIMIT 1`,
           [id, since.entry]
         )
-    ledger.begin(id, last)
+    totals.begin(id, last)
   })
 
   /** Reads on, up to so many; answers how many there were. */
@@ -459,8 +467,8 @@ const readerOf = (sql: SqlClient, since: Mark, ledger: Ledger) => {
       [place.entry, limit]
     )
     for (const row of rows) {
-      if (!ledger.accounts.has(row.account)) yield* begin(row.account)
-      ledger.readEntry(row)
+      if (!totals.accounts.has(row.account)) yield* begin(row.account)
+      totals.readEntry(row)
       place.entry = row.seq
     }
     return rows.length
@@ -476,18 +484,18 @@ const readerOf = (sql: SqlClient, since: Mark, ledger: Ledger) => {
           WHERE b.tenant_id = ? AND r.seq <= ? ORDER BY b.bucket DESC, r.number DESC LIMIT 1`,
           [tenant, since.record]
         )
-    ledger.tenants.set(tenant, last?.number ?? 0)
+    totals.tenants.set(tenant, last?.number ?? 0)
   })
 
   const know = Effect.fnUntraced(function* (rows: ReadonlyArray<RecordRow>) {
-    const missing = new Set(rows.map((row) => row.dimensions).filter((number) => !ledger.dimensions.has(number)))
+    const missing = new Set(rows.map((row) => row.dimensions).filter((number) => !totals.dimensions.has(number)))
     if (missing.size === 0) return
-    for (const number of missing) ledger.dimensions.set(number, undefined)
+    for (const number of missing) totals.dimensions.set(number, undefined)
     const found = yield* sql.unsafe<Dimensions>(
       `${selectDimensions} WHERE d.number IN (SELECT value FROM json_each(?))`,
       [JSON.stringify([...missing])]
     )
-    for (const one of found) ledger.dimensions.set(one.number, one)
+    for (const one of found) totals.dimensions.set(one.number, one)
   })
 
   const records = Effect.fnUntraced(function* (limit: number) {
@@ -497,8 +505,8 @@ const readerOf = (sql: SqlClient, since: Mark, ledger: Ledger) => {
     )
     yield* know(rows)
     for (const row of rows) {
-      if (!ledger.tenants.has(row.tenant)) yield* count(row.tenant)
-      ledger.readRecord(row)
+      if (!totals.tenants.has(row.tenant)) yield* count(row.tenant)
+      totals.readRecord(row)
       place.record = row.seq
     }
     return rows.length
@@ -507,22 +515,22 @@ const readerOf = (sql: SqlClient, since: Mark, ledger: Ledger) => {
   const accountsNow = Effect.gen(function* () {
     const touched = whole
       ? sql.literal("")
-      : sql`WHERE id IN (SELECT value FROM json_each(${JSON.stringify([...ledger.accounts.keys()])}))`
+      : sql`WHERE id IN (SELECT value FROM json_each(${JSON.stringify([...totals.accounts.keys()])}))`
     const rows = yield* sql<AccountRow>`SELECT ${sql.literal(accountColumns)} FROM tollgate_ledger_accounts ${touched}`
-    ledger.compareAccounts(rows)
+    totals.compareAccounts(rows)
     const [sums] = yield* sql<{ readonly customers: string; readonly escrow: string }>`
       SELECT CAST(COALESCE(SUM(giftable + granted), 0) AS TEXT) AS customers, CAST(COALESCE(SUM(held), 0) AS TEXT) AS escrow
       FROM tollgate_ledger_accounts`
-    ledger.compareTotals(BigInt(sums!.customers), BigInt(sums!.escrow))
+    totals.compareTotals(BigInt(sums!.customers), BigInt(sums!.escrow))
   })
 
   const callsNow = Effect.gen(function* () {
-    const ids = [...ledger.calls.keys()].slice(0, callsMax)
+    const ids = [...totals.calls.keys()].slice(0, callsMax)
     const rows = yield* sql<{ readonly id: string; readonly cost: number | string; readonly payer: string | null }>`
       SELECT r.id, ${sql.literal(exact("r.cost"))} AS cost, d.billing_account_id AS payer
       FROM tollgate_usage_records r LEFT JOIN tollgate_usage_dimensions d ON d.number = r.dimensions
       WHERE r.id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`
-    ledger.compareCalls(
+    totals.compareCalls(
       ids,
       new Map(rows.map(({ cost, id, payer }) => [id, { cost: valueRead(cost), payer: payer ?? nobody }]))
     )
@@ -532,7 +540,7 @@ const readerOf = (sql: SqlClient, since: Mark, ledger: Ledger) => {
     sql<{ readonly id: string }>`SELECT r.id FROM tollgate_ledger_reservations r
       LEFT JOIN tollgate_usage_dimensions d ON d.number = r.dimensions WHERE d.number IS NULL`,
     (rows) => {
-      for (const { id } of rows) ledger.report("a call says what it was", { id, expected: "any", found: "none" })
+      for (const { id } of rows) totals.report("a call says what it was", { id, expected: "any", found: "none" })
     }
   )
 
@@ -543,7 +551,7 @@ const readerOf = (sql: SqlClient, since: Mark, ledger: Ledger) => {
     yield* accountsNow
     yield* callsNow
     yield* reservationsNow
-    ledger.compareTransfers()
+    totals.compareTransfers()
   })
 
   return { place, entries, records, last }
