@@ -1,21 +1,26 @@
 /**
  * The entries and the records, read once in their order, in slices: each slice is a read transaction of its own, so that nobody waits for
- * a long one and the WAL can be folded back. What must hold from one row to the next is compared on the way; what accounts and transfers
- * must be by then, in the last slice, which reads them in the same transaction as the last rows. So whatever is written meanwhile is
- * either read too or not there yet: it causes no finding and hides none.
+ * a long one and the WAL can be folded back. What must hold from one row to the next is compared on the way, and so are the buckets that
+ * begin, and the rollups day by day (`AuditSums`); what accounts and transfers must be by then, in the last slice, which reads them in the
+ * same transaction as the last rows. So whatever is written meanwhile is either read too or not there yet: it causes no finding and hides none.
  *
  * An audit may begin behind rows that were found right before (`Mark`). Then it looks at what came since: the rows, and the accounts that
- * they touch. What was changed in older rows, only an audit of everything finds.
+ * they touch. What was changed in older rows, only an audit of everything finds; it alone looks at the rollups.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
 import { turn } from "../kernel/Pieces.ts"
-import { inBucket, inBucketOf } from "./Buckets.ts"
+import { beginningOf, comparisonOf, DailySums, measureColumns } from "./AuditSums.ts"
+import type { Day, MeasuredRow, Place as RollupPlace } from "./AuditSums.ts"
+import { bucketOf, inBucket, inBucketOf } from "./Buckets.ts"
+import type { DimensionsRow } from "./Dimensions.ts"
 import { usd } from "./Invariants.ts"
 import type { CheckRow } from "./Invariants.ts"
 import { minus, plus, valueOf } from "./Places.ts"
 import type { Value } from "./Places.ts"
 import { escrowEndSet, outsideSet } from "./Relations.ts"
+import { rollups } from "./Rollups.ts"
 import { exact, valueRead } from "./SortedRuns.ts"
 
 /** Up to which rows an audit has read, and the sums of them in nano-USD that the next one goes on with. */
@@ -28,11 +33,24 @@ export interface Mark {
 
 export const beginning: Mark = { entry: 0, record: 0, world: 0n, revenue: 0n }
 
+/** How many rows an audit reads at a time, and what it does between two slices. */
+export interface Pace {
+  readonly slice: number
+  readonly pause: Effect.Effect<void>
+}
+
+/** For a process of its own: a slice takes some ten milliseconds. */
+export const quick: Pace = { slice: 4096, pause: turn }
+
 /** How far an audit is. */
 export interface Progress {
   readonly rows: number
   /** How many there were when it began. */
   readonly of: number
+}
+
+function sumsSentence(table: string) {
+  return ({ expected, found, id }: CheckRow) => `${table} says ${found} for ${id}, but the records sum to ${expected}`
 }
 
 /** The rules that an audit looks at, and how a finding of each reads. */
@@ -76,7 +94,16 @@ export const sentences = {
   "records are numbered without a gap": ({ expected, found, id }) =>
     `usage record ${id} has number ${found} where ${expected} should come`,
   "records are in the order of time": ({ expected, found, id }) =>
-    `usage record ${id} was made at ${found}, before the one that precedes it (${expected})`
+    `usage record ${id} was made at ${found}, before the one that precedes it (${expected})`,
+  "tollgate_ledger_buckets says where entries are": ({ expected, found, id }) =>
+    `tollgate_ledger_buckets says ${found} for ${id}, but the entries make that ${expected}`,
+  "tollgate_usage_buckets says where records are": ({ expected, found, id }) =>
+    `tollgate_usage_buckets says ${found} for ${id}, but the records make that ${expected}`,
+  "a watermark is the number of a record": ({ expected, found, id }) =>
+    `tollgate_usage_watermarks says that the sums of ${id} go up to record ${found}, but its records are ${expected}`,
+  "tollgate_usage_by_tenant sums the records": sumsSentence("tollgate_usage_by_tenant"),
+  "tollgate_usage_by_caller sums the records": sumsSentence("tollgate_usage_by_caller"),
+  "tollgate_usage_by_payer sums the records": sumsSentence("tollgate_usage_by_payer")
 } as const satisfies Readonly<Record<string, (row: CheckRow) => string>>
 export type AuditCheck = keyof typeof sentences
 
@@ -95,12 +122,9 @@ interface EntryRow {
   readonly at: number
 }
 
-interface RecordRow {
+interface RecordRow extends MeasuredRow {
   readonly seq: number
   readonly id: string
-  readonly tenant: string
-  readonly number: number
-  readonly at: number
   readonly dimensions: number
   readonly cost: number | string
 }
@@ -114,8 +138,27 @@ interface AccountRow {
   readonly entries: number
 }
 
+/** In which buckets an owner has rows: how many were met behind the mark, and the last. */
+interface Whereabouts {
+  bucket: number
+  buckets: number
+}
+
+/** A bucket that begins with a row. */
+interface Beginning {
+  readonly owner: string
+  readonly bucket: number
+  readonly number: number
+  readonly at: number
+}
+
+/** What the records of a tenant have come to. */
+interface Tenant extends Whereabouts {
+  number: number
+}
+
 /** What the entries of an account have come to. */
-interface Account {
+interface Account extends Whereabouts {
   number: number
   balance: Value
   giftable: Value
@@ -140,21 +183,18 @@ interface Call {
   readonly entries: Array<string>
 }
 
-interface Dimensions {
-  readonly number: number
-  readonly caller: string
-  readonly payer: string
-  readonly payer_tenant: string
+interface Dimensions extends DimensionsRow {
+  /** Whose the account is that pays; null where there is none. */
   readonly account_tenant: string | null
 }
 
 const entryColumns = `e.seq, e.billing_account_id AS account, e.number, e.type, ${exact("e.amount")} AS amount,
   ${exact("e.balance")} AS balance, ${exact("e.giftable")} AS giftable, e.source, e.reference_id AS reference, e.at`
 
-const recordColumns = `r.seq, r.id, r.tenant_id AS tenant, r.number, r.at, r.dimensions, ${exact("r.cost")} AS cost`
+const recordColumns = `r.seq, r.id, r.tenant_id AS tenant, r.number, r.at, r.dimensions, ${exact("r.cost")} AS cost,
+  ${measureColumns}`
 
-const selectDimensions = `SELECT d.number, d.tenant_id AS caller, d.billing_account_id AS payer,
-    d.billing_source_tenant_id AS payer_tenant, a.tenant_id AS account_tenant
+const selectDimensions = `SELECT d.*, a.tenant_id AS account_tenant
   FROM tollgate_usage_dimensions d LEFT JOIN tollgate_ledger_accounts a ON a.id = d.billing_account_id`
 
 const nobody = "nobody knows"
@@ -162,16 +202,20 @@ const nobody = "nobody knows"
 /** What the rows that were read so far have come to. It knows no SQL. */
 class RunningTotals {
   readonly accounts = new Map<string, Account>()
-  readonly tenants = new Map<string, number>()
+  readonly tenants = new Map<string, Tenant>()
   readonly dimensions = new Map<number, Dimensions | undefined>()
   readonly calls = new Map<string, Call>()
+  readonly sums = new DailySums()
+  /** What began since it was last taken. */
+  entryBuckets: Array<Beginning> = []
+  recordBuckets: Array<Beginning> = []
   private readonly transfers = new Map<string, Transfer>()
   entryAt = -1
   recordAt = -1
   world: Value
   revenue: Value
   readonly report: Report
-  private readonly whole: boolean
+  readonly whole: boolean
 
   constructor(since: Mark, report: Report) {
     this.world = valueOf(since.world)
@@ -189,7 +233,9 @@ class RunningTotals {
       giftable: last === undefined ? 0 : valueRead(last.giftable),
       sum: balance,
       count: last?.number ?? 0,
-      funded: false
+      funded: false,
+      bucket: last === undefined ? -1 : bucketOf(last.seq),
+      buckets: 0
     })
   }
 
@@ -222,6 +268,7 @@ class RunningTotals {
     account.giftable = giftable
     account.sum = isCredit ? plus(account.sum, amount) : minus(account.sum, amount)
     account.count++
+    goOn(account, row.account, row, this.entryBuckets)
     if (source === "purchase" || source === "transfer_release") account.funded = true
     this.entryAt = at
     this.move(row, isCredit, amount)
@@ -258,22 +305,28 @@ class RunningTotals {
 
   readRecord(row: RecordRow): void {
     const { at, id, number, tenant } = row
-    const last = this.tenants.get(tenant)!
+    const all = this.tenants.get(tenant)!
     const known = this.dimensions.get(row.dimensions)
     const off = (check: AuditCheck, expected: string, found: string) => this.report(check, { id, expected, found })
-    if (known?.caller !== tenant)
-      off("a call says what it was", tenant, known === undefined ? "none" : `those of ${known.caller}`)
-    if (known === undefined || known.account_tenant !== known.payer_tenant)
-      off("the payer is an account of its tenant", known?.account_tenant ?? "an account", known?.payer_tenant ?? nobody)
-    if (number !== last + 1) off("records are numbered without a gap", `${last + 1}`, `${number}`)
+    if (known?.tenant_id !== tenant)
+      off("a call says what it was", tenant, known === undefined ? "none" : `those of ${known.tenant_id}`)
+    if (known === undefined || known.account_tenant !== known.billing_source_tenant_id)
+      off(
+        "the payer is an account of its tenant",
+        known?.account_tenant ?? "an account",
+        known?.billing_source_tenant_id ?? nobody
+      )
+    if (number !== all.number + 1) off("records are numbered without a gap", `${all.number + 1}`, `${number}`)
     if (at < this.recordAt) off("records are in the order of time", `${this.recordAt}`, `${at}`)
     const cost = valueRead(row.cost)
     if (cost !== 0) {
       const call = this.callOf(id)
-      call.cost = { amount: cost, payer: known?.payer ?? nobody }
+      call.cost = { amount: cost, payer: known?.billing_account_id ?? nobody }
       this.settle(id, call)
     }
-    this.tenants.set(tenant, number)
+    if (this.whole && known !== undefined) this.sums.read(row, cost, known)
+    all.number = number
+    goOn(all, tenant, row, this.recordBuckets)
     this.recordAt = at
   }
 
@@ -378,7 +431,30 @@ class RunningTotals {
   }
 }
 
-const noEntries: Account = { number: 0, balance: 0, giftable: 0, sum: 0, count: 0, funded: false }
+const noEntries: Account = {
+  number: 0,
+  balance: 0,
+  giftable: 0,
+  sum: 0,
+  count: 0,
+  funded: false,
+  bucket: -1,
+  buckets: 0
+}
+
+/** The owner has this row too; where it begins a bucket, that is put there. */
+const goOn = (
+  whereabouts: Whereabouts,
+  owner: string,
+  { at, number, seq }: { readonly seq: number; readonly number: number; readonly at: number },
+  begun: Array<Beginning>
+): void => {
+  const bucket = bucketOf(seq)
+  if (bucket === whereabouts.bucket) return
+  whereabouts.bucket = bucket
+  whereabouts.buckets++
+  begun.push({ owner, bucket, number, at })
+}
 
 const entryName = ({ account, number }: EntryRow): string => `${account} #${number}`
 
@@ -401,20 +477,18 @@ const giftableBehind = (
 
 // ---- slices -------------------------------------------------------------------------------------------------------------
 
-/**
- * Reads what there is behind the mark, and reports what is off; answers the mark behind all that it read. A slice of 4,096 rows takes some
- * ten milliseconds.
- */
+/** Reads what there is behind the mark, and reports what is off; answers the mark behind all that it read. */
 export const audit = Effect.fnUntraced(function* (
   since: Mark,
   report: Report,
   progress: (progress: Progress) => Effect.Effect<void>,
-  sliceSize = 4096
+  pace: Pace = quick
 ) {
   const sql = yield* SqlClient
   const totals = new RunningTotals(since, report)
   const reader = readerOf(sql, since, totals)
   const { place } = reader
+  const comparer = comparerOf(sql, totals, reader.rest, pace)
   const newest = Effect.map(
     sql<Place>`SELECT COALESCE((SELECT MAX(seq) FROM tollgate_ledger_entries), 0) AS entry,
       COALESCE((SELECT MAX(seq) FROM tollgate_usage_records), 0) AS record`,
@@ -425,15 +499,19 @@ export const audit = Effect.fnUntraced(function* (
   for (let rows = 0, found = 1; found > 0 && behind(end) > 0; rows += found) {
     // The one whose time is behind comes first, so that a cost and its debit are met close to each other.
     const isEntry = place.record >= end.record || (place.entry < end.entry && totals.entryAt <= totals.recordAt)
-    found = yield* isEntry ? reader.entries(sliceSize) : reader.records(sliceSize)
+    found = yield* isEntry ? reader.entries(pace.slice) : reader.records(pace.slice)
+    yield* comparer.buckets
     yield* progress({ rows, of: end.entry - since.entry + end.record - since.record })
-    yield* turn
+    yield* pace.pause
+    yield* comparer.daysOver
     if (behind(end) > 0) continue
     // What was written meanwhile is read in slices too: only the rest of it, less than a slice, is read in the last transaction.
     const now = yield* newest
-    if (behind(now) > sliceSize) end = now
+    if (behind(now) > pace.slice) end = now
   }
+  if (totals.whole) yield* comparer.rest
   yield* sql.withTransaction(reader.last)
+  yield* comparer.buckets
   return { ...place, world: BigInt(totals.world), revenue: BigInt(totals.revenue) } satisfies Mark
 }, Effect.orDie)
 
@@ -474,17 +552,21 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
     return rows.length
   })
 
-  /** How many records a tenant had at the mark. */
-  const count = Effect.fnUntraced(function* (tenant: string) {
+  /** Where a tenant stood at the mark. */
+  const beginTenant = Effect.fnUntraced(function* (tenant: string) {
     const [last] = whole
       ? []
-      : yield* sql.unsafe<{ readonly number: number }>(
-          `SELECT r.number FROM tollgate_usage_buckets b
+      : yield* sql.unsafe<{ readonly seq: number; readonly number: number }>(
+          `SELECT r.seq, r.number FROM tollgate_usage_buckets b
             CROSS JOIN tollgate_usage_records r ON ${inBucket} AND r.tenant_id = b.tenant_id
           WHERE b.tenant_id = ? AND r.seq <= ? ORDER BY b.bucket DESC, r.number DESC LIMIT 1`,
           [tenant, since.record]
         )
-    totals.tenants.set(tenant, last?.number ?? 0)
+    totals.tenants.set(tenant, {
+      number: last?.number ?? 0,
+      bucket: last === undefined ? -1 : bucketOf(last.seq),
+      buckets: 0
+    })
   })
 
   const know = Effect.fnUntraced(function* (rows: ReadonlyArray<RecordRow>) {
@@ -505,7 +587,7 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
     )
     yield* know(rows)
     for (const row of rows) {
-      if (!totals.tenants.has(row.tenant)) yield* count(row.tenant)
+      if (!totals.tenants.has(row.tenant)) yield* beginTenant(row.tenant)
       totals.readRecord(row)
       place.record = row.seq
     }
@@ -544,17 +626,160 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
     }
   )
 
+  const watermarksNow = Effect.map(
+    sql<{
+      readonly id: string
+      readonly number: number
+    }>`SELECT tenant_id AS id, number FROM tollgate_usage_watermarks`,
+    (rows) => {
+      for (const { id, number } of rows) {
+        const records = totals.tenants.get(id)?.number ?? 0
+        if (number >= 0 && number <= records) continue
+        totals.report("a watermark is the number of a record", {
+          id,
+          expected: `0 to ${records}`,
+          found: `${number}`
+        })
+      }
+    }
+  )
+
+  /** The rows that were written since. */
+  const rest = Effect.zipRight(entries(everything), records(everything))
+
   /** The rows that were written meanwhile, and what all of them must have come to, at one moment. */
   const last = Effect.gen(function* () {
-    yield* entries(everything)
-    yield* records(everything)
+    yield* rest
     yield* accountsNow
     yield* callsNow
     yield* reservationsNow
+    if (whole) yield* watermarksNow
     totals.compareTransfers()
   })
 
-  return { place, entries, records, last }
+  return { place, entries, records, rest, last }
+}
+
+// ---- buckets and rollups ------------------------------------------------------------------------------------------------
+
+const entryBuckets = {
+  check: "tollgate_ledger_buckets says where entries are",
+  table: "tollgate_ledger_buckets",
+  owner: "billing_account_id",
+  firstAt: "NULL"
+} as const
+
+const recordBuckets = {
+  check: "tollgate_usage_buckets says where records are",
+  table: "tollgate_usage_buckets",
+  owner: "tenant_id",
+  firstAt: "b.first_at"
+} as const
+
+type BucketTable = typeof entryBuckets | typeof recordBuckets
+
+/** How many owners' buckets are counted at a time. */
+const ownersInSlice = 64
+
+/** Compares what stands beside the rows with what they have come to. `readRest` reads the rows that were written since. */
+const comparerOf = (
+  sql: SqlClient,
+  totals: RunningTotals,
+  readRest: Effect.Effect<unknown, SqlError>,
+  { pause, slice }: Pace
+) => {
+  const sums = comparisonOf(sql, totals.sums, (table, row) => totals.report(`${table} sums the records`, row))
+  /** So many groups of a day make as many rows of rollups as take the time of a slice. */
+  const portionSize = Math.ceil(slice / 8)
+
+  /** Buckets are written with their first row, and never change. */
+  const bucketsBegun = Effect.fnUntraced(function* (
+    { check, firstAt, owner, table }: BucketTable,
+    begun: ReadonlyArray<Beginning>
+  ) {
+    if (begun.length === 0) return
+    const rows = yield* sql.unsafe<{ readonly number: number | null; readonly at: number | null }>(
+      `SELECT b.first_number AS number, ${firstAt} AS at FROM json_each(?) o
+        LEFT JOIN ${table} b ON b.${owner} = o.value ->> 0 AND b.bucket = o.value ->> 1 ORDER BY o.key`,
+      [JSON.stringify(begun.map(({ bucket, owner }) => [owner, bucket]))]
+    )
+    for (let i = 0; i < begun.length; i++) {
+      const { at, bucket, number, owner: id } = begun[i]!
+      const row = rows[i]!
+      if (row.number === number && (row.at === at || firstAt === "NULL")) continue
+      const words = (number: number | null, at: number | null) =>
+        number === null
+          ? "nothing"
+          : firstAt === "NULL"
+            ? `from number ${number}`
+            : `from number ${number} and ${at} on`
+      totals.report(check, {
+        id: `${id} in bucket ${bucket}`,
+        expected: words(number, at),
+        found: words(row.number, row.at)
+      })
+    }
+  })
+
+  const bucketsCounted = Effect.fnUntraced(function* (
+    { check, owner, table }: BucketTable,
+    all: ReadonlyMap<string, Whereabouts>
+  ) {
+    for (let last: string | undefined = ""; last !== undefined;) {
+      const counts: ReadonlyArray<{ readonly id: string; readonly buckets: number }> = yield* sql.withTransaction(
+        Effect.zipRight(
+          readRest,
+          sql.unsafe<{ readonly id: string; readonly buckets: number }>(
+            `SELECT ${owner} AS id, COUNT(*) AS buckets FROM ${table} WHERE ${owner} > ? GROUP BY 1 ORDER BY 1 LIMIT ${ownersInSlice}`,
+            [last]
+          )
+        )
+      )
+      for (const { buckets, id } of counts) {
+        const due = all.get(id)?.buckets ?? 0
+        if (buckets !== due) totals.report(check, { id, expected: `${due} buckets`, found: `${buckets} buckets` })
+      }
+      last = counts.at(-1)?.id
+      yield* pause
+    }
+  })
+
+  /** Those that began since it was last asked for. */
+  const buckets = Effect.suspend(() => {
+    const { entryBuckets: entries, recordBuckets: records } = totals
+    totals.entryBuckets = []
+    totals.recordBuckets = []
+    return Effect.zipRight(bucketsBegun(entryBuckets, entries), bucketsBegun(recordBuckets, records))
+  })
+
+  const compareDay = Effect.fnUntraced(function* (day: Day, before: Effect.Effect<unknown, SqlError>) {
+    for (let i = 0; i < rollups.length; i++) {
+      for (const owners of day.portions(i, portionSize)) {
+        yield* sql.withTransaction(Effect.zipRight(before, sums.compare(day, i, owners)))
+        yield* pause
+      }
+    }
+  })
+
+  const daysOver = Effect.suspend(() =>
+    Effect.forEach(totals.sums.takeOver(), (day) => compareDay(day, Effect.void), { discard: true })
+  )
+
+  /** The last day, and what is there without any row. Records may come at any time, so each transaction first reads what came. */
+  const rest = Effect.gen(function* () {
+    for (const day of totals.sums.takeAll()) yield* compareDay(day, readRest)
+    for (let i = 0; i < rollups.length; i++) {
+      for (let from: RollupPlace | undefined = beginningOf(rollups[i]!); from !== undefined;) {
+        const strays: Effect.Effect<RollupPlace | undefined, SqlError> = sums.strays(i, from, slice)
+        from = yield* sql.withTransaction(Effect.zipRight(readRest, strays))
+        yield* pause
+      }
+    }
+    yield* bucketsCounted(entryBuckets, totals.accounts)
+    yield* bucketsCounted(recordBuckets, totals.tenants)
+  })
+
+  return { buckets, daysOver, rest }
 }
 
 const everything = -1

@@ -7,6 +7,8 @@ import type { Range } from "../kernel/Pieces.ts"
 export const bucketShift = 16
 const bucketSize = 2 ** bucketShift
 
+export const bucketOf = (seq: number): number => Math.floor(seq / bucketSize)
+
 export interface Bucket<Row> {
   readonly key: string
   readonly bucket: number
@@ -26,7 +28,7 @@ export const bucketsBegun = <Row>(
   const begun: Array<Bucket<Row>> = []
   for (let i = 0; i < rows.length; i++) {
     const first = rows[i]!
-    const bucket = Math.floor((before + 1 + i) / bucketSize)
+    const bucket = bucketOf(before + 1 + i)
     const key = keyOf(first)
     if (known.get(key) === bucket) continue
     known.set(key, bucket)

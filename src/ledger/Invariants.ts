@@ -1,15 +1,14 @@
 /**
- * What must hold of the books at every moment, as questions to the database. Each check is one query that answers what is
- * off, with the figure that is kept and the one that it should be. What follows from row to row is looked at by `Audit`. Other rooms have
+ * What must hold of the books at every moment, as questions to the database. Each check answers what is off, with the figure that is kept
+ * and the one that it should be. What follows from row to row, and what the rows sum to, is looked at by `Audit`. Other rooms have
  * checks of their own; `Checks` of the root has all of them.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
-import { day, hour } from "../kernel/Moment.ts"
 import { toDecimal } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
-import { bucketShift } from "./Buckets.ts"
+import { turn } from "../kernel/Pieces.ts"
 import { outsideSources } from "./Relations.ts"
 import * as SortedRuns from "./SortedRuns.ts"
 
@@ -50,8 +49,8 @@ export type Check = {
 export const findingsMax = 100
 
 /**
- * Looks at the checks one by one. Each is a query, so it sees the database as it is at one moment, and is right on a live one. It reads
- * tables whole and holds its connection meanwhile, so a server's own is not the place for it.
+ * Looks at the checks one by one. A query sees the database as it is at one moment, and is right on a live one. It reads tables whole, of
+ * those that do not grow with calls.
  */
 export const lookAt = (checks: ReadonlyArray<Check>): Effect.Effect<ReadonlyArray<Finding>, never, SqlClient> =>
   Effect.flatMap(SqlClient, (sql) =>
@@ -71,28 +70,6 @@ export const usd = (nano: string): string => (/^-?\d+$/.test(nano) ? `${toDecima
 
 /** A column of `id`, `expected` and `found`. */
 export const text = (expression: string) => `CAST(${expression} AS TEXT)`
-
-/** The rows of a table that points to dimensions, each with them; `caller` is null where it points nowhere. */
-const described = (table: string) => `(SELECT t.*, d.tenant_id AS caller, ${[
-  "account_id",
-  "application_id",
-  "usage_type",
-  "endpoint",
-  "model",
-  "provider",
-  "billing_account_id",
-  "billing_source_tenant_id",
-  "billing_source_kind"
-]
-  .map((column) => `COALESCE(d.${column}, 'nobody knows') AS ${column}`)
-  .join(", ")}
-  FROM ${table} t LEFT JOIN tollgate_usage_dimensions d ON d.number = t.dimensions)`
-
-const reservations = described("tollgate_ledger_reservations")
-
-/** The records that the rollups hold: those up to their tenant's watermark. */
-const folded = described(`(SELECT u.* FROM tollgate_usage_records u
-  CROSS JOIN tollgate_usage_watermarks w ON w.tenant_id = u.tenant_id AND u.number <= w.number)`)
 
 /**
  * The books as double entry. Each entry and each amount in escrow has its other side in one of four accounts: the customers' balances,
@@ -147,13 +124,11 @@ const accounts: ReadonlyArray<Check> = [
   {
     name: "reserved is the sum of open reservations",
     isShort: true,
-    query: `SELECT id, ${text("COALESCE(made_figure, 0)")} AS expected, ${text("COALESCE(kept_figure, 'no account')")} AS found
-      FROM (${beside(
-        "SELECT id, reserved AS figure FROM tollgate_ledger_accounts",
-        `SELECT billing_account_id AS id, SUM(amount) AS figure FROM ${reservations} GROUP BY billing_account_id`,
-        ["id"],
-        ["figure"]
-      )}) WHERE kept_figure IS NOT COALESCE(made_figure, 0)`,
+    query: `SELECT id, ${text("SUM(held)")} AS expected, ${text("COALESCE(MAX(reserved), 'no account')")} AS found FROM (
+        SELECT id, reserved, 0 AS held FROM tollgate_ledger_accounts
+        UNION ALL SELECT COALESCE(d.billing_account_id, 'nobody knows'), NULL, r.amount
+          FROM tollgate_ledger_reservations r LEFT JOIN tollgate_usage_dimensions d ON d.number = r.dimensions
+      ) GROUP BY id HAVING MAX(reserved) IS NOT SUM(held)`,
     sentence: ({ expected, found, id }) => `${id} has ${usd(found)} set aside, but its open calls hold ${usd(expected)}`
   },
   {
@@ -165,23 +140,12 @@ const accounts: ReadonlyArray<Check> = [
   }
 ]
 
-// ---- entries --------------------------------------------------------------------------------------------------------------
-
-const entries: ReadonlyArray<Check> = [
-  {
-    name: "tollgate_ledger_buckets says where entries are",
-    query: bucketsQuery("tollgate_ledger_buckets", "billing_account_id", "tollgate_ledger_entries", ["number"]),
-    sentence: ({ expected, found, id }) =>
-      `tollgate_ledger_buckets says ${found} for ${id}, but the entries there are ${expected}`
-  }
-]
-
 // ---- usage ----------------------------------------------------------------------------------------------------------------
 
 const usage: ReadonlyArray<Check> = [
   {
     name: "a call is recorded once",
-    query: `SELECT id, '1' AS expected, ${text("COUNT(*)")} AS found FROM tollgate_usage_records GROUP BY id HAVING COUNT(*) > 1`,
+    find: (sql) => repeatedIds(sql),
     sentence: ({ found, id }) => `usage record ${id} is there ${found} times`
   },
   {
@@ -190,45 +154,30 @@ const usage: ReadonlyArray<Check> = [
     query: `SELECT r.id AS id, 'no reservation' AS expected, 'a reservation and the record ' || u.id AS found
       FROM tollgate_ledger_reservations r JOIN tollgate_usage_records u ON u.id = 'use_' || substr(r.id, instr(r.id, '_') + 1)`,
     sentence: ({ found, id }) => `call ${id} is settled, but still open: it has ${found}`
-  },
-  {
-    name: "a watermark is the number of a record",
-    query: `SELECT w.tenant_id AS id, '0 to ' || COALESCE(r.records, 0) AS expected, ${text("w.number")} AS found
-      FROM tollgate_usage_watermarks w LEFT JOIN (
-        SELECT tenant_id, COUNT(*) AS records FROM tollgate_usage_records GROUP BY tenant_id
-      ) r ON r.tenant_id = w.tenant_id
-      WHERE w.number < 0 OR w.number > COALESCE(r.records, 0)`,
-    sentence: ({ expected, found, id }) =>
-      `tollgate_usage_watermarks says that the sums of ${id} go up to record ${found}, but its records are ${expected}`
-  },
-  {
-    name: "tollgate_usage_buckets says where records are",
-    query: bucketsQuery("tollgate_usage_buckets", "tenant_id", "tollgate_usage_records", ["number", "at"]),
-    sentence: ({ expected, found, id }) =>
-      `tollgate_usage_buckets says ${found} for ${id}, but the records there are ${expected}`
-  },
-  rollup("tollgate_usage_by_tenant", `${folded} r`, {
-    tenant_id: "r.tenant_id",
-    start: `r.at - r.at % ${day}`,
-    application_id: "r.application_id",
-    usage_type: "r.usage_type",
-    provider: "r.provider"
-  }),
-  rollup("tollgate_usage_by_caller", `${folded} r CROSS JOIN (SELECT ${day} AS grain UNION ALL SELECT ${hour}) g`, {
-    tenant_id: "r.tenant_id",
-    account_id: "r.account_id",
-    grain: "g.grain",
-    start: "r.at - r.at % g.grain",
-    model: "r.model",
-    endpoint: "r.endpoint"
-  }),
-  rollup("tollgate_usage_by_payer", `${folded} r`, {
-    billing_account_id: "r.billing_account_id",
-    start: `r.at - r.at % ${day}`,
-    account_id: "r.account_id",
-    billing_source_kind: "r.billing_source_kind"
-  })
+  }
 ]
+
+/** How many ids are read at a time: a few milliseconds. */
+const idsInSlice = 16_384
+
+/** Ids that several records have. */
+const repeatedIds = Effect.fnUntraced(function* (sql: SqlClient) {
+  const found: Array<CheckRow> = []
+  for (let last: string | null = ""; last !== null && found.length < findingsMax;) {
+    const slice: ReadonlyArray<{ readonly end: string | null }> = yield* sql<{
+      readonly end: string | null
+    }>`SELECT MAX(id) AS end
+      FROM (SELECT id FROM tollgate_usage_records WHERE id > ${last} ORDER BY id LIMIT ${idsInSlice})`
+    const end: string | null = slice[0]!.end
+    const rows =
+      yield* sql<CheckRow>`SELECT id, '1' AS expected, CAST(COUNT(*) AS TEXT) AS found FROM tollgate_usage_records
+      WHERE id > ${last} AND id <= ${end} GROUP BY id HAVING COUNT(*) > 1 LIMIT ${findingsMax}`
+    found.push(...rows)
+    last = end
+    yield* turn
+  }
+  return found.slice(0, findingsMax)
+})
 
 const sortedRuns: Check = {
   name: "sorted runs hold the records",
@@ -244,72 +193,4 @@ const sortedRuns: Check = {
 }
 
 /** The checks of the ledger, and of usage, which it writes. */
-export const checks: ReadonlyArray<Check> = [...accounts, ...entries, ...usage, sortedRuns]
-
-// ---- what is kept twice ---------------------------------------------------------------------------------------------------
-
-/**
- * What is kept beside what it is made of, by key: `kept_` and `made_` of each figure, null where one side lacks the key. They
- * are sorted together, since in a full join SQLite compares each row with each.
- */
-function beside(kept: string, made: string, keys: ReadonlyArray<string>, figures: ReadonlyArray<string>): string {
-  const columns = (pick: (side: "kept" | "made", figure: string) => string) =>
-    [...keys, ...figures.flatMap((figure) => [pick("kept", figure), pick("made", figure)])].join(", ")
-  const only = (shown: "kept" | "made") =>
-    columns((side, figure) => `${side === shown ? figure : "NULL"} AS ${side}_${figure}`)
-  return `SELECT ${columns((side, figure) => `MAX(${side}_${figure}) AS ${side}_${figure}`)}
-    FROM (SELECT ${only("kept")} FROM (${kept}) UNION ALL SELECT ${only("made")} FROM (${made}))
-    GROUP BY ${keys.join(", ")}`
-}
-
-function differ(figure: string): string {
-  return `kept_${figure} IS NOT made_${figure}`
-}
-
-/** Compares a table of buckets with the rows that they begin with. */
-function bucketsQuery(table: string, owner: string, rows: string, columns: ReadonlyArray<string>): string {
-  const figures = columns.map((column) => `first_${column}`)
-  const made = `SELECT ${owner}, seq >> ${bucketShift} AS bucket,
-      ${columns.map((column) => `MIN(${column}) AS first_${column}`).join(", ")}
-    FROM ${rows} GROUP BY 1, 2`
-  const shown = (side: string) =>
-    `CASE WHEN ${side}_first_number IS NULL THEN 'nothing' ELSE printf(
-      '${columns.map((column) => `from ${column} %d`).join(", ")}', ${figures.map((figure) => `${side}_${figure}`).join(", ")}) END`
-  return `SELECT ${owner} || ' in bucket ' || bucket AS id, ${shown("made")} AS expected, ${shown("kept")} AS found
-    FROM (${beside(`SELECT * FROM ${table}`, made, [owner, "bucket"], figures)})
-    WHERE ${figures.map(differ).join(" OR ")}`
-}
-
-/** Compares a rollup with the records that it holds. `keys`: what each column of its key is of a record. */
-function rollup(table: string, from: string, keys: { readonly [column: string]: string }): Check {
-  const columns = Object.keys(keys)
-  const sums = {
-    requests: "COUNT(*)",
-    successes: "SUM(r.success)",
-    prompt_tokens: "SUM(r.prompt_tokens)",
-    completion_tokens: "SUM(r.completion_tokens)",
-    units: "SUM(r.units)",
-    cost: "SUM(r.cost)",
-    latency_ms: "SUM(r.latency_ms)"
-  }
-  const figures = Object.keys(sums)
-  const made = `SELECT ${[...Object.entries(keys), ...Object.entries(sums)].map(([name, sum]) => `${sum} AS ${name}`).join(", ")}
-    FROM ${from} GROUP BY ${columns.map((_, i) => i + 1).join(", ")}`
-  const shown = (side: string) =>
-    `CASE WHEN ${side}_requests IS NULL THEN 'nothing' ELSE printf(
-      '%d calls, %d good, %d and %d tokens, %.12g units, %d nano-USD, %d ms', ${figures
-        .map((figure) => `${side}_${figure}`)
-        .join(", ")}) END`
-  return {
-    name: `${table} sums the records`,
-    query: `SELECT ${columns.join(" || '/' || ")} AS id, ${shown("made")} AS expected, ${shown("kept")} AS found
-      FROM (${beside(`SELECT * FROM ${table}`, made, columns, figures)})
-      WHERE ${figures
-        .filter((figure) => figure !== "units")
-        .map(differ)
-        .join(" OR ")}
-        -- Units may be fractions, and a sum of those depends on its order.
-        OR ABS(kept_units - made_units) > 1e-9 * (1 + ABS(made_units))`,
-    sentence: ({ expected, found, id }) => `${table} says ${found} for ${id}, but the records sum to ${expected}`
-  }
-}
+export const checks: ReadonlyArray<Check> = [...accounts, ...usage, sortedRuns]

@@ -19,27 +19,36 @@ export function* fold(tenant: string, last: number): Asking<void> {
   )
 }
 
+export type OwnerColumn = "tenant_id" | "account_id" | "billing_account_id"
+
+export interface Rollup {
+  readonly table: "tollgate_usage_by_tenant" | "tollgate_usage_by_caller" | "tollgate_usage_by_payer"
+  /** Its primary key: the owner, `grain` where it has several, `start`, and what its rows are told apart by. */
+  readonly columns: ReadonlyArray<string>
+  readonly owner: ReadonlyArray<OwnerColumn>
+  readonly keysOf: (dimensions: DimensionsRow, at: number) => ReadonlyArray<ReadonlyArray<string | number>>
+}
+
 /**
  * One table for each question that is asked. `grain` is the width of a period in milliseconds, `start` its first one.
  */
-const rollups: ReadonlyArray<{
-  readonly table: string
-  readonly columns: ReadonlyArray<string>
-  readonly keysOf: (dimensions: DimensionsRow, at: number) => ReadonlyArray<ReadonlyArray<string | number>>
-}> = [
+export const rollups: ReadonlyArray<Rollup> = [
   {
     table: "tollgate_usage_by_tenant",
+    owner: ["tenant_id"],
     columns: ["tenant_id", "start", "application_id", "usage_type", "provider"],
     keysOf: (d, at) => [[d.tenant_id, startOf(at, day), d.application_id ?? "", d.usage_type, d.provider]]
   },
   {
     table: "tollgate_usage_by_caller",
+    owner: ["tenant_id", "account_id"],
     columns: ["tenant_id", "account_id", "grain", "start", "model", "endpoint"],
     keysOf: (d, at) =>
       [day, hour].map((grain) => [d.tenant_id, d.account_id, grain, startOf(at, grain), d.model, d.endpoint])
   },
   {
     table: "tollgate_usage_by_payer",
+    owner: ["billing_account_id"],
     columns: ["billing_account_id", "start", "account_id", "billing_source_kind"],
     keysOf: (d, at) => [[d.billing_account_id, startOf(at, day), d.account_id, d.billing_source_kind]]
   }
@@ -47,7 +56,7 @@ const rollups: ReadonlyArray<{
 
 const startOf = (at: number, grain: number): number => at - (at % grain)
 
-const sumColumns = [
+export const sumColumns = [
   "requests",
   "successes",
   "prompt_tokens",

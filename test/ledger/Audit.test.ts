@@ -1,9 +1,9 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, TestClock } from "effect"
 import { verifySince } from "../../src/Checks.ts"
 import { usd } from "../../src/kernel/Money.ts"
-import { audit, beginning } from "../../src/ledger/Audit.ts"
+import { audit, beginning, quick } from "../../src/ledger/Audit.ts"
 import type { Mark } from "../../src/ledger/Audit.ts"
 import * as Verifications from "../../src/ledger/Verifications.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
@@ -40,7 +40,7 @@ describe("The audit", () => {
           beginning,
           (check, row) => void reports.push({ check, ...row }),
           () => (slices++ < 6 ? Effect.orDie(Effect.provide(calls(2), context)) : Effect.void),
-          size
+          { ...quick, slice: size }
         )
         expect(reports).toEqual([])
         // What is left for the last transaction is a slice at most.
@@ -49,6 +49,70 @@ describe("The audit", () => {
         expect(yield* sql`SELECT MAX(seq) AS record FROM tollgate_usage_records`).toEqual([{ record: mark.record }])
         expect(yield* sql`SELECT MAX(seq) AS entry FROM tollgate_ledger_entries`).toEqual([{ entry: mark.entry }])
       }
+    }).pipe(Effect.provide(Scene.layer))
+  )
+
+  it.effect("is right while tails are folded between its slices, from one day to the next", () =>
+    Effect.gen(function* () {
+      yield* Scene.now("2026-03-01T10:00:00Z")
+      yield* Scene.tenant(acme, 1_000n * usd)
+      yield* Scene.tenant(other, 1_000n * usd)
+      let made = 0
+      // Of several callers in turns, some paid by another, every few hours: each fold moves one tenant's watermark.
+      const some = Effect.gen(function* () {
+        for (let i = 0; i < 3; i++, made++) {
+          yield* Scene.call({
+            cost: BigInt(made),
+            units: made / 7,
+            tenant_id: made % 3 === 0 ? other : acme,
+            account_id: made % 2 === 0 ? Scene.ada : Scene.bob,
+            model: `model ${made % 5}`,
+            payer: acme
+          })
+          yield* TestClock.adjust("100 minutes")
+        }
+      })
+      yield* Effect.repeatN(some, 12)
+      const context = yield* Effect.context<Writer>()
+      for (const slice of [1, 3, 10, 4096]) {
+        const reports: Array<unknown> = []
+        let pauses = 0
+        // Also between the portions of a day, and while rollups and buckets are read at the end.
+        const pause = Effect.suspend(() =>
+          ++pauses % 5 === 0 && pauses < 100 ? Effect.orDie(Effect.provide(some, context)) : Effect.void
+        )
+        yield* audit(
+          beginning,
+          (check, row) => void reports.push({ check, ...row }),
+          () => Effect.void,
+          { slice, pause }
+        )
+        expect(reports).toEqual([])
+        expect(pauses).toBeGreaterThan(20)
+      }
+    }).pipe(Effect.provide(Scene.layerOf(5)))
+  )
+
+  it.effect("finds while others write what is off in a day that is over, and in the present one", () =>
+    Effect.gen(function* () {
+      yield* Scene.now("2026-03-01T10:00:00Z")
+      yield* books
+      yield* TestClock.adjust("1 day")
+      yield* calls(8)
+      yield* change("UPDATE tollgate_usage_by_tenant SET latency_ms = latency_ms + 1")
+      const context = yield* Effect.context<Writer>()
+      const one = Effect.orDie(Effect.provide(Scene.call({ cost: 1n, payer: acme }), context))
+      const reports: Array<string> = []
+      let pauses = 0
+      yield* audit(
+        beginning,
+        (check, { id }) => void reports.push(`${check}: ${id.split("/")[1]}`),
+        () => Effect.void,
+        { slice: 2, pause: Effect.suspend(() => (++pauses < 30 ? one : Effect.void)) }
+      )
+      expect(reports.toSorted()).toEqual(
+        ["2026-03-01", "2026-03-02"].map((day) => `tollgate_usage_by_tenant sums the records: ${Date.parse(day)}`)
+      )
     }).pipe(Effect.provide(Scene.layer))
   )
 
@@ -63,7 +127,7 @@ describe("The audit", () => {
           beginning,
           (check) => void reports.add(check),
           () => Effect.void,
-          size
+          { ...quick, slice: size }
         )
         expect([...reports].toSorted()).toEqual([
           "each balance follows from the one before",

@@ -185,6 +185,31 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
     "tollgate_usage_by_payer sums the records",
     "UPDATE tollgate_usage_by_payer SET account_id = 'acc_x' WHERE billing_source_kind = 'team'"
   ],
+  // Rows beside those that the records make: of a day, a payer, a caller without any, and of no period that there is.
+  [
+    "tollgate_usage_by_tenant sums the records",
+    "INSERT INTO tollgate_usage_by_tenant SELECT tenant_id, start + 864000000, application_id, usage_type, provider, 1, 1, 1, 1, 1, 1, 1 FROM tollgate_usage_by_tenant LIMIT 1"
+  ],
+  [
+    "tollgate_usage_by_payer sums the records",
+    "INSERT INTO tollgate_usage_by_payer SELECT 'bil_x', start, account_id, billing_source_kind, 0, 0, 0, 0, 0, 5, 0 FROM tollgate_usage_by_payer LIMIT 1"
+  ],
+  [
+    "tollgate_usage_by_caller sums the records",
+    "INSERT INTO tollgate_usage_by_caller SELECT tenant_id, 'acc_x', grain, start, model, endpoint, 1, 1, 1, 1, 1, 1, 1 FROM tollgate_usage_by_caller LIMIT 1"
+  ],
+  [
+    "tollgate_usage_by_caller sums the records",
+    "INSERT INTO tollgate_usage_by_caller SELECT tenant_id, account_id, grain, start, 'x', endpoint, 1, 1, 1, 1, 1, 1, 1 FROM tollgate_usage_by_caller WHERE grain = 3600000 LIMIT 1"
+  ],
+  [
+    "tollgate_usage_by_caller sums the records",
+    "UPDATE tollgate_usage_by_caller SET grain = 60000 WHERE grain = 3600000"
+  ],
+  ["tollgate_usage_by_caller sums the records", "UPDATE tollgate_usage_by_caller SET start = start + 1"],
+  ["tollgate_ledger_buckets says where entries are", "INSERT INTO tollgate_ledger_buckets VALUES ('bil_acme', 7, 1)"],
+  ["tollgate_ledger_buckets says where entries are", "INSERT INTO tollgate_ledger_buckets VALUES ('bil_x', 0, 1)"],
+  ["tollgate_usage_buckets says where records are", "INSERT INTO tollgate_usage_buckets VALUES ('ten_acme', 7, 1, 1)"],
   ["sorted runs hold the records", "INSERT INTO tollgate_usage_sorted_runs VALUES ('ten_acme', 0, 1)"]
 ]
 
