@@ -32,6 +32,8 @@ import type { ChatChunk, ChatCompletion, TextCompletion } from "./Events.ts"
 import { extrasOf, withExtras } from "./Extras.ts"
 import { findModel, Models } from "./Model.ts"
 import type { Model, ModelRoute } from "./Model.ts"
+import { outgoing } from "./Outgoing.ts"
+import type { EndpointName } from "./Outgoing.ts"
 import { UnknownChatModel } from "./Problems.ts"
 import { answerTokensWithin, boundOf, mostOf, promptTokensEstimate, readChat, readCompletion } from "./Prompt.ts"
 import type { ChatPrompt, Read, TextPrompt, ValidPrompt } from "./Prompt.ts"
@@ -43,8 +45,8 @@ import type { Figures, Tokens } from "./Tokens.ts"
 export interface ChatCall {
   readonly caller: Caller
   readonly prompt: ChatPrompt
-  /** The length of the prompt's JSON, which bounds its tokens; without it, that is measured. */
-  readonly bytes?: number | undefined
+  /** The prompt's JSON, where the caller has it: it is then not written again to bound the prompt's tokens, and to pass the prompt on. */
+  readonly json?: Buffer | undefined
   /** Statements that stand or fall with the admission of the call. */
   readonly beside?: Claim["beside"]
   /** Names the call in the log. */
@@ -108,7 +110,7 @@ export class Chat extends Context.Tag("tollgate/chat/Chat")<Chat, ChatContract>(
 }
 
 interface Endpoint {
-  readonly name: "chat/completions" | "completions"
+  readonly name: EndpointName
   readonly read: Read
 }
 
@@ -146,7 +148,7 @@ const make = Effect.gen(function* () {
   const metered = <A>(endpoint: Endpoint, form: Form<A>) =>
     Effect.fnUntraced(function* (call: ChatCall | TextCall) {
       // An `Either` is not yielded where it is right: it would cost a step of the fiber.
-      const read = endpoint.read(call.prompt, call.bytes)
+      const read = endpoint.read(call.prompt, call.json)
       if (Either.isLeft(read)) return yield* read.left
       const prompt = read.right
       const found = findModel(catalogue, prompt.model)
@@ -190,7 +192,7 @@ const make = Effect.gen(function* () {
           method: "POST",
           path: `/${endpoint.name}`,
           headers: upstream.headers,
-          body: JSON.stringify(bodyFor(endpoint, form.streams, route, prompt, takes ? limit : undefined))
+          body: outgoing(endpoint.name, form.streams, route, prompt, takes ? limit : undefined)
         },
         admission,
         model,
@@ -218,33 +220,6 @@ const make = Effect.gen(function* () {
     least: costs.reduce((least, cost) => (cost < least ? cost : least), costs[0] ?? 0n)
   } satisfies ChatContract
 })
-
-/** The body as the upstream gets it: its own name of the model, and one limit of the answer, or none where it takes none. */
-const bodyFor = (
-  endpoint: Endpoint,
-  streams: boolean,
-  { limit_field, model }: ModelRoute,
-  { body }: ValidPrompt,
-  limit: number | undefined
-): object => {
-  const sent: Record<string, unknown> = {
-    ...body,
-    model,
-    max_tokens: undefined,
-    max_completion_tokens: undefined
-  }
-  // Text completions know no other name.
-  if (limit !== undefined) sent[endpoint.name === "completions" ? "max_tokens" : limit_field] = limit
-  if (streams) {
-    sent.stream = true
-    // Always asked for: the charge is by it. The client sees it only if it asked too.
-    sent.stream_options = { ...(body.stream_options as object | null | undefined), include_usage: true }
-  } else if (body.stream === true) {
-    sent.stream = undefined
-    sent.stream_options = undefined
-  }
-  return sent
-}
 
 /**
  * Tries the routes in order. Only what the next one might do better goes on to it; nothing does once an answer has begun. A caller

@@ -59,7 +59,7 @@ const serve = (methods: Methods) =>
     const parsed = parse(bytes)
     if (Either.isLeft(parsed)) return yield* parsed.left
     const prompt = parsed.right as ChatCall["prompt"] | null
-    const call = { caller, prompt: prompt!, bytes: bytes.length, beside, request_id: inbound.request_id }
+    const call = { caller, prompt: prompt!, json: bytes, beside, request_id: inbound.request_id }
     return prompt?.stream === true
       ? streamReply(yield* methods.stream(call))
       : completeReply(yield* methods.complete(call))

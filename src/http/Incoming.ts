@@ -81,10 +81,9 @@ abstract class Intake {
     if (Number(source.header("content-length") ?? 0) > this.limit) return this.fail(new PayloadTooLarge())
     source.proceed()
     incoming.on("data", this.onIncoming).once("end", this.onEnd).once("close", this.onLost).once("error", this.onLost)
-    process.nextTick(watched, this)
+    if (begun.push(this) === 1) setImmediate(watchBegun)
   }
 
-  /** A body that came with its head needs no watch. */
   watch(): void {
     if (this.over || (this.source.incoming as Partial<IncomingMessage>).complete === true) return
     this.timer = setTimeout(() => {
@@ -171,7 +170,14 @@ abstract class Intake {
   }
 }
 
-const watched = (intake: Intake) => intake.watch()
+/** Those that began in this turn of the loop. A body that is there by its end, as those that come with their heads are, needs no timer. */
+let begun: Array<Intake> = []
+
+const watchBegun = () => {
+  const intakes = begun
+  begun = []
+  for (const intake of intakes) intake.watch()
+}
 
 // ---- whole ----------------------------------------------------------------------------------------------------------------
 

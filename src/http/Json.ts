@@ -3,6 +3,7 @@ import { Either } from "effect"
 import { parse as parseLossless } from "lossless-json"
 import { Decimal, mark, unmarked } from "../kernel/Decimal.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import { endOfString } from "../kernel/JsonText.ts"
 
 // ---- answers ----------------------------------------------------------------------------------------------------------------
 
@@ -100,26 +101,4 @@ for (const [characters, kind] of [
   [",:", between]
 ] as const) {
   for (const character of characters) kinds[character.charCodeAt(0)] = kind
-}
-
-const quote = 0x22
-const backslash = 0x5c
-const walked = 64
-
-/** Where the string ends that begins at `from`: a short one is walked through, a long one passed over at the speed of memory. */
-const endOfString = (bytes: Buffer, from: number): number => {
-  for (let at = from; at < bytes.length;) {
-    for (const stop = at + walked; at < stop; at++) {
-      const byte = bytes[at]
-      if (byte === quote) return at
-      if (byte === backslash) at++
-    }
-    const found = bytes.indexOf(quote, at)
-    if (found === -1) break
-    let slashes = 0
-    while (found - slashes > at && bytes[found - 1 - slashes] === backslash) slashes++
-    if (slashes % 2 === 0) return found
-    at = found + 1
-  }
-  return bytes.length
 }

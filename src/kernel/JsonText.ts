@@ -1,0 +1,104 @@
+/** JSON as bytes, looked at without being parsed. */
+
+const quote = 0x22
+const backslash = 0x5c
+const walked = 64
+
+/** Where the string ends that begins at `from`: a short one is walked through, a long one passed over at the speed of memory. */
+export const endOfString = (bytes: Buffer, from: number): number => {
+  for (let at = from; at < bytes.length;) {
+    for (const stop = at + walked; at < stop; at++) {
+      const byte = bytes[at]
+      if (byte === quote) return at
+      if (byte === backslash) at++
+    }
+    const found = bytes.indexOf(quote, at)
+    if (found === -1) break
+    let slashes = 0
+    while (found - slashes > at && bytes[found - 1 - slashes] === backslash) slashes++
+    if (slashes % 2 === 0) return found
+    at = found + 1
+  }
+  return bytes.length
+}
+
+/** The value of a member, as it is written. */
+export interface Written {
+  readonly bytes: Buffer
+  /** How many members the objects in it have, each counted as often as it is written. */
+  readonly members: number
+}
+
+/**
+ * The value of an object's member. `json` is known to be the JSON of an object. `undefined` where the member is not there, is there twice,
+ * or may be (a name with an escape in it could be any).
+ */
+export const memberOf = (json: Buffer, name: string): Written | undefined => {
+  let depth = 0
+  let members = 0
+  /** Where the name began that was read last, on the outermost level. */
+  let named = 0
+  let from = 0
+  let to = 0
+  let within = false
+  for (let at = 0; at < json.length; at++) {
+    switch (json[at]) {
+      case quote: {
+        const end = endOfString(json, at + 1)
+        if (depth === 1) named = at + 1
+        at = end
+        break
+      }
+      case 0x3a: // :
+        if (depth > 1) {
+          if (within) members++
+          break
+        }
+        // Behind a name, whose end a few spaces may follow.
+        if (isEscaped(json, named, at)) return undefined
+        if (!isName(json, named, name)) break
+        if (to > 0) return undefined
+        within = true
+        from = at + 1
+        break
+      case 0x5b: // [
+      case 0x7b: // {
+        depth++
+        break
+      case 0x2c: // ,
+        if (depth > 1 || !within) break
+        within = false
+        to = at
+        break
+      case 0x5d: // ]
+      case 0x7d: // }
+        if (--depth > 0 || !within) break
+        within = false
+        to = at
+        break
+    }
+  }
+  return to === 0 ? undefined : { bytes: json.subarray(from, to), members }
+}
+
+const isEscaped = (json: Buffer, from: number, to: number): boolean => {
+  for (let at = from; at < to; at++) if (json[at] === backslash) return true
+  return false
+}
+
+const isName = (json: Buffer, from: number, name: string): boolean => {
+  for (let i = 0; i < name.length; i++) if (json[from + i] !== name.charCodeAt(i)) return false
+  return json[from + name.length] === quote
+}
+
+/** How many members the objects in a parsed value have. */
+export const membersIn = (value: unknown): number => {
+  if (typeof value !== "object" || value === null) return 0
+  let members = 0
+  if (Array.isArray(value)) {
+    for (const item of value) members += membersIn(item)
+    return members
+  }
+  for (const name in value) members += 1 + membersIn((value as Readonly<Record<string, unknown>>)[name])
+  return members
+}
