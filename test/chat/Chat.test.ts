@@ -124,7 +124,9 @@ layer(over(room, "chat-a/v1"), { excludeTestServices: true })("chat", (it) => {
       expect(refused).toMatchObject({ available: 10n, required, payer, reason: "balance" })
       expect(yield* received("chat")).toHaveLength(before)
       // The length of what the caller had sent bounds the prompt where it is given.
-      const sent = yield* Effect.flip(chat.complete({ caller, prompt, json: Buffer.from(JSON.stringify(prompt).padEnd(1_000)) }))
+      const sent = yield* Effect.flip(
+        chat.complete({ caller, prompt, json: Buffer.from(JSON.stringify(prompt).padEnd(1_000)) })
+      )
       expect(sent).toMatchObject({ required: 1_500n })
       expect(yield* booksOf(caller)).toMatchObject({ calls: [], findings: [] })
     })

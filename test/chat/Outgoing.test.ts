@@ -46,8 +46,16 @@ describe("the body that an upstream gets", () => {
 
   it("is the same value whether its JSON is at hand or not", () => {
     const text = fc.oneof(fc.string(), fc.fullUnicodeString(), fc.constant(long), fc.constant('\\" ] } , : {'))
-    const part = fc.record({ type: fc.constant("text"), text, "a:b": fc.jsonValue() }, { requiredKeys: ["type", "text"] })
-    const message = fc.record({ role: text, content: fc.oneof(text, fc.array(part)), name: text, extra: fc.jsonValue() })
+    const part = fc.record(
+      { type: fc.constant("text"), text, "a:b": fc.jsonValue() },
+      { requiredKeys: ["type", "text"] }
+    )
+    const message = fc.record({
+      role: text,
+      content: fc.oneof(text, fc.array(part)),
+      name: text,
+      extra: fc.jsonValue()
+    })
     const prompt = fc.record({
       model: fc.constant("m"),
       messages: fc.array(message, { minLength: 1 }),
