@@ -32,6 +32,7 @@ import { RateLimits } from "./http/RateLimits.ts"
 import { Idempotency } from "./idempotency/Idempotency.ts"
 import { Ledger } from "./ledger/Ledger.ts"
 import { Sorter } from "./ledger/Sorter.ts"
+import { Verifier } from "./ledger/Verifier.ts"
 import { Outbox } from "./mail/Outbox.ts"
 import { NotificationsHttp } from "./notifications/Http.ts"
 import { Notifications } from "./notifications/Notifications.ts"
@@ -73,6 +74,14 @@ import { Sums } from "./usage/Sums.ts"
 import { TeamUsage } from "./usage/TeamUsage.ts"
 import { UsageHttp } from "./usage/Http.ts"
 
+/** What looks at the books is loaded when they are first verified. */
+const verifier = Verifier.layer(
+  Effect.map(
+    Effect.promise(() => import("./Checks.ts")),
+    ({ verifySince }) => verifySince
+  )
+)
+
 /** Every room's service, and below it what it is made of. */
 export const domains = Layer.mergeAll(
   Chat.layer,
@@ -111,7 +120,7 @@ export const domains = Layer.mergeAll(
   Layer.provideMerge(Layer.mergeAll(Purchases.layer, Outbox.layer)),
   Layer.provideMerge(Pooling.layerPayers),
   Layer.provideMerge(Pooling.layer),
-  Layer.provideMerge(Layer.mergeAll(Sums.layer, BillingAccounts.layer, Sorter.layer)),
+  Layer.provideMerge(Layer.mergeAll(Sums.layer, BillingAccounts.layer, Sorter.layer, verifier)),
   Layer.provideMerge(Ledger.layer),
   Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
   Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer))
@@ -126,6 +135,7 @@ export const jobs = Layer.mergeAll(
   Outbox.layerJobs,
   SigningKeys.layerJobs,
   Sorter.layerJobs,
+  Verifier.layerJobs,
   Transfers.layerJobs
 )
 

@@ -3,6 +3,8 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import * as Audit from "./ledger/Audit.ts"
 import * as Invariants from "./ledger/Invariants.ts"
+import { beginning } from "./ledger/Mark.ts"
+import type { VerifySince } from "./ledger/Verifications.ts"
 import * as payments from "./payments/Checks.ts"
 import * as transfers from "./transfers/Checks.ts"
 
@@ -11,35 +13,25 @@ const checks: ReadonlyArray<Invariants.Check> = [...Invariants.checks, ...transf
 /** The names of all checks, in the order in which they run. */
 export const checkNames: ReadonlyArray<string> = [...Object.keys(Audit.sentences), ...checks.map(({ name }) => name)]
 
-/** What is off, and up to which rows everything was looked at. */
-export interface Verified {
-  readonly findings: ReadonlyArray<Invariants.Finding>
-  readonly mark: Audit.Mark
-}
-
-/**
- * Looks at everything behind the mark, in slices: nobody waits for it. Without a mark it looks at everything there is; behind one, at the
- * rows that came since, the accounts that they touch, and what costs little. `progress` is told now and then how far it is.
- */
-export const verifySince = (
-  mark: Audit.Mark | undefined,
-  progress: (progress: Audit.Progress) => Effect.Effect<void> = () => Effect.void
-): Effect.Effect<Verified, never, SqlClient> =>
-  Effect.gen(function* () {
-    const found = new Map<string, Array<Invariants.Finding>>()
-    const report: Audit.Report = (check, row) => {
-      const findings = found.get(check) ?? []
-      if (findings.length === 0) found.set(check, findings)
-      if (findings.length < Invariants.findingsMax)
-        findings.push({ check, ...row, message: Audit.sentences[check](row) })
-    }
-    const reached = yield* Audit.audit(mark ?? Audit.beginning, report, progress)
-    const rest = yield* Invariants.lookAt(
-      mark === undefined ? checks : checks.filter(({ isShort }) => isShort === true)
-    )
-    const audited = Object.keys(Audit.sentences).flatMap((check) => found.get(check) ?? [])
-    return { findings: [...audited, ...rest], mark: reached }
-  })
+/** In slices: nobody waits for it. */
+export const verifySince: VerifySince = Effect.fnUntraced(function* (
+  mark,
+  { pace, progress = () => Effect.void } = {}
+) {
+  const found = new Map<string, Array<Invariants.Finding>>()
+  const report: Audit.Report = (check, row) => {
+    const findings = found.get(check) ?? []
+    if (findings.length === 0) found.set(check, findings)
+    if (findings.length < Invariants.findingsMax) findings.push({ check, ...row, message: Audit.sentences[check](row) })
+  }
+  const reached = yield* Audit.audit(mark ?? beginning, report, progress, pace)
+  const rest = yield* Invariants.lookAt(
+    mark === undefined ? checks : checks.filter(({ isShort }) => isShort === true),
+    pace
+  )
+  const audited = Object.keys(Audit.sentences).flatMap((check) => found.get(check) ?? [])
+  return { findings: [...audited, ...rest], mark: reached }
+})
 
 /** Looks at everything; gives what is off. */
 export const verify: Effect.Effect<ReadonlyArray<Invariants.Finding>, never, SqlClient> = Effect.map(

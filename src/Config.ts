@@ -15,6 +15,7 @@ import * as Http from "./http/Settings.ts"
 import * as Images from "./images/Settings.ts"
 import { ConfigProblem } from "./kernel/Setting.ts"
 import * as Service from "./kernel/ServiceInfo.ts"
+import * as Verify from "./ledger/Settings.ts"
 import * as Mail from "./mail/Settings.ts"
 import * as Media from "./media/Settings.ts"
 import * as Telemetry from "./ops/Telemetry.ts"
@@ -30,6 +31,7 @@ const Tools = Schema.Struct({ ...Images.fields, ...Search.fields, ...Speech.fiel
 const entries = Schema.Struct({
   ...Service.fields,
   ...Telemetry.fields,
+  ...Verify.fields,
   ...Payments.fields,
   ...Mail.fields,
   ...SignIn.fields,
@@ -75,6 +77,7 @@ export interface ConfigFile extends Schema.Schema.Type<typeof ConfigFile> {}
 /** What every room asks for, from the configuration file and the environment. */
 export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
   Layer.mergeAll(
+    Verify.layer(file),
     Payments.layer(file),
     Mail.layer(file),
     SignIn.layer(file),

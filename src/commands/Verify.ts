@@ -4,9 +4,8 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Console, Effect } from "effect"
 import { verifySince } from "../Checks.ts"
 import { toIso } from "../kernel/Moment.ts"
-import type { Progress } from "../ledger/Audit.ts"
+import type { Progress } from "../ledger/Mark.ts"
 import * as Verifications from "../ledger/Verifications.ts"
-import { Writer } from "../ledger/Writer.ts"
 import * as Backup from "../sql/Backup.ts"
 import { database } from "./Database.ts"
 import { json, printed } from "./Options.ts"
@@ -33,22 +32,11 @@ const progress = Effect.map(Clock.currentTimeMillis, (began) => {
 /** Verifies the database, and keeps the result in it. A file that is damaged is left as it is. */
 const verified = Effect.fnUntraced(function* (since: boolean) {
   const sql = yield* SqlClient
-  const { submit } = yield* Writer
-  const began = yield* Clock.currentTimeMillis
   const before = since ? yield* Verifications.lastHeld(sql) : undefined
   const damage = before === undefined ? yield* Backup.damage : []
   if (damage.length > 0) return { findings: damage, before, millis: 0, kept: false }
-  const { findings, mark } = yield* verifySince(before?.mark, yield* progress)
-  const at = yield* Clock.currentTimeMillis
-  const millis = at - began
-  const kept = yield* submit({
-    postings: [],
-    statements: Verifications.keep({ at, whole: before === undefined, findings: findings.length, millis, mark })
-  }).pipe(
-    Effect.as(true),
-    Effect.orElseSucceed(() => false)
-  )
-  return { findings, before, millis, kept }
+  const verify = verifySince(before?.mark, { progress: yield* progress })
+  return { before, ...(yield* Verifications.keeping(before === undefined, verify)) }
 })
 
 export const command = Command.make("verify", { json, since }, ({ json, since }) =>

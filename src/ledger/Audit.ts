@@ -10,44 +10,19 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
-import { turn } from "../kernel/Pieces.ts"
 import { beginningOf, comparisonOf, DailySums, measureColumns } from "./AuditSums.ts"
 import type { Day, MeasuredRow, Place as RollupPlace } from "./AuditSums.ts"
 import { bucketOf, inBucket, inBucketOf } from "./Buckets.ts"
 import type { DimensionsRow } from "./Dimensions.ts"
 import { usd } from "./Invariants.ts"
 import type { CheckRow } from "./Invariants.ts"
+import { quick } from "./Mark.ts"
+import type { Mark, Pace, Progress } from "./Mark.ts"
 import { minus, plus, valueOf } from "./Places.ts"
 import type { Value } from "./Places.ts"
 import { escrowEndSet, outsideSet } from "./Relations.ts"
 import { rollups } from "./Rollups.ts"
 import { exact, valueRead } from "./SortedRuns.ts"
-
-/** Up to which rows an audit has read, and the sums of them in nano-USD that the next one goes on with. */
-export interface Mark {
-  readonly entry: number
-  readonly record: number
-  readonly world: bigint
-  readonly revenue: bigint
-}
-
-export const beginning: Mark = { entry: 0, record: 0, world: 0n, revenue: 0n }
-
-/** How many rows an audit reads at a time, and what it does between two slices. */
-export interface Pace {
-  readonly slice: number
-  readonly pause: Effect.Effect<void>
-}
-
-/** For a process of its own: a slice takes some ten milliseconds. */
-export const quick: Pace = { slice: 4096, pause: turn }
-
-/** How far an audit is. */
-export interface Progress {
-  readonly rows: number
-  /** How many there were when it began. */
-  readonly of: number
-}
 
 function sumsSentence(table: string) {
   return ({ expected, found, id }: CheckRow) => `${table} says ${found} for ${id}, but the records sum to ${expected}`

@@ -9,6 +9,8 @@ import { Effect } from "effect"
 import { toDecimal } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { turn } from "../kernel/Pieces.ts"
+import { quick } from "./Mark.ts"
+import type { Pace } from "./Mark.ts"
 import { outsideSources } from "./Relations.ts"
 import * as SortedRuns from "./SortedRuns.ts"
 
@@ -52,11 +54,19 @@ export const findingsMax = 100
  * Looks at the checks one by one. A query sees the database as it is at one moment, and is right on a live one. It reads tables whole, of
  * those that do not grow with calls.
  */
-export const lookAt = (checks: ReadonlyArray<Check>): Effect.Effect<ReadonlyArray<Finding>, never, SqlClient> =>
+export const lookAt = (
+  checks: ReadonlyArray<Check>,
+  { pause }: Pace = quick
+): Effect.Effect<ReadonlyArray<Finding>, never, SqlClient> =>
   Effect.flatMap(SqlClient, (sql) =>
     Effect.forEach(checks, (check) =>
       Effect.map(
-        "find" in check ? check.find(sql) : sql.unsafe<CheckRow>(`SELECT * FROM (${check.query}) LIMIT ${findingsMax}`),
+        Effect.zipRight(
+          pause,
+          "find" in check
+            ? check.find(sql)
+            : sql.unsafe<CheckRow>(`SELECT * FROM (${check.query}) LIMIT ${findingsMax}`)
+        ),
         (rows) => rows.map((row): Finding => ({ check: check.name, ...row, message: check.sentence(row) }))
       )
     ).pipe(

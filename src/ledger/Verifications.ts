@@ -1,8 +1,29 @@
 /** What verifications of the books found: their result and time, and how far those that held have read. */
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { Effect } from "effect"
-import type { Mark } from "./Audit.ts"
+import { Clock, Effect } from "effect"
+import type { Finding } from "./Invariants.ts"
+import type { Mark, Pace, Progress } from "./Mark.ts"
 import type { Statement } from "./Transaction.ts"
+import { Writer } from "./Writer.ts"
+
+/** What is off, and up to which rows everything was looked at. */
+export interface Verified {
+  readonly findings: ReadonlyArray<Finding>
+  readonly mark: Mark
+}
+
+/**
+ * Looks at what came behind a mark: at the rows, the accounts that they touch, and what costs little. Without a mark it looks at
+ * everything there is.
+ */
+export type VerifySince = (
+  mark: Mark | undefined,
+  options?: {
+    /** Told now and then how far it is. */
+    readonly progress?: (progress: Progress) => Effect.Effect<void>
+    readonly pace?: Pace
+  }
+) => Effect.Effect<Verified, never, SqlClient>
 
 export interface Verification {
   /** When it was over. */
@@ -64,7 +85,34 @@ const one = (sql: SqlClient, condition: string) =>
           }
   )
 
-/** How many verifications are kept, besides the last that held. */
+/** Whether there is nothing behind a mark. */
+export const isNewest = (sql: SqlClient, { entry, record }: Mark): Effect.Effect<boolean> =>
+  Effect.map(
+    Effect.orDie(
+      sql<{ readonly found: number }>`SELECT EXISTS (SELECT 1 FROM tollgate_ledger_entries WHERE seq > ${entry})
+        OR EXISTS (SELECT 1 FROM tollgate_usage_records WHERE seq > ${record}) AS found`
+    ),
+    ([row]) => row!.found === 0
+  )
+
+/** Verifies, and keeps the result where that can be written. `millis` is how long it took. */
+export const keeping = Effect.fnUntraced(function* <R>(whole: boolean, verify: Effect.Effect<Verified, never, R>) {
+  const { submit } = yield* Writer
+  const began = yield* Clock.currentTimeMillis
+  const { findings, mark } = yield* verify
+  const at = yield* Clock.currentTimeMillis
+  const millis = at - began
+  const kept = yield* submit({
+    postings: [],
+    statements: keep({ at, whole, findings: findings.length, millis, mark })
+  }).pipe(
+    Effect.as(true),
+    Effect.orElseSucceed(() => false)
+  )
+  return { findings, millis, kept }
+})
+
+/** How many verifications are kept, besides the last that held and the last of everything. */
 const keptMax = 100
 
 /** Keeps a verification, and forgets old ones. */
@@ -77,7 +125,8 @@ export const keep = ({ at, findings, mark, millis, whole }: Verification): Reado
   {
     text: `DELETE FROM tollgate_ledger_verifications
       WHERE id <= (SELECT MAX(id) FROM tollgate_ledger_verifications) - ?
-        AND id < (SELECT MAX(id) FROM tollgate_ledger_verifications WHERE findings = 0)`,
+        AND id IS NOT (SELECT MAX(id) FROM tollgate_ledger_verifications WHERE findings = 0)
+        AND id IS NOT (SELECT MAX(id) FROM tollgate_ledger_verifications WHERE whole = 1)`,
     params: [keptMax]
   }
 ]

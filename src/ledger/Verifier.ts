@@ -1,0 +1,95 @@
+/**
+ * Verifies the books of a running service now and then: what came since they last held, in slices with pauses. What it finds goes to the
+ * log, and to `/metrics` as what any verification finds. While the last verification of everything has findings it rests: what came since
+ * says nothing then.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Context, Effect, Fiber, Layer, Option } from "effect"
+import * as Loop from "../kernel/Loop.ts"
+import { turn } from "../kernel/Pieces.ts"
+import { beginning } from "./Mark.ts"
+import type { Pace } from "./Mark.ts"
+import { VerifyInterval } from "./Settings.ts"
+import * as Verifications from "./Verifications.ts"
+import type { VerifySince } from "./Verifications.ts"
+import type { Writer } from "./Writer.ts"
+
+export interface VerifierContract {
+  /** Verifies what came since the last verification that held; nothing is read where nothing came. Answers how many findings there are. */
+  readonly verify: Effect.Effect<number>
+  /** Does so every `VerifyInterval`. `layerJobs` runs it. */
+  readonly job: Loop.Job
+}
+
+export class Verifier extends Context.Tag("tollgate/ledger/Verifier")<Verifier, VerifierContract>() {
+  /** `load` gives what looks at the books; it is asked for when it is first wanted. */
+  static readonly layer = (load: Effect.Effect<VerifySince>) => Layer.scoped(Verifier, make(load))
+  static readonly layerJobs = Loop.layer(Verifier, ({ job }) => [job])
+}
+
+/** A slice takes a millisecond or two, of each ten. */
+const quiet: Pace = { slice: 256, pause: Effect.zipRight(turn, Effect.sleep("10 millis")) }
+
+/** The least time from the start of the service to its first verification. */
+const pauseFirst = 60_000
+/** How long a turn of the job waits for a verification. A longer one goes on beside it, so that the loop is seen to turn. */
+const turnMax = "60 seconds"
+/** How many findings are logged. */
+const loggedMax = 10
+
+const make = (load: Effect.Effect<VerifySince>) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient
+    const interval = yield* VerifyInterval
+    const context = yield* Effect.context<Writer | SqlClient>()
+    const scope = yield* Effect.scope
+
+    const look = Effect.fnUntraced(function* (mark: Verifications.Verification["mark"]) {
+      const verifySince = yield* load
+      const { findings, kept } = yield* Verifications.keeping(false, verifySince(mark, { pace: quiet }))
+      if (findings.length > 0) {
+        yield* Effect.logError(`the books are not right: verify has ${findings.length} findings`).pipe(
+          Effect.annotateLogs(
+            "findings",
+            findings.slice(0, loggedMax).map(({ check, message }) => `${check}: ${message}`)
+          )
+        )
+      }
+      if (!kept) yield* Effect.logWarning("the result of verify could not be kept")
+      return findings.length
+    })
+
+    const verify = Effect.gen(function* () {
+      const last = yield* Verifications.last(sql)
+      const held = yield* Verifications.lastHeld(sql)
+      if (held === undefined && last?.whole === true) return last.findings
+      if (held === undefined || last?.findings !== 0 || !(yield* Verifications.isNewest(sql, held.mark)))
+        return yield* look(held?.mark ?? beginning)
+      yield* Verifications.keeping(false, Effect.succeed({ findings: [], mark: held.mark }))
+      return 0
+    }).pipe(Effect.provide(context))
+
+    let due: number | undefined
+    let running: Fiber.Fiber<number> | undefined
+
+    const turnOfJob = Effect.gen(function* () {
+      if (interval === undefined) return undefined
+      const now = yield* Clock.currentTimeMillis
+      if (due === undefined) {
+        const last = yield* Verifications.last(sql)
+        // A clock that was ahead must not put it off.
+        const next = last === undefined ? now : Math.min(last.at, now) + interval
+        due = Math.max(next, now + pauseFirst)
+      }
+      if (now < due) return due - now
+      running ??= yield* Effect.forkIn(verify, scope)
+      const exit = yield* Effect.timeoutOption(Fiber.await(running), turnMax)
+      if (Option.isNone(exit)) return 0
+      running = undefined
+      due = (yield* Clock.currentTimeMillis) + interval
+      yield* exit.value
+      return interval
+    })
+
+    return { verify, job: { name: "verifier", turn: turnOfJob } } satisfies VerifierContract
+  })
