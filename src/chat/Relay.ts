@@ -12,7 +12,7 @@ import type { Readable } from "node:stream"
 import { ByteStream } from "../upstream/ByteStream.ts"
 import type { How, Source, Tap } from "../upstream/ByteStream.ts"
 import { readOnFor } from "../kernel/ReadOn.ts"
-import { bytesAToken, tokensIn } from "./Tokens.ts"
+import { bytesAToken, tokensIn, tokensOfString } from "./Tokens.ts"
 
 /** What has come of a stream. */
 export interface Report {
@@ -42,6 +42,8 @@ const blankLineCrLf = "\r\n\r\n"
 
 /** How an event ends that has no usage yet, the way most upstreams write it: that is cut off, and the event not parsed. */
 const noUsage = `,"usage":null}${blankLine}`
+/** The same event without it. */
+const withoutNoUsage = `}${blankLine}`
 /** An event that ends an answer; those before it say null, or an empty string. */
 const finishes = /"finish_reason"\s*:\s*"[^"]/
 const isDone = /^data: ?\[DONE\]\s*$/
@@ -72,7 +74,7 @@ export const make = (upstream: Source, options: { readonly show_usage: boolean }
     const failing = text.includes('"error"')
     if (!failing && !text.includes('"usage"')) return text
     if (!failing && text.endsWith(noUsage)) {
-      return options.show_usage ? text : `${text.slice(0, -noUsage.length)}}${blankLine}`
+      return options.show_usage ? text : `${text.slice(0, -noUsage.length)}${withoutNoUsage}`
     }
 
     const data = parse(text)
@@ -91,6 +93,14 @@ export const make = (upstream: Source, options: { readonly show_usage: boolean }
    */
   const take = (events: Buffer, stream: ByteStream) => {
     const text = events.toString("latin1")
+    const plain = glance(text)
+    if (plain !== undefined) {
+      finished ||= plain.finishes
+      tokens_counted += plain.tokens
+      const cut = plain.no_usage && !options.show_usage
+      stream.pass(cut ? Buffer.from(text.replaceAll(noUsage, withoutNoUsage), "latin1") : events)
+      return
+    }
     const blank = text.includes(blankLineCrLf) ? blankLineCrLf : blankLine
     let output = ""
     let from = 0
@@ -154,8 +164,68 @@ export const make = (upstream: Source, options: { readonly show_usage: boolean }
 export const isFailure = ({ error }: Readonly<Record<string, unknown>>): boolean =>
   error !== undefined && error !== null
 
+/** What events say that have nothing in them but pieces of an answer. */
+interface Plain {
+  /** As `tokensIn` counts them. */
+  readonly tokens: number
+  readonly finishes: boolean
+  /** Whether some end with `noUsage`. */
+  readonly no_usage: boolean
+}
+
+/** Generated strings by their names; `finish_reason`, where it says something; `usage`, as `noUsage` has it; and what is not plain. */
+const marks =
+  /"(?:(content|text|refusal|arguments|input|name|transcript|reasoning|reasoning_content|thinking)"\s*:\s*"|(finish_reason)"\s*:\s*"[^"]|usage"(:null\}\n\n)?|error"|reasoning_details")|\[DONE\]/g
+
+/**
+ * Looks at whole events at once, which takes a third of the time of looking at each. `undefined` where one of them needs that: it has
+ * more in it than pieces of an answer, or is written in an unusual way.
+ */
+const glance = (text: string): Plain | undefined => {
+  let tokens = 0
+  let finishes = false
+  let no_usage = false
+  let thought: string | undefined
+  marks.lastIndex = 0
+  for (let mark = marks.exec(text); mark !== null; mark = marks.exec(text)) {
+    const name = mark[1]
+    if (name !== undefined) {
+      // The same thoughts may stand under several names, and are counted once for each event.
+      if (isThought(name)) {
+        if (thought !== undefined && thought !== name) return undefined
+        thought = name
+      }
+      const from = marks.lastIndex
+      const end = endOfString(text, from)
+      if (end === -1) return undefined
+      tokens += tokensOfString(end - from)
+      marks.lastIndex = end + 1
+    } else if (mark[2] !== undefined) {
+      finishes = true
+    } else if (mark[3] !== undefined && text[mark.index - 1] === ",") {
+      no_usage = true
+    } else return undefined
+  }
+  return no_usage && text.includes("\r") ? undefined : { tokens, finishes, no_usage }
+}
+
+const isThought = (name: string): boolean => name.startsWith("reasoning") || name === "thinking"
+
+/** Where a string ends that ends in its line, as every string of JSON does; else -1. */
+const endOfString = (text: string, from: number): number => {
+  for (let at = from; at < text.length; at++) {
+    const character = text.charCodeAt(at)
+    if (character === 0x22) return at
+    if (character === 0x0a) return -1
+    if (character === 0x5c && text.charCodeAt(at + 1) !== 0x0a) at++
+  }
+  return -1
+}
+
 /** Where the last whole event ends. Carriage returns count as part of the line they end. */
 const endOfEvents = (bytes: Buffer): number => {
+  const { length } = bytes
+  if (bytes[length - 1] === 0x0a && bytes[length - 2] === 0x0a) return length
   const lf = bytes.lastIndexOf(blankLine)
   const crlf = bytes.lastIndexOf(blankLineCrLf)
   return Math.max(lf === -1 ? 0 : lf + 2, crlf === -1 ? 0 : crlf + 4)

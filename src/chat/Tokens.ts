@@ -60,6 +60,10 @@ export const bytesAToken = 4
 /** A piece of text up to this long is one token, the way upstreams send them; a longer one has a token for each four bytes. */
 const pieceBytesMax = 12
 
+/** The tokens of a generated string of so many bytes. */
+export const tokensOfString = (bytes: number): number =>
+  bytes === 0 ? 0 : bytes <= pieceBytesMax ? 1 : Math.round(bytes / bytesAToken)
+
 /**
  * The strings of an answer that were generated: text, refusals, what was thought, what tools are called with, what is spoken. Words
  * inside a string are not taken for names: their quotes are escaped.
@@ -94,8 +98,7 @@ export const tokensIn = (json: string): number => {
     const from = generated.lastIndex
     const end = endOfString(json, from)
     generated.lastIndex = end + 1
-    const bytes = end - from
-    const count = bytes === 0 ? 0 : bytes <= pieceBytesMax ? 1 : Math.round(bytes / bytesAToken)
+    const count = tokensOfString(end - from)
     switch (found[1]) {
       case "reasoning":
         reasoning += count

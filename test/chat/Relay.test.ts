@@ -1,7 +1,8 @@
 /** A stream on its way: bytes as they came, but for the usage that was not asked for and the end that waits for the books. */
-import { Effect } from "effect"
+import { Effect, FastCheck as fc } from "effect"
 import { describe, expect, it } from "vitest"
 import * as Relay from "../../src/chat/Relay.ts"
+import { tokensIn } from "../../src/chat/Tokens.ts"
 import type { Sink } from "../../src/upstream/ByteStream.ts"
 
 const event = (body: object, newline = "\n") => `data: ${JSON.stringify(body)}${newline}${newline}`
@@ -59,6 +60,34 @@ describe("a relayed stream", () => {
       )
       expect(await relayed(pieces)).toEqual(expected)
     }
+  })
+
+  it("is the same whether events come one by one or together, and is counted event by event", async () => {
+    const text = fc.oneof(fc.string(), fc.constantFrom('"usage":null}\n\n', "[DONE]", "a longer piece of text\\"))
+    const named = (...names: ReadonlyArray<string>) => fc.dictionary(fc.constantFrom(...names), text, { maxKeys: 3 })
+    const delta = fc.oneof(named("content"), named("content", "reasoning", "reasoning_content", "thinking", "refusal"))
+    const chunk = fc.record(
+      {
+        choices: fc.array(fc.record({ delta, finish_reason: fc.constantFrom(null, "", "stop") }), { maxLength: 2 }),
+        text,
+        reasoning_details: fc.constant([]),
+        error: fc.constant(null),
+        usage: fc.constantFrom(null, null, null, usage)
+      },
+      { requiredKeys: ["choices"] }
+    )
+    const last = event({ choices: [{ finish_reason: "stop" }] })
+    await fc.assert(
+      fc.asyncProperty(fc.array(chunk, { minLength: 1 }), fc.boolean(), fc.boolean(), async (chunks, carriage, show) => {
+        const events = [...chunks.map((chunk) => event(chunk, carriage ? "\r\n" : "\n")), last]
+        const together = await relayed([events.join("")], show)
+        expect(together).toEqual(await relayed(events, show))
+        const tokens_counted = events.reduce((sum, one) => sum + tokensIn(Buffer.from(one).toString("latin1")), 0)
+        expect(together.ending.tokens_counted).toBe(tokens_counted)
+        if (show) expect(together.before).toBe(events.join(""))
+        else expect(together.before).not.toContain('],"usage":')
+      })
+    )
   })
 
   it("may end its lines with carriage returns, and its last event with nothing", async () => {
