@@ -78,15 +78,20 @@ describe("a relayed stream", () => {
     )
     const last = event({ choices: [{ finish_reason: "stop" }] })
     await fc.assert(
-      fc.asyncProperty(fc.array(chunk, { minLength: 1 }), fc.boolean(), fc.boolean(), async (chunks, carriage, show) => {
-        const events = [...chunks.map((chunk) => event(chunk, carriage ? "\r\n" : "\n")), last]
-        const together = await relayed([events.join("")], show)
-        expect(together).toEqual(await relayed(events, show))
-        const tokens_counted = events.reduce((sum, one) => sum + tokensIn(Buffer.from(one).toString("latin1")), 0)
-        expect(together.ending.tokens_counted).toBe(tokens_counted)
-        if (show) expect(together.before).toBe(events.join(""))
-        else expect(together.before).not.toContain('],"usage":')
-      })
+      fc.asyncProperty(
+        fc.array(chunk, { minLength: 1 }),
+        fc.boolean(),
+        fc.boolean(),
+        async (chunks, carriage, show) => {
+          const events = [...chunks.map((chunk) => event(chunk, carriage ? "\r\n" : "\n")), last]
+          const together = await relayed([events.join("")], show)
+          expect(together).toEqual(await relayed(events, show))
+          const tokens_counted = events.reduce((sum, one) => sum + tokensIn(Buffer.from(one).toString("latin1")), 0)
+          expect(together.ending.tokens_counted).toBe(tokens_counted)
+          if (show) expect(together.before).toBe(events.join(""))
+          else expect(together.before).not.toContain('],"usage":')
+        }
+      )
     )
   })
 
