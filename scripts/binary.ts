@@ -21,7 +21,7 @@ import {
 import { basename, join } from "node:path"
 import { parseArgs } from "node:util"
 import { inject } from "postject"
-import { common, root, withoutSchemas } from "./bundle.ts"
+import { common, direct, root, withoutSchemas } from "./bundle.ts"
 
 const cache = join(root, "node_modules", ".cache", "tollgate-binary")
 const out = join(root, "out")
@@ -148,7 +148,8 @@ const bundles = [
     ...files,
     entryPoints: { main: "src/main.ts" },
     splitting: true,
-    chunkNames: "[name]-[hash]"
+    chunkNames: "[name]-[hash]",
+    plugins: [direct, ...files.plugins]
   }),
   await build({
     ...files,

@@ -7,7 +7,7 @@ import { build } from "esbuild"
 import type { BuildOptions } from "esbuild"
 import { chmod, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { common, root, withoutSchemas } from "./bundle.ts"
+import { common, direct, root, withoutSchemas } from "./bundle.ts"
 
 // Written beside and moved into place whole: a process that starts meanwhile finds the old one or the new one.
 const target = await mkdtemp(join(root, "dist."))
@@ -28,7 +28,13 @@ const options = {
 } as const satisfies BuildOptions
 
 // What the process loads only where it is wanted (the sandbox, the documents, the command line) is a file of its own.
-await build({ ...options, entryPoints: { main: "src/main.ts" }, splitting: true, chunkNames: "[name]-[hash]" })
+await build({
+  ...options,
+  entryPoints: { main: "src/main.ts" },
+  splitting: true,
+  chunkNames: "[name]-[hash]",
+  plugins: [direct, ...options.plugins]
+})
 // The thread has a copy of what both need: a file that they shared would hold more than it uses.
 await build({
   ...options,

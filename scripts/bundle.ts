@@ -45,6 +45,35 @@ const unused: Plugin = {
 }
 
 /**
+ * `import { Schema } from "effect"` becomes `import * as Schema from "effect/Schema"`. Of what is named through the package's own file
+ * esbuild keeps whole modules and reads each name of them from an object; of what is imported directly it keeps what is used.
+ */
+export const direct: Plugin = {
+  name: "modules of packages imported directly",
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\/src\/.*\.ts$/ }, async ({ path }) => ({
+      contents: (await readFile(path, "utf8")).replace(
+        /^import \{([^}]*)\} from "(effect|@effect\/(?:platform|cli))"$/gm,
+        (_, names: string, from: string) =>
+          names
+            .split(",")
+            .map((name) => name.trim())
+            .filter((name) => name !== "" && !name.startsWith("type "))
+            .map((name) =>
+              functions.has(name)
+                ? `import { ${name} } from "${from}/Function"`
+                : `import * as ${name.split(" as ").at(-1)} from "${from}/${name.split(" as ")[0]}"`
+            )
+            .join("; ")
+      ),
+      loader: "ts"
+    }))
+}
+
+/** What `effect` exports besides modules. */
+const functions = new Set(["absurd", "flow", "hole", "identity", "pipe", "unsafeCoerce"])
+
+/**
  * For the writer's thread. What it needs of `kernel/` are a few constants; their files make schemas as well, which it never uses, and
  * which would be half of its code and of its memory. Whoever uses one there after all is told.
  */

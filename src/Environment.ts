@@ -6,10 +6,10 @@
  */
 import { Config, ConfigError, Either, LogLevel } from "effect"
 import type { Redacted } from "effect"
+import { hostPreset, portOf, portPreset } from "./Address.ts"
+import type { Address } from "./Address.ts"
 
-export interface EnvironmentFacts {
-  readonly host: string
-  readonly port: number
+export interface EnvironmentFacts extends Address {
   readonly data_dir: string
   /** The SQLite file. */
   readonly database: string
@@ -39,8 +39,8 @@ const databaseFile = (url: string | undefined, data_dir: string): Either.Either<
 
 /** What the environment may say, for the help. */
 export const variables: ReadonlyArray<readonly [name: string, preset: string, meaning: string]> = [
-  ["HOST", "127.0.0.1", "where it listens; a sandbox refuses anything but loopback"],
-  ["PORT", "8787", "the port that it listens on"],
+  ["HOST", hostPreset, "where it listens; a sandbox refuses anything but loopback"],
+  ["PORT", portPreset, "the port that it listens on"],
   ["DATA_DIR", "./data", "the folder of the database, and of the secret if TOLLGATE_SECRET does not give it"],
   ["DATABASE_URL", "sqlite:$DATA_DIR/tollgate.db", "the SQLite file"],
   ["TOLLGATE_SECRET", "made and kept in DATA_DIR/secret", "keys and tokens are hashed and sealed with it"],
@@ -83,15 +83,12 @@ const onOrOff = (name: string): Config.Config<boolean> =>
     text === "on" ? { is: true } : text === "off" ? { is: false } : undefined
   ).pipe(Config.map(({ is }) => is))
 
-const portOf = (text: string): number | undefined =>
-  /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
-
 const logLevelOf = (text: string): LogLevel.LogLevel | undefined =>
   Object.hasOwn(logLevels, text.toLowerCase()) ? logLevels[text.toLowerCase() as keyof typeof logLevels] : undefined
 
 export const environment: Config.Config<EnvironmentFacts> = Config.all({
-  host: Config.string("HOST").pipe(Config.withDefault("127.0.0.1")),
-  port: read("PORT", "8787", "a port from 0 to 65535", portOf),
+  host: Config.string("HOST").pipe(Config.withDefault(hostPreset)),
+  port: read("PORT", portPreset, "a port from 0 to 65535", portOf),
   data_dir: read("DATA_DIR", "./data", "the path of a folder", (text) => text || undefined),
   url: optional(Config.string("DATABASE_URL")),
   service_name: optional(Config.nonEmptyString("SERVICE_NAME")),

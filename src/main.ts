@@ -1,10 +1,40 @@
 #!/usr/bin/env node
-/** The process: flags of the engine, the thread of a service, then the command line. */
-import "./V8.ts"
-import { prepare } from "./ledger/Thread.ts"
+/** The process: the port of a service, flags of the engine and the service's thread, then the command line. */
+import { addressOf } from "./Address.ts"
+import { plain } from "./commands/Plain.ts"
 
-if (process.argv[2] === "serve") prepare()
+/**
+ * What a process is made of, from below: each takes a part of the time that loading takes. Imported dynamically: static imports of a bundle
+ * are evaluated before the flags of the engine are set, and V8 would then allocate objects of each call among the long-lived.
+ */
+const pieces = [
+  () => import("./V8.ts"),
+  ...(process.argv[2] === "serve" ? [() => import("./ledger/Thread.ts").then(({ prepare }) => prepare())] : []),
+  () => import("./kernel/Pieces.ts"),
+  () => import("./kernel/Problem.ts"),
+  () => import("./auth/Api.ts"),
+  () => import("./tenants/Api.ts"),
+  () => import("./Api.ts"),
+  () => import("./App.ts"),
+  () => import("./commands/Main.ts")
+]
 
-// Imported dynamically: static imports of a bundle are evaluated before the flags above are set, and V8 would then allocate objects of
-// each call among the long-lived.
-void import("./commands/Main.ts")
+/** A turn of the loop for what has come to the port: its connection, then its request. */
+const turn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
+
+const run = async (): Promise<void> => {
+  const serving = plain(process.argv.slice(2))
+  const address = addressOf(process.env)
+  // A sandbox looks at its address first.
+  if (serving?.config !== undefined && address !== undefined) {
+    const { prepare } = await import("./http/Front.ts")
+    await prepare(address)
+    await turn()
+  }
+  for (const load of pieces) {
+    await load()
+    await turn()
+  }
+}
+
+void run()

@@ -4,6 +4,7 @@
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect } from "effect"
+import { plain } from "./Plain.ts"
 import { exitCode, reported } from "./Report.ts"
 import * as Serve from "./Serve.ts"
 
@@ -17,14 +18,14 @@ for (const stream of [process.stdout, process.stderr]) {
   })
 }
 
-const plain = Serve.plain(process.argv.slice(2))
+const asked = plain(process.argv.slice(2))
 const command =
-  plain === undefined
+  asked === undefined
     ? Effect.flatMap(
         Effect.promise(() => import("../Cli.ts")),
         ({ run }) => run(process.argv)
       )
-    : reported(Serve.serve(plain))
+    : reported(Serve.serve(asked.config))
 
 command.pipe(
   NodeRuntime.runMain({

@@ -1,19 +1,20 @@
 /**
  * The service on node's HTTP server: the fast lane first, the platform's router for everything else, and a way to stop that loses
- * nothing. The only file that opens a port.
+ * nothing. (`Front` is the server itself.)
  *
  * Where the specification is silent:
  * - Paths are exact, upper and lower case included. A request without a `Host` and one with an expectation are answered as any other.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Layer } from "effect"
-import { createServer } from "node:http"
-import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import type { Server, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import type { Duplex } from "node:stream"
+import type { Address } from "../Address.ts"
 import { crossOrigin } from "./CrossOrigin.ts"
 import { Face } from "./Face.ts"
 import * as FastLane from "./FastLane.ts"
+import * as Front from "./Front.ts"
 import { awaitsContinue } from "./Incoming.ts"
 import { HeadTooLong, HeadTooSlow, MethodNotAllowed, PayloadTooLarge } from "./Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
@@ -37,46 +38,36 @@ export interface ListenFailed {
 /** How long a shutdown waits for answers that are under way. */
 const drainLimit = 30_000
 
-export const layer = (options: { readonly host: string; readonly port: number }) =>
+export const layer = (options: Address) =>
   Layer.scoped(
     Listening,
     Effect.gen(function* () {
       const { app, lane } = yield* Face
       const serve = FastLane.before(lane, yield* NodeHttpServer.makeHandler(app))
-      const server = yield* Effect.acquireRelease(
-        Effect.sync(() =>
-          // A request without a Host is a request; node would answer it in its own words.
-          createServer(
-            {
-              keepAliveTimeout: 65_000,
-              headersTimeout: 20_000,
-              connectionsCheckingInterval: 5_000,
-              // How slowly a body may come is watched where it is read.
-              requestTimeout: 0,
-              requireHostHeader: false
-            },
-            serve
-          )
-        ),
-        close
+      const front = yield* Effect.acquireRelease(
+        Effect.sync(() => Front.take(options)),
+        ({ server }) => close(server)
       )
-      server.on("clientError", refuseBytes)
-      server.on("connect", refuseTunnel)
-      server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
-        awaitsContinue(request, response)
-        serve(request, response)
+      const address = yield* listen(front.server, options)
+      front.serve({
+        request: serve,
+        checkContinue: (request, response) => {
+          awaitsContinue(request, response)
+          serve(request, response)
+        },
+        // Nothing else is expected of this server that it could not do by just answering.
+        checkExpectation: serve,
+        connect: refuseTunnel,
+        clientError: refuseBytes
       })
-      // Nothing else is expected of this server that it could not do by just answering.
-      server.on("checkExpectation", serve)
-      endSilent(server)
-      const address = yield* listen(server, options)
       const host = address.family === "IPv6" ? `[${address.address}]` : address.address
       return { host: address.address, port: address.port, url: `http://${host}:${address.port}` }
     })
   )
 
-const listen = (server: Server, options: { readonly host: string; readonly port: number }) =>
+const listen = (server: Server, options: Address) =>
   Effect.async<AddressInfo, ListenFailed>((resume) => {
+    if (server.listening) return resume(Effect.succeed(server.address() as AddressInfo))
     const failed = (error: NodeJS.ErrnoException) =>
       resume(
         Effect.fail({
@@ -110,19 +101,6 @@ const close = (server: Server): Effect.Effect<void> =>
     })
     server.emit("draining")
   })
-
-/** Ends the connections that have sent no request when the server begins to drain. */
-const endSilent = (server: Server): void => {
-  const silent = new Set<Socket>()
-  server.on("connection", (socket) => {
-    silent.add(socket)
-    socket.once("close", () => silent.delete(socket))
-  })
-  server.on("request", ({ socket }) => silent.delete(socket))
-  server.once("draining", () => {
-    for (const socket of silent) socket.destroy()
-  })
-}
 
 /** Bytes that are no HTTP request get an answer too, with the headers that every answer has. */
 const refuseBytes = (error: NodeJS.ErrnoException, socket: Socket): void => {

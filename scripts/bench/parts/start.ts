@@ -1,5 +1,5 @@
-// The start: from the spawn of the process to its first 200 at /healthz, on a folder that has books, against an empty `node:http` server on
-// the same runtime; the executable too, where it was built.
+// The start: from the spawn of the process to its first 200 at /healthz, and at /readyz, on a folder that has books, against an empty
+// `node:http` server on the same runtime; the executable too, where it was built.
 import { execFileSync, spawn } from "node:child_process"
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { connect } from "node:net"
@@ -19,15 +19,17 @@ interface Startable {
   readonly name: string
   readonly command: ReadonlyArray<string>
   readonly times: Array<number>
-  /** Resident memory at the first answer, in MB. */
+  /** To the first 200 at /readyz, where the whole service answers. */
+  readonly ready: Array<number>
+  /** Resident memory when it is ready, in MB. */
   readonly sizes: Array<number>
 }
 
 /** Whether there is a 200 at the port by now. */
-const answers = (port: number): Promise<boolean> =>
+const answers = (port: number, path: string): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect({ port, host: "127.0.0.1" })
-    socket.once("connect", () => socket.write("GET /healthz HTTP/1.1\r\nhost: bench\r\nconnection: close\r\n\r\n"))
+    socket.once("connect", () => socket.write(`GET ${path} HTTP/1.1\r\nhost: bench\r\nconnection: close\r\n\r\n`))
     socket.once("data", (data) => {
       resolve(data.toString("latin1").startsWith("HTTP/1.1 200"))
       socket.destroy()
@@ -36,7 +38,7 @@ const answers = (port: number): Promise<boolean> =>
     socket.once("close", () => resolve(false))
   })
 
-const startOnce = async ({ command, name, sizes, times }: Startable, env: NodeJS.ProcessEnv): Promise<void> => {
+const startOnce = async ({ command, name, ready, sizes, times }: Startable, env: NodeJS.ProcessEnv): Promise<void> => {
   const port = await freePort()
   const began = performance.now()
   const child = spawn(command[0]!, command.slice(1), {
@@ -44,11 +46,15 @@ const startOnce = async ({ command, name, sizes, times }: Startable, env: NodeJS
     env: { ...process.env, ...env, PORT: String(port) },
     stdio: "ignore"
   })
-  while (!(await answers(port))) {
-    if (child.exitCode !== null) throw new Error(`${name} ended with ${child.exitCode}`)
-    await sleep(1)
+  const first = async (path: string): Promise<number> => {
+    while (!(await answers(port, path))) {
+      if (child.exitCode !== null) throw new Error(`${name} ended with ${child.exitCode}`)
+      await sleep(1)
+    }
+    return performance.now() - began
   }
-  times.push(performance.now() - began)
+  times.push(await first("/healthz"))
+  ready.push(await first("/readyz"))
   sizes.push(memory(child.pid!))
   await stop(child)
 }
@@ -93,7 +99,13 @@ const run = async ({ cores, directory, options, results }: Bench): Promise<void>
   for (const child of [load, upstream]) await stop(child)
 
   const serve = ["serve", "--config", join(folder, "config.json")]
-  const one = (name: string, ...command: ReadonlyArray<string>): Startable => ({ name, command, times: [], sizes: [] })
+  const one = (name: string, ...command: ReadonlyArray<string>): Startable => ({
+    name,
+    command,
+    times: [],
+    ready: [],
+    sizes: []
+  })
   const empty = await emptyExecutable(folder)
   const all = [
     one("empty node:http server", process.execPath, join(root, "scripts", "bench", "empty.cjs")),
@@ -116,18 +128,24 @@ const run = async ({ cores, directory, options, results }: Bench): Promise<void>
   }
   for (let round = 0; round <= options.rounds * perRound; round++) for (const each of all) await startOnce(each, env)
   // The first start of each read its files from the disk.
-  for (const { times } of all) times.shift()
+  for (const { ready, times } of all) {
+    times.shift()
+    ready.shift()
+  }
 
-  const rows = all.map(({ name, sizes, times }, i) => [
+  const rows = all.map(({ name, ready, sizes, times }, i) => [
     name,
     inUnit(median(times), "ms", 0),
     `${Math.min(...times).toFixed(0)}..${Math.max(...times).toFixed(0)}`,
     inUnit(median(times) / median(all[i - (i % 2)]!.times), "x"),
+    inUnit(median(ready), "ms", 0),
     inUnit(median(sizes), "MB", 0)
   ])
-  print("\nFrom the spawn to the first 200 of /healthz, restarts on a folder with books\n")
-  print(table([["process", "first answer", "fastest..slowest", "of the empty server", "memory then"], ...rows]))
-  for (const { name, times } of all) results.measurements.push({ part: "start", contender: name, times })
+  print("\nFrom the spawn to the first 200 of /healthz and of /readyz, restarts on a folder with books\n")
+  print(
+    table([["process", "first answer", "fastest..slowest", "of the empty server", "ready", "memory then"], ...rows])
+  )
+  for (const { name, ready, times } of all) results.measurements.push({ part: "start", contender: name, times, ready })
   const [, , emptyOne, ours] = all
   const first = ours && median(ours.times)
   results.reach({

@@ -1,0 +1,18 @@
+/** Where the service listens. It is read before anything else is loaded too. */
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+export const hostPreset = "127.0.0.1"
+export const portPreset = "8787"
+
+export const portOf = (text: string): number | undefined =>
+  /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
+
+/** What the environment says; `undefined` where it says no port. */
+export const addressOf = ({ HOST = hostPreset, PORT = portPreset }: NodeJS.ProcessEnv): Address | undefined => {
+  const port = portOf(PORT)
+  return port === undefined ? undefined : { host: HOST, port }
+}

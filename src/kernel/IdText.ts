@@ -1,0 +1,58 @@
+/** The text of a fresh id (`Ids` says what it is), for what runs before `effect` is loaded too. */
+
+const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+
+/** The kinds of things that have an id, and the prefix of each. */
+export type Kind =
+  | "acc"
+  | "app"
+  | "bil"
+  | "call"
+  | "fam"
+  | "idn"
+  | "inv"
+  | "key"
+  | "led"
+  | "med"
+  | "msg"
+  | "ntf"
+  | "pay"
+  | "req"
+  | "run"
+  | "ten"
+  | "trf"
+  | "use"
+
+// Two characters at a time: an id is made for every call and every request.
+const pairs = Array.from({ length: 1024 }, (_, i) => alphabet[i >> 5]! + alphabet[i & 31]!)
+
+let lastMillis = -1
+let lastTime = ""
+
+const time = (millis: number): string => {
+  if (millis === lastMillis) return lastTime
+  let text = ""
+  for (let rest = millis, i = 0; i < 5; i++) {
+    text = pairs[rest % 1024]! + text
+    rest = Math.floor(rest / 1024)
+  }
+  lastMillis = millis
+  return (lastTime = text)
+}
+
+// Random bytes are drawn in blocks: one system call serves 341 ids.
+const pool = new Uint16Array(2048)
+let drawn = pool.length
+
+const random = (): string => {
+  if (drawn + 6 > pool.length) {
+    crypto.getRandomValues(pool)
+    drawn = 0
+  }
+  let text = ""
+  for (const end = drawn + 6; drawn < end; drawn++) text += pairs[pool[drawn]! & 1023]!
+  return text
+}
+
+/** A fresh id, created at `millis`. */
+export const at = (kind: Kind, millis: number): string => `${kind}_${time(millis)}${random()}`
