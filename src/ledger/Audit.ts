@@ -1,7 +1,7 @@
 /**
  * The entries and the records, read once in their order, in slices: each slice is a read transaction of its own, so that nobody waits for
- * a long one and the WAL can be folded back. What must hold from one row to the next is compared on the way, and so are the buckets that
- * begin, and the rollups day by day (`AuditSums`); what accounts and transfers must be by then, in the last slice, which reads them in the
+ * a long one and the WAL can be folded back. What must hold from one row to the next is compared on the way, and so are the offsets, and
+ * the rollups day by day (`AuditSums`); what accounts and transfers must be by then, in the last slice, which reads them in the
  * same transaction as the last rows. So whatever is written meanwhile is either read too or not there yet: it causes no finding and hides none.
  *
  * An audit may begin behind rows that were found right before (`Mark`). Then it looks at what came since: the rows, and the accounts that
@@ -12,7 +12,7 @@ import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
 import { beginningOf, comparisonOf, DailySums, measureColumns } from "./AuditSums.ts"
 import type { Day, MeasuredRow, Place as RollupPlace } from "./AuditSums.ts"
-import { bucketOf, inBucket, inBucketOf } from "./Buckets.ts"
+import { lastUpTo, offsetEvery, tables } from "./Chains.ts"
 import type { DimensionsRow } from "./Dimensions.ts"
 import { usd } from "./Invariants.ts"
 import type { CheckRow } from "./Invariants.ts"
@@ -22,6 +22,7 @@ import { minus, plus, valueOf } from "./Places.ts"
 import type { Value } from "./Places.ts"
 import { escrowEndSet, outsideSet } from "./Relations.ts"
 import { rollups } from "./Rollups.ts"
+import { accountsTable } from "./Rows.ts"
 import { exact, valueRead } from "./SortedRuns.ts"
 
 function sumsSentence(table: string) {
@@ -70,10 +71,18 @@ export const sentences = {
     `usage record ${id} has number ${found} where ${expected} should come`,
   "records are in the order of time": ({ expected, found, id }) =>
     `usage record ${id} was made at ${found}, before the one that precedes it (${expected})`,
-  "tollgate_ledger_buckets says where entries are": ({ expected, found, id }) =>
-    `tollgate_ledger_buckets says ${found} for ${id}, but the entries make that ${expected}`,
-  "tollgate_usage_buckets says where records are": ({ expected, found, id }) =>
-    `tollgate_usage_buckets says ${found} for ${id}, but the records make that ${expected}`,
+  "each entry points to the one before": ({ expected, found, id }) =>
+    `entry ${id} points to row ${found}, but the one before it is ${expected}`,
+  "each record points to the one before": ({ expected, found, id }) =>
+    `usage record ${id} points to row ${found}, but the one before it is ${expected}`,
+  "tollgate_ledger_amounts names the newest entry": ({ expected, found, id }) =>
+    `tollgate_ledger_amounts says that the newest entry of ${id} is row ${found}, but it is ${expected}`,
+  "tollgate_usage_heads names the newest record": ({ expected, found, id }) =>
+    `tollgate_usage_heads says ${found} for ${id}, but it has ${expected}`,
+  "tollgate_ledger_offsets says where entries are": ({ expected, found, id }) =>
+    `tollgate_ledger_offsets says ${found} for ${id}, but the entries make that ${expected}`,
+  "tollgate_usage_offsets says where records are": ({ expected, found, id }) =>
+    `tollgate_usage_offsets says ${found} for ${id}, but the records make that ${expected}`,
   "a watermark is the number of a record": ({ expected, found, id }) =>
     `tollgate_usage_watermarks says that the sums of ${id} go up to record ${found}, but its records are ${expected}`,
   "tollgate_usage_by_tenant sums the records": sumsSentence("tollgate_usage_by_tenant"),
@@ -95,6 +104,7 @@ interface EntryRow {
   readonly source: string | null
   readonly reference: string
   readonly at: number
+  readonly previous: number | null
 }
 
 interface RecordRow extends MeasuredRow {
@@ -102,6 +112,7 @@ interface RecordRow extends MeasuredRow {
   readonly id: string
   readonly dimensions: number
   readonly cost: number | string
+  readonly previous: number | null
 }
 
 interface AccountRow {
@@ -111,29 +122,30 @@ interface AccountRow {
   readonly held: number | string
   readonly funded: number
   readonly entries: number
+  readonly newest: number | null
 }
 
-/** In which buckets an owner has rows: how many were met behind the mark, and the last. */
-interface Whereabouts {
-  bucket: number
-  buckets: number
+/** The newest row of an owner, and how many rows behind the mark have an offset. */
+interface Chain {
+  newest: number | null
+  offsets: number
 }
 
-/** A bucket that begins with a row. */
-interface Beginning {
+/** A row that has an offset. */
+interface Offset {
   readonly owner: string
-  readonly bucket: number
   readonly number: number
+  readonly seq: number
   readonly at: number
 }
 
 /** What the records of a tenant have come to. */
-interface Tenant extends Whereabouts {
+interface Tenant extends Chain {
   number: number
 }
 
 /** What the entries of an account have come to. */
-interface Account extends Whereabouts {
+interface Account extends Chain {
   number: number
   balance: Value
   giftable: Value
@@ -164,10 +176,11 @@ interface Dimensions extends DimensionsRow {
 }
 
 const entryColumns = `e.seq, e.billing_account_id AS account, e.number, e.type, ${exact("e.amount")} AS amount,
-  ${exact("e.balance")} AS balance, ${exact("e.giftable")} AS giftable, e.source, e.reference_id AS reference, e.at`
+  ${exact("e.balance")} AS balance, ${exact("e.giftable")} AS giftable, e.source, e.reference_id AS reference, e.at,
+  e.previous`
 
 const recordColumns = `r.seq, r.id, r.tenant_id AS tenant, r.number, r.at, r.dimensions, ${exact("r.cost")} AS cost,
-  ${measureColumns}`
+  r.previous, ${measureColumns}`
 
 const selectDimensions = `SELECT d.*, a.tenant_id AS account_tenant
   FROM tollgate_usage_dimensions d LEFT JOIN tollgate_ledger_accounts a ON a.id = d.billing_account_id`
@@ -181,9 +194,9 @@ class RunningTotals {
   readonly dimensions = new Map<number, Dimensions | undefined>()
   readonly calls = new Map<string, Call>()
   readonly sums = new DailySums()
-  /** What began since it was last taken. */
-  entryBuckets: Array<Beginning> = []
-  recordBuckets: Array<Beginning> = []
+  /** Those that were met since they were last taken. */
+  entryOffsets: Array<Offset> = []
+  recordOffsets: Array<Offset> = []
   private readonly transfers = new Map<string, Transfer>()
   entryAt = -1
   recordAt = -1
@@ -209,8 +222,8 @@ class RunningTotals {
       sum: balance,
       count: last?.number ?? 0,
       funded: false,
-      bucket: last === undefined ? -1 : bucketOf(last.seq),
-      buckets: 0
+      newest: last?.seq ?? null,
+      offsets: 0
     })
   }
 
@@ -243,7 +256,9 @@ class RunningTotals {
     account.giftable = giftable
     account.sum = isCredit ? plus(account.sum, amount) : minus(account.sum, amount)
     account.count++
-    goOn(account, row.account, row, this.entryBuckets)
+    if (row.previous !== account.newest)
+      this.offEntry(row, "each entry points to the one before", account.newest ?? "none", row.previous ?? "none")
+    goOn(account, row.account, row, this.entryOffsets)
     if (source === "purchase" || source === "transfer_release") account.funded = true
     this.entryAt = at
     this.move(row, isCredit, amount)
@@ -301,7 +316,9 @@ class RunningTotals {
     }
     if (this.whole && known !== undefined) this.sums.read(row, cost, known)
     all.number = number
-    goOn(all, tenant, row, this.recordBuckets)
+    if (row.previous !== all.newest)
+      off("each record points to the one before", `${all.newest ?? "none"}`, `${row.previous ?? "none"}`)
+    goOn(all, tenant, row, this.recordOffsets)
     this.recordAt = at
   }
 
@@ -330,6 +347,12 @@ class RunningTotals {
       same("balance is that of the last entry", made.balance, balance)
       same("giftable credit is that of the last entry", made.giftable, valueRead(row.giftable))
       same("entries are counted", made.count, row.entries)
+      if (made.newest !== row.newest)
+        this.report("tollgate_ledger_amounts names the newest entry", {
+          id: row.id,
+          expected: `${made.newest ?? "none"}`,
+          found: `${row.newest ?? "none"}`
+        })
       // Whether an account was funded before the mark is not known here.
       if (this.whole || made.funded)
         same("funded is whether credit was bought or received", made.funded ? 1 : 0, row.funded)
@@ -413,22 +436,21 @@ const noEntries: Account = {
   sum: 0,
   count: 0,
   funded: false,
-  bucket: -1,
-  buckets: 0
+  newest: null,
+  offsets: 0
 }
 
-/** The owner has this row too; where it begins a bucket, that is put there. */
+/** The owner has this row too; where it has an offset, that is put there. */
 const goOn = (
-  whereabouts: Whereabouts,
+  chain: Chain,
   owner: string,
   { at, number, seq }: { readonly seq: number; readonly number: number; readonly at: number },
-  begun: Array<Beginning>
+  offsets: Array<Offset>
 ): void => {
-  const bucket = bucketOf(seq)
-  if (bucket === whereabouts.bucket) return
-  whereabouts.bucket = bucket
-  whereabouts.buckets++
-  begun.push({ owner, bucket, number, at })
+  chain.newest = seq
+  if (number % offsetEvery !== 0) return
+  chain.offsets++
+  offsets.push({ owner, number, seq, at })
 }
 
 const entryName = ({ account, number }: EntryRow): string => `${account} #${number}`
@@ -475,7 +497,7 @@ export const audit = Effect.fnUntraced(function* (
     // The one whose time is behind comes first, so that a cost and its debit are met close to each other.
     const isEntry = place.record >= end.record || (place.entry < end.entry && totals.entryAt <= totals.recordAt)
     found = yield* isEntry ? reader.entries(pace.slice) : reader.records(pace.slice)
-    yield* comparer.buckets
+    yield* comparer.offsets
     yield* progress({ rows, of: end.entry - since.entry + end.record - since.record })
     yield* pace.pause
     yield* comparer.daysOver
@@ -486,7 +508,7 @@ export const audit = Effect.fnUntraced(function* (
   }
   if (totals.whole) yield* comparer.rest
   yield* sql.withTransaction(reader.last)
-  yield* comparer.buckets
+  yield* comparer.offsets
   return { ...place, world: BigInt(totals.world), revenue: BigInt(totals.revenue) } satisfies Mark
 }, Effect.orDie)
 
@@ -504,12 +526,7 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
   const begin = Effect.fnUntraced(function* (id: string) {
     const [last] = whole
       ? []
-      : yield* sql.unsafe<EntryRow>(
-          `SELECT ${entryColumns} FROM tollgate_ledger_buckets b
-            CROSS JOIN tollgate_ledger_entries e ON ${inBucketOf("e")} AND e.billing_account_id = b.billing_account_id
-          WHERE b.billing_account_id = ? AND e.seq <= ? ORDER BY b.bucket DESC, e.number DESC LIMIT 1`,
-          [id, since.entry]
-        )
+      : yield* sql<EntryRow>`${lastUpTo(sql, "e", id, since.entry, entryColumns)}`
     totals.begin(id, last)
   })
 
@@ -531,17 +548,14 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
   const beginTenant = Effect.fnUntraced(function* (tenant: string) {
     const [last] = whole
       ? []
-      : yield* sql.unsafe<{ readonly seq: number; readonly number: number }>(
-          `SELECT r.seq, r.number FROM tollgate_usage_buckets b
-            CROSS JOIN tollgate_usage_records r ON ${inBucket} AND r.tenant_id = b.tenant_id
-          WHERE b.tenant_id = ? AND r.seq <= ? ORDER BY b.bucket DESC, r.number DESC LIMIT 1`,
-          [tenant, since.record]
-        )
-    totals.tenants.set(tenant, {
-      number: last?.number ?? 0,
-      bucket: last === undefined ? -1 : bucketOf(last.seq),
-      buckets: 0
-    })
+      : yield* sql<{ readonly seq: number; readonly number: number }>`${lastUpTo(
+          sql,
+          "r",
+          tenant,
+          since.record,
+          "r.seq, r.number"
+        )}`
+    totals.tenants.set(tenant, { number: last?.number ?? 0, newest: last?.seq ?? null, offsets: 0 })
   })
 
   const know = Effect.fnUntraced(function* (rows: ReadonlyArray<RecordRow>) {
@@ -573,11 +587,11 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
     const touched = whole
       ? sql.literal("")
       : sql`WHERE id IN (SELECT value FROM json_each(${JSON.stringify([...totals.accounts.keys()])}))`
-    const rows = yield* sql<AccountRow>`SELECT ${sql.literal(accountColumns)} FROM tollgate_ledger_accounts ${touched}`
+    const rows = yield* sql<AccountRow>`SELECT ${sql.literal(accountColumns)} FROM ${sql.literal(accountsTable)} ${touched}`
     totals.compareAccounts(rows)
     const [sums] = yield* sql<{ readonly customers: string; readonly escrow: string }>`
       SELECT CAST(COALESCE(SUM(giftable + granted), 0) AS TEXT) AS customers, CAST(COALESCE(SUM(held), 0) AS TEXT) AS escrow
-      FROM tollgate_ledger_accounts`
+      FROM ${sql.literal(accountsTable)}`
     totals.compareTotals(BigInt(sums!.customers), BigInt(sums!.escrow))
   })
 
@@ -600,6 +614,30 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
       for (const { id } of rows) totals.report("a call says what it was", { id, expected: "any", found: "none" })
     }
   )
+
+  const headsNow = Effect.suspend(() => {
+    const touched = whole
+      ? sql.literal("")
+      : sql`WHERE h.id IN (SELECT value FROM json_each(${JSON.stringify([...totals.tenants.keys()])}))`
+    return Effect.map(
+      sql<{ readonly id: string; readonly total: number; readonly newest: number | null }>`
+        SELECT h.id, h.total, h.newest FROM ${sql.literal(tables.r.heads)} h ${touched}`,
+      (rows) => {
+        const heads = new Map(rows.map((row) => [row.id, row]))
+        for (const id of new Set([...heads.keys(), ...totals.tenants.keys()])) {
+          const [head, tenant] = [heads.get(id), totals.tenants.get(id)]
+          if (head?.total === tenant?.number && head?.newest === tenant?.newest) continue
+          const words = (records: number | undefined, newest: number | null | undefined) =>
+            records === undefined ? "nothing" : `${records} records up to row ${newest ?? "none"}`
+          totals.report("tollgate_usage_heads names the newest record", {
+            id,
+            expected: words(tenant?.number, tenant?.newest),
+            found: words(head?.total, head?.newest)
+          })
+        }
+      }
+    )
+  })
 
   const watermarksNow = Effect.map(
     sql<{
@@ -628,6 +666,7 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
     yield* accountsNow
     yield* callsNow
     yield* reservationsNow
+    yield* headsNow
     if (whole) yield* watermarksNow
     totals.compareTransfers()
   })
@@ -635,25 +674,23 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
   return { place, entries, records, rest, last }
 }
 
-// ---- buckets and rollups ------------------------------------------------------------------------------------------------
+// ---- offsets and rollups ------------------------------------------------------------------------------------------------
 
-const entryBuckets = {
-  check: "tollgate_ledger_buckets says where entries are",
-  table: "tollgate_ledger_buckets",
-  owner: "billing_account_id",
-  firstAt: "NULL"
+const entryOffsets = {
+  check: "tollgate_ledger_offsets says where entries are",
+  ...tables.e,
+  at: "NULL"
 } as const
 
-const recordBuckets = {
-  check: "tollgate_usage_buckets says where records are",
-  table: "tollgate_usage_buckets",
-  owner: "tenant_id",
-  firstAt: "b.first_at"
+const recordOffsets = {
+  check: "tollgate_usage_offsets says where records are",
+  ...tables.r,
+  at: "o.at"
 } as const
 
-type BucketTable = typeof entryBuckets | typeof recordBuckets
+type OffsetTable = typeof entryOffsets | typeof recordOffsets
 
-/** How many owners' buckets are counted at a time. */
+/** How many owners' offsets are counted at a time. */
 const ownersInSlice = 64
 
 /** Compares what stands beside the rows with what they have come to. `readRest` reads the rows that were written since. */
@@ -667,64 +704,64 @@ const comparerOf = (
   /** So many groups of a day make as many rows of rollups as take the time of a slice. */
   const portionSize = Math.ceil(slice / 8)
 
-  /** Buckets are written with their first row, and never change. */
-  const bucketsBegun = Effect.fnUntraced(function* (
-    { check, firstAt, owner, table }: BucketTable,
-    begun: ReadonlyArray<Beginning>
+  /** An offset is written with its row, and never changes. */
+  const compareOffsets = Effect.fnUntraced(function* (
+    { at: atColumn, check, heads, offsets }: OffsetTable,
+    met: ReadonlyArray<Offset>
   ) {
-    if (begun.length === 0) return
-    const rows = yield* sql.unsafe<{ readonly number: number | null; readonly at: number | null }>(
-      `SELECT b.first_number AS number, ${firstAt} AS at FROM json_each(?) o
-        LEFT JOIN ${table} b ON b.${owner} = o.value ->> 0 AND b.bucket = o.value ->> 1 ORDER BY o.key`,
-      [JSON.stringify(begun.map(({ bucket, owner }) => [owner, bucket]))]
+    if (met.length === 0) return
+    const rows = yield* sql.unsafe<{ readonly seq: number | null; readonly at: number | null }>(
+      `SELECT o.seq, ${atColumn} AS at FROM json_each(?) m LEFT JOIN ${heads} h ON h.id = m.value ->> 0
+        LEFT JOIN ${offsets} o ON o.owner = h.owner AND o.number = m.value ->> 1 ORDER BY m.key`,
+      [JSON.stringify(met.map(({ number, owner }) => [owner, number]))]
     )
-    for (let i = 0; i < begun.length; i++) {
-      const { at, bucket, number, owner: id } = begun[i]!
+    for (let i = 0; i < met.length; i++) {
+      const { at, number, owner, seq } = met[i]!
       const row = rows[i]!
-      if (row.number === number && (row.at === at || firstAt === "NULL")) continue
-      const words = (number: number | null, at: number | null) =>
-        number === null
-          ? "nothing"
-          : firstAt === "NULL"
-            ? `from number ${number}`
-            : `from number ${number} and ${at} on`
-      totals.report(check, {
-        id: `${id} in bucket ${bucket}`,
-        expected: words(number, at),
-        found: words(row.number, row.at)
-      })
+      if (row.seq === seq && (row.at === at || atColumn === "NULL")) continue
+      const words = (seq: number | null, at: number | null) =>
+        seq === null ? "nothing" : atColumn === "NULL" ? `row ${seq}` : `row ${seq} at ${at}`
+      totals.report(check, { id: `${owner} #${number}`, expected: words(seq, at), found: words(row.seq, row.at) })
     }
   })
 
-  const bucketsCounted = Effect.fnUntraced(function* (
-    { check, owner, table }: BucketTable,
-    all: ReadonlyMap<string, Whereabouts>
+  const offsetsCounted = Effect.fnUntraced(function* (
+    { check, heads, offsets }: OffsetTable,
+    all: ReadonlyMap<string, Chain>
   ) {
-    for (let last: string | undefined = ""; last !== undefined;) {
-      const counts: ReadonlyArray<{ readonly id: string; readonly buckets: number }> = yield* sql.withTransaction(
+    interface CountRow {
+      readonly owner: number
+      readonly id: string | null
+      readonly count: number
+    }
+    for (let last: number | undefined = 0; last !== undefined;) {
+      const counts: ReadonlyArray<CountRow> = yield* sql.withTransaction(
         Effect.zipRight(
           readRest,
-          sql.unsafe<{ readonly id: string; readonly buckets: number }>(
-            `SELECT ${owner} AS id, COUNT(*) AS buckets FROM ${table} WHERE ${owner} > ? GROUP BY 1 ORDER BY 1 LIMIT ${ownersInSlice}`,
+          sql.unsafe<CountRow>(
+            `SELECT c.owner, c.count, h.id FROM (
+              SELECT owner, COUNT(*) AS count FROM ${offsets} WHERE owner > ? GROUP BY 1 ORDER BY 1 LIMIT ${ownersInSlice}
+            ) c LEFT JOIN ${heads} h ON h.owner = c.owner ORDER BY 1`,
             [last]
           )
         )
       )
-      for (const { buckets, id } of counts) {
-        const due = all.get(id)?.buckets ?? 0
-        if (buckets !== due) totals.report(check, { id, expected: `${due} buckets`, found: `${buckets} buckets` })
+      for (const { count, id, owner } of counts) {
+        const due = id === null ? 0 : (all.get(id)?.offsets ?? 0)
+        if (count !== due)
+          totals.report(check, { id: id ?? `owner ${owner}`, expected: `${due} offsets`, found: `${count} offsets` })
       }
-      last = counts.at(-1)?.id
+      last = counts.at(-1)?.owner
       yield* pause
     }
   })
 
-  /** Those that began since it was last asked for. */
-  const buckets = Effect.suspend(() => {
-    const { entryBuckets: entries, recordBuckets: records } = totals
-    totals.entryBuckets = []
-    totals.recordBuckets = []
-    return Effect.zipRight(bucketsBegun(entryBuckets, entries), bucketsBegun(recordBuckets, records))
+  /** Those that were met since it was last asked for. */
+  const offsets = Effect.suspend(() => {
+    const { entryOffsets: entries, recordOffsets: records } = totals
+    totals.entryOffsets = []
+    totals.recordOffsets = []
+    return Effect.zipRight(compareOffsets(entryOffsets, entries), compareOffsets(recordOffsets, records))
   })
 
   const compareDay = Effect.fnUntraced(function* (day: Day, before: Effect.Effect<unknown, SqlError>) {
@@ -750,11 +787,11 @@ const comparerOf = (
         yield* pause
       }
     }
-    yield* bucketsCounted(entryBuckets, totals.accounts)
-    yield* bucketsCounted(recordBuckets, totals.tenants)
+    yield* offsetsCounted(entryOffsets, totals.accounts)
+    yield* offsetsCounted(recordOffsets, totals.tenants)
   })
 
-  return { buckets, daysOver, rest }
+  return { offsets, daysOver, rest }
 }
 
 const everything = -1
@@ -762,4 +799,5 @@ const everything = -1
 /** How many calls that are off are looked at: more than are ever reported. */
 const callsMax = 10_000
 
-const accountColumns = `id, ${exact("giftable")} AS giftable, ${exact("granted")} AS granted, ${exact("held")} AS held, funded, entries`
+const accountColumns = `id, ${exact("giftable")} AS giftable, ${exact("granted")} AS granted, ${exact("held")} AS held, funded, entries,
+  newest`

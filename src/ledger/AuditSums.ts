@@ -9,7 +9,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { day, hour } from "../kernel/Moment.ts"
-import { recordsAmong } from "./Buckets.ts"
+import { recordsAmong } from "./Chains.ts"
 import type { DimensionsRow } from "./Dimensions.ts"
 import type { CheckRow } from "./Invariants.ts"
 import { minus, plus } from "./Places.ts"

@@ -6,7 +6,8 @@ import { Either } from "effect"
 import { change, insert, query } from "./Ask.ts"
 import type { Asking } from "./Ask.ts"
 import * as Books from "./Books.ts"
-import { bucketsBegun } from "./Buckets.ts"
+import { link, offsetsOf } from "./Chains.ts"
+import type { Head } from "./Chains.ts"
 import { dimensionsOf, numberDimensions } from "./Dimensions.ts"
 import { fold } from "./Rollups.ts"
 import * as Rows from "./Rows.ts"
@@ -24,9 +25,9 @@ export class Memory {
   readonly records = new Map<string, number>()
   /** By tenant. */
   readonly tails = new Map<string, Tail>()
-  /** The newest bucket that entries of each account, and records of each tenant, lie in. */
-  readonly entryBuckets = new Map<string, number>()
-  readonly recordBuckets = new Map<string, number>()
+  /** Of each account that is known its newest entry; of each tenant its newest record, if it has any. */
+  readonly accountHeads = new Map<string, Head>()
+  readonly tenantHeads = new Map<string, Head>()
   /** The numbers that dimensions are kept under. */
   dimensions = new WeakMap<Dimensions, number>()
   end: End | undefined
@@ -42,20 +43,19 @@ export class Memory {
     this.reservations.clear()
     this.records.clear()
     this.tails.clear()
-    this.entryBuckets.clear()
-    this.recordBuckets.clear()
+    this.accountHeads.clear()
+    this.tenantHeads.clear()
     this.dimensions = new WeakMap()
     this.end = undefined
   }
 
   /** Takes over what a batch has written, which began behind `end`. */
   keep(written: Books.Draft, end: End): void {
-    if (this.accounts.size > rememberedMax || this.records.size > rememberedMax) this.forget()
+    if (this.accounts.size > rememberedMax || this.records.size > rememberedMax) return this.forget()
     for (const account of written.accounts.values()) this.accounts.set(account.id, account)
     for (const reservation of written.reserved.values()) this.reservations.set(reservation.id, reservation)
     for (const call of written.released) this.reservations.delete(call)
-    // What is known of a tenant is known as a whole.
-    for (const [tenant, records] of written.records) if (this.tails.has(tenant)) this.records.set(tenant, records)
+    for (const [tenant, records] of written.records) this.records.set(tenant, records)
     const { at } = written.books
     this.end = {
       entry: end.entry + written.entries.length,
@@ -171,15 +171,18 @@ function* load(
     }
   }
   if (accounts.size > 0) {
-    for (const row of yield* query(Rows.selectAccounts, [JSON.stringify([...accounts])])) {
-      const account = Rows.accountOf(row)
-      memory.accounts.set(account.id, account)
+    for (const row of (yield* query(Rows.selectAccounts, [
+      JSON.stringify([...accounts])
+    ])) as ReadonlyArray<Rows.KnownAccountRow>) {
+      memory.accounts.set(row.id, Rows.accountOf(row))
+      memory.accountHeads.set(row.id, { owner: row.number, newest: row.newest })
     }
   }
   if (tenants.size > 0) {
     for (const row of (yield* query(selectTenants, [JSON.stringify([...tenants])])) as ReadonlyArray<TenantRow>) {
       records.set(row.tenant_id, row.records)
       memory.tails.set(row.tenant_id, { watermark: row.watermark, pooled: row.pooled === 1 })
+      if (row.owner !== null) memory.tenantHeads.set(row.tenant_id, { owner: row.owner, newest: row.newest })
     }
   }
   let { end } = memory
@@ -199,59 +202,97 @@ function* write(written: Books.Draft, end: End, memory: Memory): Asking<void> {
       JSON.stringify([...written.released])
     ])
   }
-  yield* writeAccounts(written.accounts, memory.accounts)
+  yield* openAccounts(written.accounts, memory)
+  const { accountHeads, tenantHeads } = memory
+  const entries = link(end.entry, written.entries, (entry) => accountHeads.get(entry.billing_account_id)!)
+  yield* writeAccounts(written.accounts, memory)
   yield* insert(
     "tollgate_ledger_reservations",
     Rows.reservationColumns,
     [...written.reserved.values()].map((reservation) => Rows.reservationRow(reservation, numberOf))
   )
-
+  yield* insert("tollgate_ledger_entries", Rows.entryColumns, entries.map(Rows.entryRow))
   yield* insert(
-    "tollgate_ledger_entries",
-    Rows.entryColumns,
-    written.entries.map((entry, i) => Rows.entryRow(end.entry + 1 + i, entry))
-  )
-  yield* insert(
-    "tollgate_ledger_buckets",
-    ["billing_account_id", "bucket", "first_number"],
-    bucketsBegun(memory.entryBuckets, end.entry, written.entries, (entry) => entry.billing_account_id).map(
-      ({ bucket, first, key }) => [key, bucket, first.number]
-    ),
-    "DO NOTHING"
+    "tollgate_ledger_offsets",
+    ["owner", "number", "seq"],
+    offsetsOf(entries).map(({ owner, row, seq }) => [owner, row.number, seq])
   )
 
   if (written.usage.length === 0) return
+  yield* numberTenants(written.records, memory)
+  const records = link(end.usage, written.usage, (record) => tenantHeads.get(record.dimensions.tenant_id)!)
   yield* insert(
     "tollgate_usage_records",
     Rows.usageColumns,
-    written.usage.map((record, i) => Rows.usageRow(end.usage + 1 + i, record, numberOf))
+    records.map((record) => Rows.usageRow(record, numberOf))
   )
   yield* insert(
-    "tollgate_usage_buckets",
-    ["tenant_id", "bucket", "first_number", "first_at"],
-    bucketsBegun(memory.recordBuckets, end.usage, written.usage, (record) => record.dimensions.tenant_id).map(
-      ({ bucket, first, key }) => [key, bucket, first.number, first.at]
-    ),
-    "DO NOTHING"
+    "tollgate_usage_offsets",
+    ["owner", "number", "seq", "at"],
+    offsetsOf(records).map(({ owner, row, seq }) => [owner, row.number, seq, row.at])
+  )
+  yield* change(
+    Rows.changeTenantHead,
+    Array.from(written.records, ([tenant, count]) => {
+      const { newest, owner } = tenantHeads.get(tenant)!
+      return [count, newest, owner]
+    })
   )
   yield* foldLong(written, memory)
 }
 
-/** Mostly only an account's amounts have changed: then the indexes of its other columns are left alone. */
-function* writeAccounts(written: ReadonlyMap<string, Account>, known: ReadonlyMap<string, Account>): Asking<void> {
-  const opened: Array<ReadonlyArray<unknown>> = []
+/** Gives the accounts that are new their numbers. */
+function* openAccounts(written: ReadonlyMap<string, Account>, { accountHeads }: Memory): Asking<void> {
+  const opened = [...written.values()].filter(({ id }) => !accountHeads.has(id))
+  if (opened.length === 0) return
+  const [last] = yield* query(Rows.selectLastAccount)
+  let { number } = last as { readonly number: number | null }
+  const rows: Array<ReadonlyArray<unknown>> = []
+  const amounts: Array<ReadonlyArray<unknown>> = []
+  for (const account of opened) {
+    const head = { owner: (number = (number ?? 0) + 1), newest: null }
+    accountHeads.set(account.id, head)
+    rows.push(Rows.accountRow(account, head.owner))
+    amounts.push(Rows.amountRow(account, head))
+  }
+  yield* insert("tollgate_ledger_accounts", Rows.accountColumns, rows)
+  yield* insert("tollgate_ledger_amounts", Rows.amountColumns, amounts)
+}
+
+function* writeAccounts(written: ReadonlyMap<string, Account>, { accountHeads, accounts }: Memory): Asking<void> {
   const changed: Array<ReadonlyArray<unknown>> = []
   const moved: Array<ReadonlyArray<unknown>> = []
   for (const account of written.values()) {
-    const before = known.get(account.id)
-    if (before === undefined) opened.push(Rows.accountRow(account))
-    else if (before.held === account.held && before.status === account.status && before.funded === account.funded)
-      moved.push([account.giftable, account.granted, account.reserved, account.entries, account.id])
-    else changed.push([...Rows.accountRow(account).slice(2), account.id])
+    const { newest, owner } = accountHeads.get(account.id)!
+    moved.push([account.giftable, account.granted, account.reserved, account.entries, newest, owner])
+    const before = accounts.get(account.id)
+    if (before === undefined) continue
+    if (before.held === account.held && before.status === account.status && before.funded === account.funded) continue
+    changed.push([account.status, account.held, account.funded ? 1 : 0, account.id])
   }
-  yield* insert("tollgate_ledger_accounts", Rows.accountColumns, opened)
   yield* change(Rows.changeAccount, changed)
-  yield* change(Rows.moveAccount, moved)
+  yield* change(Rows.changeAmounts, moved)
+}
+
+/** Gives the tenants whose first records these are their numbers. */
+function* numberTenants(written: ReadonlyMap<string, number>, { tenantHeads }: Memory): Asking<void> {
+  const fresh = [...written.keys()].filter((tenant) => !tenantHeads.has(tenant))
+  if (fresh.length === 0) return
+  yield* insert(
+    "tollgate_usage_tenants",
+    ["id"],
+    fresh.map((tenant) => [tenant])
+  )
+  const found = (yield* query(Rows.selectTenantNumbers, [JSON.stringify(fresh)])) as ReadonlyArray<{
+    readonly id: string
+    readonly number: number
+  }>
+  for (const { id, number } of found) tenantHeads.set(id, { owner: number, newest: null })
+  yield* insert(
+    "tollgate_usage_heads",
+    Rows.tenantHeadColumns,
+    found.map(({ number }) => [number, 0, null])
+  )
 }
 
 /** Folds the tails that have become long enough. */

@@ -6,6 +6,7 @@ import { usageOf } from "../kernel/Ids.ts"
 import { fromRow } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { withDimensions } from "./Dimensions.ts"
+import { accountsTable } from "./Rows.ts"
 import type { Source } from "./Transaction.ts"
 
 /** A call that is admitted and not settled. */
@@ -64,13 +65,13 @@ export const make: Effect.Effect<Calls, never, SqlClient> = Effect.map(SqlClient
       sql<{ cost: string; balance: string }>`
         SELECT CAST(u.cost AS TEXT) AS cost, CAST(a.giftable + a.granted AS TEXT) AS balance
         FROM tollgate_usage_records u CROSS JOIN tollgate_usage_dimensions d ON d.number = u.dimensions
-          CROSS JOIN tollgate_ledger_accounts a ON a.id = d.billing_account_id
+          CROSS JOIN ${sql.literal(accountsTable)} a ON a.id = d.billing_account_id
         WHERE u.id = ${usageOf(call)}`,
       ([row]) => row && { charged: fromRow(row.cost), balance: fromRow(row.balance) }
     ),
   canPay: (accounts) =>
     Effect.map(
-      Effect.orDie(sql`SELECT 1 FROM tollgate_ledger_accounts
+      Effect.orDie(sql`SELECT 1 FROM ${sql.literal(accountsTable)}
         WHERE id IN (SELECT value FROM json_each(${JSON.stringify(accounts)}))
           AND status = 'active' AND giftable + granted > reserved LIMIT 1`),
       (rows) => rows.length > 0

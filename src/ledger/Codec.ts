@@ -38,8 +38,11 @@ export interface Receiver<A> {
 
 type Term = object | string | null
 
-/** How many terms are numbered before it begins anew. */
-const termsMax = 4_096
+/**
+ * How many terms are numbered before it begins anew: eight for each of four thousand callers. Where there are more at work, the same terms cross
+ * again and again, and the thread looks up their numbers in the database each time.
+ */
+const termsMax = 32_768
 
 const numberMax = BigInt(Number.MAX_SAFE_INTEGER)
 

@@ -12,6 +12,7 @@ import { turn } from "../kernel/Pieces.ts"
 import { quick } from "./Mark.ts"
 import type { Pace } from "./Mark.ts"
 import { outsideSources } from "./Relations.ts"
+import { accountsTable } from "./Rows.ts"
 import * as SortedRuns from "./SortedRuns.ts"
 
 /** Something that is off. */
@@ -91,7 +92,7 @@ const houseAccounts = `(
       COALESCE(SUM(amount) FILTER (WHERE type = 'debit' AND source IS NULL), 0) AS revenue
     FROM tollgate_ledger_entries
   ), (
-    SELECT COALESCE(SUM(giftable + granted), 0) AS customers, COALESCE(SUM(held), 0) AS escrow FROM tollgate_ledger_accounts
+    SELECT COALESCE(SUM(giftable + granted), 0) AS customers, COALESCE(SUM(held), 0) AS escrow FROM ${accountsTable}
   ))`
 
 /** In nano-USD. */
@@ -128,14 +129,14 @@ const accounts: ReadonlyArray<Check> = [
     isShort: true,
     query: `SELECT id, '0 or more' AS expected,
         printf('giftable %d, granted %d, held %d, reserved %d', giftable, granted, held, reserved) AS found
-      FROM tollgate_ledger_accounts WHERE MIN(giftable, granted, held, reserved) < 0`,
+      FROM ${accountsTable} WHERE MIN(giftable, granted, held, reserved) < 0`,
     sentence: ({ found, id }) => `${id} is below zero: ${found} nano-USD`
   },
   {
     name: "reserved is the sum of open reservations",
     isShort: true,
     query: `SELECT id, ${text("SUM(held)")} AS expected, ${text("COALESCE(MAX(reserved), 'no account')")} AS found FROM (
-        SELECT id, reserved, 0 AS held FROM tollgate_ledger_accounts
+        SELECT id, reserved, 0 AS held FROM ${accountsTable}
         UNION ALL SELECT COALESCE(d.billing_account_id, 'nobody knows'), NULL, r.amount
           FROM tollgate_ledger_reservations r LEFT JOIN tollgate_usage_dimensions d ON d.number = r.dimensions
       ) GROUP BY id HAVING MAX(reserved) IS NOT SUM(held)`,
@@ -145,7 +146,7 @@ const accounts: ReadonlyArray<Check> = [
     name: "reserved is within the balance",
     isShort: true,
     query: `SELECT id, ${text("giftable + granted")} AS expected, ${text("reserved")} AS found
-      FROM tollgate_ledger_accounts WHERE reserved > giftable + granted`,
+      FROM ${accountsTable} WHERE reserved > giftable + granted`,
     sentence: ({ expected, found, id }) => `${id} has ${usd(found)} set aside of a balance of ${usd(expected)}`
   }
 ]

@@ -10,8 +10,8 @@ import { fromRow } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { paginated } from "../kernel/Page.ts"
 import type { PageOf } from "../kernel/Page.ts"
-import { bucketShift } from "./Buckets.ts"
-import { accountOf, accountSelection } from "./Rows.ts"
+import { entriesAmong } from "./Chains.ts"
+import { accountOf, accountSelection, accountsTable } from "./Rows.ts"
 import type { AccountRow } from "./Rows.ts"
 import type { BooksUnavailable, Conflict, RefusalByPosting } from "./Problems.ts"
 import type { Account, Entry, Posting, ResultByPosting, Statement } from "./Transaction.ts"
@@ -119,12 +119,12 @@ const make = Effect.gen(function* () {
 
   const account = Effect.fn("Ledger.account")(function* (id: BillingAccountId) {
     const [row] =
-      yield* sql<AccountRow>`SELECT ${sql.literal(accountSelection)} FROM tollgate_ledger_accounts WHERE id = ${id}`
+      yield* sql<AccountRow>`SELECT ${sql.literal(accountSelection)} FROM ${sql.literal(accountsTable)} WHERE id = ${id}`
     return Option.map(Option.fromNullable(row), accountOf)
   }, Effect.orDie)
 
   const accounts = Effect.fn("Ledger.accounts")(function* (ids: ReadonlyArray<BillingAccountId>) {
-    const rows = yield* sql<AccountRow>`SELECT ${sql.literal(accountSelection)} FROM tollgate_ledger_accounts
+    const rows = yield* sql<AccountRow>`SELECT ${sql.literal(accountSelection)} FROM ${sql.literal(accountsTable)}
       WHERE id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`
     return new Map(rows.map((row) => [row.id, accountOf(row)]))
   }, Effect.orDie)
@@ -134,15 +134,8 @@ const make = Effect.gen(function* () {
     const newest = total - (page.page - 1) * page.per_page
     const oldest = Math.max(1, newest - page.per_page + 1)
     if (newest < 1) return paginated(page, total, [])
-    // The expression is the index's own, to the letter, and `+` takes the column's affinity from the bucket: without either,
-    // SQLite scans the table instead.
-    const rows = yield* sql<EntryRow>`SELECT ${sql.literal(entrySelection)} FROM tollgate_ledger_buckets b
-      CROSS JOIN tollgate_ledger_entries e ON ${sql.literal(`e.seq >> ${bucketShift} = +b.bucket`)}
-        AND e.billing_account_id = b.billing_account_id AND e.number BETWEEN ${oldest} AND ${newest}
-      WHERE b.billing_account_id = ${id} AND b.first_number <= ${newest} AND b.bucket >= COALESCE((
-        SELECT bucket FROM tollgate_ledger_buckets WHERE billing_account_id = ${id} AND first_number <= ${oldest}
-        ORDER BY bucket DESC LIMIT 1), 0)
-      ORDER BY e.number DESC`
+    const rows = yield* sql<EntryRow>`SELECT ${sql.literal(entrySelection)}
+      FROM ${entriesAmong(sql, id, { from: oldest, to: newest + 1 })} ORDER BY e.number DESC`
     return paginated(page, total, rows.map(entryOf))
   }, Effect.orDie)
 

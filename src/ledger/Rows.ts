@@ -1,35 +1,35 @@
 /** The rows of the books' tables: their columns, how they are read and written, money as text where it is read. */
+import type { Head, Linked } from "./Chains.ts"
 import { withDimensions } from "./Dimensions.ts"
 import type { DimensionsRow, NumberOf } from "./Dimensions.ts"
 import type { Account, AccountStatus, Entry, Reservation, UsageRecord } from "./Transaction.ts"
 
-export const accountColumns = [
-  "id",
-  "tenant_id",
-  "status",
-  "giftable",
-  "granted",
-  "held",
-  "reserved",
-  "funded",
-  "entries"
-] as const
+/** What seldom changes of an account. `number` is that of its amounts. */
+export const accountColumns = ["id", "tenant_id", "number", "status", "held", "funded"] as const
 
-/** Takes what follows the tenant in `accountRow`, and the id. */
-export const changeAccount = `UPDATE tollgate_ledger_accounts SET ${accountColumns
-  .slice(2)
-  .map((column) => `${column} = ?`)
-  .join(", ")} WHERE id = ?`
+/** Takes what follows the number in `accountRow`, and the id. */
+export const changeAccount = "UPDATE tollgate_ledger_accounts SET status = ?, held = ?, funded = ? WHERE id = ?"
 
-/** Takes the amounts and the count of entries, and the id. */
-export const moveAccount =
-  "UPDATE tollgate_ledger_accounts SET giftable = ?, granted = ?, reserved = ?, entries = ? WHERE id = ?"
+/** What every charge changes of an account, with its newest entry: in narrow rows, so that those of many accounts share a page. */
+export const amountColumns = ["account", "giftable", "granted", "reserved", "entries", "newest"] as const
+
+/** Takes what follows the number in `amountRow`, and the number. */
+export const changeAmounts =
+  "UPDATE tollgate_ledger_amounts SET giftable = ?, granted = ?, reserved = ?, entries = ?, newest = ? WHERE account = ?"
+
+export const selectLastAccount = "SELECT MAX(number) AS number FROM tollgate_ledger_accounts"
+
+/** The accounts, each with its amounts. */
+export const accountsTable = `(SELECT a.id, a.tenant_id, a.number, a.status, m.giftable, m.granted, a.held, m.reserved, a.funded,
+    m.entries, m.newest
+  FROM tollgate_ledger_accounts a CROSS JOIN tollgate_ledger_amounts m ON m.account = a.number)`
 
 /** The columns of an account, money as text, for `accountOf`. */
 export const accountSelection = `id, tenant_id, status, CAST(giftable AS TEXT) AS giftable, CAST(granted AS TEXT) AS granted,
   CAST(held AS TEXT) AS held, CAST(reserved AS TEXT) AS reserved, funded, entries`
 
-export const selectAccounts = `SELECT ${accountSelection} FROM tollgate_ledger_accounts WHERE id IN (SELECT value FROM json_each(?))`
+export const selectAccounts = `SELECT ${accountSelection}, number, newest FROM ${accountsTable}
+  WHERE id IN (SELECT value FROM json_each(?))`
 
 export interface AccountRow {
   readonly id: string
@@ -43,25 +43,40 @@ export interface AccountRow {
   readonly entries: number
 }
 
+/** An account as the writer reads it. */
+export interface KnownAccountRow extends AccountRow {
+  readonly number: number
+  readonly newest: number | null
+}
+
 export const accountOf = (row: AccountRow): Account => ({
-  ...row,
+  id: row.id,
+  tenant_id: row.tenant_id,
+  status: row.status,
   giftable: BigInt(row.giftable),
   granted: BigInt(row.granted),
   held: BigInt(row.held),
   reserved: BigInt(row.reserved),
-  funded: row.funded === 1
+  funded: row.funded === 1,
+  entries: row.entries
 })
 
-export const accountRow = (a: Account): ReadonlyArray<unknown> => [
+export const accountRow = (a: Account, number: number): ReadonlyArray<unknown> => [
   a.id,
   a.tenant_id,
+  number,
   a.status,
+  a.held,
+  a.funded ? 1 : 0
+]
+
+export const amountRow = (a: Account, { newest, owner }: Head): ReadonlyArray<unknown> => [
+  owner,
   a.giftable,
   a.granted,
-  a.held,
   a.reserved,
-  a.funded ? 1 : 0,
-  a.entries
+  a.entries,
+  newest
 ]
 
 export const reservationColumns = ["id", "dimensions", "amount", "at", "run"] as const
@@ -100,10 +115,11 @@ export const entryColumns = [
   "source",
   "reference_id",
   "description",
-  "at"
+  "at",
+  "previous"
 ] as const
 
-export const entryRow = (seq: number, e: Entry): ReadonlyArray<unknown> => [
+export const entryRow = ({ previous, row: e, seq }: Linked<Entry>): ReadonlyArray<unknown> => [
   seq,
   e.billing_account_id,
   e.number,
@@ -114,7 +130,8 @@ export const entryRow = (seq: number, e: Entry): ReadonlyArray<unknown> => [
   e.source,
   e.reference_id,
   e.description,
-  e.at
+  e.at,
+  previous
 ]
 
 export const usageColumns = [
@@ -133,10 +150,14 @@ export const usageColumns = [
   "usage_source",
   "latency_ms",
   "success",
-  "error_type"
+  "error_type",
+  "previous"
 ] as const
 
-export const usageRow = (seq: number, r: UsageRecord, numberOf: NumberOf): ReadonlyArray<unknown> => [
+export const usageRow = (
+  { previous, row: r, seq }: Linked<UsageRecord>,
+  numberOf: NumberOf
+): ReadonlyArray<unknown> => [
   seq,
   r.id,
   r.dimensions.tenant_id,
@@ -152,5 +173,15 @@ export const usageRow = (seq: number, r: UsageRecord, numberOf: NumberOf): Reado
   r.usage_source,
   r.latency_ms,
   r.success ? 1 : 0,
-  r.error_type
+  r.error_type,
+  previous
 ]
+
+export const tenantHeadColumns = ["tenant", "records", "newest"] as const
+
+/** Takes what follows the tenant, and the tenant. */
+export const changeTenantHead = "UPDATE tollgate_usage_heads SET records = ?, newest = ? WHERE tenant = ?"
+
+/** Of a JSON array of tenants: their numbers. */
+export const selectTenantNumbers =
+  "SELECT id, number FROM tollgate_usage_tenants WHERE id IN (SELECT value FROM json_each(?))"

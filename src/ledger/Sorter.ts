@@ -3,7 +3,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
 import * as Loop from "../kernel/Loop.ts"
 import { inPieces, turn } from "../kernel/Pieces.ts"
-import { recordsOf } from "./Buckets.ts"
+import { recordsOf } from "./Chains.ts"
 import type { BooksUnavailable, Conflict } from "./Problems.ts"
 import * as SortedRuns from "./SortedRuns.ts"
 import type { Run } from "./SortedRuns.ts"
@@ -53,7 +53,7 @@ const make = Effect.gen(function* () {
       const tenants: ReadonlyArray<TenantRow> =
         yield* sql<TenantRow>`SELECT tenant_id, ${sql.literal(recordsOf("t.tenant_id"))} AS records
         FROM (
-          SELECT DISTINCT tenant_id FROM tollgate_usage_buckets WHERE tenant_id > ${last} ORDER BY tenant_id LIMIT ${tenantsInPiece}
+          SELECT id AS tenant_id FROM tollgate_usage_tenants WHERE id > ${last} ORDER BY id LIMIT ${tenantsInPiece}
         ) t`
       for (const { records, tenant_id } of tenants) {
         if (records >= SortedRuns.runSize) waiting.add(tenant_id)

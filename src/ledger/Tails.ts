@@ -6,7 +6,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Context } from "effect"
-import { inBucket, recordsOf } from "./Buckets.ts"
+import { tables } from "./Chains.ts"
 import { withDimensions } from "./Dimensions.ts"
 
 /**
@@ -31,18 +31,20 @@ export interface Tail {
 const watermarkOf = (tenant: string): string =>
   `COALESCE((SELECT number FROM tollgate_usage_watermarks WHERE tenant_id = ${tenant}), 0)`
 
-/** Of each tenant of a JSON array: how many records it has, its watermark, and whether another ever paid a call of it. */
+/** Of each tenant of a JSON array: its records and their head, its watermark, and whether another ever paid a call of it. */
 export const selectTenants = `SELECT t.value AS tenant_id, ${watermarkOf("t.value")} AS watermark,
-    ${recordsOf("t.value")} AS records,
+    COALESCE(h.total, 0) AS records, h.owner, h.newest,
     EXISTS (
       SELECT 1 FROM tollgate_usage_dimensions d WHERE d.tenant_id = t.value AND d.billing_source_tenant_id <> d.tenant_id
     ) AS pooled
-  FROM json_each(?) t`
+  FROM json_each(?) t LEFT JOIN ${tables.r.heads} h ON h.id = t.value`
 
 export interface TenantRow {
   readonly tenant_id: string
   readonly watermark: number
   readonly records: number
+  readonly owner: number | null
+  readonly newest: number | null
   readonly pooled: number
 }
 
@@ -56,12 +58,12 @@ export const tails = (tenants: string): string => `${tailRecords(tenants)} ${wit
 export const tailsOf = (sql: SqlClient, tenants: Fragment): Fragment =>
   sql`${sql.literal(before)}${tenants}${sql.literal(`${behind} ${withDimensions}`)}`
 
-const before = `(SELECT id, ${watermarkOf("id")} AS watermark FROM (`
+const before = `(WITH RECURSIVE tail (seq, previous, number, watermark) AS (
+    SELECT r.seq, r.previous, r.number, t.watermark FROM (SELECT id, ${watermarkOf("id")} AS watermark FROM (`
 
 const behind = `)) t
-  CROSS JOIN tollgate_usage_buckets b ON b.tenant_id = t.id AND b.bucket >= COALESCE((
-    SELECT bucket FROM tollgate_usage_buckets WHERE tenant_id = t.id AND first_number <= t.watermark + 1
-    ORDER BY bucket DESC LIMIT 1
-  ), 0)
-  CROSS JOIN tollgate_usage_records r
-    ON ${inBucket} AND r.tenant_id = b.tenant_id AND r.number > t.watermark`
+      CROSS JOIN ${tables.r.heads} h ON h.id = t.id
+      CROSS JOIN tollgate_usage_records r ON r.seq = h.newest AND r.number > t.watermark
+    UNION ALL SELECT r.seq, r.previous, r.number, t.watermark FROM tail t
+      CROSS JOIN tollgate_usage_records r ON r.seq = t.previous AND r.number > t.watermark
+  ) SELECT seq FROM tail) t CROSS JOIN tollgate_usage_records r ON r.seq = t.seq`

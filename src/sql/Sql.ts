@@ -28,6 +28,7 @@ import holders from "./migrations/0020_holders.ts"
 import sorted from "./migrations/0021_sorted.ts"
 import tails from "./migrations/0022_tails.ts"
 import verifications from "./migrations/0023_verifications.ts"
+import chains from "./migrations/0024_chains.ts"
 import { blank } from "./Files.ts"
 import { migrationsTable as table, wordsOf } from "./Opening.ts"
 
@@ -53,7 +54,8 @@ export const migrations = {
   "0020_holders": holders,
   "0021_sorted": sorted,
   "0022_tails": tails,
-  "0023_verifications": verifications
+  "0023_verifications": verifications,
+  "0024_chains": chains
 }
 
 /** The database cannot be brought up to date; it is as it was. The message is for whoever starts the service. */

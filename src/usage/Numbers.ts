@@ -1,13 +1,13 @@
 /**
- * Where a tenant's records are. They are numbered in the order of time, so a window is a range of numbers: found by a search
- * in one bucket, counted by subtraction, read by index.
+ * Where a tenant's records are. They are numbered in the order of time, so a window is a range of numbers: found by a search,
+ * counted by subtraction, read backwards.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
 import type { Range } from "../kernel/Pieces.ts"
-import { inBucket, recordsAmong } from "../ledger/Buckets.ts"
+import { offsetEvery, recordsAmong, tables } from "../ledger/Chains.ts"
 import { withDimensions } from "../ledger/Dimensions.ts"
 import type { Window } from "./Window.ts"
 
@@ -21,30 +21,29 @@ export const make = (sql: SqlClient) => {
   /** The tenant's newest record. */
   const newest = Effect.fnUntraced(function* (tenant: string) {
     const [row] = yield* sql<{ readonly number: number; readonly at: number }>`SELECT r.number, r.at
-      FROM tollgate_usage_buckets b CROSS JOIN tollgate_usage_records r ON ${sql.literal(inBucket)} AND r.tenant_id = b.tenant_id
-      WHERE b.tenant_id = ${tenant} ORDER BY b.bucket DESC, r.number DESC LIMIT 1`
+      FROM ${sql.literal(tables.r.heads)} h CROSS JOIN tollgate_usage_records r ON r.seq = h.newest WHERE h.id = ${tenant}`
     return row
   })
 
-  /** The first number at or after an instant: of the last bucket that began before it, the place where its time would be. */
+  /** The first number at or after an instant: a search among the offsets, then among the records between two of them. */
+  // Not a parameter, which would be a fraction's divisor.
+  const every = sql.literal(`${offsetEvery}`)
   const numberAt = Effect.fnUntraced(function* (tenant: string, at: number) {
     const [place] = yield* sql<{ readonly number: number }>`
-      WITH RECURSIVE search (bucket, low, high) AS (
-        SELECT * FROM (
-          SELECT b.bucket, b.first_number, (
-            SELECT r.number + 1 FROM tollgate_usage_records r WHERE ${sql.literal(inBucket)} AND r.tenant_id = b.tenant_id
-            ORDER BY r.number DESC LIMIT 1
-          ) FROM tollgate_usage_buckets b
-          WHERE b.tenant_id = ${tenant} AND b.first_at < ${at} ORDER BY b.bucket DESC LIMIT 1
-        )
+      WITH RECURSIVE search (owner, low, high) AS (
+        SELECT h.owner, 0, h.total / ${every} FROM ${sql.literal(tables.r.heads)} h WHERE h.id = ${tenant}
         UNION ALL
-        SELECT b.bucket, iif(r.at < ${at}, r.number + 1, b.low), iif(r.at < ${at}, b.high, r.number)
-        FROM search b CROSS JOIN tollgate_usage_records r
-          ON ${sql.literal(inBucket)} AND r.tenant_id = ${tenant} AND r.number = (b.low + b.high) / 2
-        WHERE b.low < b.high
+        SELECT s.owner, iif(o.at < ${at}, o.number / ${every}, s.low), iif(o.at < ${at}, s.high, o.number / ${every} - 1)
+        FROM search s CROSS JOIN tollgate_usage_offsets o
+          ON o.owner = s.owner AND o.number = ((s.low + s.high) / 2 + 1) * ${every}
+        WHERE s.low < s.high
       )
-      SELECT low AS number FROM search WHERE low = high`
-    return place?.number ?? 1
+      SELECT low * ${every} AS number FROM search WHERE low = high`
+    if (place === undefined) return 1
+    const from = place.number + 1
+    const [before] = yield* sql<{ readonly count: number }>`SELECT COUNT(*) AS count
+      FROM ${among(tenant, { from, to: from + offsetEvery })} AND r.at < ${at}`
+    return from + before!.count
   })
 
   const range = Effect.fnUntraced(function* (tenant: string, { end, start }: Window) {

@@ -14,6 +14,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setImmediate } from "node:timers/promises"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { accountsTable } from "../../src/ledger/Rows.ts"
 import * as DeploymentSecret from "../../src/auth/DeploymentSecret.ts"
 import { AutoReloads } from "../../src/autoreload/AutoReloads.ts"
 import { cooldown, failuresMax } from "../../src/autoreload/AutoReload.ts"
@@ -429,7 +430,7 @@ const look = Effect.gen(function* () {
     SELECT reference_id AS payment, CAST(amount AS TEXT) AS amount FROM tollgate_ledger_entries
     WHERE type = 'credit' AND reference_id != 'start' ORDER BY seq`
   const [account] = yield* sql<{ balance: string }>`
-    SELECT CAST(giftable + granted AS TEXT) AS balance FROM tollgate_ledger_accounts WHERE tenant_id = ${tenantId}`
+    SELECT CAST(giftable + granted AS TEXT) AS balance FROM ${sql.literal(accountsTable)} WHERE tenant_id = ${tenantId}`
   const [told] = yield* sql<{ count: number }>`
     SELECT count(*) AS count FROM tollgate_notifications_notices WHERE kind = 'auto_reload_failed'`
   return { settings: settings!, attempts, credits, balance: fromRow(account!.balance), told: told!.count }

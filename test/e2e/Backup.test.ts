@@ -77,7 +77,7 @@ describe("a backup", () => {
     expect([nonsense.code, nonsense.stderr]).toEqual([1, expect.stringContaining("nonsense.db")])
     await commandHere(["backup", "--to", `${DATA_DIR}/copy.db`], { DATA_DIR })
     const db = new Sqlite(`${DATA_DIR}/copy.db`)
-    db.exec("UPDATE tollgate_ledger_accounts SET giftable = giftable + 1")
+    db.exec("UPDATE tollgate_ledger_amounts SET giftable = giftable + 1")
     db.close()
     const wrong = await commandHere(["restore", "--from", `${DATA_DIR}/copy.db`], { DATA_DIR })
     expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining("is not whole")])
@@ -140,6 +140,10 @@ describe("an upgrade", () => {
       INSERT INTO tollgate_ledger_entries VALUES (1, 'bil_ada', 1, 'credit', 100, 100, 0, 'admin', 'x', 'x', ${at}),
         (2, 'bil_ada', 2, 'debit', 5, 95, 0, NULL, 'use_1', 'x', ${at}), (3, 'bil_ada', 3, 'debit', 2, 93, 0, NULL, 'use_2', 'x', ${at});
       INSERT INTO tollgate_ledger_buckets VALUES ('bil_ada', 0, 1, 3);
+      INSERT INTO tollgate_ledger_accounts VALUES ('bil_bob', 'ten_bob', 'active', 0, 130, 0, 0, 0, 130);
+      WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 130)
+        INSERT INTO tollgate_ledger_entries SELECT 65472 + i, 'bil_bob', i, 'credit', 1, i, 0, 'admin', 'x', 'x', ${at} FROM n;
+      INSERT INTO tollgate_ledger_buckets VALUES ('bil_bob', 0, 1, 63), ('bil_bob', 1, 64, 130);
       INSERT INTO tollgate_usage_records VALUES
         (1, 'use_1', 'ten_ada', 1, ${at}, 'acc_ada', 'app_1', 'inference', 'chat/completions', 'small', 'p', 3, 4, 7, 5, 0, 9,
           'provider', 20, 1, NULL, 'bil_ada', 'ten_ada', 'own', 'own', 'v1'),

@@ -95,7 +95,7 @@ describe("a process that is killed", () => {
         )
         .all() as ReadonlyArray<{ words: number; times: number }>
       const left = db.prepare("SELECT count(*) AS n FROM tollgate_ledger_reservations").get() as { n: number }
-      const reserved = db.prepare("SELECT sum(reserved) AS n FROM tollgate_ledger_accounts").get() as { n: number }
+      const reserved = db.prepare("SELECT sum(reserved) AS n FROM tollgate_ledger_amounts").get() as { n: number }
       const kept = db
         .prepare("SELECT idempotency_key AS key, id, status FROM tollgate_transfers")
         .all() as ReadonlyArray<{

@@ -361,7 +361,7 @@ describe("a database that cannot be used", () => {
     )
     expect(JSON.parse(await said("--json"))).toMatchObject({ whole: true, findings: [], since: null, kept: true })
     const db = new Sqlite(join(DATA_DIR, "tollgate.db"))
-    db.exec("UPDATE tollgate_ledger_accounts SET granted = granted + 1")
+    db.exec("UPDATE tollgate_ledger_amounts SET granted = granted + 1")
     db.close()
     const { code, stdout } = await commandHere(["verify", "--since"], { DATA_DIR })
     expect(code).toBe(1)

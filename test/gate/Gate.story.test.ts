@@ -124,7 +124,7 @@ const tell = (credit: bigint, calls: ReadonlyArray<Call>) =>
       yield* Effect.sleep(1)
     }
     const [account] = yield* sql<{ balance: number; reserved: number }>`
-      SELECT giftable + granted AS balance, reserved FROM tollgate_ledger_accounts`
+      SELECT giftable + granted AS balance, reserved FROM tollgate_ledger_amounts`
     const records = yield* sql<{ cost: number; success: number; uncollected: number }>`
       SELECT cost, success, uncollected FROM tollgate_usage_records`
     return { admitted, account: account!, records, findings: yield* verify }

@@ -106,7 +106,7 @@ const books = Effect.gen(function* () {
   const gate = yield* Gate
   while ((yield* gate.unsettled) > 0) yield* Effect.sleep(20)
   const [account] = yield* sql<{ balance: number; reserved: number }>`
-    SELECT giftable + granted AS balance, reserved FROM tollgate_ledger_accounts`
+    SELECT giftable + granted AS balance, reserved FROM tollgate_ledger_amounts`
   const records = yield* sql<{ cost: number; success: number; error_type: string | null }>`
     SELECT cost, success, error_type FROM tollgate_usage_records ORDER BY seq`
   return { ...account!, records: records.map((record) => ({ ...record })) }

@@ -10,6 +10,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
+import { accountsTable } from "../../src/ledger/Rows.ts"
 import * as Books from "../../src/ledger/Books.ts"
 import { verify } from "../../src/Checks.ts"
 import { balanceOf } from "../../src/ledger/Transaction.ts"
@@ -402,7 +403,7 @@ const written =
         purses: (
           await rows(
             `SELECT id, status, CAST(giftable AS TEXT) giftable, CAST(granted AS TEXT) granted,
-             CAST(reserved AS TEXT) reserved, funded, entries FROM tollgate_ledger_accounts`
+             CAST(reserved AS TEXT) reserved, funded, entries FROM ${accountsTable}`
           )
         ).map((row) => purseTold(row as unknown as PurseTold)),
         moves: await told(
@@ -425,7 +426,7 @@ const written =
         // As readers have it: what the rollups hold, and the tails behind it.
         const columns = "requests, successes, prompt_tokens, completion_tokens, units, cost, latency_ms"
         const own = "1, r.success, r.prompt_tokens, r.completion_tokens, r.units, r.cost, r.latency_ms"
-        const everyTail = tails("SELECT DISTINCT tenant_id AS id FROM tollgate_usage_buckets")
+        const everyTail = tails("SELECT id FROM tollgate_usage_tenants")
         const summed = (told: string, table: string, keys: string, ownKeys: string, beside = "") =>
           `SELECT ${told} name, SUM(requests) requests, SUM(successes) successes, CAST(SUM(cost) AS TEXT) cost,
              SUM(prompt_tokens) prompt_tokens, SUM(completion_tokens) completion_tokens, SUM(units) units, SUM(latency_ms) latency_ms
@@ -464,12 +465,11 @@ const written =
             )
           ),
           ...(await told(
-            `SELECT printf('entries of %s: %d to %d', id, first_number, entries) told
-           FROM tollgate_ledger_buckets JOIN tollgate_ledger_accounts a ON a.id = billing_account_id`
+            `SELECT printf('entries of %s: 1 to %d', id, entries) told FROM ${accountsTable} WHERE newest IS NOT NULL`
           )),
           ...(await told(
-            `SELECT printf('records of %s: %d to %d', tenant_id, first_number, MAX(number)) told
-           FROM tollgate_usage_buckets JOIN tollgate_usage_records USING (tenant_id) GROUP BY tenant_id`
+            `SELECT printf('records of %s: 1 to %d', id, records) told
+           FROM tollgate_usage_heads JOIN tollgate_usage_tenants ON number = tenant`
           )),
           ...(await told("SELECT printf('%s is left', id) told FROM beside"))
         ].sort()

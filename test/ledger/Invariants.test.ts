@@ -37,9 +37,11 @@ const change = (...statements: ReadonlyArray<string>) =>
 /** A transfer of 2 USD from acme to other, and its payments, as the books would write them. */
 const transfer = (payments: number): ReadonlyArray<string> => {
   const enter = (account: string, type: string, sign: string, source: string) => [
-    `UPDATE tollgate_ledger_accounts SET giftable = giftable ${sign} 2000000000, entries = entries + 1 WHERE id = '${account}'`,
+    `UPDATE tollgate_ledger_amounts SET giftable = giftable ${sign} 2000000000, entries = entries + 1,
+        newest = (SELECT MAX(seq) + 1 FROM tollgate_ledger_entries)
+      WHERE account = (SELECT number FROM tollgate_ledger_accounts WHERE id = '${account}')`,
     `INSERT INTO tollgate_ledger_entries SELECT (SELECT MAX(seq) + 1 FROM tollgate_ledger_entries), billing_account_id, number + 1, '${type}',
-        2000000000, balance ${sign} 2000000000, giftable ${sign} 2000000000, '${source}', 'trf_1', '', at + 999999999
+        2000000000, balance ${sign} 2000000000, giftable ${sign} 2000000000, '${source}', 'trf_1', '', at + 999999999, seq
       FROM tollgate_ledger_entries WHERE billing_account_id = '${account}' ORDER BY seq DESC LIMIT 1`
   ]
   return [
@@ -56,26 +58,26 @@ const transfer = (payments: number): ReadonlyArray<string> => {
 
 /** What breaks each rule, and the rule that must notice. */
 const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArray<string>]> = [
-  ["balance is the sum of its entries", "UPDATE tollgate_ledger_accounts SET giftable = giftable + 1"],
+  ["balance is the sum of its entries", "UPDATE tollgate_ledger_amounts SET giftable = giftable + 1"],
   ["balance is the sum of its entries", "UPDATE tollgate_ledger_entries SET amount = amount + 1 WHERE number = 2"],
   ["balance is the sum of its entries", "DELETE FROM tollgate_ledger_accounts WHERE id = 'bil_other'"],
-  ["balance is that of the last entry", "UPDATE tollgate_ledger_accounts SET granted = granted + 1"],
+  ["balance is that of the last entry", "UPDATE tollgate_ledger_amounts SET granted = granted + 1"],
   [
     "balance is that of the last entry",
     "UPDATE tollgate_ledger_entries SET balance = balance + 1 WHERE seq = (SELECT MAX(seq) FROM tollgate_ledger_entries)"
   ],
   [
     "giftable credit is that of the last entry",
-    "UPDATE tollgate_ledger_accounts SET giftable = giftable + 1, granted = granted - 1"
+    "UPDATE tollgate_ledger_amounts SET giftable = giftable + 1, granted = granted - 1"
   ],
   ["nothing is below zero", "UPDATE tollgate_ledger_accounts SET held = -1 WHERE id = 'bil_acme'"],
-  ["reserved is the sum of open reservations", "UPDATE tollgate_ledger_accounts SET reserved = reserved + 1"],
+  ["reserved is the sum of open reservations", "UPDATE tollgate_ledger_amounts SET reserved = reserved + 1"],
   ["reserved is the sum of open reservations", "UPDATE tollgate_ledger_reservations SET amount = amount + 1"],
   [
     "reserved is the sum of open reservations",
     "UPDATE tollgate_usage_dimensions SET billing_account_id = 'bil_nobody'"
   ],
-  ["reserved is within the balance", "UPDATE tollgate_ledger_accounts SET reserved = giftable + granted + 1"],
+  ["reserved is within the balance", "UPDATE tollgate_ledger_amounts SET reserved = giftable + granted + 1"],
   [
     "funded is whether credit was bought or received",
     "UPDATE tollgate_ledger_accounts SET funded = 0 WHERE id = 'bil_acme'"
@@ -88,7 +90,7 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
   ["held is what waits in escrow", ...transfer(0), "UPDATE tollgate_ledger_accounts SET held = 0"],
   [
     "credit is neither made nor lost",
-    "UPDATE tollgate_ledger_accounts SET giftable = giftable + 1 WHERE id = 'bil_acme'"
+    "UPDATE tollgate_ledger_amounts SET giftable = giftable + 1 WHERE account = (SELECT number FROM tollgate_ledger_accounts WHERE id = 'bil_acme')"
   ],
   [
     "credit is neither made nor lost",
@@ -96,7 +98,7 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
     "UPDATE tollgate_ledger_accounts SET held = 1 WHERE id = 'bil_acme'"
   ],
   ["entries are numbered without a gap", "UPDATE tollgate_ledger_entries SET number = number + 100 WHERE seq = 4"],
-  ["entries are counted", "UPDATE tollgate_ledger_accounts SET entries = entries + 1"],
+  ["entries are counted", "UPDATE tollgate_ledger_amounts SET entries = entries + 1"],
   [
     "each balance follows from the one before",
     "UPDATE tollgate_ledger_entries SET balance = balance + 1 WHERE number = 2"
@@ -131,11 +133,12 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
     "INSERT INTO tollgate_payments_payments VALUES ('pay_x', 'ten_acme', 'offline', 1, 0, 1)"
   ],
   ["entries are in the order of time", "UPDATE tollgate_ledger_entries SET at = at - 1 WHERE seq = 3"],
-  [
-    "tollgate_ledger_buckets says where entries are",
-    "UPDATE tollgate_ledger_buckets SET first_number = first_number + 1"
-  ],
-  ["tollgate_ledger_buckets says where entries are", "UPDATE tollgate_ledger_buckets SET bucket = bucket + 1"],
+  ["each entry points to the one before", "UPDATE tollgate_ledger_entries SET previous = 1 WHERE seq = 5"],
+  ["each entry points to the one before", "UPDATE tollgate_ledger_entries SET previous = NULL"],
+  ["each entry points to the one before", "UPDATE tollgate_ledger_entries SET previous = 99 WHERE number = 1"],
+  ["tollgate_ledger_amounts names the newest entry", "UPDATE tollgate_ledger_amounts SET newest = newest - 1"],
+  ["tollgate_ledger_amounts names the newest entry", "UPDATE tollgate_ledger_amounts SET newest = NULL"],
+  ["tollgate_ledger_offsets says where entries are", "INSERT INTO tollgate_ledger_offsets VALUES (1, 64, 1)"],
   ["a call is recorded once", "DROP INDEX tollgate_usage_records_id", "UPDATE tollgate_usage_records SET id = 'use_1'"],
   [
     "a call is either open or recorded",
@@ -161,9 +164,11 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
   ["a watermark is the number of a record", "UPDATE tollgate_usage_watermarks SET number = number + 2"],
   ["a watermark is the number of a record", "UPDATE tollgate_usage_watermarks SET number = -1"],
   ["a watermark is the number of a record", "INSERT INTO tollgate_usage_watermarks VALUES ('ten_x', 1)"],
-  ["tollgate_usage_buckets says where records are", "UPDATE tollgate_usage_buckets SET first_number = 0"],
-  ["tollgate_usage_buckets says where records are", "UPDATE tollgate_usage_buckets SET first_at = first_at + 1"],
-  ["tollgate_usage_buckets says where records are", "DELETE FROM tollgate_usage_buckets"],
+  ["each record points to the one before", "UPDATE tollgate_usage_records SET previous = 1 WHERE number = 3"],
+  ["tollgate_usage_heads names the newest record", "UPDATE tollgate_usage_heads SET records = records + 1"],
+  ["tollgate_usage_heads names the newest record", "UPDATE tollgate_usage_heads SET newest = newest - 1"],
+  ["tollgate_usage_heads names the newest record", "DELETE FROM tollgate_usage_tenants WHERE id = 'ten_other'"],
+  ["tollgate_usage_offsets says where records are", "INSERT INTO tollgate_usage_offsets VALUES (9, 64, 1, 1)"],
   // The watermark moved without a fold; moved back, so that records are in the rollups and in the tail; a fold that was lost.
   ["tollgate_usage_by_tenant sums the records", "UPDATE tollgate_usage_watermarks SET number = number + 1"],
   ["tollgate_usage_by_caller sums the records", "UPDATE tollgate_usage_watermarks SET number = number - 1"],
@@ -207,9 +212,6 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
     "UPDATE tollgate_usage_by_caller SET grain = 60000 WHERE grain = 3600000"
   ],
   ["tollgate_usage_by_caller sums the records", "UPDATE tollgate_usage_by_caller SET start = start + 1"],
-  ["tollgate_ledger_buckets says where entries are", "INSERT INTO tollgate_ledger_buckets VALUES ('bil_acme', 7, 1)"],
-  ["tollgate_ledger_buckets says where entries are", "INSERT INTO tollgate_ledger_buckets VALUES ('bil_x', 0, 1)"],
-  ["tollgate_usage_buckets says where records are", "INSERT INTO tollgate_usage_buckets VALUES ('ten_acme', 7, 1, 1)"],
   ["sorted runs hold the records", "INSERT INTO tollgate_usage_sorted_runs VALUES ('ten_acme', 0, 1)"]
 ]
 
@@ -273,7 +275,7 @@ describe("Invariants", () => {
   it.effect("a finding names what is off, and both figures", () =>
     Effect.gen(function* () {
       yield* healthy
-      yield* change("UPDATE tollgate_ledger_accounts SET granted = granted + 1 WHERE id = 'bil_other'")
+      yield* change("UPDATE tollgate_ledger_amounts SET granted = granted + 1 WHERE account = (SELECT number FROM tollgate_ledger_accounts WHERE id = 'bil_other')")
       const [finding] = yield* verify
       expect(finding).toEqual({
         check: "balance is the sum of its entries",

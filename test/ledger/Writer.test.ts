@@ -86,7 +86,7 @@ const settle = (call: string, cost: bigint): Posting => ({
 const balance = (sql: SqlClient) =>
   Effect.map(
     sql<{ readonly balance: number; readonly reserved: number }>`
-      SELECT giftable + granted AS balance, reserved FROM tollgate_ledger_accounts`,
+      SELECT giftable + granted AS balance, reserved FROM tollgate_ledger_amounts`,
     ([row]) => ({ ...row })
   )
 
@@ -217,7 +217,7 @@ describe("the file", () => {
     Effect.gen(function* () {
       const { sql, writer } = yield* writerOn(yield* file)
       yield* writer.submit(of(open))
-      const refused = yield* Effect.exit(sql`UPDATE tollgate_ledger_accounts SET giftable = 1`)
+      const refused = yield* Effect.exit(sql`UPDATE tollgate_ledger_amounts SET giftable = 1`)
       expect(Exit.isFailure(refused)).toBe(true)
     })
   )

@@ -10,6 +10,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { accountsTable } from "../../src/ledger/Rows.ts"
 import { Gate } from "../../src/gate/Gate.ts"
 import { Payers } from "../../src/gate/Payers.ts"
 import type { AccountId, TenantId } from "../../src/kernel/Ids.ts"
@@ -128,7 +129,7 @@ const settle = async (notebook: Notebook, world: World) => {
           CAST(a.giftable AS TEXT) AS giftable, CAST(a.reserved AS TEXT) AS reserved,
           CAST(coalesce(sum(j.cost), 0) AS TEXT) AS cost,
           CAST(coalesce(sum(j.quote) FILTER (WHERE j.settled = 0), 0) AS TEXT) AS open
-          FROM tollgate_ledger_accounts a LEFT JOIN tollgate_media_jobs j ON j.account_id = ${`acc_${who}`}
+          FROM ${sql.literal(accountsTable)} a LEFT JOIN tollgate_media_jobs j ON j.account_id = ${`acc_${who}`}
           WHERE a.id = ${billingAccountOf(`ten_${who}`)} GROUP BY a.id`
       )
     )

@@ -2,6 +2,7 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { accountsTable } from "../../src/ledger/Rows.ts"
 import * as Ids from "../../src/kernel/Ids.ts"
 import { usd } from "../../src/kernel/Money.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
@@ -41,7 +42,7 @@ describe("the gauges", () => {
       yield* Scene.now("2026-03-01T10:00:30Z")
       const sql = yield* SqlClient
       const [truth] = yield* sql<{ reserved: number; held: number }>`
-        SELECT SUM(reserved) / 1e9 AS reserved, SUM(held) / 1e9 AS held FROM tollgate_ledger_accounts`
+        SELECT SUM(reserved) / 1e9 AS reserved, SUM(held) / 1e9 AS held FROM ${sql.literal(accountsTable)}`
       expect(truth!.reserved).toBeGreaterThan(0)
       expect(yield* Gauges.read).toEqual({
         reserved_usd: truth!.reserved,

@@ -4,6 +4,7 @@
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Duration, Effect, Exit, Fiber, Layer, Logger, Redacted } from "effect"
+import { accountsTable } from "../../src/ledger/Rows.ts"
 import { Gate } from "../../src/gate/Gate.ts"
 import { Payers } from "../../src/gate/Payers.ts"
 import { billingAccountOf } from "../../src/kernel/Ids.ts"
@@ -77,7 +78,7 @@ export const booksOf = Effect.fnUntraced(function* (caller: Caller) {
   const sql = yield* SqlClient
   const [account] = yield* sql<{ balance: string; reserved: string }>`
     SELECT CAST(giftable + granted AS TEXT) AS balance, CAST(reserved AS TEXT) AS reserved
-    FROM tollgate_ledger_accounts WHERE id = ${billingAccountOf(caller.tenant_id)}`
+    FROM ${sql.literal(accountsTable)} WHERE id = ${billingAccountOf(caller.tenant_id)}`
   const records = yield* sql<Ended & { readonly cost: string; readonly success: number }>`
     SELECT id, success, error_type, units, usage_source, CAST(cost AS TEXT) AS cost
     FROM tollgate_usage_records WHERE tenant_id = ${caller.tenant_id} ORDER BY number`

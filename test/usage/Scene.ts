@@ -6,6 +6,7 @@ import type { AccountId, TenantId } from "../../src/kernel/Ids.ts"
 import { parse } from "../../src/kernel/Moment.ts"
 import { usd } from "../../src/kernel/Money.ts"
 import type { Nano } from "../../src/kernel/Money.ts"
+import { offsetEvery } from "../../src/ledger/Chains.ts"
 import { Ledger } from "../../src/ledger/Ledger.ts"
 import { TailMax } from "../../src/ledger/Tails.ts"
 import type { CallFacts, CallOutcome, CreditSource, Source } from "../../src/ledger/Transaction.ts"
@@ -118,19 +119,20 @@ export const call = (one: Call = {}) =>
     return Ids.usageOf(id)
   })
 
-/** Lets others fill the rest of the current bucket but for `left` rows, so that the next calls cross into another. */
-export const crowd = (left: number) =>
-  Effect.gen(function* () {
-    const sql = yield* SqlClient
-    const at = yield* Clock.currentTimeMillis
-    yield* sql`INSERT INTO tollgate_usage_records
-      SELECT (((COALESCE(MAX(seq), 0) + ${left} + 1) >> 16) + 1) * 65536 - 1 - ${left}, 'use_crowd' || COALESCE(MAX(seq), 0), 'ten_crowd', 1, ${at},
-        0, 0, 0, 0, 0, 0, 0, 'none', 0, 1, NULL
-      FROM tollgate_usage_records`
-    yield* sql`INSERT INTO tollgate_ledger_entries
-      SELECT (((COALESCE(MAX(seq), 0) + ${left} + 1) >> 16) + 1) * 65536 - 1 - ${left}, 'bil_crowd', 1, 'credit', 1, 1, 0, 'admin', 'x', 'x', ${at}
-      FROM tollgate_ledger_entries WHERE true`
-  })
+/** Links rows that a test wrote by hand, as the writer would have: pointers, heads and offsets. */
+export const linkRecords = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  yield* sql`UPDATE tollgate_usage_records SET previous = l.previous
+    FROM (SELECT seq, LAG(seq) OVER (PARTITION BY tenant_id ORDER BY seq) AS previous FROM tollgate_usage_records) l
+    WHERE l.seq = tollgate_usage_records.seq`
+  yield* sql`INSERT INTO tollgate_usage_tenants (id) SELECT DISTINCT tenant_id FROM tollgate_usage_records WHERE true ON CONFLICT DO NOTHING`
+  yield* sql`DELETE FROM tollgate_usage_heads`
+  yield* sql`INSERT INTO tollgate_usage_heads SELECT t.number, COUNT(*), MAX(r.seq)
+    FROM tollgate_usage_records r JOIN tollgate_usage_tenants t ON t.id = r.tenant_id GROUP BY 1`
+  yield* sql`DELETE FROM tollgate_usage_offsets`
+  yield* sql`INSERT INTO tollgate_usage_offsets SELECT t.number, r.number, r.seq, r.at
+    FROM tollgate_usage_records r JOIN tollgate_usage_tenants t ON t.id = r.tenant_id WHERE r.number % ${offsetEvery} = 0`
+})
 
 /** The tables that the statements of an effect read from end to end, or by an index from end to end. */
 export const scanned = <A, E, R>(effect: Effect.Effect<A, E, R>) =>

@@ -89,7 +89,6 @@ describe("the summary", () => {
       const made: Array<{ readonly at: number; readonly account: string; readonly cost: Nano }> = []
       for (let i = 0; i < 80; i++) {
         yield* TestClock.adjust(((i * 7919) % 97) * 61_013)
-        if (i % 17 === 0) yield* Scene.crowd(i % 3)
         const account = i % 3 === 0 ? bob : ada
         const at = yield* TestClock.currentTimeMillis
         made.push({ at, account, cost: BigInt(i) })

@@ -54,7 +54,6 @@ const history = Effect.gen(function* () {
         units: i
       })
       answered.push(yield* answers)
-      if (i === 3) yield* Scene.crowd(1)
     }
   }
   return answered
@@ -64,8 +63,6 @@ const told = (tailMax: number) =>
   Effect.gen(function* () {
     const answered = yield* history
     const sql = yield* SqlClient
-    yield* sql`DELETE FROM tollgate_usage_records WHERE tenant_id = 'ten_crowd'`
-    yield* sql`DELETE FROM tollgate_ledger_entries WHERE billing_account_id = 'bil_crowd'`
     expect(yield* verify).toEqual([])
     const rolled = yield* sql`SELECT * FROM tollgate_usage_by_tenant`
     expect(rolled.length > 0).toBe(tailMax < 100)
