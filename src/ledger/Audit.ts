@@ -524,9 +524,7 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
 
   /** Where an account stood at the mark. */
   const begin = Effect.fnUntraced(function* (id: string) {
-    const [last] = whole
-      ? []
-      : yield* sql<EntryRow>`${lastUpTo(sql, "e", id, since.entry, entryColumns)}`
+    const [last] = whole ? [] : yield* sql<EntryRow>`${lastUpTo(sql, "e", id, since.entry, entryColumns)}`
     totals.begin(id, last)
   })
 
@@ -587,7 +585,8 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
     const touched = whole
       ? sql.literal("")
       : sql`WHERE id IN (SELECT value FROM json_each(${JSON.stringify([...totals.accounts.keys()])}))`
-    const rows = yield* sql<AccountRow>`SELECT ${sql.literal(accountColumns)} FROM ${sql.literal(accountsTable)} ${touched}`
+    const rows =
+      yield* sql<AccountRow>`SELECT ${sql.literal(accountColumns)} FROM ${sql.literal(accountsTable)} ${touched}`
     totals.compareAccounts(rows)
     const [sums] = yield* sql<{ readonly customers: string; readonly escrow: string }>`
       SELECT CAST(COALESCE(SUM(giftable + granted), 0) AS TEXT) AS customers, CAST(COALESCE(SUM(held), 0) AS TEXT) AS escrow

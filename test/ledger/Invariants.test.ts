@@ -275,7 +275,9 @@ describe("Invariants", () => {
   it.effect("a finding names what is off, and both figures", () =>
     Effect.gen(function* () {
       yield* healthy
-      yield* change("UPDATE tollgate_ledger_amounts SET granted = granted + 1 WHERE account = (SELECT number FROM tollgate_ledger_accounts WHERE id = 'bil_other')")
+      yield* change(
+        "UPDATE tollgate_ledger_amounts SET granted = granted + 1 WHERE account = (SELECT number FROM tollgate_ledger_accounts WHERE id = 'bil_other')"
+      )
       const [finding] = yield* verify
       expect(finding).toEqual({
         check: "balance is the sum of its entries",
