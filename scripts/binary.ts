@@ -8,6 +8,7 @@ import type { BuildOptions, Plugin } from "esbuild"
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import {
+  appendFileSync,
   copyFileSync,
   existsSync,
   mkdirSync,
@@ -21,6 +22,7 @@ import {
 import { basename, join } from "node:path"
 import { parseArgs } from "node:util"
 import { inject } from "postject"
+import { packed } from "./binary/Pack.ts"
 import { common, direct, root, withoutSchemas } from "./bundle.ts"
 
 const cache = join(root, "node_modules", ".cache", "tollgate-binary")
@@ -103,6 +105,12 @@ const parts = (driver: string): Plugin => ({
   }
 })
 
+/** What the loader reads. */
+const filesOf = (folder: string) =>
+  readdirSync(folder)
+    .filter((name) => name !== "loader.js")
+    .map((name) => [name, readFileSync(join(folder, name))] as const)
+
 const arch = wanted()
 const node = fetched(`node-linux-${arch}@${nodeVersion}`)
 const driver = fetched(`better-sqlite3@${driverVersion}`)
@@ -181,10 +189,12 @@ for (const { path, text } of bundles.flatMap(({ outputFiles }) => outputFiles)) 
 if (arch === process.arch) {
   say("recording")
   const configuration = join(work, "config.json")
+  const service = join(work, "service")
+  writeFileSync(service, packed(0, filesOf(assets)))
   writeFileSync(configuration, JSON.stringify(recorded))
   execFileSync(
     join(node, "bin", "node"),
-    [...flags, join(root, "scripts", "binary", "record.cjs"), assets, join(work, "data"), configuration],
+    [...flags, join(root, "scripts", "binary", "record.cjs"), assets, service, join(work, "data"), configuration],
     { stdio: ["ignore", "ignore", "inherit"], timeout: 60_000 }
   )
 }
@@ -195,12 +205,7 @@ writeFileSync(
     main: join(assets, "loader.js"),
     output: join(work, "blob"),
     disableExperimentalSEAWarning: true,
-    execArgv: flags,
-    assets: Object.fromEntries(
-      readdirSync(assets)
-        .filter((name) => name !== "loader.js")
-        .map((name) => [name, join(assets, name)])
-    )
+    execArgv: flags
   })
 )
 const host = fetched(`node-linux-${process.arch}@${nodeVersion}`)
@@ -218,6 +223,7 @@ try {
 await inject(fresh, "NODE_SEA_BLOB", readFileSync(join(work, "blob")), {
   sentinelFuse: "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2"
 })
+appendFileSync(fresh, packed(statSync(fresh).size, filesOf(assets)))
 mkdirSync(out, { recursive: true })
 const target = join(out, `tollgate-linux-${arch}`)
 renameSync(fresh, target)

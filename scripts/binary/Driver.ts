@@ -7,7 +7,7 @@ import createDatabase from "driver:database"
 import SqliteError from "driver:sqlite-error"
 import { lchownSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
-import { getRawAsset } from "node:sea"
+import { bytesOf } from "./Assets.ts"
 
 /** Replaced when the executable is built. */
 declare const DRIVER_HASH: string
@@ -18,7 +18,7 @@ const load = (): unknown => (addon ??= open(join(resolve(process.env.DATA_DIR ||
 
 const open = (folder: string): unknown => {
   const path = join(folder, `better_sqlite3-${DRIVER_HASH}.node`)
-  const bytes = Buffer.from(getRawAsset("better_sqlite3.node") as ArrayBuffer)
+  const bytes = bytesOf("better_sqlite3.node")
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     if (!isThere(path, bytes)) {

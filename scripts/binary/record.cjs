@@ -1,6 +1,6 @@
 /**
- * Runs the service as the executable will, from the folder of its assets, until it answers; then writes beside each file what V8 has
- * compiled of it by then: `node <flags of the executable> record.cjs FOLDER DATA_FOLDER CONFIGURATION`
+ * Runs the service as the executable will, from its packed files, until it answers; then writes into the folder of these files what V8 has
+ * compiled of each by then: `node <flags of the executable> record.cjs FOLDER PACKED_FILES DATA_FOLDER CONFIGURATION`
  */
 const { writeFileSync } = require("node:fs")
 const { get } = require("node:http")
@@ -8,22 +8,14 @@ const { join } = require("node:path")
 const vm = require("node:vm")
 const threads = require("node:worker_threads")
 
-const [, , folder, data, configuration] = process.argv
+const [, , folder, packed, data, configuration] = process.argv
 const port = 20_000 + (process.pid % 10_000)
 Object.assign(process.env, { PORT: String(port), DATA_DIR: data, LOG_LEVEL: "error" })
 process.argv = [process.execPath, process.execPath, "serve", "--config", configuration]
 
-/** Gives files of a folder for assets; it is run in the thread too, so it is all in itself. */
-const pretend = (folder) => {
-  const Module = require("node:module")
-  const load = Module._load
-  const getRawAsset = (name) => {
-    const bytes = require("node:fs").readFileSync(`${folder}/${name}`)
-    return bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length)
-  }
-  Module._load = (name, ...rest) => (name === "node:sea" ? { getRawAsset } : load(name, ...rest))
-}
-pretend(folder)
+/** Where the service reads its files; here and in the thread. */
+const pretend = `process.execPath = ${JSON.stringify(packed)}`
+vm.runInThisContext(pretend)
 
 const scripts = new Map()
 vm.Script = class extends vm.Script {
@@ -36,7 +28,7 @@ const workers = []
 threads.Worker = class extends threads.Worker {
   constructor(text, options) {
     const report = `require("node:worker_threads").parentPort.once("message", function () { this.postMessage(script.createCachedData()) })`
-    super(`(${pretend})(${JSON.stringify(folder)})\n${text}\n${report}`, options)
+    super(`${pretend}\n${text}\n${report}`, options)
     workers.push(this)
   }
 }
