@@ -6,6 +6,7 @@
  */
 import { Effect, FiberId, Runtime } from "effect"
 import type { Duration, Fiber, Scope } from "effect"
+import { poolScheduler } from "./PoolScheduler.ts"
 
 export interface FiberPool {
   /**
@@ -65,7 +66,8 @@ export const make: Effect.Effect<FiberPool, never, Scope.Scope> = Effect.gen(fun
   }
 
   // A fiber made for it has the tracer off: every call would open spans that nobody reads.
-  const fork = Runtime.runFork(yield* Effect.withTracerEnabled(Effect.runtime<never>(), false))
+  const runtime = Effect.withScheduler(Effect.runtime<never>(), poolScheduler)
+  const fork = Runtime.runFork(yield* Effect.withTracerEnabled(runtime, false))
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
       for (const worker of idle.splice(0)) worker.resume(Effect.interrupt)

@@ -23,4 +23,27 @@ describe("a pool of fibers", () => {
         expect(told).toEqual(["not yet", "over"])
       })
   )
+
+  it.scopedLive("gives every fiber its turn, and the event loop too", () =>
+    Effect.gen(function* () {
+      const fibers = yield* FiberPool.make
+      const told: Array<string> = []
+      const twice = (name: string) => {
+        const tell = Effect.sync(() => void told.push(name))
+        return Effect.zipRight(tell, Effect.zipRight(Effect.yieldNow(), tell))
+      }
+      fibers.run(twice("one"))
+      fibers.run(twice("other"))
+      yield* fibers.quiet("1 minute")
+      expect(told).toEqual(["one", "other", "one", "other"])
+      // Neither steps without end nor fibers that keep waking each other keep a timer from its turn.
+      for (const step of [Effect.void, Effect.yieldNow()]) {
+        let over = false
+        setTimeout(() => (over = true), 0)
+        const goOn: Effect.Effect<void> = Effect.suspend(() => (over ? Effect.void : Effect.zipRight(step, goOn)))
+        fibers.run(goOn)
+        yield* fibers.quiet("1 minute")
+      }
+    })
+  )
 })
