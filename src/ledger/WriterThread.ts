@@ -5,7 +5,7 @@
 import Sqlite from "better-sqlite3"
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads"
 import { insertText } from "./Ask.ts"
-import type { Ask, Rows } from "./Ask.ts"
+import type { Ask, Insert, Rows } from "./Ask.ts"
 import * as Batch from "./Batch.ts"
 import { outcomeSender, transactionReceiver } from "./Codec.ts"
 import type { Answered } from "./Codec.ts"
@@ -30,8 +30,10 @@ const { decode } = transactionReceiver()
 const { encode } = outcomeSender()
 
 const prepared = new Map<string, Sqlite.Statement>()
+/** How many rows go into a table by one statement, where there are so many: it takes a third less than one by one. */
+const rowsAtOnce = 8
 /** By table: a batch puts rows into each in one way only. */
-const inserts = new Map<string, Sqlite.Statement>()
+const inserts = new Map<string, { readonly one: Sqlite.Statement; readonly several: Sqlite.Statement }>()
 
 const prepare = (text: string): Sqlite.Statement => {
   let statement = prepared.get(text)
@@ -51,11 +53,25 @@ const ask = (asked: Ask): Rows => {
     for (const row of asked.rows) statement.run(row)
     return []
   }
-  // Row by row through one prepared statement: half the cost of unfolding a JSON parameter in SQL.
-  let statement = inserts.get(asked.table)
-  if (statement === undefined) inserts.set(asked.table, (statement = db.prepare(insertText(asked, 1))))
-  for (const row of asked.rows) statement.run(row)
+  put(asked)
   return []
+}
+
+/** Through prepared statements: half the cost of unfolding a JSON parameter in SQL. */
+const put = (insert: Insert): void => {
+  const { rows, table } = insert
+  let statements = inserts.get(table)
+  if (statements === undefined) {
+    statements = { one: db.prepare(insertText(insert, 1)), several: db.prepare(insertText(insert, rowsAtOnce)) }
+    inserts.set(table, statements)
+  }
+  let i = 0
+  for (; i + rowsAtOnce <= rows.length; i += rowsAtOnce) {
+    const params: Array<unknown> = []
+    for (let j = i; j < i + rowsAtOnce; j++) for (const value of rows[j]!) params.push(value)
+    statements.several.run(params)
+  }
+  for (; i < rows.length; i++) statements.one.run(rows[i]!)
 }
 
 const memory = new Batch.Memory(tailMax)
