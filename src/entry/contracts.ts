@@ -152,6 +152,9 @@ export type {
   Why
 } from "../ledger/Transaction.ts"
 export type { Sorter, SorterContract } from "../ledger/Sorter.ts"
+export type { VerifyInterval } from "../ledger/Settings.ts"
+export type { VerifySince } from "../ledger/Verifications.ts"
+export type { Verifier, VerifierContract } from "../ledger/Verifier.ts"
 export type { BalanceMoved, CommitLimit, Submitted, Writer, WriterContract } from "../ledger/Writer.ts"
 export type { SelfLetter, SelfLetterSent } from "../mail/Letter.ts"
 export type { Fate } from "../mail/Delivery.ts"

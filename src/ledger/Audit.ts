@@ -175,12 +175,45 @@ interface Dimensions extends DimensionsRow {
   readonly account_tenant: string | null
 }
 
+// Rows are read as lists in the order of these columns, which costs the driver less than half of what objects do.
 const entryColumns = `e.seq, e.billing_account_id AS account, e.number, e.type, ${exact("e.amount")} AS amount,
   ${exact("e.balance")} AS balance, ${exact("e.giftable")} AS giftable, e.source, e.reference_id AS reference, e.at,
   e.previous`
 
+const entryOf = (row: ReadonlyArray<unknown>) =>
+  ({
+    seq: row[0],
+    account: row[1],
+    number: row[2],
+    type: row[3],
+    amount: row[4],
+    balance: row[5],
+    giftable: row[6],
+    source: row[7],
+    reference: row[8],
+    at: row[9],
+    previous: row[10]
+  }) as EntryRow
+
 const recordColumns = `r.seq, r.id, r.tenant_id AS tenant, r.number, r.at, r.dimensions, ${exact("r.cost")} AS cost,
   r.previous, ${measureColumns}`
+
+const recordOf = (row: ReadonlyArray<unknown>) =>
+  ({
+    seq: row[0],
+    id: row[1],
+    tenant: row[2],
+    number: row[3],
+    at: row[4],
+    dimensions: row[5],
+    cost: row[6],
+    previous: row[7],
+    success: row[8],
+    prompt_tokens: row[9],
+    completion_tokens: row[10],
+    units: row[11],
+    latency_ms: row[12]
+  }) as RecordRow
 
 const selectDimensions = `SELECT d.*, a.tenant_id AS account_tenant
   FROM tollgate_usage_dimensions d LEFT JOIN tollgate_ledger_accounts a ON a.id = d.billing_account_id`
@@ -530,11 +563,12 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
 
   /** Reads on, up to so many; answers how many there were. */
   const entries = Effect.fnUntraced(function* (limit: number) {
-    const rows = yield* sql.unsafe<EntryRow>(
+    const rows = yield* sql.unsafe(
       `SELECT ${entryColumns} FROM tollgate_ledger_entries e WHERE e.seq > ? ORDER BY e.seq LIMIT ?`,
       [place.entry, limit]
-    )
-    for (const row of rows) {
+    ).values
+    for (const values of rows) {
+      const row = entryOf(values)
       if (!totals.accounts.has(row.account)) yield* begin(row.account)
       totals.readEntry(row)
       place.entry = row.seq
@@ -557,7 +591,8 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
   })
 
   const know = Effect.fnUntraced(function* (rows: ReadonlyArray<RecordRow>) {
-    const missing = new Set(rows.map((row) => row.dimensions).filter((number) => !totals.dimensions.has(number)))
+    const missing = new Set<number>()
+    for (const { dimensions } of rows) if (!totals.dimensions.has(dimensions)) missing.add(dimensions)
     if (missing.size === 0) return
     for (const number of missing) totals.dimensions.set(number, undefined)
     const found = yield* sql.unsafe<Dimensions>(
@@ -568,10 +603,11 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
   })
 
   const records = Effect.fnUntraced(function* (limit: number) {
-    const rows = yield* sql.unsafe<RecordRow>(
+    const values = yield* sql.unsafe(
       `SELECT ${recordColumns} FROM tollgate_usage_records r WHERE r.seq > ? ORDER BY r.seq LIMIT ?`,
       [place.record, limit]
-    )
+    ).values
+    const rows = values.map(recordOf)
     yield* know(rows)
     for (const row of rows) {
       if (!totals.tenants.has(row.tenant)) yield* beginTenant(row.tenant)

@@ -256,21 +256,8 @@ export const comparisonOf = (sql: SqlClient, sums: DailySums, report: ReportSums
 
   /** The rows of owners, each as the columns that name it, on a day. */
   const kept = (rollup: Rollup, owners: ReadonlyArray<ReadonlyArray<string>>, start: number) =>
-    Effect.map(
-      sql.unsafe<Readonly<Record<string, string | number>>>(selectKept(rollup), [
-        JSON.stringify(owners),
-        start,
-        start + day
-      ]),
-      (rows): ReadonlyArray<SumsRow> =>
-        rows.map((row) => {
-          const sums = nothing()
-          for (const column of sumColumns) {
-            if (column !== "cost") sums[column] = row[column] as number
-          }
-          sums.cost = valueRead(row["cost"]!)
-          return { key: rollup.columns.map((column) => row[column]!), sums }
-        })
+    Effect.map(sql.unsafe(selectKept(rollup), [JSON.stringify(owners), start, start + day]).values, (rows) =>
+      rows.map((row) => rowOf(row as ReadonlyArray<string | number>, rollup.columns.length))
     )
 
   const off = ({ table }: Rollup, key: SumsRow["key"], expected: SumsRow | undefined, found: SumsRow | undefined) =>
@@ -325,10 +312,24 @@ const tailColumns = [
   `${exact("SUM(r.cost)")} AS cost`
 ].join(", ")
 
+/** A row that was read as a list: first its key, then `sumColumns`. */
+const rowOf = (row: ReadonlyArray<string | number>, width: number): SumsRow => ({
+  key: row.slice(0, width),
+  sums: {
+    requests: row[width] as number,
+    successes: row[width + 1] as number,
+    prompt_tokens: row[width + 2] as number,
+    completion_tokens: row[width + 3] as number,
+    units: row[width + 4] as number,
+    cost: valueRead(row[width + 5]!),
+    latency_ms: row[width + 6] as number
+  }
+})
+
 /** Takes a JSON list of owners, and the times that a start lies between. */
 const selectKept = ({ columns, owner, table }: Rollup): string =>
   `SELECT ${columns.map((column) => `k.${column}`).join(", ")},
-    ${sumColumns.map((column) => `${column === "cost" ? exact("k.cost") : `k.${column}`} AS ${column}`).join(", ")}
+    ${sumColumns.map((column) => `${column === "cost" ? exact("k.cost") : `k.${column}`}`).join(", ")}
   FROM json_each(?) o CROSS JOIN ${table} k ON ${owner.map((column, i) => `k.${column} = o.value ->> ${i}`).join(" AND ")}
     ${columns.includes("grain") ? `AND k.grain IN (${day}, ${hour})` : ""} AND k.start >= ? AND k.start < ?`
 

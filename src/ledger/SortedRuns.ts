@@ -228,12 +228,8 @@ export interface Block extends After {
   readonly places: Uint8Array
 }
 
-interface MeasuresRow {
-  readonly seq: number
-  readonly cost: number | string
-  readonly total_tokens: number | string
-  readonly latency: number | string
-}
+/** The number of a record, and its values in the order of `sorts`. */
+type MeasuresRow = readonly [seq: number, ...values: ReadonlyArray<number | string>]
 
 /** The run of the lowest level as its records make it. */
 const blocksOfRecords = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, { run }: Run) {
@@ -241,15 +237,16 @@ const blocksOfRecords = Effect.fnUntraced(function* (sql: SqlClient, tenant: str
   const from = run * runSize + 1
   const pieces = yield* inPieces(
     { from, to: from + runSize },
-    (piece) => sql<MeasuresRow>`SELECT r.seq, ${columns} FROM ${recordsAmong(sql, tenant, piece)} ORDER BY r.seq`,
+    // As lists, which costs the driver less than half of what objects do.
+    (piece) => sql`SELECT r.seq, ${columns} FROM ${recordsAmong(sql, tenant, piece)} ORDER BY r.seq`.values,
     recordsInTurn
   )
-  const rows = pieces.flat()
-  const seqs = rows.map(({ seq }) => seq)
+  const rows = pieces.flat() as ReadonlyArray<unknown> as ReadonlyArray<MeasuresRow>
+  const seqs = rows.map(([seq]) => seq)
   const blocks: Array<Block> = []
-  for (const sort of sorts) {
+  for (const [i, sort] of sorts.entries()) {
     yield* turn
-    const sorted = Places.inOrder({ values: rows.map((row) => valueRead(row[sort])), seqs })
+    const sorted = Places.inOrder({ values: rows.map((row) => valueRead(row[i + 1]!)), seqs })
     for (let at = 0; at < seqs.length; at += blockSize) {
       blocks.push(
         blockOf(sort, { values: sorted.values.slice(at, at + blockSize), seqs: sorted.seqs.slice(at, at + blockSize) })
