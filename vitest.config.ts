@@ -14,7 +14,7 @@ class EndToEndFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    globalSetup: ["test/support/build.ts"],
+    globalSetup: ["test/support/build.ts", "test/support/postgres.ts"],
     setupFiles: ["test/support/testers.ts"],
     // Only what hangs should fail by it: a machine that others use too may take several times as long as a quiet one.
     testTimeout: 180_000,

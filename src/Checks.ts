@@ -1,5 +1,5 @@
 /** Everything that must hold of a database: the audit of the books, and the checks of all rooms. `tollgate verify` and the tests look at them. */
-import type { SqlClient } from "@effect/sql/SqlClient"
+import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import * as Audit from "./ledger/Audit.ts"
 import * as Invariants from "./ledger/Invariants.ts"
@@ -13,11 +13,7 @@ const checks: ReadonlyArray<Invariants.Check> = [...Invariants.checks, ...transf
 /** The names of all checks, in the order in which they run. */
 export const checkNames: ReadonlyArray<string> = [...Object.keys(Audit.sentences), ...checks.map(({ name }) => name)]
 
-/** In slices: nobody waits for it. */
-export const verifySince: VerifySince = Effect.fnUntraced(function* (
-  mark,
-  { pace, progress = () => Effect.void } = {}
-) {
+const looked: VerifySince = Effect.fnUntraced(function* (mark, { pace, progress = () => Effect.void } = {}) {
   const found = new Map<string, Array<Invariants.Finding>>()
   const report: Audit.Report = (check, row) => {
     const findings = found.get(check) ?? []
@@ -32,6 +28,24 @@ export const verifySince: VerifySince = Effect.fnUntraced(function* (
   const audited = Object.keys(Audit.sentences).flatMap((check) => found.get(check) ?? [])
   return { findings: [...audited, ...rest], mark: reached }
 })
+
+/** In slices: nobody waits for it. */
+export const verifySince: VerifySince = (mark, options) => atOneMoment(looked(mark, options))
+
+/**
+ * On PostgreSQL all of it is read as it was at one moment, which keeps nobody from writing. On SQLite that would keep the log from being
+ * taken in, so each slice is read at a moment of its own.
+ */
+const atOneMoment = <A>(effect: Effect.Effect<A, never, SqlClient>): Effect.Effect<A, never, SqlClient> =>
+  Effect.flatMap(SqlClient, (sql) =>
+    sql.onDialectOrElse({
+      pg: () =>
+        Effect.orDie(
+          sql.withTransaction(Effect.zipRight(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`, effect))
+        ),
+      orElse: () => effect
+    })
+  )
 
 /** Looks at everything; gives what is off. */
 export const verify: Effect.Effect<ReadonlyArray<Invariants.Finding>, never, SqlClient> = Effect.map(

@@ -6,7 +6,7 @@ import { dirname } from "node:path"
 import type { EnvironmentFacts } from "./Environment.ts"
 import { ConfigProblem } from "./kernel/Setting.ts"
 import * as Files from "./sql/Files.ts"
-import * as Opening from "./sql/Opening.ts"
+import * as Engine from "./sql/Engine.ts"
 import type { DatabaseUnusable } from "./sql/Opening.ts"
 
 /**
@@ -15,33 +15,38 @@ import type { DatabaseUnusable } from "./sql/Opening.ts"
  */
 export const keepPrivate = (facts: EnvironmentFacts): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { done, left } = yield* Files.tighten(facts)
+    const { done, left } = yield* Files.tighten(placeOf(facts))
     if (done.length > 0)
       yield* Effect.logWarning(`others could use what is private, and cannot any more: ${done.join(", ")}`)
     if (left.length > 0) yield* Effect.logWarning(`others can use what is private: ${left.join(", ")}`)
-    yield* Effect.addFinalizer(() => Files.tighten(facts))
+    yield* Effect.addFinalizer(() => Files.tighten(placeOf(facts)))
   })
 
 /** The newest migration that the database has applied. Fails where there is no database that can be read and written. */
 export const appliedMigration = (facts: EnvironmentFacts): Effect.Effect<number, ConfigProblem | DatabaseUnusable> =>
   Effect.filterOrFail(
-    Opening.look(facts.database, { writing: true }),
+    Engine.look(facts.database, { writing: true }),
     (found): found is number => found !== undefined && found > 0,
     (found) =>
       new ConfigProblem({
         message:
           found === undefined
-            ? `there is no database at ${facts.database}: are DATA_DIR and DATABASE_URL what the service has? (serve and migrate make one)`
-            : `${facts.database} holds no books yet (serve and migrate make them)`
+            ? `there is no database at ${facts.database.shown}: are DATA_DIR and DATABASE_URL what the service has? (serve and migrate make one)`
+            : `${facts.database.shown} holds no books yet (serve and migrate make them)`
       })
   )
+
+const placeOf = ({ data_dir, database }: EnvironmentFacts): Files.Place => ({
+  data_dir,
+  database: database.engine === "sqlite" ? database.path : undefined
+})
 
 /** Makes the folders that data is kept in. */
 export const make = ({ data_dir, database }: EnvironmentFacts): Effect.Effect<void, ConfigProblem> =>
   Effect.forEach(
     [
       ["DATA_DIR", data_dir],
-      ["DATABASE_URL", dirname(database)]
+      ...(database.engine === "sqlite" ? ([["DATABASE_URL", dirname(database.path)]] as const) : [])
     ] as const,
     ([entry, folder]) =>
       Effect.try({

@@ -8,11 +8,13 @@ import { Config, ConfigError, Either, LogLevel } from "effect"
 import type { Redacted } from "effect"
 import { hostPreset, portOf, portPreset } from "./Address.ts"
 import type { Address } from "./Address.ts"
+import { postgresDatabase, sqliteFile } from "./sql/Location.ts"
+import type { Location } from "./sql/Location.ts"
 
 export interface EnvironmentFacts extends Address {
   readonly data_dir: string
-  /** The SQLite file. */
-  readonly database: string
+  /** Where the books are. */
+  readonly database: Location
   readonly service_name: string | undefined
   readonly key_prefix: string
   readonly log_level: LogLevel.LogLevel
@@ -26,15 +28,18 @@ const optional = <A>(config: Config.Config<A>) =>
   Config.map(Config.option(config), (value) => (value._tag === "Some" ? value.value : undefined))
 
 /** A scheme, or the beginning of a path: a bare word would make a file of that name where the command happens to run. */
-const databaseFile = (url: string | undefined, data_dir: string): Either.Either<string, ConfigError.ConfigError> => {
+const locationOf = (url: string | undefined, data_dir: string): Either.Either<Location, ConfigError.ConfigError> => {
   const wrong = (rule: string) => Either.left(ConfigError.InvalidData(["DATABASE_URL"], rule))
-  if (url === undefined || url === "") return Either.right(`${data_dir}/tollgate.db`)
-  if (/^postgres(ql)?:/i.test(url)) return wrong("PostgreSQL is not served yet: sqlite:<path of the file>, or nothing")
+  if (url === undefined || url === "") return Either.right(sqliteFile(`${data_dir}/tollgate.db`))
+  if (/^postgres(ql)?:/i.test(url)) {
+    const database = postgresDatabase(url)
+    return database === undefined ? wrong("postgres://user:password@host:port/database") : Either.right(database)
+  }
   const path = /^(?:sqlite|file):(?:\/\/)?(.+)$/.exec(url)?.[1] ?? /^\.{0,2}\/.+$/.exec(url)?.[0]
   // SQLite would take such a name for a database in memory, or for options.
   return path === undefined || path.endsWith("/") || /[:?\0]/.test(path)
-    ? wrong("sqlite:<path of the file>, or nothing for a file in DATA_DIR")
-    : Either.right(path)
+    ? wrong("sqlite:<path of the file>, postgres://user@host/database, or nothing for a file in DATA_DIR")
+    : Either.right(sqliteFile(path))
 }
 
 /** What the environment may say, for the help. */
@@ -42,7 +47,7 @@ export const variables: ReadonlyArray<readonly [name: string, preset: string, me
   ["HOST", hostPreset, "where it listens; a sandbox refuses anything but loopback"],
   ["PORT", portPreset, "the port that it listens on"],
   ["DATA_DIR", "./data", "the folder of the database, and of the secret if TOLLGATE_SECRET does not give it"],
-  ["DATABASE_URL", "sqlite:$DATA_DIR/tollgate.db", "the SQLite file"],
+  ["DATABASE_URL", "sqlite:$DATA_DIR/tollgate.db", "the SQLite file, or postgres://user:password@host/database"],
   ["TOLLGATE_SECRET", "made and kept in DATA_DIR/secret", "keys and tokens are hashed and sealed with it"],
   ["SERVICE_NAME", "Tollgate", "what the service is called in texts"],
   ["KEY_PREFIX", "svc", "what API keys begin with: letters and digits"],
@@ -100,7 +105,7 @@ export const environment: Config.Config<EnvironmentFacts> = Config.all({
   secret: optional(Config.redacted("TOLLGATE_SECRET"))
 }).pipe(
   Config.mapOrFail(({ decisions, payments, url, ...rest }) =>
-    Either.map(databaseFile(url, rest.data_dir), (database) => ({
+    Either.map(locationOf(url, rest.data_dir), (database) => ({
       ...rest,
       database,
       sandbox_without: [...(payments ? [] : ["payments" as const]), ...(decisions ? [] : ["decisions" as const])]

@@ -31,11 +31,11 @@ export const layer = (environment: EnvironmentFacts) =>
       const path = secretFile(environment)
       const why =
         environment.secret !== undefined
-          ? `TOLLGATE_SECRET is not the secret that ${environment.database} was used with: set the earlier one`
+          ? `TOLLGATE_SECRET is not the secret that ${environment.database.shown} was used with: set the earlier one`
           : found === undefined
-            ? `the deployment's secret is missing: ${environment.database} was used with one, but there is no ${path}, and ` +
+            ? `the deployment's secret is missing: ${environment.database.shown} was used with one, but there is no ${path}, and ` +
               "TOLLGATE_SECRET is not set. Put it back from your backup"
-            : `${path} is not the secret that ${environment.database} was used with: put the earlier one back from your backup`
+            : `${path} is not the secret that ${environment.database.shown} was used with: put the earlier one back from your backup`
       return yield* new ConfigProblem({
         message: `${why}. If it is lost for good, "tollgate reseal" keeps all balances and starts keys and sign-ins over`
       })

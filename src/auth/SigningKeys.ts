@@ -81,8 +81,8 @@ const make = Effect.gen(function* () {
     const published = JSON.stringify({ ...jwk, kid, alg: algorithm, use: "sig" })
     const now = yield* Clock.currentTimeMillis
     const insert = sql`INSERT INTO tollgate_auth_signing_keys (kid, public, sealed, created_at)
-      SELECT ${kid}, ${published}, ${sealed}, max(${now}, coalesce((SELECT max(created_at) + 1 FROM tollgate_auth_signing_keys), 0))
-      WHERE (SELECT kid FROM tollgate_auth_signing_keys ORDER BY created_at DESC, kid LIMIT 1) IS ${newest ?? null}`
+      SELECT ${kid}, ${published}, ${sealed}, (SELECT max(at) FROM (SELECT CAST(${now} AS BIGINT) AS at UNION ALL SELECT created_at + 1 FROM tollgate_auth_signing_keys) times)
+      WHERE (SELECT kid FROM tollgate_auth_signing_keys ORDER BY created_at DESC, kid LIMIT 1) IS NOT DISTINCT FROM ${newest ?? null}`
     yield* Statements.write(writer, statement(insert))
   })
 

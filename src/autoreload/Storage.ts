@@ -94,7 +94,7 @@ export const make = (sql: SqlClient) => ({
       sql`UPDATE tollgate_autoreload_settings SET attempt = ${id}, in_flight_started_at = ${created_at},
         last_attempt_at = ${created_at}, looked = ${balance}, fell = 0
         WHERE tenant_id = ${tenant_id} AND enabled = 1 AND attempt IS NULL
-          AND last_attempt_at IS ${last_attempt_at} RETURNING tenant_id`,
+          AND last_attempt_at IS NOT DISTINCT FROM ${last_attempt_at} RETURNING tenant_id`,
       1
     ),
     statement(sql`INSERT INTO tollgate_autoreload_attempts (id, tenant_id, amount_credits, payment_method_id, status, created_at)
@@ -125,8 +125,8 @@ export const make = (sql: SqlClient) => ({
   /** Notes the balances that were read, as decimal text by tenant. */
   looked: (balances: { readonly [tenant: string]: string }): Statement => {
     const text = JSON.stringify(balances)
-    return statement(sql`UPDATE tollgate_autoreload_settings SET looked = CAST(j.value AS INTEGER) FROM json_each(${text}) j
-      WHERE tenant_id = j.key AND looked IS NOT CAST(j.value AS INTEGER)`)
+    return statement(sql`UPDATE tollgate_autoreload_settings SET looked = CAST(j.value AS BIGINT) FROM json_each(${text}) j
+      WHERE tenant_id = j.key AND looked IS DISTINCT FROM CAST(j.value AS BIGINT)`)
   },
 
   /** Notes whether the balance fell below the threshold while no attempt could begin. */

@@ -122,8 +122,8 @@ const make = Effect.gen(function* () {
     const spend = change.member_spend_enabled === undefined ? unset : Number(change.member_spend_enabled)
     const set = sql`INSERT INTO tollgate_billing_settings (tenant_id, billing_emails, member_spend_enabled, updated_at)
       VALUES (${tenant}, coalesce(${emails}, '[]'), ${spend}, ${now})
-      ON CONFLICT (tenant_id) DO UPDATE SET billing_emails = coalesce(${emails}, billing_emails),
-        member_spend_enabled = coalesce(${spend}, member_spend_enabled), updated_at = excluded.updated_at`
+      ON CONFLICT (tenant_id) DO UPDATE SET billing_emails = coalesce(${emails}, tollgate_billing_settings.billing_emails),
+        member_spend_enabled = coalesce(${spend}, tollgate_billing_settings.member_spend_enabled), updated_at = excluded.updated_at`
     yield* afterCommit(Statements.write(writer, statement(set)), belonging.changed(tenant))
     return yield* find(tenant)
   })

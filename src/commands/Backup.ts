@@ -3,6 +3,7 @@ import { Command, Options } from "@effect/cli"
 import { Console, Effect } from "effect"
 import * as DataFolder from "../DataFolder.ts"
 import * as Backup from "../sql/Backup.ts"
+import { fileOf } from "./Database.ts"
 import { fromEnvironment } from "./Report.ts"
 
 export const command = Command.make(
@@ -12,9 +13,9 @@ export const command = Command.make(
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
       yield* DataFolder.appliedMigration(facts)
-      yield* Backup.backup(facts.database, to)
+      yield* Backup.backup(yield* fileOf(facts, "pg_dump"), to)
       yield* Console.log(
-        `${facts.database} was copied to ${to}. Keys and tokens in it are worth nothing without the deployment's secret: ` +
+        `${facts.database.shown} was copied to ${to}. Keys and tokens in it are worth nothing without the deployment's secret: ` +
           (facts.secret === undefined ? `keep ${facts.data_dir}/secret with it.` : "keep TOLLGATE_SECRET too.")
       )
     })

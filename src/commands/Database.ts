@@ -3,8 +3,7 @@ import { Effect, Layer } from "effect"
 import * as DataFolder from "../DataFolder.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
 import * as Database from "../entry/database.ts"
-import * as ServiceLock from "../sql/ServiceLock.ts"
-import * as Sql from "../sql/Sql.ts"
+import * as Engine from "../sql/Engine.ts"
 import { refuse } from "./Report.ts"
 
 /**
@@ -13,14 +12,14 @@ import { refuse } from "./Report.ts"
  */
 export const upgrade = (facts: EnvironmentFacts, applied: number) =>
   Effect.gen(function* () {
-    if (applied < Sql.newest) {
-      yield* Effect.catchTag(ServiceLock.lock(facts.database), "AlreadyServed", () =>
+    if (applied < Engine.newest(facts.database)) {
+      yield* Effect.catchTag(Engine.lock(facts.database), "AlreadyServed", () =>
         refuse(
-          `${facts.database} must be brought up to date first, and an earlier version is serving it: stop that, or use its own command`
+          `${facts.database.shown} must be brought up to date first, and an earlier version is serving it: stop that, or use its own command`
         )
       )
     }
-    return yield* Sql.migrateFile(facts.database)
+    return yield* Engine.migrate(facts.database)
   }).pipe(Effect.scoped)
 
 /** The database that there is, up to date: for a command beside a running service or without one. No command but `migrate` makes one. */
@@ -33,4 +32,11 @@ export const upToDate = (facts: EnvironmentFacts) =>
     })
   )
 
-export const database = (facts: EnvironmentFacts) => Database.layer(facts.database).pipe(Layer.provide(upToDate(facts)))
+export const database = (facts: EnvironmentFacts) =>
+  Database.layerAt(facts.database).pipe(Layer.provide(upToDate(facts)))
+
+/** The file of the books, for what is done to files; `instead` is the tool of those who have them on a PostgreSQL server. */
+export const fileOf = ({ database }: EnvironmentFacts, instead: string) =>
+  database.engine === "sqlite"
+    ? Effect.succeed(database.path)
+    : refuse(`${database.shown} is no file: use ${instead}, or what its provider has for it`)

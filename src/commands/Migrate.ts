@@ -2,7 +2,7 @@
 import { Command } from "@effect/cli"
 import { Console, Effect } from "effect"
 import * as DataFolder from "../DataFolder.ts"
-import * as Opening from "../sql/Opening.ts"
+import * as Engine from "../sql/Engine.ts"
 import { upgrade } from "./Database.ts"
 import { fromEnvironment } from "./Report.ts"
 
@@ -10,13 +10,13 @@ export const command = Command.make("migrate", {}, () =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
     yield* DataFolder.make(facts)
-    const found = yield* Opening.look(facts.database, { writing: true })
+    const found = yield* Engine.look(facts.database, { writing: true })
     yield* DataFolder.keepPrivate(facts)
     const applied = yield* upgrade(facts, found ?? 0)
     yield* Console.log(
       applied.length === 0
-        ? `${facts.database} is up to date`
-        : `${facts.database}: applied ${applied.map(([id, name]) => `${String(id).padStart(4, "0")}_${name}`).join(", ")}`
+        ? `${facts.database.shown} is up to date`
+        : `${facts.database.shown}: applied ${applied.map(([id, name]) => `${String(id).padStart(4, "0")}_${name}`).join(", ")}`
     )
   }).pipe(Effect.scoped)
 ).pipe(Command.withDescription("Bring the database up to date without serving it; serve does so by itself"))

@@ -26,5 +26,5 @@ export const service = (facts: EnvironmentFacts, file: ConfigFile) =>
     Layer.provide(Readiness.layer),
     Layer.provide(Loops.layer),
     Layer.provide(Layer.provide(Telemetry.layer(file), Config.serviceInfo(facts, file))),
-    Layer.provideMerge(Database.layer(facts.database))
+    Layer.provideMerge(Database.layerAt(facts.database))
   )

@@ -3,7 +3,8 @@ import { Cause, Console, Effect, Exit, Layer, Logger, LogLevel, Option } from "e
 import { describe, environment } from "../Environment.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
 import { ConfigProblem } from "../kernel/Setting.ts"
-import * as Opening from "../sql/Opening.ts"
+import * as Engine from "../sql/Engine.ts"
+import type { Location } from "../sql/Location.ts"
 import * as CommandLine from "./CommandLine.ts"
 
 /** Something that the operator can mend; its message says how. */
@@ -36,7 +37,7 @@ export const reported = <E, R>(command: Effect.Effect<void, E, R>): Effect.Effec
         const failure = Option.getOrUndefined(Cause.failureOption(cause))
         return Effect.zipRight(
           Effect.logDebug("the command failed", cause),
-          refuse(wordsOf(failure ?? Cause.squash(cause), facts?.database ?? "the database"))
+          refuse(wordsOf(failure ?? Cause.squash(cause), facts?.database))
         )
       }),
       Effect.provide(logging(facts?.log_level ?? LogLevel.Info))
@@ -49,9 +50,9 @@ export const reported = <E, R>(command: Effect.Effect<void, E, R>): Effect.Effec
   )
 
 /** One sentence for what went wrong: its own, or what the database's error means. (`LOG_LEVEL=debug` shows where it was.) */
-const wordsOf = (error: unknown, database: string): string => {
-  const code = Opening.faultOf(error)?.code ?? ""
-  if (code.startsWith("SQLITE_") && !isWorded(error)) return Opening.wordsOf(database, error)
+const wordsOf = (error: unknown, database: Location | undefined): string => {
+  if (database !== undefined && Engine.isFault(database, error) && !isWorded(error))
+    return Engine.wordsOf(database, error)
   return error instanceof Error || isWorded(error) ? error.message : String(error)
 }
 

@@ -20,8 +20,8 @@ import * as DataFolder from "../DataFolder.ts"
 import * as Database from "../entry/database.ts"
 import * as Secret from "../Secret.ts"
 import * as Backup from "../sql/Backup.ts"
-import * as ServiceLock from "../sql/ServiceLock.ts"
-import * as Sql from "../sql/Sql.ts"
+import * as Engine from "../sql/Engine.ts"
+import type { Location } from "../sql/Location.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
 /** What becomes of all that the secret stands behind. `undefined`: nothing of it is stored. */
@@ -58,6 +58,15 @@ const run = Effect.gen(function* () {
   yield* writer.submit({ postings: [], statements })
 })
 
+/** Puts a copy of a file beside it. What a server holds is the operator's to copy before. */
+const snapshotOf = (location: Location) =>
+  Effect.gen(function* () {
+    if (location.engine === "postgres") return []
+    const snapshot = `${location.path}.before-reseal-${yield* Clock.currentTimeMillis}`
+    yield* Backup.backup(location.path, snapshot)
+    return [`What it was lies at ${snapshot}`]
+  })
+
 export const command = Command.make(
   "reseal",
   {
@@ -70,14 +79,14 @@ export const command = Command.make(
       const facts = yield* fromEnvironment
       yield* DataFolder.appliedMigration(facts)
       yield* DataFolder.keepPrivate(facts)
-      yield* ServiceLock.lock(facts.database)
-      yield* Sql.migrateFile(facts.database)
+      yield* Engine.lock(facts.database)
+      yield* Engine.migrate(facts.database)
       const { fits, lines } = yield* Effect.all({ fits: Secret.fits(facts), lines: plan }).pipe(
-        Effect.provide(Sql.layer(facts.database))
+        Effect.provide(Database.layerAt(facts.database))
       )
       if (fits) {
         return yield* refuse(
-          `the secret fits ${facts.database}: nothing is lost. To go on under another one all the same, move ` +
+          `the secret fits ${facts.database.shown}: nothing is lost. To go on under another one all the same, move ` +
             `${facts.data_dir}/secret away, or set another TOLLGATE_SECRET`
         )
       }
@@ -87,18 +96,15 @@ export const command = Command.make(
         yield* Console.log([`${stays} Under another secret:`, ...list].join("\n"))
         return yield* refuse("nothing was done; add --confirm to do it")
       }
-      const snapshot = `${facts.database}.before-reseal-${yield* Clock.currentTimeMillis}`
-      yield* Backup.backup(facts.database, snapshot)
-      yield* Effect.provide(run, Database.layer(facts.database))
+      const snapshot = yield* snapshotOf(facts.database)
+      yield* Effect.provide(run, Database.layerAt(facts.database))
       const keys = SigningKeys.layer.pipe(
         Layer.provide(Secret.layer(facts)),
-        Layer.provide(Database.layer(facts.database))
+        Layer.provide(Database.layerAt(facts.database))
       )
       yield* Effect.asVoid(Effect.provide(SigningKeys, keys))
       const now = facts.secret === undefined ? `the secret in ${facts.data_dir}/secret: back it up` : "TOLLGATE_SECRET"
-      yield* Console.log(
-        [`${facts.database} goes on under ${now}. ${stays}`, ...list, `What it was lies at ${snapshot}`].join("\n")
-      )
+      yield* Console.log([`${facts.database.shown} goes on under ${now}. ${stays}`, ...list, ...snapshot].join("\n"))
     }).pipe(Effect.scoped)
 ).pipe(
   Command.withDescription("Go on without the deployment's lost secret: keeps the books, starts keys and sign-ins over")

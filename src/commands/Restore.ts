@@ -5,6 +5,7 @@ import * as DataFolder from "../DataFolder.ts"
 import * as Backup from "../sql/Backup.ts"
 import { verify } from "../Checks.ts"
 import * as ServiceLock from "../sql/ServiceLock.ts"
+import { fileOf } from "./Database.ts"
 import { fromEnvironment } from "./Report.ts"
 
 export const command = Command.make(
@@ -13,12 +14,13 @@ export const command = Command.make(
   ({ from }) =>
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
+      const file = yield* fileOf(facts, "pg_restore")
       yield* DataFolder.make(facts)
-      yield* ServiceLock.lock(facts.database)
-      const previous = yield* Backup.restore(from, facts.database, yield* Clock.currentTimeMillis, verify)
+      yield* ServiceLock.lock(file)
+      const previous = yield* Backup.restore(from, file, yield* Clock.currentTimeMillis, verify)
       yield* DataFolder.keepPrivate(facts)
       yield* Console.log(
-        `${facts.database} is now what ${from} was` +
+        `${facts.database.shown} is now what ${from} was` +
           (previous === undefined ? "" : `; what it was lies at ${previous}`)
       )
     }).pipe(Effect.scoped)

@@ -5,8 +5,7 @@ import type { ConfigFile } from "../Config.ts"
 import * as DataFolder from "../DataFolder.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
 import * as NodeServer from "../http/NodeServer.ts"
-import * as Opening from "../sql/Opening.ts"
-import * as ServiceLock from "../sql/ServiceLock.ts"
+import * as Engine from "../sql/Engine.ts"
 import { service } from "./Process.ts"
 import { fromEnvironment } from "./Report.ts"
 
@@ -15,9 +14,9 @@ export const serve = (config: string | undefined) =>
     const facts = yield* fromEnvironment
     const file = config === undefined ? undefined : yield* readFile(config)
     yield* DataFolder.make(facts)
-    yield* Opening.look(facts.database, { writing: true })
+    yield* Engine.look(facts.database, { writing: true })
     yield* DataFolder.keepPrivate(facts)
-    yield* ServiceLock.lock(facts.database)
+    yield* Engine.lock(facts.database)
     return yield* file === undefined ? serveSandbox(facts) : serveDeployment(facts, file)
   }).pipe(Effect.scoped)
 

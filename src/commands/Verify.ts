@@ -7,6 +7,7 @@ import { toIso } from "../kernel/Moment.ts"
 import type { Progress } from "../ledger/Mark.ts"
 import * as Verifications from "../ledger/Verifications.ts"
 import * as Backup from "../sql/Backup.ts"
+import type { Location } from "../sql/Location.ts"
 import { database } from "./Database.ts"
 import { json, printed } from "./Options.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
@@ -30,10 +31,10 @@ const progress = Effect.map(Clock.currentTimeMillis, (began) => {
 })
 
 /** Verifies the database, and keeps the result in it. A file that is damaged is left as it is. */
-const verified = Effect.fnUntraced(function* (since: boolean) {
+const verified = Effect.fnUntraced(function* (since: boolean, { engine }: Location) {
   const sql = yield* SqlClient
   const before = since ? yield* Verifications.lastHeld(sql) : undefined
-  const damage = before === undefined ? yield* Backup.damage : []
+  const damage = before === undefined && engine === "sqlite" ? yield* Backup.damage : []
   if (damage.length > 0) return { findings: damage, before, millis: 0, kept: false }
   const verify = verifySince(before?.mark, { progress: yield* progress })
   return { before, ...(yield* Verifications.keeping(before === undefined, verify)) }
@@ -42,16 +43,16 @@ const verified = Effect.fnUntraced(function* (since: boolean) {
 export const command = Command.make("verify", { json, since }, ({ json, since }) =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
-    const { before, findings, kept, millis } = yield* Effect.provide(verified(since), database(facts))
+    const { before, findings, kept, millis } = yield* Effect.provide(verified(since, facts.database), database(facts))
     const from = before === undefined ? null : toIso(before.at)
     yield* json
-      ? printed({ database: facts.database, whole: findings.length === 0, findings, since: from, millis, kept })
+      ? printed({ database: facts.database.shown, whole: findings.length === 0, findings, since: from, millis, kept })
       : Effect.forEach(findings, ({ check, message }) => Console.log(`${check}: ${message}`), { discard: true })
     if (findings.length > 0)
-      return yield* refuse(`${findings.length} findings: the books of ${facts.database} are not right`)
+      return yield* refuse(`${findings.length} findings: the books of ${facts.database.shown} are not right`)
     if (json) return
     yield* Console.log(
-      `${facts.database}: every invariant of the books holds` +
+      `${facts.database.shown}: every invariant of the books holds` +
         (from === null ? "" : `, of what came since ${from}, when they last held`) +
         (kept ? "" : "; that could not be written down")
     )

@@ -1,14 +1,20 @@
 /** `tollgate/database`: where the layers keep their books: a file, memory, or the SQLite database of a host. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Layer } from "effect"
-import type { Effect } from "effect"
+import type { Effect, Redacted } from "effect"
+import * as PostgresWriter from "../ledger/PostgresWriter.ts"
 import { Writer } from "../ledger/Writer.ts"
+import * as Engine from "../sql/Engine.ts"
+import type { Location } from "../sql/Location.ts"
+import * as Postgres from "../sql/postgres/Client.ts"
 import * as Sql from "../sql/Sql.ts"
 import "./contracts.ts"
 
 export { Writer } from "../ledger/Writer.ts"
 export { migrate, UpgradeFailed } from "../sql/Sql.ts"
 export { verify } from "../Checks.ts"
+export { postgresDatabase, sqliteFile } from "../sql/Location.ts"
+export type { Location, PostgresDatabase, SqliteFile } from "../sql/Location.ts"
 export type { Finding } from "../ledger/Invariants.ts"
 
 /**
@@ -16,6 +22,21 @@ export type { Finding } from "../ledger/Invariants.ts"
  * that an earlier version still writes to.
  */
 export const layer = (file: string) => Writer.layerThread(file).pipe(Layer.provideMerge(Sql.layer(file)))
+
+/** A PostgreSQL database, migrated, that any number of nodes serve at the same time. `url`: `postgres://user:password@host/database`. */
+export const layerPostgres = (url: Redacted.Redacted) => {
+  const settings = Engine.settingsOf({ url })
+  const migrated = Layer.effectDiscard(Engine.migrate({ engine: "postgres", url, shown: "the database" }))
+  return PostgresWriter.layer.pipe(Layer.provideMerge(Postgres.layer(settings)), Layer.provide(migrated))
+}
+
+/** The one or the other. */
+export const layerAt = (
+  location: Location
+): Layer.Layer<
+  Writer | SqlClient,
+  Layer.Layer.Error<ReturnType<typeof layer>> | Layer.Layer.Error<ReturnType<typeof layerPostgres>>
+> => (location.engine === "sqlite" ? layer(location.path) : layerPostgres(location.url))
 
 /** A fresh database in memory. For tests. */
 export const layerMemory = Writer.layer.pipe(Layer.provideMerge(Sql.layerMemory))

@@ -359,7 +359,11 @@ const make = Effect.gen(function* () {
 
   const reclaim = Effect.gen(function* () {
     const runs = yield* calls.runs
-    const left = yield* calls.ofRuns(runs.filter((one) => one !== run && !isHeld(one) && hasEnded(one)))
+    const ended = yield* Effect.filter(
+      runs.filter((one) => one !== run && !isHeld(one)),
+      hasEnded
+    )
+    const left = yield* calls.ofRuns(ended)
     if (left.length === 0) return 0
     const now = clock.unsafeCurrentTimeMillis()
     yield* Effect.forEach(left, (call) => write(endingOf(call, undefined, now, failure("interrupted"), none)), {
@@ -374,7 +378,9 @@ const make = Effect.gen(function* () {
   )
 
   const isOrphan = (call: string) =>
-    Effect.map(calls.find(call), (open) => open === undefined || hasEnded(open.run.slice(heldBy("").length)))
+    Effect.flatMap(calls.find(call), (open) =>
+      open === undefined ? Effect.succeed(true) : hasEnded(open.run.slice(heldBy("").length))
+    )
 
   const look = Effect.fnUntraced(function* (caller: Caller) {
     const sources = yield* payers(caller)

@@ -149,7 +149,8 @@ const make = Effect.gen(function* () {
     const row = yield* key.find
     if (row === undefined) return yield* inFlight
     // Another process uses it, unless that has ended and abandoned it.
-    const elsewhere = row.status === null && row.run !== run && !(hasEnded(row.run) && (yield* key.takeOver(row.run)))
+    const elsewhere =
+      row.status === null && row.run !== run && !((yield* hasEnded(row.run)) && (yield* key.takeOver(row.run)))
     const state = row.status !== null || row.call === null ? undefined : yield* Calls.stateOf(sql, row.call)
     if (row.status === null && !elsewhere && (state === undefined || Keys.reachedNoProvider(state))) {
       return (yield* key.takeAgain(row, request_hash)) ? fresh : yield* inFlight

@@ -86,7 +86,7 @@ export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, run: s
             submit(
               sql`UPDATE tollgate_idempotency_keys
                 SET holder = ${holder}, request_hash = ${request_hash}, created_at = ${now}, call = NULL
-                WHERE ${mine} AND holder = ${row.holder} AND status IS NULL AND call IS ${row.call} RETURNING key`,
+                WHERE ${mine} AND holder = ${row.holder} AND status IS NULL AND call IS NOT DISTINCT FROM ${row.call} RETURNING key`,
               1
             )
           )
@@ -115,16 +115,17 @@ export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, run: s
 
   /** Forgets keys that are older than that and whose call is not open; answers whether there may be more of them. */
   const forget = Effect.fnUntraced(function* (before: number) {
-    const old = yield* sql<{ rowid: number; call: string | null }>`SELECT rowid, call FROM tollgate_idempotency_keys
-      WHERE created_at < ${before} ORDER BY created_at LIMIT ${forgottenAtOnce}`
-    const open = yield* Calls.openOf(
-      sql,
-      old.flatMap(({ call }) => (call === null ? [] : [call]))
-    )
-    const ended = old.filter(({ call }) => call === null || !open.has(call)).map(({ rowid }) => rowid)
-    if (ended.length === 0) return false
-    yield* submit(sql`DELETE FROM tollgate_idempotency_keys WHERE ${sql.in("rowid", ended)}`)
-    return ended.length === forgottenAtOnce
+    const oldest = sql.literal("ORDER BY created_at, tenant_id, account_id, key, holder")
+    const old = yield* sql<{ call: string | null }>`SELECT call FROM tollgate_idempotency_keys
+      WHERE created_at < ${before} ${oldest} LIMIT ${forgottenAtOnce}`
+    const calls = old.flatMap(({ call }) => (call === null ? [] : [call]))
+    const open = [...(yield* Calls.openOf(sql, calls))]
+    if (old.length === open.length) return false
+    const exceptOpen = open.length === 0 ? sql`` : sql`AND (call IS NULL OR NOT (${sql.in("call", open)}))`
+    yield* submit(sql`DELETE FROM tollgate_idempotency_keys WHERE (tenant_id, account_id, key, holder) IN (
+      SELECT tenant_id, account_id, key, holder FROM tollgate_idempotency_keys
+      WHERE created_at < ${before} ${oldest} LIMIT ${forgottenAtOnce}) ${exceptOpen}`)
+    return open.length === 0 && old.length === forgottenAtOnce
   })
 
   return { of, forget }

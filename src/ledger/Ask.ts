@@ -19,14 +19,23 @@ export interface Insert {
   readonly conflict?: string
 }
 
-/** Asks for one statement to be run with each of these parameters. */
+/** Asks for columns of rows to be set: each row is their values, and that of the column `key`, which tells the row. */
 export interface Change {
   readonly _tag: "Change"
-  readonly text: string
+  readonly table: string
+  readonly columns: ReadonlyArray<string>
+  readonly key: string
   readonly rows: ReadonlyArray<ReadonlyArray<unknown>>
 }
 
-export type Ask = Query | Insert | Change
+/** Asks for a statement to be run that answers nothing. */
+export interface Run {
+  readonly _tag: "Run"
+  readonly text: string
+  readonly params: ReadonlyArray<unknown>
+}
+
+export type Ask = Query | Insert | Change | Run
 // oxlint-disable-next-line typescript/no-explicit-any -- rows are typed where they are read, by the select that names them
 export type Rows = ReadonlyArray<any>
 export type Asking<A> = Generator<Ask, A, Rows>
@@ -38,8 +47,16 @@ export const insertText = ({ columns, conflict, table }: Insert, count: number):
   return `INSERT INTO ${table} (${columns.join(", ")}) VALUES ${Array(count).fill(tuple).join(", ")}${tail}`
 }
 
+/** The text of a change of one row. */
+export const changeText = ({ columns, key, table }: Change): string =>
+  `UPDATE ${table} SET ${columns.map((column) => `${column} = ?`).join(", ")} WHERE ${key} = ?`
+
 export const query = function* (text: string, params: ReadonlyArray<unknown> = []): Asking<Rows> {
   return yield { _tag: "Query", text, params }
+}
+
+export const run = function* (text: string, params: ReadonlyArray<unknown> = []): Asking<void> {
+  yield { _tag: "Run", text, params }
 }
 
 /** Puts rows into a table, if there are any. */
@@ -52,7 +69,12 @@ export function* insert(
   if (rows.length > 0) yield { _tag: "Insert", table, columns, rows, ...(conflict !== undefined && { conflict }) }
 }
 
-/** Runs a statement with each of these parameters, if there are any. */
-export function* change(text: string, rows: ReadonlyArray<ReadonlyArray<unknown>>): Asking<void> {
-  if (rows.length > 0) yield { _tag: "Change", text, rows }
+/** Sets columns of rows, if there are any. */
+export function* change(
+  table: string,
+  columns: ReadonlyArray<string>,
+  key: string,
+  rows: ReadonlyArray<ReadonlyArray<unknown>>
+): Asking<void> {
+  if (rows.length > 0) yield { _tag: "Change", table, columns, key, rows }
 }

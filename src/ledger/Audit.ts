@@ -596,7 +596,7 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
     if (missing.size === 0) return
     for (const number of missing) totals.dimensions.set(number, undefined)
     const found = yield* sql.unsafe<Dimensions>(
-      `${selectDimensions} WHERE d.number IN (SELECT value FROM json_each(?))`,
+      `${selectDimensions} WHERE d.number IN (SELECT CAST(value AS BIGINT) FROM json_each(?))`,
       [JSON.stringify([...missing])]
     )
     for (const one of found) totals.dimensions.set(one.number, one)
@@ -746,8 +746,9 @@ const comparerOf = (
   ) {
     if (met.length === 0) return
     const rows = yield* sql.unsafe<{ readonly seq: number | null; readonly at: number | null }>(
-      `SELECT o.seq, ${atColumn} AS at FROM json_each(?) m LEFT JOIN ${heads} h ON h.id = m.value ->> 0
-        LEFT JOIN ${offsets} o ON o.owner = h.owner AND o.number = m.value ->> 1 ORDER BY m.key`,
+      `SELECT o.seq, ${atColumn} AS at FROM json_each(?) m LEFT JOIN ${heads} h ON h.id = json_extract(m.value, '$[0]')
+        LEFT JOIN ${offsets} o ON o.owner = h.owner AND o.number = CAST(json_extract(m.value, '$[1]') AS BIGINT)
+        ORDER BY CAST(m.key AS BIGINT)`,
       [JSON.stringify(met.map(({ number, owner }) => [owner, number]))]
     )
     for (let i = 0; i < met.length; i++) {
@@ -829,7 +830,7 @@ const comparerOf = (
   return { offsets, daysOver, rest }
 }
 
-const everything = -1
+const everything = Number.MAX_SAFE_INTEGER
 
 /** How many calls that are off are looked at: more than are ever reported. */
 const callsMax = 10_000

@@ -330,7 +330,7 @@ const rowOf = (row: ReadonlyArray<string | number>, width: number): SumsRow => (
 const selectKept = ({ columns, owner, table }: Rollup): string =>
   `SELECT ${columns.map((column) => `k.${column}`).join(", ")},
     ${sumColumns.map((column) => `${column === "cost" ? exact("k.cost") : `k.${column}`}`).join(", ")}
-  FROM json_each(?) o CROSS JOIN ${table} k ON ${owner.map((column, i) => `k.${column} = o.value ->> ${i}`).join(" AND ")}
+  FROM json_each(?) o CROSS JOIN ${table} k ON ${owner.map((column, i) => `k.${column} = json_extract(o.value, '$[${i}]')`).join(" AND ")}
     ${columns.includes("grain") ? `AND k.grain IN (${day}, ${hour})` : ""} AND k.start >= ? AND k.start < ?`
 
 interface DayRow extends Readonly<Record<OwnerColumn, string>> {
@@ -357,7 +357,7 @@ const selectDays = (rollup: Rollup): string => {
   const place = placeColumns(rollup)
   const columns = place.join(", ")
   return `SELECT DISTINCT ${place.slice(0, -1).join(", ")}, start - start % ${day} AS day FROM (
-    SELECT ${columns} FROM ${rollup.table} WHERE (${columns}) >= (${place.map(() => "?").join(", ")}) ORDER BY ${columns} LIMIT ?)`
+    SELECT ${columns} FROM ${rollup.table} WHERE (${columns}) >= (${place.map(() => "?").join(", ")}) ORDER BY ${columns} LIMIT ?) stretch`
 }
 
 const addTo = (

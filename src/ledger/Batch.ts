@@ -3,7 +3,7 @@
  * `Books`; what a row is, in `Rows`.
  */
 import { Either } from "effect"
-import { change, insert, query } from "./Ask.ts"
+import { change, insert, query, run as runStatement } from "./Ask.ts"
 import type { Asking } from "./Ask.ts"
 import * as Books from "./Books.ts"
 import { link, offsetsOf } from "./Chains.ts"
@@ -11,6 +11,7 @@ import type { Head } from "./Chains.ts"
 import { dimensionsOf, numberDimensions } from "./Dimensions.ts"
 import { fold } from "./Rollups.ts"
 import * as Rows from "./Rows.ts"
+import * as Several from "./Several.ts"
 import { pooledMax, selectTenants } from "./Tails.ts"
 import type { Tail, TenantRow } from "./Tails.ts"
 import type { Account, Dimensions, Outcome, Reservation, Transaction } from "./Transaction.ts"
@@ -32,25 +33,33 @@ export class Memory {
   dimensions = new WeakMap<Dimensions, number>()
   end: End | undefined
   readonly tailMax: number
+  readonly writers: "one" | "several"
 
-  /** `tailMax`: from how many records on a tail is folded (`Tails`). */
-  constructor(tailMax: number) {
+  /** `tailMax`: from how many records on a tail is folded (`Tails`). `writers`: whether others write to the books at the same time. */
+  constructor(tailMax: number, writers: "one" | "several" = "one") {
     this.tailMax = tailMax
+    this.writers = writers
   }
 
   forget(): void {
+    this.forgetRows()
+    this.dimensions = new WeakMap()
+  }
+
+  /** Forgets what other writers may change. The numbers of dimensions stay what they are once they are committed. */
+  forgetRows(): void {
     this.accounts.clear()
     this.reservations.clear()
     this.records.clear()
     this.tails.clear()
     this.accountHeads.clear()
     this.tenantHeads.clear()
-    this.dimensions = new WeakMap()
     this.end = undefined
   }
 
   /** Takes over what a batch has written, which began behind `end`. */
   keep(written: Books.Draft, end: End): void {
+    if (this.writers === "several") return
     if (this.accounts.size > rememberedMax || this.records.size > rememberedMax) return this.forget()
     for (const account of written.accounts.values()) this.accounts.set(account.id, account)
     for (const reservation of written.reserved.values()) this.reservations.set(reservation.id, reservation)
@@ -69,6 +78,12 @@ export class Memory {
 /** From how many accounts, or tenants, on it begins anew. (Of reservations it knows those that are open, at most.) */
 const rememberedMax = 10_000
 
+/** Where rows of ledger and usage are put. */
+export interface Seqs {
+  readonly entries: ReadonlyArray<number>
+  readonly records: ReadonlyArray<number>
+}
+
 /** The last rows of ledger and usage, and when they were booked. */
 interface End {
   readonly entry: number
@@ -86,6 +101,10 @@ export function* run(
   now: number,
   memory: Memory
 ): Asking<ReadonlyArray<Outcome>> {
+  if (memory.writers === "several") {
+    memory.forgetRows()
+    yield* Several.lockBefore(transactions)
+  }
   const { books, end } = yield* load(transactions, now, memory)
   const draft = new Books.Draft(books)
   const outcomes: Array<Outcome> = []
@@ -108,15 +127,15 @@ function* commitBeside(draft: Books.Draft, { postings, statements }: Transaction
   const attempted = Books.attempt(draft, postings)
   if (Either.isLeft(attempted)) return Books.refused(attempted.left)
 
-  yield* query("SAVEPOINT beside")
+  yield* runStatement("SAVEPOINT beside")
   for (const [place, { params, rows, text }] of statements.entries()) {
     const found = yield* query(text, params)
     if (rows === undefined || found.length === rows) continue
-    yield* query("ROLLBACK TO beside")
-    yield* query("RELEASE beside")
+    yield* runStatement("ROLLBACK TO beside")
+    yield* runStatement("RELEASE beside")
     return Books.refused({ _tag: "Conflict", statement: place })
   }
-  yield* query("RELEASE beside")
+  yield* runStatement("RELEASE beside")
 
   attempted.right.draft.adopt()
   return { _tag: "Committed", results: attempted.right.results }
@@ -157,9 +176,8 @@ function* load(
   }
   if (calls.length > 0) {
     const known = new Map<number, Dimensions>()
-    for (const row of (yield* query(Rows.selectReservations, [
-      JSON.stringify(calls)
-    ])) as ReadonlyArray<Rows.ReservationRow>) {
+    const select = memory.writers === "one" ? Rows.selectReservations : Several.selectReservations
+    for (const row of (yield* query(select, [JSON.stringify(calls)])) as ReadonlyArray<Rows.ReservationRow>) {
       let dimensions = known.get(row.number)
       if (dimensions === undefined) {
         known.set(row.number, (dimensions = dimensionsOf(row)))
@@ -170,6 +188,8 @@ function* load(
       touch(reservation)
     }
   }
+  let bookedAt = 0
+  if (memory.writers === "several") bookedAt = yield* Several.lockRows([...tenants], [...accounts])
   if (accounts.size > 0) {
     for (const row of (yield* query(Rows.selectAccounts, [
       JSON.stringify([...accounts])
@@ -186,6 +206,7 @@ function* load(
     }
   }
   let { end } = memory
+  if (memory.writers === "several") end = { entry: 0, entry_at: bookedAt, usage: 0, usage_at: bookedAt }
   if (end === undefined) {
     const [row] = yield* query(Rows.selectEnd)
     end = { entry: row.entry ?? 0, entry_at: row.entry_at ?? 0, usage: row.usage ?? 0, usage_at: row.usage_at ?? 0 }
@@ -195,17 +216,24 @@ function* load(
   return { books: { accounts: memory.accounts, reservations, records, at }, end }
 }
 
+/** The places of the rows to come. */
+function* seqsOf({ entries, usage }: Books.Draft, end: End, { writers }: Memory): Asking<Seqs> {
+  if (writers === "several") return yield* Several.nextSeqs(entries.length, usage.length)
+  return { entries: entries.map((_, i) => end.entry + 1 + i), records: usage.map((_, i) => end.usage + 1 + i) }
+}
+
 function* write(written: Books.Draft, end: End, memory: Memory): Asking<void> {
+  const seqs = yield* seqsOf(written, end, memory)
   const numberOf = yield* numberDimensions(written, memory.dimensions)
   if (written.released.size > 0) {
-    yield* query("DELETE FROM tollgate_ledger_reservations WHERE id IN (SELECT value FROM json_each(?))", [
+    yield* runStatement("DELETE FROM tollgate_ledger_reservations WHERE id IN (SELECT value FROM json_each(?))", [
       JSON.stringify([...written.released])
     ])
   }
   yield* openAccounts(written.accounts, memory)
   const { accountHeads, tenantHeads } = memory
-  const entries = link(end.entry, written.entries, (entry) => accountHeads.get(entry.billing_account_id)!)
-  yield* writeAccounts(written.accounts, memory)
+  const entries = link(seqs.entries, written.entries, (entry) => accountHeads.get(entry.billing_account_id)!)
+  yield* writeAccounts(written, memory)
   yield* insert(
     "tollgate_ledger_reservations",
     Rows.reservationColumns,
@@ -220,7 +248,7 @@ function* write(written: Books.Draft, end: End, memory: Memory): Asking<void> {
 
   if (written.usage.length === 0) return
   yield* numberTenants(written.records, memory)
-  const records = link(end.usage, written.usage, (record) => tenantHeads.get(record.dimensions.tenant_id)!)
+  const records = link(seqs.records, written.usage, (record) => tenantHeads.get(record.dimensions.tenant_id)!)
   yield* insert(
     "tollgate_usage_records",
     Rows.usageColumns,
@@ -231,26 +259,34 @@ function* write(written: Books.Draft, end: End, memory: Memory): Asking<void> {
     ["owner", "number", "seq", "at"],
     offsetsOf(records).map(({ owner, row, seq }) => [owner, row.number, seq, row.at])
   )
+  const booked = memory.writers === "several"
   yield* change(
-    Rows.changeTenantHead,
+    "tollgate_usage_heads",
+    booked ? ["records", "newest", "booked_at"] : ["records", "newest"],
+    "tenant",
     Array.from(written.records, ([tenant, count]) => {
       const { newest, owner } = tenantHeads.get(tenant)!
-      return [count, newest, owner]
+      return booked ? [count, newest, written.books.at, owner] : [count, newest, owner]
     })
   )
   yield* foldLong(written, memory)
 }
 
+function* nextNumbers(count: number, writers: Memory["writers"]): Asking<ReadonlyArray<number>> {
+  if (writers === "several") return (yield* query(Several.nextAccounts, [count])).map(({ number }) => number as number)
+  const [last] = yield* query(Rows.selectLastAccount)
+  return Array.from({ length: count }, (_, i) => (last.number ?? 0) + 1 + i)
+}
+
 /** Gives the accounts that are new their numbers. */
-function* openAccounts(written: ReadonlyMap<string, Account>, { accountHeads }: Memory): Asking<void> {
+function* openAccounts(written: ReadonlyMap<string, Account>, { accountHeads, writers }: Memory): Asking<void> {
   const opened = [...written.values()].filter(({ id }) => !accountHeads.has(id))
   if (opened.length === 0) return
-  const [last] = yield* query(Rows.selectLastAccount)
-  let { number } = last as { readonly number: number | null }
+  const numbers = yield* nextNumbers(opened.length, writers)
   const rows: Array<ReadonlyArray<unknown>> = []
   const amounts: Array<ReadonlyArray<unknown>> = []
-  for (const account of opened) {
-    const head = { owner: (number = (number ?? 0) + 1), newest: null }
+  for (const [i, account] of opened.entries()) {
+    const head = { owner: numbers[i]!, newest: null }
     accountHeads.set(account.id, head)
     rows.push(Rows.accountRow(account, head.owner))
     amounts.push(Rows.amountRow(account, head))
@@ -259,19 +295,26 @@ function* openAccounts(written: ReadonlyMap<string, Account>, { accountHeads }: 
   yield* insert("tollgate_ledger_amounts", Rows.amountColumns, amounts)
 }
 
-function* writeAccounts(written: ReadonlyMap<string, Account>, { accountHeads, accounts }: Memory): Asking<void> {
+function* writeAccounts({ accounts, books }: Books.Draft, memory: Memory): Asking<void> {
   const changed: Array<ReadonlyArray<unknown>> = []
   const moved: Array<ReadonlyArray<unknown>> = []
-  for (const account of written.values()) {
-    const { newest, owner } = accountHeads.get(account.id)!
-    moved.push([account.giftable, account.granted, account.reserved, account.entries, newest, owner])
-    const before = accounts.get(account.id)
+  const booked = memory.writers === "several"
+  for (const account of accounts.values()) {
+    const { newest, owner } = memory.accountHeads.get(account.id)!
+    const { entries, giftable, granted, reserved } = account
+    moved.push(
+      booked
+        ? [giftable, granted, reserved, entries, newest, books.at, owner]
+        : [giftable, granted, reserved, entries, newest, owner]
+    )
+    const before = memory.accounts.get(account.id)
     if (before === undefined) continue
     if (before.held === account.held && before.status === account.status && before.funded === account.funded) continue
     changed.push([account.status, account.held, account.funded ? 1 : 0, account.id])
   }
-  yield* change(Rows.changeAccount, changed)
-  yield* change(Rows.changeAmounts, moved)
+  const columns = ["giftable", "granted", "reserved", "entries", "newest"]
+  yield* change("tollgate_ledger_accounts", ["status", "held", "funded"], "id", changed)
+  yield* change("tollgate_ledger_amounts", booked ? [...columns, "booked_at"] : columns, "account", moved)
 }
 
 /** Gives the tenants whose first records these are their numbers. */

@@ -25,17 +25,17 @@ export interface Linked<Row> {
   readonly owner: number
 }
 
-/** Links rows, in their order behind `before`, to those before them of the same owner; each is then the newest of its head. */
+/** Links rows, which are to lie at these places, to those before them of the same owner; each is then the newest of its head. */
 export const link = <Row>(
-  before: number,
+  seqs: ReadonlyArray<number>,
   rows: ReadonlyArray<Row>,
   headOf: (row: Row) => Head
 ): ReadonlyArray<Linked<Row>> => {
   const links: Array<Linked<Row>> = []
-  let seq = before
-  for (const row of rows) {
+  for (const [i, row] of rows.entries()) {
     const head = headOf(row)
-    links.push({ seq: ++seq, row, previous: head.newest, owner: head.owner })
+    const seq = seqs[i]!
+    links.push({ seq, row, previous: head.newest, owner: head.owner })
     head.newest = seq
   }
   return links

@@ -66,7 +66,7 @@ export const lookAt = (
           pause,
           "find" in check
             ? check.find(sql)
-            : sql.unsafe<CheckRow>(`SELECT * FROM (${check.query}) LIMIT ${findingsMax}`)
+            : sql.unsafe<CheckRow>(`SELECT * FROM (${check.query}) findings LIMIT ${findingsMax}`)
         ),
         (rows) => rows.map((row): Finding => ({ check: check.name, ...row, message: check.sentence(row) }))
       )
@@ -91,9 +91,9 @@ const houseAccounts = `(
     SELECT COALESCE(SUM(CASE type WHEN 'credit' THEN -amount ELSE amount END) FILTER (WHERE source IN ${outsideSources}), 0) AS world,
       COALESCE(SUM(amount) FILTER (WHERE type = 'debit' AND source IS NULL), 0) AS revenue
     FROM tollgate_ledger_entries
-  ), (
-    SELECT COALESCE(SUM(giftable + granted), 0) AS customers, COALESCE(SUM(held), 0) AS escrow FROM ${accountsTable}
-  ))`
+  ) moved, (
+    SELECT COALESCE(SUM(giftable + granted), 0) AS customers, COALESCE(SUM(held), 0) AS escrow FROM ${accountsTable} accounts
+  ) kept)`
 
 /** In nano-USD. */
 export interface TrialBalance {
@@ -110,7 +110,7 @@ export const trialBalance: Effect.Effect<TrialBalance, never, SqlClient> = Effec
     Effect.orDie(
       sql<{ readonly [account in keyof TrialBalance]: string }>`SELECT CAST(world AS TEXT) AS world,
         CAST(revenue AS TEXT) AS revenue, CAST(customers AS TEXT) AS customers, CAST(escrow AS TEXT) AS escrow
-        FROM ${sql.literal(houseAccounts)}`
+        FROM ${sql.literal(houseAccounts)} houses`
     ),
     ([row]) => ({
       world: BigInt(row!.world),
@@ -128,18 +128,18 @@ const accounts: ReadonlyArray<Check> = [
     name: "nothing is below zero",
     isShort: true,
     query: `SELECT id, '0 or more' AS expected,
-        printf('giftable %d, granted %d, held %d, reserved %d', giftable, granted, held, reserved) AS found
-      FROM ${accountsTable} WHERE MIN(giftable, granted, held, reserved) < 0`,
+        format('giftable %s, granted %s, held %s, reserved %s', giftable, granted, held, reserved) AS found
+      FROM ${accountsTable} WHERE giftable < 0 OR granted < 0 OR held < 0 OR reserved < 0`,
     sentence: ({ found, id }) => `${id} is below zero: ${found} nano-USD`
   },
   {
     name: "reserved is the sum of open reservations",
     isShort: true,
-    query: `SELECT id, ${text("SUM(held)")} AS expected, ${text("COALESCE(MAX(reserved), 'no account')")} AS found FROM (
+    query: `SELECT id, ${text("SUM(held)")} AS expected, COALESCE(${text("MAX(reserved)")}, 'no account') AS found FROM (
         SELECT id, reserved, 0 AS held FROM ${accountsTable}
         UNION ALL SELECT COALESCE(d.billing_account_id, 'nobody knows'), NULL, r.amount
           FROM tollgate_ledger_reservations r LEFT JOIN tollgate_usage_dimensions d ON d.number = r.dimensions
-      ) GROUP BY id HAVING MAX(reserved) IS NOT SUM(held)`,
+      ) sides GROUP BY id HAVING MAX(reserved) IS DISTINCT FROM SUM(held)`,
     sentence: ({ expected, found, id }) => `${id} has ${usd(found)} set aside, but its open calls hold ${usd(expected)}`
   },
   {
@@ -178,7 +178,7 @@ const repeatedIds = Effect.fnUntraced(function* (sql: SqlClient) {
     const slice: ReadonlyArray<{ readonly end: string | null }> = yield* sql<{
       readonly end: string | null
     }>`SELECT MAX(id) AS end
-      FROM (SELECT id FROM tollgate_usage_records WHERE id > ${last} ORDER BY id LIMIT ${idsInSlice})`
+      FROM (SELECT id FROM tollgate_usage_records WHERE id > ${last} ORDER BY id LIMIT ${idsInSlice}) slice`
     const end: string | null = slice[0]!.end
     const rows =
       yield* sql<CheckRow>`SELECT id, '1' AS expected, CAST(COUNT(*) AS TEXT) AS found FROM tollgate_usage_records

@@ -7,15 +7,8 @@ import type { Account, AccountStatus, Entry, Reservation, UsageRecord } from "./
 /** What seldom changes of an account. `number` is that of its amounts. */
 export const accountColumns = ["id", "tenant_id", "number", "status", "held", "funded"] as const
 
-/** Takes what follows the number in `accountRow`, and the id. */
-export const changeAccount = "UPDATE tollgate_ledger_accounts SET status = ?, held = ?, funded = ? WHERE id = ?"
-
 /** What every charge changes of an account, with its newest entry: in narrow rows, so that those of many accounts share a page. */
 export const amountColumns = ["account", "giftable", "granted", "reserved", "entries", "newest"] as const
-
-/** Takes what follows the number in `amountRow`, and the number. */
-export const changeAmounts =
-  "UPDATE tollgate_ledger_amounts SET giftable = ?, granted = ?, reserved = ?, entries = ?, newest = ? WHERE account = ?"
 
 export const selectLastAccount = "SELECT MAX(number) AS number FROM tollgate_ledger_accounts"
 
@@ -101,7 +94,7 @@ export interface ReservationRow extends DimensionsRow {
 }
 
 export const selectEnd = `SELECT e.seq AS entry, e.at AS entry_at, u.seq AS usage, u.at AS usage_at
-  FROM (SELECT 1) LEFT JOIN (SELECT seq, at FROM tollgate_ledger_entries ORDER BY seq DESC LIMIT 1) e ON true
+  FROM (SELECT 1) one LEFT JOIN (SELECT seq, at FROM tollgate_ledger_entries ORDER BY seq DESC LIMIT 1) e ON true
   LEFT JOIN (SELECT seq, at FROM tollgate_usage_records ORDER BY seq DESC LIMIT 1) u ON true`
 
 export const entryColumns = [
@@ -178,9 +171,6 @@ export const usageRow = (
 ]
 
 export const tenantHeadColumns = ["tenant", "records", "newest"] as const
-
-/** Takes what follows the tenant, and the tenant. */
-export const changeTenantHead = "UPDATE tollgate_usage_heads SET records = ?, newest = ? WHERE tenant = ?"
 
 /** Of a JSON array of tenants: their numbers. */
 export const selectTenantNumbers =

@@ -1,4 +1,5 @@
 /** Failures of the database that are no transaction's own: whatever was asked would have failed. */
+import { isFault } from "../sql/postgres/Faults.ts"
 
 /**
  * By SQLite's names: locked by somebody else, no room on the disk, a disk that fails, a file that may not be written or is not there,
@@ -14,6 +15,7 @@ export const isStorageFault = (error: unknown, which: "any" | "lock" = "any"): b
   for (let at = error; typeof at === "object" && at !== null; at = (at as { readonly cause?: unknown }).cause) {
     const { code } = at as { readonly code?: unknown }
     if (typeof code === "string" && codes.test(code)) return true
+    if (which === "any" && isFault(at)) return true
   }
   return false
 }

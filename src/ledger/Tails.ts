@@ -31,12 +31,14 @@ export interface Tail {
 const watermarkOf = (tenant: string): string =>
   `COALESCE((SELECT number FROM tollgate_usage_watermarks WHERE tenant_id = ${tenant}), 0)`
 
+const pooledOf = (tenant: string): string => `EXISTS (
+      SELECT 1 FROM tollgate_usage_dimensions d WHERE d.tenant_id = ${tenant} AND d.billing_source_tenant_id <> d.tenant_id
+    )`
+
 /** Of each tenant of a JSON array: its records and their head, its watermark, and whether another ever paid a call of it. */
 export const selectTenants = `SELECT t.value AS tenant_id, ${watermarkOf("t.value")} AS watermark,
     COALESCE(h.total, 0) AS records, h.owner, h.newest,
-    EXISTS (
-      SELECT 1 FROM tollgate_usage_dimensions d WHERE d.tenant_id = t.value AND d.billing_source_tenant_id <> d.tenant_id
-    ) AS pooled
+    ${pooledOf("t.value")} AS pooled
   FROM json_each(?) t LEFT JOIN ${tables.r.heads} h ON h.id = t.value`
 
 export interface TenantRow {

@@ -125,8 +125,8 @@ export const keep = ({ at, findings, mark, millis, whole }: Verification): Reado
   {
     text: `DELETE FROM tollgate_ledger_verifications
       WHERE id <= (SELECT MAX(id) FROM tollgate_ledger_verifications) - ?
-        AND id IS NOT (SELECT MAX(id) FROM tollgate_ledger_verifications WHERE findings = 0)
-        AND id IS NOT (SELECT MAX(id) FROM tollgate_ledger_verifications WHERE whole = 1)`,
+        AND id IS DISTINCT FROM (SELECT MAX(id) FROM tollgate_ledger_verifications WHERE findings = 0)
+        AND id IS DISTINCT FROM (SELECT MAX(id) FROM tollgate_ledger_verifications WHERE whole = 1)`,
     params: [keptMax]
   }
 ]

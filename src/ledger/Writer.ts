@@ -10,7 +10,7 @@ import type { Scope } from "effect"
 import { MessageChannel } from "node:worker_threads"
 import type { MessagePort, Worker } from "node:worker_threads"
 import type { Nano } from "../kernel/Money.ts"
-import { insertText } from "./Ask.ts"
+import { changeText, insertText } from "./Ask.ts"
 import type { Ask, Rows } from "./Ask.ts"
 import * as Batch from "./Batch.ts"
 import * as CommitWatch from "./CommitWatch.ts"
@@ -73,7 +73,7 @@ export class Writer extends Context.Tag("tollgate/ledger/Writer")<Writer, Writer
 }
 
 /** A writer that calls listeners with the balances that its postings moved. */
-const watched = (commit: (transaction: Transaction) => Submitted): WriterContract => {
+export const watched = (commit: (transaction: Transaction) => Submitted): WriterContract => {
   const listeners = new Set<BalanceMoved>()
   const submit = (transaction: Transaction): Submitted =>
     listeners.size === 0 || transaction.postings.every(movesNothing)
@@ -149,7 +149,7 @@ export const afterCommit = <A, E, R>(
   after: Effect.Effect<void>
 ): Effect.Effect<A, E, R> => Effect.uninterruptible(Effect.zipLeft(commit, after))
 
-const resolve = (outcome: Answered): Submitted => {
+export const resolve = (outcome: Answered): Submitted => {
   switch (outcome._tag) {
     case "Committed":
       return Effect.succeed(outcome.results)
@@ -198,6 +198,7 @@ const make = Effect.gen(function* () {
   const ask = (asked: Ask): Effect.Effect<Rows, SqlError> => {
     switch (asked._tag) {
       case "Query":
+      case "Run":
         return sql.unsafe(asked.text, asked.params as Array<string>)
       case "Insert":
         // In pieces: a statement takes only so many parameters.
@@ -207,7 +208,7 @@ const make = Effect.gen(function* () {
           { discard: true }
         ).pipe(Effect.as([]))
       case "Change":
-        return Effect.forEach(asked.rows, (row) => sql.unsafe(asked.text, row as Array<string>), {
+        return Effect.forEach(asked.rows, (row) => sql.unsafe(changeText(asked), row as Array<string>), {
           discard: true
         }).pipe(Effect.as([]))
     }

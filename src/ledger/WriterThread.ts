@@ -4,7 +4,7 @@
  */
 import Sqlite from "better-sqlite3"
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads"
-import { insertText } from "./Ask.ts"
+import { changeText, insertText } from "./Ask.ts"
 import type { Ask, Insert, Rows } from "./Ask.ts"
 import * as Batch from "./Batch.ts"
 import { outcomeSender, transactionReceiver } from "./Codec.ts"
@@ -42,14 +42,14 @@ const prepare = (text: string): Sqlite.Statement => {
 }
 
 const ask = (asked: Ask): Rows => {
-  if (asked._tag === "Query") {
+  if (asked._tag === "Query" || asked._tag === "Run") {
     const statement = prepare(asked.text)
     if (statement.reader) return statement.all(asked.params)
     statement.run(asked.params)
     return []
   }
   if (asked._tag === "Change") {
-    const statement = prepare(asked.text)
+    const statement = prepare(changeText(asked))
     for (const row of asked.rows) statement.run(row)
     return []
   }

@@ -43,7 +43,7 @@ export const make = (sql: SqlClient, limits: LetterLimitFacts) => {
   }): Fragment => {
     const { caused_by, created_at, recipient } = letter
     return caused_by === null
-      ? sql`1`
+      ? sql`true`
       : sql`(SELECT count(*) FROM tollgate_mail_outbox WHERE ${ofHour(caused_by, created_at)}) < ${limits.per_hour}
           AND (SELECT count(*) FROM tollgate_mail_outbox WHERE ${ofDay(caused_by, recipient, created_at)})
             < ${limits.per_day_to_one_address}`

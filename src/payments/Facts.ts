@@ -57,7 +57,7 @@ export const make = (sql: SqlClient, ledger: LedgerContract) => {
     const text = movements.map(({ amount, id, returned }) => `${id} ${amount} ${returned ? 1 : 0}`).join("\n")
     return statement(
       sql`SELECT 1 WHERE (SELECT count(*) FROM tollgate_payments_payments WHERE id = ${id}) = ${payment === undefined ? 0 : 1}
-        AND COALESCE((SELECT group_concat(id || ' ' || amount || ' ' || returned, char(10) ORDER BY id)
+        AND COALESCE((SELECT string_agg(id || ' ' || amount || ' ' || returned, ${"\n"} ORDER BY id)
           FROM tollgate_payments_movements WHERE payment_id = ${id}), '') = ${text}`,
       1
     )
@@ -85,7 +85,7 @@ export const make = (sql: SqlClient, ledger: LedgerContract) => {
   const forget = (now: number): ReadonlyArray<Statement> => [
     statement(sql`DELETE FROM tollgate_payments_movements WHERE ${unknown} AND heard_at < ${now - waitMax}`),
     statement(sql`DELETE FROM tollgate_payments_movements WHERE (payment_id, id) IN (
-      SELECT payment_id, id FROM tollgate_payments_movements WHERE ${unknown} ORDER BY heard_at DESC LIMIT -1 OFFSET ${waitingMax})`)
+      SELECT payment_id, id FROM tollgate_payments_movements WHERE ${unknown} ORDER BY heard_at DESC LIMIT 9223372036854775807 OFFSET ${waitingMax})`)
   ]
 
   /**

@@ -25,7 +25,8 @@ import { basename, dirname, join } from "node:path"
 /** Where a deployment keeps its data. */
 export interface Place {
   readonly data_dir: string
-  readonly database: string
+  /** The file of the database, where it is one. */
+  readonly database: string | undefined
 }
 
 /** What was done, and what could not be, a phrase for each file. */
@@ -104,16 +105,17 @@ const tightenFile = (path: string, folder: Stats | undefined): Change => {
 
 /** The files of the database (with its lock and snapshots), and what else is kept in the data folder. */
 const filesOf = ({ data_dir, database }: Place): ReadonlyArray<string> => {
-  const name = basename(database)
-  const beside = namesIn(dirname(database)).filter(
-    (one) => one === name || one.startsWith(`${name}.`) || one.startsWith(`${name}-`)
-  )
+  const name = database === undefined ? undefined : basename(database)
+  const beside =
+    database === undefined
+      ? []
+      : namesIn(dirname(database))
+          .filter((one) => one === name || one.startsWith(`${name}.`) || one.startsWith(`${name}-`))
+          .map((one) => join(dirname(database), one))
   const inFolder = namesIn(data_dir).filter(
     (one) => one === "secret" || one === "demo.json" || one.startsWith("sandbox-") || one.endsWith(".db")
   )
-  return [
-    ...new Set([...beside.map((one) => join(dirname(database), one)), ...inFolder.map((one) => join(data_dir, one))])
-  ]
+  return [...new Set([...beside, ...inFolder.map((one) => join(data_dir, one))])]
 }
 
 const namesIn = (folder: string): ReadonlyArray<string> => {

@@ -9,22 +9,31 @@
  *   (`Gate.layerJobs`); their records say `interrupted`. Hosts that share a database do not release each other's calls.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { readdirSync } from "node:fs"
 import { basename, dirname } from "node:path"
 import * as Ids from "../kernel/Ids.ts"
 import * as Lock from "./Lock.ts"
+import { Postgres } from "./postgres/Client.ts"
+import * as Leases from "./postgres/Leases.ts"
 
 export interface RunsContract {
   /** The name of this run. */
   readonly run: string
   /** Whether the run has ended. So has whatever is no name of a run: earlier versions had other names. */
-  readonly hasEnded: (run: string) => boolean
+  readonly hasEnded: (run: string) => Effect.Effect<boolean>
 }
 
 export class Runs extends Context.Tag("tollgate/sql/Runs")<Runs, RunsContract>() {
   /** A run that lasts as long as the layer's scope. */
-  static readonly layer = Layer.suspend(() => Layer.scoped(Runs, make))
+  static readonly layer = Layer.suspend(() =>
+    Layer.scoped(
+      Runs,
+      Effect.flatMap(Effect.serviceOption(Postgres), (postgres) =>
+        Option.isNone(postgres) ? make : Effect.provideService(Leases.make, Postgres, postgres.value)
+      )
+    )
+  )
 }
 
 /** The runs of this process. */
@@ -52,7 +61,8 @@ const make = Effect.gen(function* () {
   )
   return {
     run,
-    hasEnded: (name) => !here.has(name) && (file === "" || !isRun(name) || !Lock.isTaken(lockOf(name)))
+    hasEnded: (name) =>
+      Effect.sync(() => !here.has(name) && (file === "" || !isRun(name) || !Lock.isTaken(lockOf(name))))
   } satisfies RunsContract
 })
 

@@ -106,7 +106,7 @@ const make = Effect.gen(function* () {
    */
   const reached = ({ account_id, tenant_id }: By["caller"]) =>
     account_id === null
-      ? sql`1`
+      ? sql`true`
       : sql`(account_id = ${account_id} OR EXISTS (SELECT 1 FROM tollgate_tenants_memberships
           WHERE account_id = ${account_id} AND tenant_id = ${tenant_id} AND status = 'active' AND role IN ('owner', 'admin')))`
 

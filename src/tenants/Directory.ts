@@ -19,7 +19,7 @@ export const tenantsLike = (
   Effect.gen(function* () {
     const sql = yield* SqlClient
     const part = `%${search.replace(/[\\%_]/g, "\\$&")}%`
-    const like = (column: string) => sql`${sql.literal(column)} LIKE ${part} ESCAPE '\\'`
+    const like = (column: string) => sql`lower(${sql.literal(column)}) LIKE lower(${part}) ESCAPE '\\'`
     const owners = sql`tollgate_tenants_memberships m JOIN tollgate_tenants_accounts a ON a.id = m.account_id
       WHERE m.tenant_id = t.id AND m.role = 'owner' AND m.status = 'active'`
     const wanted = sql`${like("t.id")} OR ${like("t.name")} OR EXISTS (SELECT 1 FROM ${owners} AND ${like("a.email")})`

@@ -26,10 +26,10 @@ export const make = (sql: SqlClient, writer: WriterContract, belonging: Belongin
     const unset = null
     const set = sql`INSERT INTO tollgate_tenants_plans (tenant_id, plan, status, seats, created_at, updated_at)
       SELECT id, coalesce(${change.plan ?? unset}, 'team'), coalesce(${change.status ?? unset}, 'active'),
-        coalesce(${change.seats ?? unset}, ${seatsDefault}), ${now}, ${now} FROM tollgate_tenants_tenants WHERE id = ${tenant}
-      ON CONFLICT (tenant_id) DO UPDATE SET plan = coalesce(${change.plan ?? unset}, plan),
-        status = coalesce(${change.status ?? unset}, status),
-        seats = coalesce(${change.seats ?? unset}, CASE WHEN plan = 'none' THEN ${seatsDefault} ELSE seats END),
+        coalesce(CAST(${change.seats ?? unset} AS BIGINT), ${seatsDefault}), ${now}, ${now} FROM tollgate_tenants_tenants WHERE id = ${tenant}
+      ON CONFLICT (tenant_id) DO UPDATE SET plan = coalesce(${change.plan ?? unset}, tollgate_tenants_plans.plan),
+        status = coalesce(${change.status ?? unset}, tollgate_tenants_plans.status),
+        seats = coalesce(CAST(${change.seats ?? unset} AS BIGINT), CASE WHEN tollgate_tenants_plans.plan = 'none' THEN ${seatsDefault} ELSE tollgate_tenants_plans.seats END),
         updated_at = excluded.updated_at
       RETURNING tenant_id`
     return yield* afterCommit(Statements.tryWrite(writer, statement(set, 1)), belonging.changed(tenant))

@@ -16,17 +16,17 @@ export const checks: ReadonlyArray<Check> = [
   },
   {
     name: "a transfer's entries are those of its state",
-    query: `SELECT t.id AS id, printf('1 escrow of %d, %s', t.amount, CASE t.status WHEN 'pending' THEN 'nothing paid out'
+    query: `SELECT t.id AS id, format('1 escrow of %s, %s', t.amount, CASE t.status WHEN 'pending' THEN 'nothing paid out'
           WHEN 'accepted' THEN 'released' ELSE 'returned' END) AS expected,
-        printf('%d escrows of %d, %d releases, %d returns', COUNT(*) FILTER (WHERE e.source = 'transfer_escrow'),
+        format('%s escrows of %s, %s releases, %s returns', COUNT(*) FILTER (WHERE e.source = 'transfer_escrow'),
           COALESCE(SUM(e.amount) FILTER (WHERE e.source = 'transfer_escrow'), 0),
           COUNT(*) FILTER (WHERE e.source = 'transfer_release'), COUNT(*) FILTER (WHERE e.source = 'transfer_return')) AS found
       FROM tollgate_transfers t LEFT JOIN ${transferEntries} e
         ON e.reference_id = t.id GROUP BY t.id
       HAVING COUNT(*) FILTER (WHERE e.source = 'transfer_escrow' AND e.billing_account_id = t.billing_account_id
           AND e.amount = t.amount) <> 1
-        OR COUNT(*) FILTER (WHERE e.source = 'transfer_release') <> (t.status = 'accepted')
-        OR COUNT(*) FILTER (WHERE e.source = 'transfer_return') <> (t.status IN ('declined', 'revoked', 'expired'))`,
+        OR COUNT(*) FILTER (WHERE e.source = 'transfer_release') <> CASE t.status WHEN 'accepted' THEN 1 ELSE 0 END
+        OR COUNT(*) FILTER (WHERE e.source = 'transfer_return') <> CASE WHEN t.status IN ('declined', 'revoked', 'expired') THEN 1 ELSE 0 END`,
     sentence: ({ expected, found, id }) => `transfer ${id} calls for ${expected}, but there is ${found}`
   }
 ]

@@ -31,9 +31,10 @@ export const make = (sql: SqlClient) => {
   const numberAt = Effect.fnUntraced(function* (tenant: string, at: number) {
     const [place] = yield* sql<{ readonly number: number }>`
       WITH RECURSIVE search (owner, low, high) AS (
-        SELECT h.owner, 0, h.total / ${every} FROM ${sql.literal(tables.r.heads)} h WHERE h.id = ${tenant}
+        SELECT h.owner, CAST(0 AS BIGINT), h.total / ${every} FROM ${sql.literal(tables.r.heads)} h WHERE h.id = ${tenant}
         UNION ALL
-        SELECT s.owner, iif(o.at < ${at}, o.number / ${every}, s.low), iif(o.at < ${at}, s.high, o.number / ${every} - 1)
+        SELECT s.owner, CASE WHEN o.at < ${at} THEN o.number / ${every} ELSE s.low END,
+          CASE WHEN o.at < ${at} THEN s.high ELSE o.number / ${every} - 1 END
         FROM search s CROSS JOIN tollgate_usage_offsets o
           ON o.owner = s.owner AND o.number = ((s.low + s.high) / 2 + 1) * ${every}
         WHERE s.low < s.high

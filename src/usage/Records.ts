@@ -146,7 +146,7 @@ const make = Effect.gen(function* () {
     if (more) shown.pop()
     const rows = yield* sql<RecordRow>`SELECT ${sql.literal(recordSelection)}
         FROM tollgate_usage_records r ${sql.literal(withDimensions)}
-        WHERE r.seq IN (SELECT value FROM json_each(${JSON.stringify(shown.map(({ seq }) => seq))}))`
+        WHERE r.seq IN (SELECT CAST(value AS BIGINT) FROM json_each(${JSON.stringify(shown.map(({ seq }) => seq))}))`
     const bySeq = new Map(rows.map((row) => [row.seq, row]))
     return { rows: shown.map(({ seq, value }) => ({ ...bySeq.get(seq)!, value: `${value}`.padStart(19, "0") })), more }
   })

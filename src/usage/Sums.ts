@@ -90,7 +90,7 @@ const make = Effect.gen(function* () {
             AND start >= ${start} AND start < ${end}
           UNION ALL SELECT d.model, d.endpoint, ${sql.literal(recordColumns)} FROM ${tailOf(tenant_id)}
           WHERE +d.account_id = ${account_id} AND r.at >= ${start} AND r.at < ${end}
-        ) GROUP BY model, endpoint`
+        ) sums GROUP BY model, endpoint`
     }
     const range = yield* numbers.range(tenant_id, { start, end })
     // `+`: the dimensions are found by number, whatever SQLite has heard of their table.
@@ -99,7 +99,7 @@ const make = Effect.gen(function* () {
       (piece) => sql<SumRow>`SELECT model, endpoint, ${sql.literal(sumSelection)} FROM (
           SELECT d.model, d.endpoint, ${sql.literal(recordColumns)}
           FROM ${numbers.described(tenant_id, piece)} AND +d.account_id = ${account_id}
-        ) GROUP BY model, endpoint`
+        ) sums GROUP BY model, endpoint`
     )
     return pieces.flat()
   })
@@ -113,12 +113,12 @@ const make = Effect.gen(function* () {
       value === undefined ? sql.literal("") : sql`AND +${sql.literal(column)} = ${value}`
     const filters = sql`${only("application_id", application_id)} ${only("usage_type", usage_type)} ${only("provider", provider)}`
     const rows = yield* Effect.orDie(
-      sql<PointRow>`SELECT ${sql.literal(periodOf[by])} AS timestamp, ${sql.literal(sumSelection)} FROM (
+      sql<PointRow>`SELECT ${periodOf(sql, by)} AS timestamp, ${sql.literal(sumSelection)} FROM (
           SELECT start, ${sql.literal(sumColumns)} FROM tollgate_usage_by_tenant
           WHERE tenant_id = ${tenant_id} AND start >= ${start} AND start < ${end} ${filters}
           UNION ALL SELECT ${sql.literal(dayOfRecord)}, ${sql.literal(recordColumns)} FROM ${tailOf(tenant_id)}
           WHERE r.at >= ${start} AND r.at < ${end} ${filters}
-        ) GROUP BY 1 ORDER BY 1`
+        ) sums GROUP BY 1 ORDER BY 1`
     )
     return { rollup: by, start_date: window.start, end_date: window.end, data_points: rows.map(pointOf) }
   })
@@ -149,7 +149,7 @@ const make = Effect.gen(function* () {
           UNION ALL SELECT d.billing_account_id, d.billing_source_kind, ${sql.literal(recordColumns)}
           FROM ${tailsWith("account_id", account_id)}
           WHERE +d.account_id = ${account_id} AND r.at >= ${start} AND r.at < ${end}
-        ) GROUP BY 1, 2 ORDER BY SUM(cost) DESC, 1, 2`
+        ) sums GROUP BY 1, 2 ORDER BY SUM(cost) DESC, 1, 2`
     )
     const sources = rows.map((row) => ({
       billing_account_id: row.billing_account_id,
@@ -168,13 +168,13 @@ const make = Effect.gen(function* () {
     const rows = yield* Effect.orDie(
       sql<
         PointRow & { readonly account_id: AccountId }
-      >`SELECT ${sql.literal(periodOf[rollup])} AS timestamp, account_id, ${sql.literal(sumSelection)} FROM (
+      >`SELECT ${periodOf(sql, rollup)} AS timestamp, account_id, ${sql.literal(sumSelection)} FROM (
           SELECT start, account_id, ${sql.literal(sumColumns)} FROM tollgate_usage_by_payer
           WHERE billing_account_id = ${payer} AND start >= ${start} AND start < ${end}
           UNION ALL SELECT ${sql.literal(dayOfRecord)}, d.account_id, ${sql.literal(recordColumns)}
           FROM ${tailsWith("billing_account_id", payer)}
           WHERE +d.billing_account_id = ${payer} AND r.at >= ${start} AND r.at < ${end}
-        ) GROUP BY 1, 2 ORDER BY 1, 2`
+        ) sums GROUP BY 1, 2 ORDER BY 1, 2`
     )
     return {
       window,
@@ -279,10 +279,16 @@ const totals = (rows: ReadonlyArray<SumRow>, nameOf: (row: SumRow) => string): R
 // ---- rollup -------------------------------------------------------------------------------------------------------------
 
 /** The first instant of the period that a day belongs to. */
-const periodOf: Record<RollupName, string> = {
-  daily: "start",
-  monthly: "unixepoch(start / 1000, 'unixepoch', 'start of month') * 1000",
-  annual: "unixepoch(start / 1000, 'unixepoch', 'start of year') * 1000"
+const periodOf = (sql: SqlClient, rollup: RollupName): Fragment => {
+  if (rollup === "daily") return sql.literal("start")
+  const unit = rollup === "monthly" ? "month" : "year"
+  return sql.literal(
+    sql.onDialectOrElse({
+      pg: () =>
+        `CAST(extract(epoch FROM date_trunc('${unit}', to_timestamp(start / 1000.0) AT TIME ZONE 'UTC')) * 1000 AS bigint)`,
+      orElse: () => `unixepoch(start / 1000, 'unixepoch', 'start of ${unit}') * 1000`
+    })
+  )
 }
 
 interface PayerRow {

@@ -25,7 +25,7 @@ const facts: Tollgate.EnvironmentFacts = {
   host: "127.0.0.1",
   port: 0,
   data_dir: "data",
-  database: "data/api.db",
+  database: Database.sqliteFile("data/api.db"),
   service_name: "Hosted",
   key_prefix: "svc",
   log_level: LogLevel.Warning,
@@ -120,7 +120,7 @@ const all = program.pipe(
     server.pipe(
       Layer.provideMerge(service),
       Layer.provideMerge(Sandbox.layer()),
-      Layer.provideMerge(Database.layer(facts.database)),
+      Layer.provideMerge(Database.layerAt(facts.database)),
       Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" })),
       Layer.provideMerge(FetchHttpClient.layer)
     )

@@ -2,6 +2,7 @@
  * The fast lane and the platform's router answer the same bytes. Each request goes, byte for byte, to two servers of one service: one with
  * the lane, and one without.
  */
+import { sqliteFile } from "../../src/sql/Location.ts"
 import { HttpApi } from "@effect/platform"
 import { Context, Effect, Exit, Layer, Logger, LogLevel, Redacted, Scope } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -30,7 +31,7 @@ const facts = {
   host: "127.0.0.1",
   port: 0,
   data_dir: "",
-  database: "",
+  database: sqliteFile(""),
   service_name: "Tollgate",
   key_prefix: "svc",
   log_level: LogLevel.None,

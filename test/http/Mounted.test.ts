@@ -1,4 +1,5 @@
 /** The service beneath `/ai` of a host's own server of node: the fast lane, the metrics, and the pages for a browser. */
+import { sqliteFile } from "../../src/sql/Location.ts"
 import { HttpApi, HttpApiBuilder, HttpMiddleware, HttpServerRequest } from "@effect/platform"
 import { Effect, Exit, Layer, LogLevel, Redacted, Scope } from "effect"
 import { createServer } from "node:http"
@@ -22,7 +23,7 @@ const host = (port: number) =>
       host: "127.0.0.1",
       port,
       data_dir: "",
-      database: "",
+      database: sqliteFile(""),
       service_name: "Hosted",
       key_prefix: "svc",
       log_level: LogLevel.None,

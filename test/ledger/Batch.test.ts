@@ -2,7 +2,7 @@
 import Sqlite from "better-sqlite3"
 import { Effect } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { insertText } from "../../src/ledger/Ask.ts"
+import { changeText, insertText } from "../../src/ledger/Ask.ts"
 import type { Ask, Insert, Rows } from "../../src/ledger/Ask.ts"
 import * as Batch from "../../src/ledger/Batch.ts"
 import { offsetEvery } from "../../src/ledger/Chains.ts"
@@ -33,14 +33,14 @@ afterEach(() => {
 
 const ask = (one: Ask): Rows => {
   asked.push(one)
-  if (one._tag === "Query") {
+  if (one._tag === "Query" || one._tag === "Run") {
     const statement = db.prepare(one.text)
     if (statement.reader) return statement.all(...one.params)
     statement.run(...one.params)
     return []
   }
   if (one._tag === "Change") {
-    for (const row of one.rows) db.prepare(one.text).run(...row)
+    for (const row of one.rows) db.prepare(changeText(one)).run(...row)
     return []
   }
   db.prepare(insertText(one, one.rows.length)).run(...one.rows.flat())

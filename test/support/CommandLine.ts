@@ -6,6 +6,7 @@ import { ConfigProvider, Effect } from "effect"
 import { format } from "node:util"
 import { run } from "../../src/Cli.ts"
 import { exitCode } from "../../src/commands/Report.ts"
+import { environmentOf } from "./Service.ts"
 import type { Finished } from "./Service.ts"
 
 /** A command's output: the text that it has printed, and what prints to it. */
@@ -21,7 +22,7 @@ const output = () => {
 export const commandHere = async (args: ReadonlyArray<string>, env: Record<string, string> = {}): Promise<Finished> => {
   const argv = [process.execPath, "dist/main.js", ...args]
   const [stdout, stderr] = [output(), output()]
-  const environment = { ...process.env, ...env } as Record<string, string>
+  const environment = (await environmentOf(env)) as Record<string, string>
   const umask = process.umask(0o077)
   try {
     const exit = await Effect.consoleWith((console) =>

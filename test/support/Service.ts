@@ -6,6 +6,7 @@ import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import * as Postgres from "./postgres.ts"
 
 export const root = join(import.meta.dirname, "..", "..")
 
@@ -135,6 +136,7 @@ export class Service {
   /** Ends the process and removes its folder. */
   async discard(): Promise<void> {
     await this.end("SIGKILL")
+    if (Postgres.isWanted()) await Postgres.drop(this.folder)
     rmSync(this.folder, { recursive: true, force: true })
   }
 }
@@ -172,16 +174,16 @@ export const start = async (options: StartOptions = {}, tries = 1): Promise<Serv
     options.file_bytes_max === undefined
       ? serve
       : ["bash", "-c", `ulimit -S -f ${Math.ceil(options.file_bytes_max / 1024)} && exec "$0" "$@"`, ...serve]
+  const env = await environmentOf({
+    HOST: "127.0.0.1",
+    PORT: String(port),
+    DATA_DIR: folder,
+    LOG_LEVEL: "warning",
+    ...options.env
+  })
   const child = spawn(program!, args, {
     cwd: root,
-    env: {
-      ...process.env,
-      HOST: "127.0.0.1",
-      PORT: String(port),
-      DATA_DIR: folder,
-      LOG_LEVEL: "warning",
-      ...options.env
-    },
+    env,
     stdio: ["ignore", "pipe", "pipe"]
   })
   const stdout: Array<string> = []
@@ -211,13 +213,22 @@ export interface Finished {
   readonly stderr: string
 }
 
+/** The environment of a process. Where tests have PostgreSQL, each data folder has a database of its own there. */
+export const environmentOf = async (own: Record<string, string>): Promise<NodeJS.ProcessEnv> => {
+  const { DATA_DIR: folder } = own
+  if (!Postgres.isWanted() || folder === undefined) return { ...process.env, ...own }
+  return { ...process.env, DATABASE_URL: await Postgres.databaseOf(folder), ...own }
+}
+
 /** Runs a command of the command line to its end, as a process. */
-export const command = (args: ReadonlyArray<string>, env: Record<string, string> = {}): Promise<Finished> =>
-  new Promise((resolve) => {
-    const child = spawn(process.execPath, ["dist/main.js", ...args], { cwd: root, env: { ...process.env, ...env } })
+export const command = async (args: ReadonlyArray<string>, own: Record<string, string> = {}): Promise<Finished> => {
+  const env = await environmentOf(own)
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, ["dist/main.js", ...args], { cwd: root, env })
     let stdout = ""
     let stderr = ""
     child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text))
     child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text))
     child.once("close", (code) => resolve({ code, stdout, stderr }))
   })
+}

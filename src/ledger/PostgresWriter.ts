@@ -1,0 +1,296 @@
+/**
+ * The writer of a node over PostgreSQL, where other nodes write too. What comes in while a batch commits forms the next one. A few connections
+ * each have a batch at a time; what a batch touches is locked (`Several`), so those of one node and of many come out alike.
+ *
+ * Where the specification is silent:
+ * - A batch that lost against another (deadlock, serialization) is run again, whole; nothing of it was written.
+ * - Where the connection ends before PostgreSQL was told to commit, nothing was written. Where it ends behind that, PostgreSQL is asked, over
+ *   another connection, what became of the transaction; until it says so, everything is refused.
+ */
+import { Duration, Effect, Layer, Runtime } from "effect"
+import type { Client } from "pg"
+import { Postgres } from "../sql/postgres/Client.ts"
+import { isConnectionFault, isLostRace } from "../sql/postgres/Faults.ts"
+import type { Ask, Insert, Change, Rows } from "./Ask.ts"
+import * as Batch from "./Batch.ts"
+import * as CommitWatch from "./CommitWatch.ts"
+import { BooksUnavailable } from "./Problems.ts"
+import { LeaseLost } from "./Several.ts"
+import { isStorageFault } from "./Storage.ts"
+import { TailMax } from "./Tails.ts"
+import type { Outcome, Transaction } from "./Transaction.ts"
+import { batchMax, CommitLimit, resolve, watched, Writer } from "./Writer.ts"
+import type { Submitted } from "./Writer.ts"
+
+type Resume = (effect: Submitted) => void
+
+interface Waiting {
+  readonly transaction: Transaction
+  readonly resume: Resume
+}
+
+/** A connection that writes, and what its batches have left behind that stays true. */
+interface Lane {
+  client: Client | undefined
+  readonly memory: Batch.Memory
+  batch: ReadonlyArray<Waiting>
+}
+
+/** The pause before a connection is tried again, in milliseconds. */
+const reconnectPause = 200
+
+/** How often a batch is run again that lost against another. */
+const racesMax = 20
+
+const make = Effect.gen(function* () {
+  const { connect, settings } = yield* Postgres
+  const limit = Duration.toMillis(yield* CommitLimit)
+  const tailMax = yield* TailMax
+  const clock = yield* Effect.clock
+  const runtime = yield* Effect.runtime<never>()
+  const log = (effect: Effect.Effect<void>) => void Runtime.runFork(runtime)(effect)
+
+  let waiting: Array<Waiting> = []
+  let closed = false
+  const lanes: ReadonlyArray<Lane> = Array.from({ length: settings.writers }, () => ({
+    client: undefined,
+    memory: new Batch.Memory(tailMax, "several"),
+    batch: []
+  }))
+  const idle: Array<Lane> = [...lanes]
+  const isBusy = () => waiting.length > 0 || idle.length < lanes.length
+
+  const watch = CommitWatch.make({
+    limit,
+    isAnyoneWaiting: isBusy,
+    onStall: () => {
+      // Their places stay: what they asked for may be committed yet.
+      for (const { batch } of lanes)
+        for (const { resume } of batch) resume(new BooksUnavailable({ maybe_written: true }))
+      for (const { resume } of waiting) resume(new BooksUnavailable())
+      waiting = []
+    },
+    log
+  })
+
+  /** Whether the last batch could not be written for a reason of the database's. */
+  let down = false
+  const became = (nowDown: boolean, why?: unknown) => {
+    if (nowDown === down) return
+    down = nowDown
+    log(
+      down
+        ? Effect.logError("the database cannot be written", why instanceof Error ? why.message : String(why))
+        : Effect.logInfo("the database can be written again")
+    )
+  }
+
+  const clientOf = async (lane: Lane): Promise<Client> => {
+    if (lane.client !== undefined) return lane.client
+    const client = connect({ pipeline: true, statement_timeout: limit, connectionTimeoutMillis: limit })
+    client.on("error", () => {
+      if (lane.client === client) lane.client = undefined
+    })
+    await client.connect()
+    lane.client = client
+    return client
+  }
+
+  const forget = (lane: Lane) => {
+    const { client } = lane
+    lane.client = undefined
+    client?.end().catch(() => {})
+  }
+
+  const attempt = async (lane: Lane, transactions: ReadonlyArray<Transaction>): Promise<ReadonlyArray<Outcome>> => {
+    const client = await clientOf(lane)
+    const pipe = new Pipe(client)
+    let committing = false
+    try {
+      pipe.send("BEGIN")
+      const identity = pipe.ask("SELECT pg_current_xact_id()::text AS id", []).then(([row]) => row.id as string)
+      identity.catch(() => {})
+      const body = Batch.run(transactions, clock.unsafeCurrentTimeMillis(), lane.memory)
+      let step = body.next([])
+      while (step.done !== true) step = body.next(await pipe.run(step.value))
+      committing = true
+      await pipe.commit(async (error) => {
+        forget(lane)
+        // The server may have done it all the same.
+        if (!(await wasCommitted(await identity, error))) throw error
+      })
+      return step.value
+    } catch (error) {
+      lane.memory.forget()
+      if (!committing) await client.query("ROLLBACK").catch(() => forget(lane))
+      throw error
+    }
+  }
+
+  /** What became of a transaction whose commit was not answered. Asks until it is answered. */
+  const wasCommitted = async (id: string, why: unknown): Promise<boolean> => {
+    log(Effect.logWarning("a commit was not answered, its outcome is asked for", String(why)))
+    for (;;) {
+      const client = connect({ connectionTimeoutMillis: limit })
+      client.on("error", () => {})
+      try {
+        await client.connect()
+        const { rows } = await client.query<{ status: string | null }>("SELECT pg_xact_status(?::xid8) AS status", [id])
+        const status = rows[0]?.status
+        if (status !== "in progress") return status === "committed"
+      } catch {
+        // Asked again.
+      } finally {
+        client.end().catch(() => {})
+      }
+      if (closed) throw why
+      await pause(reconnectPause)
+    }
+  }
+
+  const answer = async (lane: Lane, batch: ReadonlyArray<Waiting>): Promise<void> => {
+    for (let races = 0; ; races++) {
+      try {
+        const outcomes = await attempt(
+          lane,
+          batch.map(({ transaction }) => transaction)
+        )
+        became(false)
+        for (const [i, { resume }] of batch.entries()) resume(resolve(outcomes[i]!))
+        return
+      } catch (error) {
+        if (isLostRace(error) && races < racesMax) continue
+        if (isStorageFault(error) || error instanceof LeaseLost) {
+          became(true, error)
+          for (const { resume } of batch) resume(new BooksUnavailable())
+          return
+        }
+        // One that breaks the database's own rules must not take the others with it: each is then tried by itself.
+        if (batch.length > 1) for (const one of batch) await answer(lane, [one])
+        else batch[0]!.resume(Effect.dieMessage(error instanceof Error ? error.message : String(error)))
+        return
+      }
+    }
+  }
+
+  const work = async (lane: Lane): Promise<void> => {
+    while (waiting.length > 0) {
+      lane.batch = waiting.slice(0, batchMax)
+      waiting = waiting.slice(batchMax)
+      await answer(lane, lane.batch)
+      lane.batch = []
+      watch.progress()
+    }
+    idle.push(lane)
+    onIdle?.()
+  }
+
+  const start = () => {
+    scheduled = false
+    while (waiting.length > 0 && idle.length > 0) void work(idle.pop()!)
+  }
+  let scheduled = false
+  let onIdle: (() => void) | undefined
+
+  // The first connection must come up, or there is no writer.
+  yield* Effect.orDie(Effect.tryPromise(() => clientOf(lanes[0]!)))
+  yield* Effect.addFinalizer(() =>
+    Effect.promise(async () => {
+      closed = true
+      start()
+      await new Promise<void>((done) => {
+        onIdle = () => isBusy() || done()
+        onIdle()
+      })
+      watch.stop()
+      await Promise.all(lanes.map(({ client }) => client?.end().catch(() => {})))
+    })
+  )
+
+  return (transaction: Transaction): Submitted =>
+    Effect.async((resume) => {
+      if (closed || watch.isStalled()) return resume(new BooksUnavailable())
+      watch.begin()
+      waiting.push({ transaction, resume })
+      if (scheduled) return
+      scheduled = true
+      setImmediate(start)
+    })
+})
+
+/** Over PostgreSQL, beside the writers of other nodes. */
+export const layer = Layer.suspend(() => Layer.scoped(Writer, Effect.map(make, watched)))
+
+const pause = (millis: number) => new Promise<void>((done) => setTimeout(done, millis))
+
+/** A connection in use by a batch. What answers nothing is sent without waiting; the first that fails fails whatever is waited for next. */
+class Pipe {
+  readonly #client: Client
+  #failed: { readonly error: unknown } | undefined
+  #open: Array<Promise<unknown>> = []
+
+  constructor(client: Client) {
+    this.#client = client
+  }
+
+  send(text: string, params: ReadonlyArray<unknown> = []): void {
+    this.#open.push(
+      this.#client.query(text, params as Array<unknown>).catch((error: unknown) => {
+        this.#failed ??= { error }
+      })
+    )
+  }
+
+  async ask(text: string, params: ReadonlyArray<unknown>): Promise<Rows> {
+    try {
+      return (await this.#client.query(text, params as Array<unknown>)).rows
+    } catch (error) {
+      // An earlier one has broken the transaction: that is the reason.
+      this.#failed ??= { error }
+      throw this.#failed.error
+    }
+  }
+
+  /** Commits what was sent, or fails with what of it failed. `onLost`: the commit was not answered. */
+  async commit(onLost: (error: unknown) => Promise<void>): Promise<void> {
+    // Sent without waiting for what comes before: behind a failure PostgreSQL makes a rollback of it.
+    const commit = this.#client.query("COMMIT").then(
+      () => undefined,
+      (error: unknown) => ({ error })
+    )
+    await Promise.all(this.#open)
+    const lost = await commit
+    if (this.#failed !== undefined && !isConnectionFault(this.#failed.error)) throw this.#failed.error
+    if (lost !== undefined) await onLost(lost.error)
+  }
+
+  async run(asked: Ask): Promise<Rows> {
+    switch (asked._tag) {
+      case "Query":
+        return this.ask(asked.text, asked.params)
+      case "Run":
+        this.send(asked.text, asked.params)
+        return []
+      case "Insert":
+        this.send(insertAll(asked), [recordset(asked.columns, asked.rows)])
+        return []
+      case "Change":
+        this.send(changeAll(asked), [recordset([...asked.columns, asked.key], asked.rows)])
+        return []
+    }
+  }
+}
+
+/** Rows in one parameter: PostgreSQL knows the types of the table's columns. */
+const recordset = (columns: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<unknown>>): string =>
+  JSON.stringify(rows.map((row) => Object.fromEntries(columns.map((column, i) => [column, plain(row[i])]))))
+
+const plain = (value: unknown): unknown => (typeof value === "bigint" ? value.toString() : value)
+
+const insertAll = ({ columns, conflict, table }: Insert): string =>
+  `INSERT INTO ${table} (${columns.join(", ")}) SELECT ${columns.join(", ")} FROM json_populate_recordset(NULL::${table}, ?::json)` +
+  (conflict === undefined ? "" : ` ON CONFLICT ${conflict}`)
+
+const changeAll = ({ columns, key, table }: Change): string =>
+  `UPDATE ${table} t SET ${columns.map((column) => `${column} = v.${column}`).join(", ")}
+    FROM json_populate_recordset(NULL::${table}, ?::json) v WHERE t.${key} = v.${key}`

@@ -1,0 +1,49 @@
+/** What is done in another way on each engine, by where the books are. */
+import { Effect } from "effect"
+import type { Redacted } from "effect"
+import type { Scope } from "effect"
+import type { Location } from "./Location.ts"
+import * as SqliteOpening from "./Opening.ts"
+import type { DatabaseUnusable } from "./Opening.ts"
+import * as Client from "./postgres/Client.ts"
+import * as Migrate from "./postgres/Migrate.ts"
+import * as PostgresOpening from "./postgres/Opening.ts"
+import * as ServiceLock from "./ServiceLock.ts"
+import type { AlreadyServed } from "./ServiceLock.ts"
+import * as Sql from "./Sql.ts"
+
+/** The newest migration that there is of this engine. */
+export const newest = (location: Location): number => (location.engine === "sqlite" ? Sql.newest : Migrate.newest)
+
+/** The newest migration that is applied, 0 where there is nothing of ours; `undefined` where there is no file. Nothing is made or changed. */
+export const look = (
+  location: Location,
+  { writing }: { readonly writing: boolean }
+): Effect.Effect<number | undefined, DatabaseUnusable> =>
+  location.engine === "sqlite" ? SqliteOpening.look(location.path, { writing }) : PostgresOpening.look(location)
+
+/** Applies what is missing, all of it or nothing; answers the names of what it applied. */
+export const migrate = (location: Location) =>
+  location.engine === "sqlite"
+    ? Sql.migrateFile(location.path)
+    : Effect.provide(Migrate.migrate(location.shown), Client.layer(settingsOf(location)))
+
+/** One process serves a file; a server has as many as there are. */
+export const lock = (location: Location): Effect.Effect<void, AlreadyServed | DatabaseUnusable, Scope.Scope> =>
+  location.engine === "sqlite" ? ServiceLock.lock(location.path) : Effect.void
+
+/** Why it could not be used, in one sentence that says what to do. */
+export const wordsOf = (location: Location, error: unknown): string =>
+  location.engine === "sqlite" ? SqliteOpening.wordsOf(location.path, error) : PostgresOpening.wordsOf(location, error)
+
+/** Whether an error is the engine's own, for `wordsOf`. */
+export const isFault = (location: Location, error: unknown): boolean =>
+  location.engine === "sqlite"
+    ? (SqliteOpening.faultOf(error)?.code ?? "").startsWith("SQLITE_")
+    : PostgresOpening.faultOf(error) !== undefined
+
+export const settingsOf = ({ url }: { readonly url: Redacted.Redacted }): Client.PostgresSettings => ({
+  url,
+  readers: 8,
+  writers: 2
+})

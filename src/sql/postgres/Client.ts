@@ -1,0 +1,115 @@
+/**
+ * Connections to PostgreSQL. Rows come as SQLite gives them: whole numbers as numbers (money is selected as text), a truth as 1 or 0.
+ */
+import * as PgClient from "@effect/sql-pg/PgClient"
+import { SqlError } from "@effect/sql/SqlError"
+import * as Reactivity from "@effect/experimental/Reactivity"
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Context, Effect, Layer, Redacted } from "effect"
+import Pg from "pg"
+import type { ClientConfig } from "pg"
+import { postgres } from "./Dialect.ts"
+
+export interface PostgresSettings {
+  /** `postgres://user:password@host:port/database?sslmode=...` */
+  readonly url: Redacted.Redacted
+  /** The most connections that read at once. */
+  readonly readers: number
+  /** The connections that write, each a batch at a time. */
+  readonly writers: number
+  /** What this node is called, where other than its host; and its version. */
+  readonly node?: string
+  readonly version?: string
+}
+
+/** How connections are made; the writer takes some of its own. */
+export class Postgres extends Context.Tag("tollgate/sql/Postgres")<
+  Postgres,
+  { readonly settings: PostgresSettings; readonly connect: (config?: ClientConfig) => Pg.Client }
+>() {}
+
+/** A number, or its text where a number is not exact. */
+const whole = (text: string): number | string => {
+  const number = Number(text)
+  return Number.isInteger(number) && !Number.isSafeInteger(number) ? text : number
+}
+
+const parsers: Readonly<Record<number, (text: string) => unknown>> = {
+  [Pg.types.builtins.BOOL]: (text) => (text === "t" ? 1 : 0),
+  [Pg.types.builtins.INT8]: whole,
+  [Pg.types.builtins.NUMERIC]: whole
+}
+
+const types = {
+  getTypeParser: (oid: number, format?: "text" | "binary") =>
+    (format === "binary" ? undefined : parsers[oid]) ?? Pg.types.getTypeParser(oid, format as "text")
+} as NonNullable<ClientConfig["types"]>
+
+const names = new Map<string, string>()
+/** Each is kept by the server for every connection. */
+const namesMax = 500
+
+/** What is asked again and again is prepared by its name, once for a connection. */
+const nameOf = (text: string): string | undefined => {
+  let name = names.get(text)
+  if (name === undefined && names.size < namesMax) names.set(text, (name = `tollgate-${names.size}`))
+  return name
+}
+
+interface Asked {
+  readonly text: string
+  readonly values?: ReadonlyArray<unknown> | undefined
+  readonly rowMode?: string
+}
+
+/** Takes statements as they stand in the code. */
+class Connection extends Pg.Client {
+  // oxlint-disable-next-line typescript/no-explicit-any -- the driver's own has ten overloads
+  override query(asked: any, values?: any, callback?: any): any {
+    if (typeof asked === "string") {
+      return typeof values === "function"
+        ? super.query(prepared({ text: asked }), values)
+        : super.query(prepared({ text: asked, values }), callback)
+    }
+    // A cursor submits itself.
+    return super.query(typeof asked.submit === "function" ? asked : prepared(asked as Asked), values, callback)
+  }
+}
+
+const prepared = (asked: Asked): Pg.QueryConfig & { rowMode?: "array" } => {
+  const text = postgres(asked.text)
+  const name = asked.values === undefined || asked.values.length === 0 ? undefined : nameOf(text)
+  return { ...asked, text, ...(name !== undefined && { name }) } as Pg.QueryConfig & { rowMode?: "array" }
+}
+
+/** A `SqlClient` for reading, and the way to connections that write. */
+export const layer = (settings: PostgresSettings): Layer.Layer<SqlClient | Postgres, SqlError> =>
+  Layer.mergeAll(reading(settings), Layer.succeed(Postgres, { settings, connect: connect(settings) }))
+
+const connect =
+  ({ url }: PostgresSettings) =>
+  (config: ClientConfig = {}): Pg.Client =>
+    new Connection({ connectionString: Redacted.value(url), application_name: "tollgate", types, ...config })
+
+const reading = ({ readers, url }: PostgresSettings) =>
+  Layer.scoped(
+    SqlClient,
+    PgClient.fromPool({
+      acquire: Effect.acquireRelease(
+        Effect.sync(() => {
+          const pool = new Pg.Pool({
+            connectionString: Redacted.value(url),
+            max: readers,
+            application_name: "tollgate",
+            types,
+            Client: Connection,
+            options: "-c default_transaction_read_only=on"
+          } as Pg.PoolConfig)
+          // A connection that is lost while nobody uses it is made anew for the next who asks.
+          pool.on("error", () => {})
+          return pool
+        }),
+        (pool) => Effect.promise(() => pool.end())
+      )
+    })
+  ).pipe(Layer.provide(Reactivity.layer))

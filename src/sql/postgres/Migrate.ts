@@ -1,0 +1,43 @@
+/** Brings a PostgreSQL database up to date, under a lock, so that of many nodes that start at once one does it. */
+import * as Migrator from "@effect/sql/Migrator"
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Cause, Effect } from "effect"
+import { migrationsTable as table } from "../Opening.ts"
+import { reasonOf, UpgradeFailed } from "../Sql.ts"
+import { base } from "./Schema.ts"
+
+const migrations = {
+  "0001_base": Effect.flatMap(SqlClient, (sql) => Effect.forEach(base, (text) => sql.unsafe(text), { discard: true }))
+}
+
+/** The newest migration that there is. */
+export const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
+
+/** The number of the advisory lock under which a database is brought up to date. */
+const lock = 7_062_516_340
+
+/** Applies what is missing, all of it or nothing; answers the names of what it applied. `shown`: the database in messages. */
+export const migrate = (shown: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient
+    yield* sql`SET TRANSACTION READ WRITE`
+    yield* sql.unsafe(`SELECT pg_advisory_xact_lock(${lock})`)
+    yield* sql.unsafe(`CREATE TABLE IF NOT EXISTS ${table} (
+      migration_id integer PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT now(), name text NOT NULL)`)
+    const [applied] = yield* sql<{ id: number | null }>`SELECT max(migration_id) AS id FROM ${sql(table)}`
+    if ((applied?.id ?? 0) > newest)
+      return yield* new UpgradeFailed({
+        message: `${shown} was made by a newer version (migration ${applied?.id}, this one knows ${newest}): run that`
+      })
+    return yield* Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
+  }).pipe(
+    (run) => Effect.flatMap(SqlClient, (sql) => sql.withTransaction(run)),
+    Effect.catchAllCause((cause) => {
+      const failure = Cause.squash(cause)
+      return failure instanceof UpgradeFailed
+        ? failure
+        : new UpgradeFailed({
+            message: `${shown} could not be brought up to date, and is as it was: ${reasonOf(cause)}`
+          })
+    })
+  )

@@ -1,0 +1,120 @@
+/** What a PostgreSQL database is before it is used, and why one cannot be: in one sentence for whoever runs the command. */
+import { Cause, Effect, Redacted } from "effect"
+import Pg from "pg"
+import type { PostgresDatabase } from "../Location.ts"
+import { DatabaseUnusable, migrationsTable } from "../Opening.ts"
+import { isConnectionFault } from "./Faults.ts"
+
+/** The oldest version whose `pg_xact_status`, `json_populate_recordset` and `FOR UPDATE` are those that the writer is tested with. */
+const oldest = 14
+
+/** How long a server is waited for, in milliseconds. */
+const patience = 5_000
+
+/** The newest migration that the database has applied, 0 where it holds nothing of ours. Fails where it cannot be used. */
+export const look = (database: PostgresDatabase): Effect.Effect<number, DatabaseUnusable> =>
+  Effect.acquireUseRelease(
+    Effect.sync(
+      () =>
+        new Pg.Client({
+          connectionString: Redacted.value(database.url),
+          connectionTimeoutMillis: patience,
+          query_timeout: patience
+        })
+    ),
+    (client) =>
+      Effect.tryPromise({
+        try: async () => {
+          client.on("error", () => {})
+          await client.connect()
+          const { rows } = await client.query(settings)
+          const refusal = refusalOf(database, rows[0] as Settings)
+          if (refusal !== undefined) throw new DatabaseUnusable({ message: refusal })
+          const table = await client.query("SELECT to_regclass($1) IS NOT NULL AS there", [migrationsTable])
+          if (table.rows[0].there !== true) return 0
+          return (await client.query(`SELECT max(migration_id) AS id FROM ${migrationsTable}`)).rows[0].id ?? 0
+        },
+        catch: (error) =>
+          error instanceof DatabaseUnusable ? error : new DatabaseUnusable({ message: wordsOf(database, error) })
+      }),
+    (client) => Effect.promise(() => client.end().catch(() => {}))
+  )
+
+interface Settings {
+  readonly version: number
+  readonly commit: string
+  readonly read_only: boolean
+  readonly standby: boolean
+  readonly encoding: string
+  readonly may_create: boolean
+}
+
+const settings = `SELECT current_setting('server_version_num')::int / 10000 AS version,
+  current_setting('synchronous_commit') AS commit,
+  current_setting('transaction_read_only') = 'on' AS read_only, pg_is_in_recovery() AS standby,
+  current_setting('server_encoding') AS encoding,
+  has_schema_privilege(current_schema(), 'CREATE') AS may_create`
+
+const refusalOf = ({ shown }: PostgresDatabase, found: Settings): string | undefined => {
+  if (found.version < oldest) return `${shown} is PostgreSQL ${found.version}: it must be ${oldest} or newer`
+  if (found.standby || found.read_only) return `${shown} is a standby, or read only: give the address of the primary`
+  if (found.encoding !== "UTF8")
+    return `${shown} keeps its texts as ${found.encoding}: make the database with ENCODING 'UTF8'`
+  // What is acknowledged must be on the disk. How many standbys must have it too is the operator's choice.
+  if (found.commit === "off")
+    return `${shown} has synchronous_commit = off, which may lose what was acknowledged: set it to on`
+  if (!found.may_create)
+    return `the user of ${shown} may not make tables there: GRANT CREATE ON SCHEMA public TO that user`
+  return undefined
+}
+
+/** Why it could not be used, in one sentence that says what to do. */
+export const wordsOf = ({ shown }: PostgresDatabase, error: unknown): string => {
+  const { code, message } =
+    faultOf(error) ?? (error as { readonly code?: string | undefined; readonly message?: string })
+  switch (code) {
+    case "28P01":
+    case "28000":
+      return `${shown} does not let this user in: wrong password, or pg_hba.conf does not allow it (${message})`
+    case "3D000":
+      return `${shown}: there is no such database; make it with CREATE DATABASE`
+    case "42501":
+      return `${shown}: this user may not do what is needed there (${message})`
+    case "53300":
+      return `${shown} takes no more connections: raise max_connections, or let fewer in`
+    case "57P03":
+      return `${shown} is starting up or shutting down: try again shortly`
+    case "ECONNREFUSED":
+      return `nothing listens at ${shown}: is PostgreSQL running there?`
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return `the host of ${shown} is not known`
+    case "ECONNRESET":
+    case "EPIPE":
+      return `what listens at ${shown} hung up: is it PostgreSQL?`
+    default:
+  }
+  const text = message ?? String(error)
+  if (/timeout/i.test(text))
+    return `${shown} did not answer within ${patience / 1_000} s: is it PostgreSQL, and is a firewall between?`
+  if (/does not support SSL/i.test(text))
+    return `${shown} offers no TLS: set ssl = on there, or take sslmode out of the URL`
+  if (/self.signed|certificate|unable to verify/i.test(text))
+    return `${shown} shows a certificate that is not trusted (${text}): name its root with sslrootcert=FILE in the URL`
+  if (/Connection terminated unexpectedly|Invalid message|unexpected message|SSL connection|protocol/i.test(text))
+    return `what listens at ${shown} does not speak as PostgreSQL does (${text})`
+  if (/SASL|password must be a string/i.test(text)) return `${shown} wants a password: put it into the URL`
+  return `${shown} could not be used: ${text}${code === undefined ? "" : ` (${code})`}`
+}
+
+/** The error of PostgreSQL or of the connection to it that is behind another one, if there is one. */
+export const faultOf = (error: unknown): (Error & { readonly code?: string | undefined }) | undefined => {
+  let one: unknown = Cause.isCause(error) ? Cause.squash(error) : error
+  for (let depth = 0; one instanceof Error && depth < 10; depth++) {
+    const { code } = one as { readonly code?: unknown }
+    if (one instanceof Pg.DatabaseError || isConnectionFault(one)) return one
+    if (typeof code === "string" && /^E[A-Z]+$/.test(code)) return one as Error & { readonly code: string }
+    one = one.cause
+  }
+  return undefined
+}
