@@ -8,7 +8,7 @@ import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
-import Pg from "pg"
+import { Client } from "pg"
 
 /** What the tests' processes know the server by. */
 const variable = "TEST_POSTGRES_URL"
@@ -75,8 +75,8 @@ export const setup = async (): Promise<() => Promise<void>> => {
   return stop
 }
 
-const asked = async <A>(ask: (client: Pg.Client) => Promise<A>): Promise<A> => {
-  const client = new Pg.Client(process.env[variable])
+const asked = async <A>(ask: (client: Client) => Promise<A>): Promise<A> => {
+  const client = new Client(process.env[variable])
   await client.connect()
   try {
     return await ask(client)

@@ -2,12 +2,12 @@
  * Connections to PostgreSQL. Rows come as SQLite gives them: whole numbers as numbers (money is selected as text), a truth as 1 or 0.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
-import { SqlError } from "@effect/sql/SqlError"
+import type { SqlError } from "@effect/sql/SqlError"
 import * as Reactivity from "@effect/experimental/Reactivity"
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Redacted } from "effect"
-import Pg from "pg"
-import type { ClientConfig } from "pg"
+import { Client, Pool, types as driverTypes } from "pg"
+import type { ClientConfig, PoolConfig, QueryConfig } from "pg"
 import { postgres } from "./Dialect.ts"
 
 export interface PostgresSettings {
@@ -25,7 +25,7 @@ export interface PostgresSettings {
 /** How connections are made; the writer takes some of its own. */
 export class Postgres extends Context.Tag("tollgate/sql/Postgres")<
   Postgres,
-  { readonly settings: PostgresSettings; readonly connect: (config?: ClientConfig) => Pg.Client }
+  { readonly settings: PostgresSettings; readonly connect: (config?: ClientConfig) => Client }
 >() {}
 
 /** A number, or its text where a number is not exact. */
@@ -35,14 +35,14 @@ const whole = (text: string): number | string => {
 }
 
 const parsers: Readonly<Record<number, (text: string) => unknown>> = {
-  [Pg.types.builtins.BOOL]: (text) => (text === "t" ? 1 : 0),
-  [Pg.types.builtins.INT8]: whole,
-  [Pg.types.builtins.NUMERIC]: whole
+  [driverTypes.builtins.BOOL]: (text) => (text === "t" ? 1 : 0),
+  [driverTypes.builtins.INT8]: whole,
+  [driverTypes.builtins.NUMERIC]: whole
 }
 
 const types = {
   getTypeParser: (oid: number, format?: "text" | "binary") =>
-    (format === "binary" ? undefined : parsers[oid]) ?? Pg.types.getTypeParser(oid, format as "text")
+    (format === "binary" ? undefined : parsers[oid]) ?? driverTypes.getTypeParser(oid, format as "text")
 } as NonNullable<ClientConfig["types"]>
 
 const names = new Map<string, string>()
@@ -63,7 +63,7 @@ interface Asked {
 }
 
 /** Takes statements as they stand in the code. */
-class Connection extends Pg.Client {
+class Connection extends Client {
   // oxlint-disable-next-line typescript/no-explicit-any -- the driver's own has ten overloads
   override query(asked: any, values?: any, callback?: any): any {
     if (typeof asked === "string") {
@@ -76,10 +76,10 @@ class Connection extends Pg.Client {
   }
 }
 
-const prepared = (asked: Asked): Pg.QueryConfig & { rowMode?: "array" } => {
+const prepared = (asked: Asked): QueryConfig & { rowMode?: "array" } => {
   const text = postgres(asked.text)
   const name = asked.values === undefined || asked.values.length === 0 ? undefined : nameOf(text)
-  return { ...asked, text, ...(name !== undefined && { name }) } as Pg.QueryConfig & { rowMode?: "array" }
+  return { ...asked, text, ...(name !== undefined && { name }) } as QueryConfig & { rowMode?: "array" }
 }
 
 /** A `SqlClient` for reading, and the way to connections that write. */
@@ -88,7 +88,7 @@ export const layer = (settings: PostgresSettings): Layer.Layer<SqlClient | Postg
 
 const connect =
   ({ url }: PostgresSettings) =>
-  (config: ClientConfig = {}): Pg.Client =>
+  (config: ClientConfig = {}): Client =>
     new Connection({ connectionString: Redacted.value(url), application_name: "tollgate", types, ...config })
 
 const reading = ({ readers, url }: PostgresSettings) =>
@@ -97,14 +97,14 @@ const reading = ({ readers, url }: PostgresSettings) =>
     PgClient.fromPool({
       acquire: Effect.acquireRelease(
         Effect.sync(() => {
-          const pool = new Pg.Pool({
+          const pool = new Pool({
             connectionString: Redacted.value(url),
             max: readers,
             application_name: "tollgate",
             types,
             Client: Connection,
             options: "-c default_transaction_read_only=on"
-          } as Pg.PoolConfig)
+          } as PoolConfig)
           // A connection that is lost while nobody uses it is made anew for the next who asks.
           pool.on("error", () => {})
           return pool

@@ -1,6 +1,6 @@
 /** What a PostgreSQL database is before it is used, and why one cannot be: in one sentence for whoever runs the command. */
 import { Cause, Effect, Redacted } from "effect"
-import Pg from "pg"
+import { Client, DatabaseError } from "pg"
 import type { PostgresDatabase } from "../Location.ts"
 import { DatabaseUnusable, migrationsTable } from "../Opening.ts"
 import { isConnectionFault } from "./Faults.ts"
@@ -16,7 +16,7 @@ export const look = (database: PostgresDatabase): Effect.Effect<number, Database
   Effect.acquireUseRelease(
     Effect.sync(
       () =>
-        new Pg.Client({
+        new Client({
           connectionString: Redacted.value(database.url),
           connectionTimeoutMillis: patience,
           query_timeout: patience
@@ -112,7 +112,7 @@ export const faultOf = (error: unknown): (Error & { readonly code?: string | und
   let one: unknown = Cause.isCause(error) ? Cause.squash(error) : error
   for (let depth = 0; one instanceof Error && depth < 10; depth++) {
     const { code } = one as { readonly code?: unknown }
-    if (one instanceof Pg.DatabaseError || isConnectionFault(one)) return one
+    if (one instanceof DatabaseError || isConnectionFault(one)) return one
     if (typeof code === "string" && /^E[A-Z]+$/.test(code)) return one as Error & { readonly code: string }
     one = one.cause
   }
