@@ -27,10 +27,12 @@ export interface EnvironmentFacts extends Address {
 const optional = <A>(config: Config.Config<A>) =>
   Config.map(Config.option(config), (value) => (value._tag === "Some" ? value.value : undefined))
 
-/** A scheme, or the beginning of a path: a bare word would make a file of that name where the command happens to run. */
-const locationOf = (url: string | undefined, data_dir: string): Either.Either<Location, ConfigError.ConfigError> => {
-  const wrong = (rule: string) => Either.left(ConfigError.InvalidData(["DATABASE_URL"], rule))
-  if (url === undefined || url === "") return Either.right(sqliteFile(`${data_dir}/tollgate.db`))
+/**
+ * A scheme, or the beginning of a path: a bare word would make a file of that name where the command happens to run. The rule, where it
+ * keeps none.
+ */
+export const databaseAt = (url: string): Either.Either<Location, string> => {
+  const wrong = (rule: string) => Either.left(rule)
   if (/^postgres(ql)?:/i.test(url)) {
     const database = postgresDatabase(url)
     return database === undefined ? wrong("postgres://user:password@host:port/database") : Either.right(database)
@@ -41,6 +43,11 @@ const locationOf = (url: string | undefined, data_dir: string): Either.Either<Lo
     ? wrong("sqlite:<path of the file>, postgres://user@host/database, or nothing for a file in DATA_DIR")
     : Either.right(sqliteFile(path))
 }
+
+const locationOf = (url: string | undefined, data_dir: string): Either.Either<Location, ConfigError.ConfigError> =>
+  url === undefined || url === ""
+    ? Either.right(sqliteFile(`${data_dir}/tollgate.db`))
+    : Either.mapLeft(databaseAt(url), (rule) => ConfigError.InvalidData(["DATABASE_URL"], rule))
 
 /** What the environment may say, for the help. */
 export const variables: ReadonlyArray<readonly [name: string, preset: string, meaning: string]> = [

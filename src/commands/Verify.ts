@@ -1,7 +1,7 @@
 /** `tollgate verify`: every invariant of the books. */
 import { Command, Options } from "@effect/cli"
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Clock, Console, Effect } from "effect"
+import { Console, Effect } from "effect"
 import { verifySince } from "../Checks.ts"
 import { toIso } from "../kernel/Moment.ts"
 import type { Progress } from "../ledger/Mark.ts"
@@ -10,25 +10,20 @@ import * as Backup from "../sql/Backup.ts"
 import type { Location } from "../sql/Location.ts"
 import { database } from "./Database.ts"
 import { json, printed } from "./Options.ts"
+import { everyInterval } from "./Progress.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
 const since = Options.boolean("since").pipe(
   Options.withDescription("only what came since the last verification that held; everything where none did")
 )
 
-/** The time between two lines of progress, in milliseconds. */
-const progressInterval = 5_000
-
 /** Says on stderr now and then how far it is. */
-const progress = Effect.map(Clock.currentTimeMillis, (began) => {
-  let printedAt = began
-  return ({ of, rows }: Progress) =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      if (now - printedAt < progressInterval) return Effect.void
-      printedAt = now
-      return Console.error(`${rows} of ${of} entries and records after ${Math.round((now - began) / 1000)} s`)
-    })
-})
+export const progress = Effect.map(
+  everyInterval,
+  (print) =>
+    ({ of, rows }: Progress) =>
+      print((seconds) => `${rows} of ${of} entries and records after ${seconds} s`)
+)
 
 /** Verifies the database, and keeps the result in it. A file that is damaged is left as it is. */
 const verified = Effect.fnUntraced(function* (since: boolean, { engine }: Location) {

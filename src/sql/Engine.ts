@@ -4,7 +4,7 @@ import type { Redacted } from "effect"
 import type { Scope } from "effect"
 import type { Location } from "./Location.ts"
 import * as SqliteOpening from "./Opening.ts"
-import type { DatabaseUnusable } from "./Opening.ts"
+import type { DatabaseUnusable, Use } from "./Opening.ts"
 import * as Client from "./postgres/Client.ts"
 import * as Migrate from "./postgres/Migrate.ts"
 import * as PostgresOpening from "./postgres/Opening.ts"
@@ -16,11 +16,8 @@ import * as Sql from "./Sql.ts"
 export const newest = (location: Location): number => (location.engine === "sqlite" ? Sql.newest : Migrate.newest)
 
 /** The newest migration that is applied, 0 where there is nothing of ours; `undefined` where there is no file. Nothing is made or changed. */
-export const look = (
-  location: Location,
-  { writing }: { readonly writing: boolean }
-): Effect.Effect<number | undefined, DatabaseUnusable> =>
-  location.engine === "sqlite" ? SqliteOpening.look(location.path, { writing }) : PostgresOpening.look(location)
+export const look = (location: Location, use: Use): Effect.Effect<number | undefined, DatabaseUnusable> =>
+  location.engine === "sqlite" ? SqliteOpening.look(location.path, use) : PostgresOpening.look(location, use)
 
 /** Applies what is missing, all of it or nothing; answers the names of what it applied. */
 export const migrate = (location: Location) =>
@@ -47,3 +44,7 @@ export const settingsOf = ({ url }: { readonly url: Redacted.Redacted }): Client
   readers: 8,
   writers: 2
 })
+
+/** A connection that reads. */
+export const reading = (location: Location) =>
+  location.engine === "sqlite" ? Sql.layer(location.path) : Client.layer(settingsOf(location))

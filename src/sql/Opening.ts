@@ -15,13 +15,29 @@ export class DatabaseUnusable extends Data.TaggedError("DatabaseUnusable")<{ rea
 /** The table that says which migrations a file has applied. */
 export const migrationsTable = "tollgate_migrations"
 
+/** The table of a database that is being copied to (`sql/copy`): how far that is. */
+export const copyTable = "tollgate_sql_copy"
+
+/** Why such a database is not used. `source`: what is copied. */
+export const unfinishedCopy = (shown: string, source: string): DatabaseUnusable =>
+  new DatabaseUnusable({
+    message: `${shown} is an unfinished copy of ${source}: finish it (tollgate migrate --to, with the settings of the source), or take another`
+  })
+
+/** What is going to be done with a database. */
+export interface Use {
+  readonly writing: boolean
+  /** It is copied to: an unfinished copy is what it may be. */
+  readonly copying?: boolean
+}
+
 /**
  * The newest migration that a file has applied, 0 where it holds nothing at all; `undefined` where there is no file. It is neither made
  * nor changed. `writing`: it is going to be written to. Fails where the file is no database of ours.
  */
 export const look = (
   file: string,
-  { writing }: { readonly writing: boolean }
+  { copying = false, writing }: Use
 ): Effect.Effect<number | undefined, DatabaseUnusable> =>
   Effect.try({
     try: () => {
@@ -52,7 +68,7 @@ export const look = (
         for (const tail of ["-wal", "-shm"])
           permitted(file + tail, constants.R_OK | constants.W_OK, `has a ${file}${tail} that this user may not write`)
       }
-      return appliedIn(file)
+      return appliedIn(file, copying)
     },
     catch: (error) =>
       error instanceof DatabaseUnusable ? error : new DatabaseUnusable({ message: wordsOf(file, error) })
@@ -70,10 +86,12 @@ const isPermitted = (path: string, mode: number): boolean => {
   }
 }
 
-const appliedIn = (file: string): number => {
+const appliedIn = (file: string, copying: boolean): number => {
   const db = new Sqlite(file, { readonly: true, timeout: 5_000 })
   try {
     const names = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all() as Array<string>
+    if (!copying && names.includes(copyTable))
+      throw unfinishedCopy(file, String(db.prepare(selectSource).pluck().get()))
     if (names.includes(migrationsTable))
       return (db.prepare(`SELECT max(migration_id) FROM ${migrationsTable}`).pluck().get() as number | null) ?? 0
     const other = names.find((name) => !name.startsWith("sqlite_"))
@@ -85,6 +103,9 @@ const appliedIn = (file: string): number => {
     db.close()
   }
 }
+
+/** What an unfinished copy is a copy of. */
+export const selectSource = `SELECT value FROM ${copyTable} WHERE name = 'source'`
 
 /** The error of SQLite or of the file system that is behind another one, if there is one. */
 export const faultOf = (error: unknown): (Error & { readonly code: string }) | undefined => {

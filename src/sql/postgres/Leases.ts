@@ -98,3 +98,6 @@ const endRun = `WITH lapsed AS (
 /** Of runs, a JSON list, whether each was ended. While the transaction lasts nobody ends one. */
 export const selectEnded =
   "SELECT ended FROM tollgate_sql_nodes WHERE run IN (SELECT value FROM json_each(?)) ORDER BY run FOR KEY SHARE"
+
+/** The names of the nodes that are at work. */
+export const selectAtWork = "SELECT name FROM tollgate_sql_nodes WHERE NOT ended AND until > now() ORDER BY name"

@@ -2,7 +2,8 @@
 import { Cause, Effect, Redacted } from "effect"
 import { Client, DatabaseError } from "pg"
 import type { PostgresDatabase } from "../Location.ts"
-import { DatabaseUnusable, migrationsTable } from "../Opening.ts"
+import { copyTable, DatabaseUnusable, migrationsTable, selectSource, unfinishedCopy } from "../Opening.ts"
+import type { Use } from "../Opening.ts"
 import { isConnectionFault } from "./Faults.ts"
 
 /** The oldest version whose `pg_xact_status`, `json_populate_recordset` and `FOR UPDATE` are those that the writer is tested with. */
@@ -12,7 +13,10 @@ const oldest = 14
 const patience = 5_000
 
 /** The newest migration that the database has applied, 0 where it holds nothing of ours. Fails where it cannot be used. */
-export const look = (database: PostgresDatabase): Effect.Effect<number, DatabaseUnusable> =>
+export const look = (
+  database: PostgresDatabase,
+  { copying = false }: Pick<Use, "copying"> = {}
+): Effect.Effect<number, DatabaseUnusable> =>
   Effect.acquireUseRelease(
     Effect.sync(
       () =>
@@ -30,6 +34,11 @@ export const look = (database: PostgresDatabase): Effect.Effect<number, Database
           const { rows } = await client.query(settings)
           const refusal = refusalOf(database, rows[0] as Settings)
           if (refusal !== undefined) throw new DatabaseUnusable({ message: refusal })
+          if (!copying) {
+            const copy = await client.query("SELECT to_regclass($1) IS NOT NULL AS there", [copyTable])
+            if (copy.rows[0].there === true)
+              throw unfinishedCopy(database.shown, (await client.query(selectSource)).rows[0].value)
+          }
           const table = await client.query("SELECT to_regclass($1) IS NOT NULL AS there", [migrationsTable])
           if (table.rows[0].there !== true) return 0
           return (await client.query(`SELECT max(migration_id) AS id FROM ${migrationsTable}`)).rows[0].id ?? 0

@@ -511,3 +511,12 @@ export const base: ReadonlyArray<string> = [
   $$`,
   `CREATE FUNCTION instr(whole text, part text) RETURNS integer LANGUAGE sql IMMUTABLE AS $$ SELECT strpos(whole, part) $$`
 ]
+
+/** What follows from rows that were put in with their numbers: the next numbers, and when the newest row of each owner was booked. */
+export const settle: ReadonlyArray<string> = [
+  `SELECT setval('tollgate_ledger_accounts_seq', COALESCE(max(number), 0) + 1, false) FROM tollgate_ledger_accounts`,
+  `SELECT setval('tollgate_ledger_entries_seq', COALESCE(max(seq), 0) + 1, false) FROM tollgate_ledger_entries`,
+  `SELECT setval('tollgate_usage_records_seq', COALESCE(max(seq), 0) + 1, false) FROM tollgate_usage_records`,
+  `UPDATE tollgate_ledger_amounts a SET booked_at = e.at FROM tollgate_ledger_entries e WHERE e.seq = a.newest AND a.booked_at <> e.at`,
+  `UPDATE tollgate_usage_heads h SET booked_at = r.at FROM tollgate_usage_records r WHERE r.seq = h.newest AND h.booked_at <> r.at`
+]

@@ -1,0 +1,97 @@
+/** What the ledger of each account comes to: entries, balance and a hash over them in their order. By it two copies of the books are compared. */
+import { hash } from "node:crypto"
+
+/** The table whose rows a digest reads. */
+export const entriesTable = "tollgate_ledger_entries"
+
+interface AccountDigest {
+  readonly entries: number
+  readonly balance: string
+  readonly hash: string
+}
+
+export interface DigestTotals {
+  readonly accounts: number
+  readonly entries: number
+  /** In nano-USD. */
+  readonly credits: bigint
+  readonly debits: bigint
+  readonly balances: bigint
+  /** SHA-256 over the accounts and the hashes of their ledgers. */
+  readonly hash: string
+}
+
+/**
+ * Reads all entries, a slice at a time. Of a slice each account's rows are hashed at once, with what the slices before came to; so hashes
+ * of the same slices are compared.
+ */
+export class Digest {
+  private readonly accounts = new Map<string, AccountDigest>()
+  private credits = 0n
+  private debits = 0n
+  private readonly places: Readonly<Record<"account" | "type" | "amount" | "balance", number>>
+
+  /** `columns`: in the order in which rows have them. */
+  constructor(columns: ReadonlyArray<string>) {
+    const place = (name: string) => columns.indexOf(name)
+    this.places = {
+      account: place("billing_account_id"),
+      type: place("type"),
+      amount: place("amount"),
+      balance: place("balance")
+    }
+  }
+
+  read(rows: ReadonlyArray<ReadonlyArray<string | null>>): void {
+    const { account, amount, balance, type } = this.places
+    const slice = new Map<string, { text: string; entries: number; balance: string }>()
+    for (const row of rows) {
+      const id = row[account]!
+      let own = slice.get(id)
+      if (own === undefined) slice.set(id, (own = { text: "", entries: 0, balance: "0" }))
+      own.text += `${JSON.stringify(row)}\n`
+      own.entries++
+      own.balance = row[balance]!
+      if (row[type] === "credit") this.credits += BigInt(row[amount]!)
+      else this.debits += BigInt(row[amount]!)
+    }
+    for (const [id, { balance, entries, text }] of slice) {
+      const before = this.accounts.get(id)
+      this.accounts.set(id, {
+        entries: (before?.entries ?? 0) + entries,
+        balance,
+        hash: hash("sha256", (before?.hash ?? "") + text)
+      })
+    }
+  }
+
+  totals(): DigestTotals {
+    let [entries, balances] = [0, 0n]
+    const hashes: Array<string> = []
+    for (const [id, one] of this.accounts) {
+      entries += one.entries
+      balances += BigInt(one.balance)
+      hashes.push(`${id} ${one.hash}\n`)
+    }
+    return {
+      accounts: this.accounts.size,
+      entries,
+      credits: this.credits,
+      debits: this.debits,
+      balances,
+      hash: hash("sha256", hashes.toSorted().join(""))
+    }
+  }
+
+  /** A sentence for each account whose ledger is another one in the copy. */
+  differences(copy: Digest): ReadonlyArray<string> {
+    const ids = new Set([...this.accounts.keys(), ...copy.accounts.keys()])
+    return [...ids].flatMap((id) => {
+      const [here, there] = [this.accounts.get(id), copy.accounts.get(id)]
+      if (here?.hash === there?.hash) return []
+      const words = (one: AccountDigest | undefined) =>
+        one === undefined ? "no entries" : `${one.entries} entries and a balance of ${one.balance} nano-USD`
+      return [`the ledger of ${id} has ${words(here)}, its copy ${words(there)}`]
+    })
+  }
+}

@@ -1,0 +1,54 @@
+/** `COPY table FROM STDIN` over a connection of the driver, which knows the messages but has no query that sends them. */
+import type { Client, Connection, Submittable } from "pg"
+import type { Column, Row } from "./Tables.ts"
+
+/** What the driver calls on the query that it works on. */
+interface CopyQuery extends Submittable {
+  readonly handleCopyInResponse: (connection: Connection & CopySender) => void
+  readonly handleCommandComplete: () => void
+  readonly handleReadyForQuery: () => void
+  readonly handleError: (error: Error) => void
+}
+
+interface CopySender {
+  readonly sendCopyFromChunk: (chunk: Buffer) => void
+  readonly endCopyFrom: () => void
+}
+
+/** Adds rows to a table. */
+export const copyIn = (
+  client: Client,
+  table: string,
+  columns: ReadonlyArray<Column>,
+  rows: ReadonlyArray<Row>
+): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const text = `COPY ${table} (${columns.map(({ name }) => name).join(", ")}) FROM STDIN`
+    const query: CopyQuery = {
+      submit: (connection: Connection) => connection.query(text),
+      handleCopyInResponse: (connection) => {
+        const isBlob = columns.map(({ kind }) => kind === "blob")
+        connection.sendCopyFromChunk(Buffer.from(rows.map((row) => lineOf(row, isBlob)).join("")))
+        connection.endCopyFrom()
+      },
+      handleCommandComplete: () => {},
+      handleReadyForQuery: resolve,
+      handleError: reject
+    }
+    client.query(query)
+  })
+
+const lineOf = (row: Row, isBlob: ReadonlyArray<boolean>): string => {
+  let line = ""
+  for (let i = 0; i < row.length; i++) {
+    const value = row[i]!
+    if (i > 0) line += "\t"
+    line += value === null ? "\\N" : isBlob[i] ? `\\\\x${value}` : escaped(value)
+  }
+  return `${line}\n`
+}
+
+const escapes: Readonly<Record<string, string>> = { "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r" }
+
+const escaped = (text: string): string =>
+  /[\\\t\n\r]/.test(text) ? text.replaceAll(/[\\\t\n\r]/g, (one) => escapes[one]!) : text
