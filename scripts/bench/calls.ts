@@ -136,7 +136,7 @@ export const searchCalls = (connections: number): Workload => ({
 // ---- who calls ----------------------------------------------------------------------------------------------------------
 
 /** Numbers in [0, 1), the same in every run (mulberry32). */
-const numbers = (seed: number) => {
+export const numbers = (seed: number) => {
   let state = seed
   return (): number => {
     state = (state + 0x6d2b79f5) | 0

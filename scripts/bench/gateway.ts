@@ -130,12 +130,23 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
       await call("PUT", base + path, await tokenOf(caller), { plan: "team", seats: 5 })
     },
     taken: () => inTurns(callers.length, async (i) => credit * 1e9 - (await balanceOf(i))),
-    operate: async (...args) => {
-      const run = promisify(execFile)(process.execPath, [main, ...args], { cwd: root, env: { ...process.env, ...env } })
-      return (await run).stdout
-    },
+    operate: (...args) => operate(main, env, ...args),
     stop: () => stop(child)
   }
+}
+
+/** Runs a command of the operator, and gives what it says. */
+export const operate = async (
+  main: string,
+  env: Readonly<Record<string, string>>,
+  ...args: ReadonlyArray<string>
+): Promise<string> => {
+  const run = promisify(execFile)(process.execPath, [main, ...args], { cwd: root, env: { ...process.env, ...env } })
+  return (
+    await run.catch((error: { stdout?: string }) => {
+      throw new Error(`tollgate ${args.join(" ")} failed: ${error.stdout}`)
+    })
+  ).stdout
 }
 
 const inTurns = async <A>(count: number, of: (i: number) => Promise<A>): Promise<ReadonlyArray<A>> => {

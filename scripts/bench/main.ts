@@ -17,6 +17,7 @@ import { growth } from "./parts/growth.ts"
 import { ledger } from "./parts/ledger.ts"
 import { memory } from "./parts/memory.ts"
 import { open } from "./parts/open.ts"
+import { postgres } from "./parts/postgres.ts"
 import { prompts, workloads as promptsWorkloads } from "./parts/prompts.ts"
 import { start } from "./parts/start.ts"
 import { stream, workloads as streamWorkloads } from "./parts/stream.ts"
@@ -37,8 +38,12 @@ const parts: ReadonlyArray<Part> = [
   disk,
   memory,
   start,
-  growth
+  growth,
+  postgres
 ]
+
+/** Run only where they are asked for. */
+const onDemand = new Set(["growth", "postgres"])
 
 /** What two builds can be compared by. */
 const comparable: Readonly<Record<string, (options: Options) => ReadonlyArray<Workload>>> = {
@@ -100,7 +105,7 @@ const wanted = <A extends { readonly name: string }>(all: ReadonlyArray<A>): Rea
   if (missing !== undefined)
     throw new Error(`there is no part ${missing} here, only ${all.map(({ name }) => name).join(", ")}`)
   return values.only === undefined
-    ? all.filter(({ name }) => name !== "growth")
+    ? all.filter(({ name }) => !onDemand.has(name))
     : all.filter(({ name }) => values.only!.includes(name))
 }
 

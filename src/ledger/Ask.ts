@@ -35,7 +35,13 @@ export interface Run {
   readonly params: ReadonlyArray<unknown>
 }
 
-export type Ask = Query | Insert | Change | Run
+/** Asks for the rows of several queries, none of which needs another's answer: where asking takes a round trip, all share one. */
+export interface All {
+  readonly _tag: "All"
+  readonly queries: ReadonlyArray<Query>
+}
+
+export type Ask = Query | All | Insert | Change | Run
 // oxlint-disable-next-line typescript/no-explicit-any -- rows are typed where they are read, by the select that names them
 export type Rows = ReadonlyArray<any>
 export type Asking<A> = Generator<Ask, A, Rows>
@@ -54,6 +60,13 @@ export const changeText = ({ columns, key, table }: Change): string =>
 export const query = function* (text: string, params: ReadonlyArray<unknown> = []): Asking<Rows> {
   return yield { _tag: "Query", text, params }
 }
+
+/** The rows of each. */
+export function* all(queries: ReadonlyArray<Query>): Asking<ReadonlyArray<Rows>> {
+  return queries.length === 0 ? [] : yield { _tag: "All", queries }
+}
+
+export const asked = (text: string, params: ReadonlyArray<unknown> = []): Query => ({ _tag: "Query", text, params })
 
 export const run = function* (text: string, params: ReadonlyArray<unknown> = []): Asking<void> {
   yield { _tag: "Run", text, params }

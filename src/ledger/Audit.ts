@@ -125,9 +125,10 @@ interface AccountRow {
   readonly newest: number | null
 }
 
-/** The newest row of an owner, and how many rows behind the mark have an offset. */
+/** The newest row of an owner, when it was made, and how many rows behind the mark have an offset. */
 interface Chain {
   newest: number | null
+  at: number
   offsets: number
 }
 
@@ -256,6 +257,7 @@ class RunningTotals {
       count: last?.number ?? 0,
       funded: false,
       newest: last?.seq ?? null,
+      at: last?.at ?? -1,
       offsets: 0
     })
   }
@@ -283,7 +285,8 @@ class RunningTotals {
         isCredit ? "a source of credit" : "escrow, a purchase taken back, or none",
         source ?? "none"
       )
-    if (at < this.entryAt) this.offEntry(row, "entries are in the order of time", this.entryAt, at)
+    // With several writers the order of an owner's rows is that of time, not the order of all.
+    if (at < account.at) this.offEntry(row, "entries are in the order of time", account.at, at)
     account.number = number
     account.balance = balance
     account.giftable = giftable
@@ -340,7 +343,7 @@ class RunningTotals {
         known?.billing_source_tenant_id ?? nobody
       )
     if (number !== all.number + 1) off("records are numbered without a gap", `${all.number + 1}`, `${number}`)
-    if (at < this.recordAt) off("records are in the order of time", `${this.recordAt}`, `${at}`)
+    if (at < all.at) off("records are in the order of time", `${all.at}`, `${at}`)
     const cost = valueRead(row.cost)
     if (cost !== 0) {
       const call = this.callOf(id)
@@ -470,6 +473,7 @@ const noEntries: Account = {
   count: 0,
   funded: false,
   newest: null,
+  at: -1,
   offsets: 0
 }
 
@@ -481,6 +485,7 @@ const goOn = (
   offsets: Array<Offset>
 ): void => {
   chain.newest = seq
+  chain.at = at
   if (number % offsetEvery !== 0) return
   chain.offsets++
   offsets.push({ owner, number, seq, at })
@@ -580,14 +585,14 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
   const beginTenant = Effect.fnUntraced(function* (tenant: string) {
     const [last] = whole
       ? []
-      : yield* sql<{ readonly seq: number; readonly number: number }>`${lastUpTo(
+      : yield* sql<{ readonly seq: number; readonly number: number; readonly at: number }>`${lastUpTo(
           sql,
           "r",
           tenant,
           since.record,
-          "r.seq, r.number"
+          "r.seq, r.number, r.at"
         )}`
-    totals.tenants.set(tenant, { number: last?.number ?? 0, newest: last?.seq ?? null, offsets: 0 })
+    totals.tenants.set(tenant, { number: last?.number ?? 0, newest: last?.seq ?? null, at: last?.at ?? -1, offsets: 0 })
   })
 
   const know = Effect.fnUntraced(function* (rows: ReadonlyArray<RecordRow>) {

@@ -33,12 +33,14 @@ export class Memory {
   dimensions = new WeakMap<Dimensions, number>()
   end: End | undefined
   readonly tailMax: number
-  readonly writers: "one" | "several"
+  /** Where others write to the books at the same time: what stays true all the same. */
+  readonly known: Several.Known | undefined
+  #written: Books.Draft | undefined
 
-  /** `tailMax`: from how many records on a tail is folded (`Tails`). `writers`: whether others write to the books at the same time. */
-  constructor(tailMax: number, writers: "one" | "several" = "one") {
+  /** `tailMax`: from how many records on a tail is folded (`Tails`). */
+  constructor(tailMax: number, known?: Several.Known) {
     this.tailMax = tailMax
-    this.writers = writers
+    this.known = known
   }
 
   forget(): void {
@@ -59,7 +61,8 @@ export class Memory {
 
   /** Takes over what a batch has written, which began behind `end`. */
   keep(written: Books.Draft, end: End): void {
-    if (this.writers === "several") return
+    this.#written = written
+    if (this.known !== undefined) return
     if (this.accounts.size > rememberedMax || this.records.size > rememberedMax) return this.forget()
     for (const account of written.accounts.values()) this.accounts.set(account.id, account)
     for (const reservation of written.reserved.values()) this.reservations.set(reservation.id, reservation)
@@ -72,6 +75,13 @@ export class Memory {
       usage: end.usage + written.usage.length,
       usage_at: written.usage.length > 0 ? at : end.usage_at
     }
+  }
+
+  /** The last batch is committed: what it has set aside is known from now on. */
+  committed(): void {
+    if (this.known === undefined || this.#written === undefined) return
+    this.known.keep(this.#written, this.dimensions)
+    this.#written = undefined
   }
 }
 
@@ -101,11 +111,10 @@ export function* run(
   now: number,
   memory: Memory
 ): Asking<ReadonlyArray<Outcome>> {
-  if (memory.writers === "several") {
-    memory.forgetRows()
-    yield* Several.lockBefore(transactions)
-  }
-  const { books, end } = yield* load(transactions, now, memory)
+  const { books, end, seqs } =
+    memory.known === undefined
+      ? yield* load(transactions, now, memory)
+      : yield* loadLocked(transactions, now, memory, memory.known)
   const draft = new Books.Draft(books)
   const outcomes: Array<Outcome> = []
   for (const transaction of transactions) {
@@ -116,7 +125,7 @@ export function* run(
     )
   }
   if (end !== undefined) {
-    yield* write(draft, end, memory)
+    yield* write(draft, end, memory, seqs)
     memory.keep(draft, end)
   }
   return outcomes
@@ -141,11 +150,30 @@ function* commitBeside(draft: Books.Draft, { postings, statements }: Transaction
   return { _tag: "Committed", results: attempted.right.results }
 }
 
-function* load(
+interface Loaded {
+  readonly books: Books.Books
+  /** `undefined` where no posting is to be booked. */
+  readonly end: End | undefined
+  /** Where rows are put; behind the end, if it does not say. */
+  readonly seqs?: Seqs
+}
+
+/** Where others write too: what is touched is locked. */
+function* loadLocked(
   transactions: ReadonlyArray<Transaction>,
   now: number,
-  memory: Memory
-): Asking<{ readonly books: Books.Books; readonly end: End | undefined }> {
+  memory: Memory,
+  known: Several.Known
+): Asking<Loaded> {
+  memory.forgetRows()
+  const { bookedAt, seqs } = yield* Several.load(transactions, memory, known)
+  const { accounts, records, reservations } = memory
+  const books = { accounts, reservations, records, at: Math.max(now, bookedAt) }
+  if (transactions.every(({ postings }) => postings.length === 0)) return { books, end: undefined }
+  return { books, end: { entry: 0, entry_at: bookedAt, usage: 0, usage_at: bookedAt }, seqs }
+}
+
+function* load(transactions: ReadonlyArray<Transaction>, now: number, memory: Memory): Asking<Loaded> {
   const { records, reservations } = memory
   if (transactions.every(({ postings }) => postings.length === 0)) {
     return { books: { accounts: memory.accounts, reservations, records, at: now }, end: undefined }
@@ -176,8 +204,9 @@ function* load(
   }
   if (calls.length > 0) {
     const known = new Map<number, Dimensions>()
-    const select = memory.writers === "one" ? Rows.selectReservations : Several.selectReservations
-    for (const row of (yield* query(select, [JSON.stringify(calls)])) as ReadonlyArray<Rows.ReservationRow>) {
+    for (const row of (yield* query(Rows.selectReservations, [
+      JSON.stringify(calls)
+    ])) as ReadonlyArray<Rows.ReservationRow>) {
       let dimensions = known.get(row.number)
       if (dimensions === undefined) {
         known.set(row.number, (dimensions = dimensionsOf(row)))
@@ -188,8 +217,6 @@ function* load(
       touch(reservation)
     }
   }
-  let bookedAt = 0
-  if (memory.writers === "several") bookedAt = yield* Several.lockRows([...tenants], [...accounts])
   if (accounts.size > 0) {
     for (const row of (yield* query(Rows.selectAccounts, [
       JSON.stringify([...accounts])
@@ -206,7 +233,6 @@ function* load(
     }
   }
   let { end } = memory
-  if (memory.writers === "several") end = { entry: 0, entry_at: bookedAt, usage: 0, usage_at: bookedAt }
   if (end === undefined) {
     const [row] = yield* query(Rows.selectEnd)
     end = { entry: row.entry ?? 0, entry_at: row.entry_at ?? 0, usage: row.usage ?? 0, usage_at: row.usage_at ?? 0 }
@@ -216,14 +242,12 @@ function* load(
   return { books: { accounts: memory.accounts, reservations, records, at }, end }
 }
 
-/** The places of the rows to come. */
-function* seqsOf({ entries, usage }: Books.Draft, end: End, { writers }: Memory): Asking<Seqs> {
-  if (writers === "several") return yield* Several.nextSeqs(entries.length, usage.length)
-  return { entries: entries.map((_, i) => end.entry + 1 + i), records: usage.map((_, i) => end.usage + 1 + i) }
-}
+const seqsBehind = (end: End, { entries, usage }: Books.Draft): Seqs => ({
+  entries: entries.map((_, i) => end.entry + 1 + i),
+  records: usage.map((_, i) => end.usage + 1 + i)
+})
 
-function* write(written: Books.Draft, end: End, memory: Memory): Asking<void> {
-  const seqs = yield* seqsOf(written, end, memory)
+function* write(written: Books.Draft, end: End, memory: Memory, seqs = seqsBehind(end, written)): Asking<void> {
   const numberOf = yield* numberDimensions(written, memory.dimensions)
   if (written.released.size > 0) {
     yield* runStatement("DELETE FROM tollgate_ledger_reservations WHERE id IN (SELECT value FROM json_each(?))", [
@@ -259,10 +283,10 @@ function* write(written: Books.Draft, end: End, memory: Memory): Asking<void> {
     ["owner", "number", "seq", "at"],
     offsetsOf(records).map(({ owner, row, seq }) => [owner, row.number, seq, row.at])
   )
-  const booked = memory.writers === "several"
+  const booked = memory.known !== undefined
   yield* change(
     "tollgate_usage_heads",
-    booked ? ["records", "newest", "booked_at"] : ["records", "newest"],
+    booked ? bookedHeadColumns : headColumns,
     "tenant",
     Array.from(written.records, ([tenant, count]) => {
       const { newest, owner } = tenantHeads.get(tenant)!
@@ -272,17 +296,23 @@ function* write(written: Books.Draft, end: End, memory: Memory): Asking<void> {
   yield* foldLong(written, memory)
 }
 
-function* nextNumbers(count: number, writers: Memory["writers"]): Asking<ReadonlyArray<number>> {
-  if (writers === "several") return (yield* query(Several.nextAccounts, [count])).map(({ number }) => number as number)
+const headColumns = ["records", "newest"]
+const bookedHeadColumns = [...headColumns, "booked_at"]
+const amountColumns = ["giftable", "granted", "reserved", "entries", "newest"]
+const bookedAmountColumns = [...amountColumns, "booked_at"]
+
+function* nextNumbers(count: number, { known }: Memory): Asking<ReadonlyArray<number>> {
+  if (known !== undefined) return (yield* query(Several.nextAccounts, [count])).map(({ number }) => number as number)
   const [last] = yield* query(Rows.selectLastAccount)
   return Array.from({ length: count }, (_, i) => (last.number ?? 0) + 1 + i)
 }
 
 /** Gives the accounts that are new their numbers. */
-function* openAccounts(written: ReadonlyMap<string, Account>, { accountHeads, writers }: Memory): Asking<void> {
+function* openAccounts(written: ReadonlyMap<string, Account>, memory: Memory): Asking<void> {
+  const { accountHeads } = memory
   const opened = [...written.values()].filter(({ id }) => !accountHeads.has(id))
   if (opened.length === 0) return
-  const numbers = yield* nextNumbers(opened.length, writers)
+  const numbers = yield* nextNumbers(opened.length, memory)
   const rows: Array<ReadonlyArray<unknown>> = []
   const amounts: Array<ReadonlyArray<unknown>> = []
   for (const [i, account] of opened.entries()) {
@@ -298,7 +328,7 @@ function* openAccounts(written: ReadonlyMap<string, Account>, { accountHeads, wr
 function* writeAccounts({ accounts, books }: Books.Draft, memory: Memory): Asking<void> {
   const changed: Array<ReadonlyArray<unknown>> = []
   const moved: Array<ReadonlyArray<unknown>> = []
-  const booked = memory.writers === "several"
+  const booked = memory.known !== undefined
   for (const account of accounts.values()) {
     const { newest, owner } = memory.accountHeads.get(account.id)!
     const { entries, giftable, granted, reserved } = account
@@ -312,9 +342,8 @@ function* writeAccounts({ accounts, books }: Books.Draft, memory: Memory): Askin
     if (before.held === account.held && before.status === account.status && before.funded === account.funded) continue
     changed.push([account.status, account.held, account.funded ? 1 : 0, account.id])
   }
-  const columns = ["giftable", "granted", "reserved", "entries", "newest"]
   yield* change("tollgate_ledger_accounts", ["status", "held", "funded"], "id", changed)
-  yield* change("tollgate_ledger_amounts", booked ? [...columns, "booked_at"] : columns, "account", moved)
+  yield* change("tollgate_ledger_amounts", booked ? bookedAmountColumns : amountColumns, "account", moved)
 }
 
 /** Gives the tenants whose first records these are their numbers. */
@@ -338,17 +367,21 @@ function* numberTenants(written: ReadonlyMap<string, number>, { tenantHeads }: M
   )
 }
 
-/** Folds the tails that have become long enough. */
+/** Folds the tails that have become long enough; with others who write, of those tenants whose tails were read. */
 function* foldLong({ records, usage }: Books.Draft, { tailMax, tails }: Memory): Asking<void> {
   for (const { dimensions } of usage) {
     if (dimensions.billing_source_tenant_id === dimensions.tenant_id) continue
-    const tail = tails.get(dimensions.tenant_id)!
-    if (!tail.pooled) tails.set(dimensions.tenant_id, { watermark: tail.watermark, pooled: true })
+    const tail = tails.get(dimensions.tenant_id)
+    if (tail?.pooled === false) tails.set(dimensions.tenant_id, { watermark: tail.watermark, pooled: true })
   }
+  const long = new Map<string, number>()
   for (const [tenant, last] of records) {
-    const { pooled, watermark } = tails.get(tenant)!
+    const tail = tails.get(tenant)
+    if (tail === undefined) continue
+    const { pooled, watermark } = tail
     if (last - watermark < (pooled ? Math.min(pooledMax, tailMax) : tailMax)) continue
-    yield* fold(tenant, last)
+    long.set(tenant, last)
     tails.set(tenant, { watermark: last, pooled })
   }
+  yield* fold(long)
 }

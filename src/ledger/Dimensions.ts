@@ -2,7 +2,7 @@
  * What calls have in common is kept once, and pointed to by number. The numbers that are known stand in the writer's memory, by the object
  * that says the same.
  */
-import { insert, query } from "./Ask.ts"
+import { all, asked, insert } from "./Ask.ts"
 import type { Asking } from "./Ask.ts"
 import type * as Books from "./Books.ts"
 import type { Dimensions } from "./Transaction.ts"
@@ -25,10 +25,9 @@ export function* numberDimensions(written: Books.Draft, numbers: WeakMap<Dimensi
   for (const record of written.usage) look(record)
   const rows = [...missing.values()].map(({ row }) => row)
   yield* insert("tollgate_usage_dimensions", dimensionColumns, rows, "DO NOTHING")
-  for (const { alike, row } of missing.values()) {
-    const [found] = yield* query(selectNumber, row)
-    for (const dimensions of alike) numbers.set(dimensions, found.number)
-  }
+  const found = yield* all(rows.map((row) => asked(selectNumber, row)))
+  for (const [i, { alike }] of [...missing.values()].entries())
+    for (const dimensions of alike) numbers.set(dimensions, found[i]![0].number)
   return (dimensions) => numbers.get(dimensions)!
 }
 
@@ -55,6 +54,9 @@ const dimensionsRow = (d: Dimensions): ReadonlyArray<string> => dimensionColumns
 
 const selectNumber = `SELECT number FROM tollgate_usage_dimensions
   WHERE ${dimensionColumns.map((column) => `${column} = ?`).join(" AND ")}`
+
+/** Of a list of numbers: their dimensions. They never change. */
+export const selectDimensions = "SELECT * FROM tollgate_usage_dimensions WHERE number = ANY(?::bigint[])"
 
 export interface DimensionsRow extends Dimensions {
   readonly number: number

@@ -15,7 +15,7 @@ import type { Ask, Insert, Change, Rows } from "./Ask.ts"
 import * as Batch from "./Batch.ts"
 import * as CommitWatch from "./CommitWatch.ts"
 import { BooksUnavailable } from "./Problems.ts"
-import { LeaseLost } from "./Several.ts"
+import { Known, LeaseLost, quoted } from "./Several.ts"
 import { isStorageFault } from "./Storage.ts"
 import { TailMax } from "./Tails.ts"
 import type { Outcome, Transaction } from "./Transaction.ts"
@@ -39,6 +39,9 @@ interface Lane {
 /** The pause before a connection is tried again, in milliseconds. */
 const reconnectPause = 200
 
+/** From how many transactions on a second batch is begun beside one at work: fewer wait for its end, and are one batch then. */
+const companyMin = 32
+
 /** How often a batch is run again that lost against another. */
 const racesMax = 20
 
@@ -52,9 +55,11 @@ const make = Effect.gen(function* () {
 
   let waiting: Array<Waiting> = []
   let closed = false
+  const known = new Known()
+  let texts: Texts | undefined
   const lanes: ReadonlyArray<Lane> = Array.from({ length: settings.writers }, () => ({
     client: undefined,
-    memory: new Batch.Memory(tailMax, "several"),
+    memory: new Batch.Memory(tailMax, known),
     batch: []
   }))
   const idle: Array<Lane> = [...lanes]
@@ -104,7 +109,8 @@ const make = Effect.gen(function* () {
 
   const attempt = async (lane: Lane, transactions: ReadonlyArray<Transaction>): Promise<ReadonlyArray<Outcome>> => {
     const client = await clientOf(lane)
-    const pipe = new Pipe(client)
+    texts ??= new Texts(await readTypes(client))
+    const pipe = new Pipe(client, texts)
     let committing = false
     try {
       pipe.send("BEGIN")
@@ -119,6 +125,7 @@ const make = Effect.gen(function* () {
         // The server may have done it all the same.
         if (!(await wasCommitted(await identity, error))) throw error
       })
+      lane.memory.committed()
       return step.value
     } catch (error) {
       lane.memory.forget()
@@ -175,8 +182,11 @@ const make = Effect.gen(function* () {
 
   const work = async (lane: Lane): Promise<void> => {
     while (waiting.length > 0) {
-      lane.batch = waiting.slice(0, batchMax)
-      waiting = waiting.slice(batchMax)
+      // Many are shared with whoever is idle, so that one batch is made while another commits.
+      const share = waiting.length < 2 * companyMin ? waiting.length : Math.ceil(waiting.length / (idle.length + 1))
+      const size = Math.min(share, batchMax)
+      lane.batch = waiting.slice(0, size)
+      waiting = waiting.slice(size)
       await answer(lane, lane.batch)
       lane.batch = []
       watch.progress()
@@ -187,7 +197,10 @@ const make = Effect.gen(function* () {
 
   const start = () => {
     scheduled = false
-    while (waiting.length > 0 && idle.length > 0) void work(idle.pop()!)
+    while (waiting.length > 0 && idle.length > 0) {
+      if (idle.length < lanes.length && waiting.length < companyMin) return
+      void work(idle.pop()!)
+    }
   }
   let scheduled = false
   let onIdle: (() => void) | undefined
@@ -228,9 +241,11 @@ class Pipe {
   readonly #client: Client
   #failed: { readonly error: unknown } | undefined
   #open: Array<Promise<unknown>> = []
+  readonly #texts: Texts
 
-  constructor(client: Client) {
+  constructor(client: Client, texts: Texts) {
     this.#client = client
+    this.#texts = texts
   }
 
   send(text: string, params: ReadonlyArray<unknown> = []): void {
@@ -268,29 +283,78 @@ class Pipe {
     switch (asked._tag) {
       case "Query":
         return this.ask(asked.text, asked.params)
+      case "All":
+        return Promise.all(asked.queries.map(({ params, text }) => this.ask(text, params)))
       case "Run":
         this.send(asked.text, asked.params)
         return []
       case "Insert":
-        this.send(insertAll(asked), [recordset(asked.columns, asked.rows)])
+        this.send(this.#texts.of(asked), lists(asked.columns, asked.rows))
         return []
       case "Change":
-        this.send(changeAll(asked), [recordset([...asked.columns, asked.key], asked.rows)])
+        this.send(this.#texts.of(asked), lists([...asked.columns, asked.key], asked.rows))
         return []
     }
   }
 }
 
-/** Rows in one parameter: PostgreSQL knows the types of the table's columns. */
-const recordset = (columns: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<unknown>>): string =>
-  JSON.stringify(rows.map((row) => Object.fromEntries(columns.map((column, i) => [column, plain(row[i])]))))
+/** Statements that put rows into tables, or change them, each made once. */
+class Texts {
+  readonly #types: ColumnTypes
+  readonly #texts = new Map<string, string>()
 
-const plain = (value: unknown): unknown => (typeof value === "bigint" ? value.toString() : value)
+  constructor(types: ColumnTypes) {
+    this.#types = types
+  }
 
-const insertAll = ({ columns, conflict, table }: Insert): string =>
-  `INSERT INTO ${table} (${columns.join(", ")}) SELECT ${columns.join(", ")} FROM json_populate_recordset(NULL::${table}, ?::json)` +
+  /** Of a table there are few, which differ in how many columns they have. */
+  of(asked: Insert | Change): string {
+    const name = `${asked._tag} ${asked.table} ${asked.columns.length}`
+    let text = this.#texts.get(name)
+    if (text === undefined) {
+      text = asked._tag === "Insert" ? insertAll(asked, this.#types) : changeAll(asked, this.#types)
+      this.#texts.set(name, text)
+    }
+    return text
+  }
+}
+
+/** The types of the tables' columns, as PostgreSQL names them, by table and column. */
+type ColumnTypes = ReadonlyMap<string, ReadonlyMap<string, string>>
+
+const selectTypes = `SELECT c.relname AS table, a.attname AS column, format_type(a.atttypid, NULL) AS type
+  FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+  WHERE c.relname LIKE 'tollgate%' AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped AND pg_table_is_visible(c.oid)`
+
+const readTypes = async (client: Client): Promise<ColumnTypes> => {
+  const tables = new Map<string, Map<string, string>>()
+  const { rows } = await client.query<{ table: string; column: string; type: string }>(selectTypes)
+  for (const { column, table, type } of rows) {
+    let columns = tables.get(table)
+    if (columns === undefined) tables.set(table, (columns = new Map()))
+    columns.set(column, type)
+  }
+  return tables
+}
+
+/** The rows as lists, one for each column: what PostgreSQL unfolds cheapest. */
+const lists = (columns: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<unknown>>): ReadonlyArray<string> =>
+  columns.map((_, i) => {
+    let list = "{"
+    for (const row of rows) list += `${list.length > 1 ? "," : ""}${literal(row[i])}`
+    return `${list}}`
+  })
+
+const literal = (value: unknown): string =>
+  typeof value === "string" ? quoted(value) : value === null || value === undefined ? "NULL" : String(value)
+
+const unnest = (table: string, columns: ReadonlyArray<string>, types: ColumnTypes): string =>
+  `unnest(${columns.map((column) => `?::${types.get(table)!.get(column)!}[]`).join(", ")}) AS v (${columns.join(", ")})`
+
+const insertAll = ({ columns, conflict, table }: Insert, types: ColumnTypes): string =>
+  `INSERT INTO ${table} (${columns.join(", ")}) SELECT * FROM ${unnest(table, columns, types)}` +
   (conflict === undefined ? "" : ` ON CONFLICT ${conflict}`)
 
-const changeAll = ({ columns, key, table }: Change): string =>
+const changeAll = ({ columns, key, table }: Change, types: ColumnTypes): string =>
   `UPDATE ${table} t SET ${columns.map((column) => `${column} = v.${column}`).join(", ")}
-    FROM json_populate_recordset(NULL::${table}, ?::json) v WHERE t.${key} = v.${key}`
+    FROM ${unnest(table, [...columns, key], types)} WHERE t.${key} = v.${key}`

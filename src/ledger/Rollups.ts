@@ -1,20 +1,22 @@
 /** The sums that the usage views read. A tenant's tail is folded into them when it is long enough (`Tails`). */
 import { day, hour } from "../kernel/Moment.ts"
-import { insert, query } from "./Ask.ts"
+import { all, asked, insert } from "./Ask.ts"
 import type { Asking } from "./Ask.ts"
 import type { DimensionsRow } from "./Dimensions.ts"
 import { tailRecords } from "./Tails.ts"
 
-/** Folds the tenant's tail into every table of sums, and moves its watermark to its last record. */
-export function* fold(tenant: string, last: number): Asking<void> {
-  const groups = ((yield* query(selectGroups, [tenant])) as ReadonlyArray<GroupRow>).map(groupOf)
+/** Folds the tails of tenants into every table of sums, and moves the watermark of each to its last record. */
+export function* fold(tails: ReadonlyMap<string, number>): Asking<void> {
+  if (tails.size === 0) return
+  const found = yield* all([...tails.keys()].map((tenant) => asked(selectGroups, [tenant])))
+  const groups = (found.flat() as ReadonlyArray<GroupRow>).map(groupOf)
   for (const { columns, keysOf, table } of rollups) {
     yield* insert(table, [...columns, ...sumColumns], summed(groups, keysOf), sumConflict(table, columns))
   }
   yield* insert(
     "tollgate_usage_watermarks",
     ["tenant_id", "number"],
-    [[tenant, last]],
+    [...tails],
     "(tenant_id) DO UPDATE SET number = excluded.number"
   )
 }

@@ -2,13 +2,20 @@
  * A batch where other writers are at work on the same books (PostgreSQL, several nodes). What it touches is locked, always in one order:
  * reservations, tenants, accounts, each by number or id. What it reads under the lock is true until it commits. Statements of other rooms
  * are written one batch at a time over all nodes, as SQLite does it, under a lock of their own that comes first; charges do not take it.
+ *
+ * All locks, and all that is read under them, take one round trip. That needs the numbers of what is touched, which never change: a node
+ * remembers them (`Known`).
  */
 import { selectEnded } from "../sql/postgres/Leases.ts"
-import { query, run } from "./Ask.ts"
-import type { Asking } from "./Ask.ts"
-import type { Seqs } from "./Batch.ts"
+import { all, asked, query, run } from "./Ask.ts"
+import type { Asking, Rows as Found } from "./Ask.ts"
+import type { Memory, Seqs } from "./Batch.ts"
+import * as Books from "./Books.ts"
+import { tables } from "./Chains.ts"
+import { dimensionsOf, selectDimensions } from "./Dimensions.ts"
 import * as Rows from "./Rows.ts"
-import type { Transaction } from "./Transaction.ts"
+import { pooledMax, tailColumns } from "./Tails.ts"
+import type { Dimensions, Posting, Reservation, Transaction } from "./Transaction.ts"
 
 /** The number of the advisory lock under which rooms' statements are written. */
 const statementsLock = 7_062_516_341
@@ -20,75 +27,256 @@ export class LeaseLost extends Error {
   }
 }
 
-/** Locks what comes before any row. A run without a lease is a host's own. */
-export function* lockBefore(transactions: ReadonlyArray<Transaction>): Asking<void> {
-  if (transactions.some(({ statements }) => statements.length > 0))
-    yield* run(`SELECT pg_advisory_xact_lock(${statementsLock})`)
-  const runs = new Set<string>()
-  for (const { postings } of transactions)
-    for (const posting of postings) if (posting._tag === "Reserve") runs.add(posting.run)
-  if (runs.size === 0) return
-  const found = yield* query(selectEnded, [JSON.stringify([...runs])])
-  if (found.some(({ ended }) => ended === 1)) throw new LeaseLost()
+/** An open call: its reservation, and the number of its dimensions. */
+interface OpenCall {
+  readonly reservation: Reservation
+  readonly number: number
 }
 
-/** Those that are there and that nobody else is ending. */
-export const selectReservations = `${Rows.selectReservations} ORDER BY r.id FOR UPDATE OF r`
+interface KnownAccount {
+  readonly number: number
+  readonly tenant_id: string
+}
+
+/** What a node knows of rows that never change once they are committed; all its connections share it. Only what was committed goes in. */
+export class Known {
+  readonly accounts = new Map<string, KnownAccount>()
+  readonly tenants = new Map<string, number>()
+  readonly dimensions = new Map<number, Dimensions>()
+  /** Calls that this node has reserved. One that is settled elsewhere stays until there are too many. */
+  readonly calls = new Map<string, OpenCall>()
+
+  /** Makes room for what a batch will add. */
+  trim(): void {
+    for (const map of [this.accounts, this.tenants, this.dimensions, this.calls]) if (map.size > knownMax) map.clear()
+  }
+
+  /** What a batch has written, which is committed. */
+  keep({ released, reserved }: Books.Draft, numbers: WeakMap<Dimensions, number>): void {
+    for (const reservation of reserved.values())
+      this.calls.set(reservation.id, { reservation, number: numbers.get(reservation.dimensions)! })
+    for (const call of released) this.calls.delete(call)
+  }
+}
+
+const knownMax = 100_000
+
+/** What a batch touches. */
+interface Touched {
+  readonly accounts: Set<string>
+  readonly tenants: Set<string>
+  readonly runs: Set<string>
+  /** Calls that it settles. */
+  readonly calls: Set<string>
+  /** The most entries and usage records that it may write. */
+  entries: number
+  records: number
+  readonly hasStatements: boolean
+}
+
+const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
+  const touched: Touched = {
+    accounts: new Set(),
+    tenants: new Set(),
+    runs: new Set(),
+    calls: new Set(),
+    entries: 0,
+    records: 0,
+    hasStatements: transactions.some(({ statements }) => statements.length > 0)
+  }
+  const tenants = new Map<string, string>()
+  for (const { postings } of transactions) {
+    for (const posting of postings) {
+      for (const account of Books.accountsOf(posting)) touched.accounts.add(account)
+      if (mayEnter(posting)) touched.entries++
+      if (posting._tag === "Reserve") {
+        touched.runs.add(posting.run)
+        tenants.set(posting.call, posting.facts.tenant_id)
+      }
+      if (posting._tag !== "Settle") continue
+      touched.records++
+      // A call may be reserved and settled within the batch.
+      const tenant = tenants.get(posting.call)
+      if (tenant === undefined) touched.calls.add(posting.call)
+      else touched.tenants.add(tenant)
+    }
+  }
+  return touched
+}
+
+const mayEnter = ({ _tag }: Posting): boolean => _tag !== "Open" && _tag !== "SetStatus" && _tag !== "Reserve"
 
 /**
- * Locks the tenants' heads and the accounts' amounts, which every change of theirs locks. Answers when the newest row of one of them was
- * booked: time never runs against the order of an owner's rows. What they hold is to be read behind it, by statements that see what
- * was committed while this one waited.
+ * Locks what the transactions touch, and reads it into the memory. Answers when the newest row of one of the owners was booked: time never
+ * runs against the order of an owner's rows; and the places of the rows to come. They are taken under the locks, so that those of one
+ * account, or one tenant, ascend.
  */
-export function* lockRows(tenants: ReadonlyArray<string>, accounts: ReadonlyArray<string>): Asking<number> {
+export function* load(
+  transactions: ReadonlyArray<Transaction>,
+  memory: Memory,
+  known: Known
+): Asking<{ readonly bookedAt: number; readonly seqs: Seqs }> {
+  const touched = touchedBy(transactions)
+  if (touched.hasStatements) yield* run(`SELECT pg_advisory_xact_lock(${statementsLock})`)
+  known.trim()
+  const calls = yield* learnCalls(touched, known)
+  const accounts = yield* learnAccounts(touched.accounts, known)
+  const tenants = yield* learnTenants(touched.tenants, known)
+
+  const runs = [...touched.runs]
+  const [ended, reservations, heads, amounts, facts, tails, [seqs]] = (yield* all([
+    asked(selectEnded, [JSON.stringify(runs)]),
+    asked(lockReservations, [textArray([...calls.keys()].toSorted())]),
+    asked(lockHeads, [numberArray(tenants.keys())]),
+    asked(lockAmounts, [numberArray(accounts.keys())]),
+    // By a statement behind the lock, which sees what was committed while that one waited.
+    asked(selectFacts, [numberArray(accounts.keys())]),
+    asked(selectTails, [numberArray(tenants.keys()), touched.records, Math.min(pooledMax, memory.tailMax)]),
+    asked(nextSeqs, [touched.entries, touched.records])
+  ])) as [Found, Found, Found, Found, Found, Found, Found]
+  if (ended.some((row) => row.ended === 1)) throw new LeaseLost()
+
+  for (const { id } of reservations) {
+    const { number, reservation } = calls.get(id)!
+    memory.reservations.set(id, reservation)
+    memory.dimensions.set(reservation.dimensions, number)
+  }
   let bookedAt = 0
-  if (tenants.length > 0) {
-    const list = [JSON.stringify(tenants)]
-    let heads = yield* query(lockHeads, list)
-    if (heads.length < tenants.length) {
-      yield* run(
-        "INSERT INTO tollgate_usage_tenants (id) SELECT value FROM json_each(?) ORDER BY value ON CONFLICT DO NOTHING",
-        list
-      )
-      yield* run(
-        `INSERT INTO tollgate_usage_heads (tenant, records) SELECT number, 0 FROM tollgate_usage_tenants
-          WHERE id IN (SELECT value FROM json_each(?)) ORDER BY number ON CONFLICT DO NOTHING`,
-        list
-      )
-      heads = yield* query(lockHeads, list)
-    }
-    for (const { booked_at } of heads) bookedAt = Math.max(bookedAt, booked_at)
+  for (const row of heads) {
+    const id = tenants.get(row.tenant)!
+    memory.records.set(id, row.records)
+    memory.tenantHeads.set(id, { owner: row.tenant, newest: row.newest })
+    bookedAt = Math.max(bookedAt, row.booked_at)
   }
-  if (accounts.length > 0) {
-    for (const { booked_at } of yield* query(lockAmounts, [JSON.stringify(accounts)]))
-      bookedAt = Math.max(bookedAt, booked_at)
+  const factsOf = new Map(facts.map((row) => [row.number as number, row]))
+  for (const row of amounts) {
+    const { id, tenant_id } = accounts.get(row.account)!
+    memory.accounts.set(id, Rows.accountOf({ ...factsOf.get(row.account), ...row, id, tenant_id }))
+    memory.accountHeads.set(id, { owner: row.account, newest: row.newest })
+    bookedAt = Math.max(bookedAt, row.booked_at)
   }
-  return bookedAt
+  for (const row of tails) memory.tails.set(row.id, { watermark: row.watermark, pooled: row.pooled === 1 })
+  return { bookedAt, seqs: { entries: numbersOf(seqs.entries), records: numbersOf(seqs.records) } }
 }
 
-const lockHeads = `SELECT booked_at FROM tollgate_usage_heads WHERE tenant IN (
-    SELECT number FROM tollgate_usage_tenants WHERE id IN (SELECT value FROM json_each(?))
-  ) ORDER BY tenant FOR UPDATE`
+/** The calls that are settled, as far as they were open a moment ago. Adds whom they touch. */
+function* learnCalls(touched: Touched, known: Known): Asking<ReadonlyMap<string, OpenCall>> {
+  const calls = new Map<string, OpenCall>()
+  const unknown: Array<string> = []
+  for (const call of touched.calls) {
+    const open = known.calls.get(call)
+    if (open === undefined) unknown.push(call)
+    else calls.set(call, open)
+  }
+  if (unknown.length > 0) {
+    const rows = (yield* query(selectCalls, [textArray(unknown)])) as ReadonlyArray<CallRow>
+    const missing = new Set(rows.map(({ dimensions }) => dimensions).filter((number) => !known.dimensions.has(number)))
+    if (missing.size > 0)
+      for (const row of yield* query(selectDimensions, [numberArray(missing)]))
+        known.dimensions.set(row.number, dimensionsOf(row))
+    for (const { amount, at, dimensions, id, run } of rows) {
+      const reservation = { id, dimensions: known.dimensions.get(dimensions)!, amount: BigInt(amount), at, run }
+      calls.set(id, { reservation, number: dimensions })
+    }
+  }
+  for (const { reservation } of calls.values()) {
+    touched.accounts.add(reservation.dimensions.billing_account_id)
+    touched.tenants.add(reservation.dimensions.tenant_id)
+  }
+  return calls
+}
 
-const lockAmounts = `SELECT booked_at FROM tollgate_ledger_amounts WHERE account IN (
-    SELECT number FROM tollgate_ledger_accounts WHERE id IN (SELECT value FROM json_each(?))
-  ) ORDER BY account FOR UPDATE`
+/** The accounts that there are, by number. */
+function* learnAccounts(
+  ids: ReadonlySet<string>,
+  known: Known
+): Asking<ReadonlyMap<number, { readonly id: string; readonly tenant_id: string }>> {
+  const unknown = [...ids].filter((id) => !known.accounts.has(id))
+  if (unknown.length > 0)
+    for (const { id, number, tenant_id } of yield* query(selectAccounts, [textArray(unknown)]))
+      known.accounts.set(id, { number, tenant_id })
+  const accounts = new Map<number, { readonly id: string; readonly tenant_id: string }>()
+  for (const id of ids) {
+    const account = known.accounts.get(id)
+    if (account !== undefined) accounts.set(account.number, { id, tenant_id: account.tenant_id })
+  }
+  return accounts
+}
+
+/** The tenants by number. One without records gets its number and its head. */
+function* learnTenants(ids: ReadonlySet<string>, known: Known): Asking<ReadonlyMap<number, string>> {
+  const tenants = new Map<number, string>()
+  const unknown: Array<string> = []
+  for (const id of ids) {
+    const number = known.tenants.get(id)
+    if (number === undefined) unknown.push(id)
+    else tenants.set(number, id)
+  }
+  if (unknown.length === 0) return tenants
+  const list = [textArray(unknown.toSorted())]
+  for (const { id, number } of yield* query(selectTenantNumbers, list)) {
+    known.tenants.set(id, number)
+    tenants.set(number, id)
+  }
+  if (unknown.every((id) => known.tenants.has(id))) return tenants
+  yield* run(insertTenants, list)
+  yield* run(insertHeads, list)
+  // They are not known before this batch is committed.
+  for (const { id, number } of yield* query(selectTenantNumbers, list)) tenants.set(number, id)
+  return tenants
+}
+
+interface CallRow {
+  readonly id: string
+  readonly amount: string
+  readonly at: number
+  readonly run: string
+  readonly dimensions: number
+}
+
+const selectCalls = `SELECT id, CAST(amount AS TEXT) AS amount, at, run, dimensions
+  FROM tollgate_ledger_reservations WHERE id = ANY(?::text[])`
+
+const selectAccounts = "SELECT id, number, tenant_id FROM tollgate_ledger_accounts WHERE id = ANY(?::text[])"
+
+const selectTenantNumbers = "SELECT id, number FROM tollgate_usage_tenants WHERE id = ANY(?::text[])"
+
+const insertTenants =
+  "INSERT INTO tollgate_usage_tenants (id) SELECT id FROM unnest(?::text[]) AS v (id) ON CONFLICT DO NOTHING"
+
+const insertHeads = `INSERT INTO tollgate_usage_heads (tenant, records) SELECT number, 0 FROM tollgate_usage_tenants
+  WHERE id = ANY(?::text[]) ORDER BY number ON CONFLICT DO NOTHING`
+
+/** Those that are there and that nobody else is ending. */
+const lockReservations = "SELECT id FROM tollgate_ledger_reservations WHERE id = ANY(?::text[]) ORDER BY id FOR UPDATE"
+
+const lockHeads = `SELECT tenant, records, newest, booked_at FROM tollgate_usage_heads
+  WHERE tenant = ANY(?::bigint[]) ORDER BY tenant FOR UPDATE`
+
+const lockAmounts = `SELECT account, CAST(giftable AS TEXT) AS giftable, CAST(granted AS TEXT) AS granted,
+    CAST(reserved AS TEXT) AS reserved, entries, newest, booked_at
+  FROM tollgate_ledger_amounts WHERE account = ANY(?::bigint[]) ORDER BY account FOR UPDATE`
+
+const selectFacts = `SELECT number, status, CAST(held AS TEXT) AS held, funded
+  FROM tollgate_ledger_accounts WHERE number = ANY(?::bigint[])`
+
+/** The tails of tenants that come to another full step of records, when so many are added: others are not folded yet. */
+const selectTails = `SELECT h.id, ${tailColumns("h.id")} FROM ${tables.r.heads} h CROSS JOIN (SELECT ?::bigint[] AS numbers, ?::bigint AS added, ?::bigint AS step) p ON true
+  WHERE h.owner = ANY(p.numbers) AND (h.total + p.added) / p.step > h.total / p.step`
 
 /** The numbers of so many new accounts. */
 export const nextAccounts = "SELECT nextval('tollgate_ledger_accounts_seq') AS number FROM generate_series(1, ?::int)"
 
-/** The places of rows to come. They are taken under the locks, so that those of one account, or one tenant, ascend. */
-export function* nextSeqs(entries: number, records: number): Asking<Seqs> {
-  if (entries + records === 0) return { entries: [], records: [] }
-  const rows = yield* query(
-    `SELECT 0 AS kind, nextval('tollgate_ledger_entries_seq') AS seq FROM generate_series(1, ?::int)
-    UNION ALL SELECT 1, nextval('tollgate_usage_records_seq') FROM generate_series(1, ?::int)`,
-    [entries, records]
-  )
-  const of = (kind: number) =>
-    rows
-      .filter((row) => row.kind === kind)
-      .map(({ seq }) => seq as number)
-      .toSorted((a, b) => a - b)
-  return { entries: of(0), records: of(1) }
-}
+const nextSeqs = `SELECT
+  (SELECT string_agg(nextval('tollgate_ledger_entries_seq')::text, ',') FROM generate_series(1, ?::int)) AS entries,
+  (SELECT string_agg(nextval('tollgate_usage_records_seq')::text, ',') FROM generate_series(1, ?::int)) AS records`
+
+const numbersOf = (list: string | null): ReadonlyArray<number> => (list === null ? [] : list.split(",").map(Number))
+
+/** A list in one parameter. */
+const numberArray = (numbers: Iterable<number>): string => `{${[...numbers].join(",")}}`
+
+const textArray = (texts: ReadonlyArray<string>): string => `{${texts.map(quoted).join(",")}}`
+
+/** An element of a list of texts. */
+export const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, "\\$&")}"`

@@ -35,10 +35,13 @@ const pooledOf = (tenant: string): string => `EXISTS (
       SELECT 1 FROM tollgate_usage_dimensions d WHERE d.tenant_id = ${tenant} AND d.billing_source_tenant_id <> d.tenant_id
     )`
 
-/** Of each tenant of a JSON array: its records and their head, its watermark, and whether another ever paid a call of it. */
-export const selectTenants = `SELECT t.value AS tenant_id, ${watermarkOf("t.value")} AS watermark,
-    COALESCE(h.total, 0) AS records, h.owner, h.newest,
-    ${pooledOf("t.value")} AS pooled
+/** Of a tenant, an expression of SQL: its `watermark`, and whether another ever paid a call of it (`pooled`). */
+export const tailColumns = (tenant: string): string =>
+  `${watermarkOf(tenant)} AS watermark, ${pooledOf(tenant)} AS pooled`
+
+/** Of each tenant of a JSON array: its records and their head, and its tail. */
+export const selectTenants = `SELECT t.value AS tenant_id, COALESCE(h.total, 0) AS records, h.owner, h.newest,
+    ${tailColumns("t.value")}
   FROM json_each(?) t LEFT JOIN ${tables.r.heads} h ON h.id = t.value`
 
 export interface TenantRow {

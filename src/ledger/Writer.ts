@@ -200,6 +200,8 @@ const make = Effect.gen(function* () {
       case "Query":
       case "Run":
         return sql.unsafe(asked.text, asked.params as Array<string>)
+      case "All":
+        return Effect.forEach(asked.queries, ask)
       case "Insert":
         // In pieces: a statement takes only so many parameters.
         return Effect.forEach(

@@ -48,6 +48,7 @@ const ask = (asked: Ask): Rows => {
     statement.run(asked.params)
     return []
   }
+  if (asked._tag === "All") return asked.queries.map(ask)
   if (asked._tag === "Change") {
     const statement = prepare(changeText(asked))
     for (const row of asked.rows) statement.run(row)

@@ -32,6 +32,7 @@ afterEach(() => {
 })
 
 const ask = (one: Ask): Rows => {
+  if (one._tag === "All") return one.queries.map(ask)
   asked.push(one)
   if (one._tag === "Query" || one._tag === "Run") {
     const statement = db.prepare(one.text)

