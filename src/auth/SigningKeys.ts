@@ -7,7 +7,7 @@
  *   themselves; an earlier one is published until the last token that it signed has ended, and then deleted.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Clock, Context, Duration, Effect, Layer } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Runtime } from "effect"
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK } from "jose"
 import type { CryptoKey, JWK } from "jose"
 import * as Loop from "../kernel/Loop.ts"
@@ -15,6 +15,7 @@ import type { BooksUnavailable } from "../ledger/Problems.ts"
 import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
+import { Signals } from "../sql/Signals.ts"
 import { DeploymentSecret } from "./DeploymentSecret.ts"
 import type { Ending } from "./DeploymentSecret.ts"
 
@@ -26,20 +27,20 @@ export interface SigningKey {
 export interface SigningKeysContract {
   /** The one that signs now. */
   readonly current: () => SigningKey
-  /** The public key of that id, if it is one of ours. */
-  readonly find: (kid: string) => CryptoKey | undefined
+  /** The public key of that id, if it is one of ours: also one that another process made a moment ago. */
+  readonly find: (kid: string) => Effect.Effect<CryptoKey | undefined>
   /** The public halves, as `/.well-known/jwks.json` shows them. */
   readonly published: () => ReadonlyArray<JWK>
-  /** Makes a new key, which signs from now on. The others stay published as long as their tokens last, so nobody is signed out. */
+  /** Makes a new key, which signs from now on, on the other nodes too. The others stay published as long as their tokens last, so nobody is signed out. */
   readonly rotate: Effect.Effect<SigningKey, BooksUnavailable>
   /** Takes over keys that another process has made. */
   readonly reload: Effect.Effect<void>
-  /** Every hour: `reload`, the rotation of a key that is older than 30 days, and the end of keys that no token needs. */
+  /** Every hour, on each node: `reload`, the rotation of a key that is older than 30 days, and the end of keys that no token needs. */
   readonly job: Loop.Job
 }
 
 export class SigningKeys extends Context.Tag("tollgate/auth/SigningKeys")<SigningKeys, SigningKeysContract>() {
-  static readonly layer = Layer.suspend(() => Layer.effect(SigningKeys, make))
+  static readonly layer = Layer.suspend(() => Layer.scoped(SigningKeys, make).pipe(Layer.provide(Signals.layer)))
   static readonly layerJobs = Loop.layer(SigningKeys, ({ job }) => [job])
 }
 
@@ -55,6 +56,11 @@ interface Row {
 /** How old a key may become before another takes its place, and how often that is looked at. */
 export const rotation = Duration.days(30)
 const looks = Duration.hours(1)
+
+/** How often keys are read again since a token names one that is not known. */
+const readAgainAfter = Duration.seconds(1)
+
+const topic = "signing keys"
 
 /** How long a token lasts that is signed here. */
 export const signedLifetime = Duration.hours(1)
@@ -116,9 +122,14 @@ const make = Effect.gen(function* () {
   const reload = Effect.map(load, (loaded) => {
     keys = loaded
   })
-  const rotate = Effect.andThen(
-    Effect.suspend(() => generate(keys.current.kid)),
-    Effect.map(reload, () => keys.current)
+  const readAgain = yield* Effect.cachedWithTTL(reload, readAgainAfter)
+  const { publish, subscribe } = yield* Signals
+  const run = Runtime.runFork(yield* Effect.runtime<never>())
+  yield* subscribe(topic, () => void run(reload))
+  const rotate = Effect.suspend(() => generate(keys.current.kid)).pipe(
+    Effect.zipRight(reload),
+    Effect.zipRight(Effect.suspend(() => publish(topic, [keys.current.kid]))),
+    Effect.map(() => keys.current)
   )
 
   const keepFresh = Effect.gen(function* () {
@@ -136,7 +147,11 @@ const make = Effect.gen(function* () {
 
   return {
     current: () => keys.current,
-    find: (kid) => keys.byId.get(kid),
+    find: (kid) =>
+      Effect.suspend(() => {
+        const key = keys.byId.get(kid)
+        return key === undefined ? Effect.map(readAgain, () => keys.byId.get(kid)) : Effect.succeed(key)
+      }),
     published: () => keys.published,
     rotate,
     reload,

@@ -86,7 +86,7 @@ const make = Effect.gen(function* () {
 
   const verify = Effect.fnUntraced(function* (jwt: string) {
     const key = yield* Effect.try({ try: () => decodeProtectedHeader(jwt).kid, catch: () => new InvalidToken() }).pipe(
-      Effect.map((kid) => (kid === undefined ? undefined : keys.find(kid)))
+      Effect.flatMap((kid) => (kid === undefined ? Effect.succeed(undefined) : keys.find(kid)))
     )
     if (key === undefined) return yield* new InvalidToken()
     const currentDate = toDate(yield* Clock.currentTimeMillis)

@@ -1,6 +1,6 @@
 /** `tollgate key`: API keys of tenants. */
 import { Command, Options } from "@effect/cli"
-import { Console, Effect, Layer } from "effect"
+import { Console, Duration, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
 import { serviceInfo } from "../Config.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
@@ -9,6 +9,7 @@ import type { ApplicationId, TenantId } from "../kernel/Ids.ts"
 import { toIso } from "../kernel/Moment.ts"
 import { Applications } from "../tenants/Applications.ts"
 import { Belonging } from "../tenants/Belonging.ts"
+import { cacheLifetime } from "../tenants/KeyCallers.ts"
 import * as CommandLine from "./CommandLine.ts"
 import { database } from "./Database.ts"
 import { json, printed, tenantOption } from "./Options.ts"
@@ -61,9 +62,17 @@ const keyRevoke = Command.make("revoke", { tenant: tenantOption, id: Options.tex
       ),
       Effect.provide(keysOf(facts))
     )
-    yield* Console.log(`revoked ${id}; a running service notices within a minute`)
+    yield* Console.log(`revoked ${id}; ${noticedBy(facts)}`)
   })
 ).pipe(Command.withDescription("Revoke an API key"))
+
+/** A service on a file looks again when its cache ends. Nodes are told (`sql/Signals`); one that cannot be reached looks then, too. */
+const noticedBy = ({ database }: EnvironmentFacts): string => {
+  const limit = `${Duration.toMinutes(cacheLifetime)} min`
+  return database.engine === "sqlite"
+    ? `a running service notices within ${limit}`
+    : `nodes that serve are told, and refuse it at once; one that cannot be told notices within ${limit}`
+}
 
 export const subcommands = [keyList, keyRevoke] as const
 

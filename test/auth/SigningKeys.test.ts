@@ -92,13 +92,13 @@ describe("signing keys", () => {
       // Another process may sign with it until it looks, and its tokens last an hour.
       yield* TestClock.adjust("2 hours")
       yield* keys.job.turn
-      expect(keys.find(old!.kid!)).toBeDefined()
+      expect(yield* keys.find(old!.kid!)).toBeDefined()
       expect(yield* kids).toEqual([old!.kid, kid])
       yield* TestClock.adjust("2 hours")
       yield* keys.job.turn
       expect(yield* kids).toEqual([kid])
       expect(keys.published().map(({ kid }) => kid)).toEqual([kid])
-      expect(keys.find(old!.kid!)).toBeUndefined()
+      expect(yield* keys.find(old!.kid!)).toBeUndefined()
       // One that nothing follows never does.
       yield* TestClock.adjust("20 days")
       yield* keys.job.turn
