@@ -44,6 +44,7 @@ import { Purchases } from "./payments/Purchases.ts"
 import { PoolingHttp } from "./pooling/Http.ts"
 import { Pooling } from "./pooling/Pooling.ts"
 import { PricesHttp } from "./prices/Http.ts"
+import * as Leadership from "./sql/Leadership.ts"
 import { SandboxHttp } from "./sandbox/Http.ts"
 import { Applications } from "./tenants/Applications.ts"
 import { Belonging } from "./tenants/Belonging.ts"
@@ -126,7 +127,7 @@ export const domains = Layer.mergeAll(
   Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer))
 )
 
-/** The loops of the rooms of `domains`: what the service does without being asked. */
+/** The loops of the rooms of `domains`: what the service does without being asked; of several nodes, one. */
 export const jobs = Layer.mergeAll(
   Gate.layerJobs,
   AutoReloads.layerJobs,
@@ -137,7 +138,7 @@ export const jobs = Layer.mergeAll(
   Sorter.layerJobs,
   Verifier.layerJobs,
   Transfers.layerJobs
-)
+).pipe(Layer.provide(Leadership.layer))
 
 const api = HttpApiBuilder.api(Api).pipe(
   Layer.provide([

@@ -6,6 +6,7 @@
  */
 import { Config, ConfigError, Either, LogLevel } from "effect"
 import type { Redacted } from "effect"
+import { hostname } from "node:os"
 import { hostPreset, portOf, portPreset } from "./Address.ts"
 import type { Address } from "./Address.ts"
 import { postgresDatabase, sqliteFile } from "./sql/Location.ts"
@@ -55,6 +56,7 @@ export const variables: ReadonlyArray<readonly [name: string, preset: string, me
   ["PORT", portPreset, "the port that it listens on"],
   ["DATA_DIR", "./data", "the folder of the database, and of the secret if TOLLGATE_SECRET does not give it"],
   ["DATABASE_URL", "sqlite:$DATA_DIR/tollgate.db", "the SQLite file, or postgres://user:password@host/database"],
+  ["NODE_NAME", "host:port", "what this node is called among those over one PostgreSQL database"],
   ["TOLLGATE_SECRET", "made and kept in DATA_DIR/secret", "keys and tokens are hashed and sealed with it"],
   ["SERVICE_NAME", "Tollgate", "what the service is called in texts"],
   ["KEY_PREFIX", "svc", "what API keys begin with: letters and digits"],
@@ -103,6 +105,7 @@ export const environment: Config.Config<EnvironmentFacts> = Config.all({
   port: read("PORT", portPreset, "a port from 0 to 65535", portOf),
   data_dir: read("DATA_DIR", "./data", "the path of a folder", (text) => text || undefined),
   url: optional(Config.string("DATABASE_URL")),
+  node: optional(Config.nonEmptyString("NODE_NAME")),
   service_name: optional(Config.nonEmptyString("SERVICE_NAME")),
   // Keys are told apart by their dashes, so a prefix has none.
   key_prefix: read("KEY_PREFIX", "svc", "letters and digits", (text) => /^[A-Za-z0-9]+$/.exec(text)?.[0]),
@@ -111,10 +114,10 @@ export const environment: Config.Config<EnvironmentFacts> = Config.all({
   decisions: onOrOff("SANDBOX_DECISIONS"),
   secret: optional(Config.redacted("TOLLGATE_SECRET"))
 }).pipe(
-  Config.mapOrFail(({ decisions, payments, url, ...rest }) =>
+  Config.mapOrFail(({ decisions, node, payments, url, ...rest }) =>
     Either.map(locationOf(url, rest.data_dir), (database) => ({
       ...rest,
-      database,
+      database: database.engine === "sqlite" ? database : { ...database, node: node ?? `${hostname()}:${rest.port}` },
       sandbox_without: [...(payments ? [] : ["payments" as const]), ...(decisions ? [] : ["decisions" as const])]
     }))
   )

@@ -145,6 +145,7 @@ const references: Readonly<Record<string, string>> = {
   CurrentSandbox: "absent, there are no levers",
   ImagePatience: "a limit: how long an answer waits for its images",
   Lanes: "where the fast lane is found; the platform's router answers the same without it",
+  Leadership: "absent, a program turns all its loops; their statements do nothing twice",
   LetterLimits: "a limit: letters of an account",
   LoopObserver: "an observer",
   Observer: "an observer",

@@ -155,7 +155,7 @@ const make = Effect.gen(function* () {
     published: () => keys.published,
     rotate,
     reload,
-    job: { name: "signing keys", turn: Effect.as(keepFresh, looks) }
+    job: { name: "signing keys", turn: Effect.as(keepFresh, looks), everywhere: true }
   } satisfies SigningKeysContract
 })
 

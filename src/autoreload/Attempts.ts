@@ -1,6 +1,7 @@
 /**
  * Attempts to charge. An attempt is on disk before the processor is asked; it ends in the transaction that credits it or gives it up.
- * Where the outcome is not known, the processor is asked again under the attempt's name, which it charges once.
+ * Where the outcome is not known, the processor is asked again under the attempt's name, which it charges once. So two nodes that pursue
+ * one attempt charge it once; the node that leads takes over those of others when whoever began them has long been answered or is gone.
  */
 import { Clock, Effect, Either } from "effect"
 import type { Context } from "effect"
@@ -13,6 +14,7 @@ import type { BooksUnavailable } from "../ledger/Problems.ts"
 import * as Statements from "../ledger/Statements.ts"
 import type { Writer } from "../ledger/Writer.ts"
 import type { OutboxContract } from "../mail/Outbox.ts"
+import type { NodeContract } from "../sql/Runs.ts"
 import type { PurchasesContract } from "../payments/Purchases.ts"
 import type { Payments } from "../upstream/Payments.ts"
 import type { Alerts } from "./Alerts.ts"
@@ -23,6 +25,9 @@ import type { WatchList } from "./WatchList.ts"
 
 /** How long an attempt whose outcome is not known waits to be asked again, in milliseconds; the last repeats. */
 const askAgainAfter = [5_000, 30_000, 120_000, 600_000]
+
+/** How old an attempt must be that the node that leads takes over from another, in milliseconds. */
+const othersAfter = 120_000
 
 /** An attempt whose outcome is not known yet. */
 export interface Open {
@@ -53,10 +58,12 @@ export interface Parts {
   readonly processor: Context.Tag.Service<typeof Payments>
   readonly balanceOf: (tenant: TenantId) => Effect.Effect<Nano>
   readonly waker: Waker
+  /** Whether there are other nodes, and one of those leads. */
+  readonly node: NodeContract | undefined
 }
 
 export const make = (parts: Parts) => {
-  const { alerts, balanceOf, outbox, processor, purchases, storage, waker, watchList, writer } = parts
+  const { alerts, balanceOf, node, outbox, processor, purchases, storage, waker, watchList, writer } = parts
   const open = new Map<string, Open>()
 
   /**
@@ -133,8 +140,8 @@ export const make = (parts: Parts) => {
     } as const
     const messages = disables ? yield* alerts.statements(tenant_id, alert, now) : []
     const statements = [...storage.failed(attempt, { disables, failures, reason }, now), ...messages]
-    yield* Statements.write(writer, ...statements)
-    if (disables) {
+    // Where it has ended, another node ended it, which said so.
+    if ((yield* Statements.tryWrite(writer, ...statements)) && disables) {
       watchList.watch(tenant_id, yield* storage.settings(tenant_id), yield* balanceOf(tenant_id))
       yield* outbox.wake
     }
@@ -151,6 +158,8 @@ export const make = (parts: Parts) => {
       Effect.ensuring(
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
           one.asked = true
+          // The node that leads asks again.
+          if (node?.leads() === false) open.delete(one.attempt.id)
           one.at = now + askAgainAfter[Math.min(one.tries++, askAgainAfter.length - 1)]!
           return waker.wake
         })
@@ -160,10 +169,15 @@ export const make = (parts: Parts) => {
   /** Takes over the attempts on disk that nobody pursues: an earlier run began them, or no answer came to their beginning. */
   const takeOver = Effect.gen(function* () {
     const pursued = new Set(open.keys())
-    for (const attempt of yield* storage.attempts) {
-      if (!pursued.has(attempt.id) && !open.has(attempt.id))
-        open.set(attempt.id, { attempt, asked: true, tries: 0, at: 0 })
+    const stored = yield* storage.attempts
+    for (const attempt of stored) {
+      if (pursued.has(attempt.id) || open.has(attempt.id)) continue
+      const at = node === undefined ? 0 : attempt.created_at + othersAfter
+      open.set(attempt.id, { attempt, asked: true, tries: 0, at })
     }
+    // What another node has ended meanwhile.
+    for (const id of pursued)
+      if (open.get(id)?.at !== undefined && !stored.some((attempt) => attempt.id === id)) open.delete(id)
   })
 
   return { open, begin, pursue, takeOver }

@@ -1,7 +1,8 @@
 /**
  * A tenant that funds itself, and gets an alert when its balance is low. A movement that makes the balance fall below a threshold
  * causes one payment, or one alert. The writer reports the movements of this process (`Writer.watch`); a look at all watched balances
- * at the start and every ten minutes finds the others.
+ * at the start and every ten minutes finds the others. Of several nodes one runs the job; the others tell it when a balance that they
+ * moved is low, and it looks.
  *
  * Where the specification is silent:
  * - Auto-reload is triggered by a balance that falls below the threshold, not by a setting that is put above the balance. A fall while no
@@ -14,7 +15,7 @@
  *   whichever movement lifted it.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Clock, Context, Effect, Layer, Option, Runtime } from "effect"
 import { BillingAccounts } from "../billing/BillingAccounts.ts"
 import type { Actor } from "../kernel/Caller.ts"
 import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
@@ -28,6 +29,8 @@ import { afterCommit, Writer } from "../ledger/Writer.ts"
 import { Outbox } from "../mail/Outbox.ts"
 import type { ProcessorUnavailable } from "../payments/Problems.ts"
 import { Purchases } from "../payments/Purchases.ts"
+import { Runs } from "../sql/Runs.ts"
+import { Signals } from "../sql/Signals.ts"
 import type { InsufficientRole } from "../tenants/Problems.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { Payments } from "../upstream/Payments.ts"
@@ -82,9 +85,14 @@ export interface AutoReloadsContract {
 }
 
 export class AutoReloads extends Context.Tag("tollgate/autoreload/AutoReloads")<AutoReloads, AutoReloadsContract>() {
-  static readonly layer = Layer.suspend(() => Layer.scoped(AutoReloads, make))
+  static readonly layer = Layer.suspend(() =>
+    Layer.scoped(AutoReloads, make).pipe(Layer.provide([Runs.layer, Signals.layer]))
+  )
   static readonly layerJobs = Loop.layer(AutoReloads, ({ job }) => [job])
 }
+
+/** Under which the other nodes are told of settings. */
+const topic = "autoreload"
 
 const make = Effect.gen(function* () {
   const writer = yield* Writer
@@ -97,12 +105,15 @@ const make = Effect.gen(function* () {
   const scope = yield* Effect.scope
   const storage = Storage.make(yield* SqlClient)
   const watchList = WatchList.make()
+  const { node } = yield* Runs
+  const { publish, subscribe } = yield* Signals
+  const run = Runtime.runFork(yield* Effect.runtime<never>())
   const alerts = Alerts.make(tenants, yield* BillingAccounts, outbox)
 
   const balanceNow = (tenant: TenantId) =>
     Effect.map(ledger.accountOfTenant(tenant), (account) => (Option.isNone(account) ? 0n : balanceOf(account.value)))
 
-  const parts = { writer, storage, watchList, alerts, outbox, purchases, processor, waker, balanceOf: balanceNow }
+  const parts = { writer, storage, watchList, alerts, outbox, purchases, processor, waker, node, balanceOf: balanceNow }
   const attempts = Attempts.make(parts)
   const { turn } = Turns.make({ ...parts, ledger, attempts, scope })
 
@@ -150,8 +161,7 @@ const make = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const balance = yield* balanceNow(tenant_id)
     const written = Statements.write(writer, storage.replace(tenant_id, settings, balance, now))
-    const watched = Effect.map(storage.settings(tenant_id), (stored) => watchList.watch(tenant_id, stored, balance))
-    yield* afterCommit(written, watched)
+    yield* afterCommit(written, Effect.zipRight(watch(tenant_id), publish(topic, [tenant_id])))
     return autoReloadOf(yield* storage.settings(tenant_id), now)
   })
 
@@ -176,13 +186,35 @@ const make = Effect.gen(function* () {
     return yield* find(tenant_id)
   }, Effect.uninterruptible)
 
-  for (const tenant of yield* storage.tenants) {
-    watchList.watch(tenant, yield* storage.settings(tenant), yield* balanceNow(tenant))
-  }
+  /** Watches by the settings as they are stored now. */
+  const watch = (tenant: TenantId) =>
+    Effect.flatMap(storage.settings(tenant), (settings) => watchBy({ tenant, settings }))
+  const watchBy = ({ settings, tenant }: { readonly tenant: TenantId; readonly settings: StoredSettings }) =>
+    Effect.map(settings.looked === null ? balanceNow(tenant) : Effect.succeed(settings.looked), (balance) =>
+      watchList.watch(tenant, settings, balance)
+    )
+  const watchAll = Effect.flatMap(storage.all, (all) => Effect.forEach(all, watchBy, { discard: true }))
+
+  /** What other nodes did: their settings, movements that they saw, attempts that they began. */
+  const takeOver = Effect.zipRight(
+    watchAll,
+    Effect.sync(() => (watchList.lookAt = 0))
+  )
+
+  yield* watchAll
   yield* attempts.takeOver
+  yield* subscribe(topic, (tenants) =>
+    run(
+      tenants === undefined
+        ? Effect.zipRight(takeOver, waker.wake)
+        : Effect.forEach(tenants, (tenant) => watch(tenant as TenantId), { discard: true })
+    )
+  )
   yield* writer.watch((account, before, after) => {
-    if (watchList.moved(account, before, after)) waker.wakeNow()
+    const news =
+      node?.leads() === false ? watchList.concerns(account, before, after) : watchList.moved(account, before, after)
+    if (news) waker.wakeNow()
   })
 
-  return { find, change, charge, job: { name: Turns.jobName, turn, waker } } satisfies AutoReloadsContract
+  return { find, change, charge, job: { name: Turns.jobName, turn, waker, takeOver } } satisfies AutoReloadsContract
 })

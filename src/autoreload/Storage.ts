@@ -31,21 +31,23 @@ type Row = Omit<
   "amount"
 > & { readonly amount_credits: number }
 
+const columns = `enabled, CAST(threshold AS TEXT) AS threshold, amount_credits, payment_method_id, attempt,
+  in_flight_started_at, last_attempt_at, last_charged_at, last_failed, last_error, failures, disabled_reason,
+  alerts_enabled, CAST(warn_threshold AS TEXT) AS warn_threshold, CAST(rearm_threshold AS TEXT) AS rearm_threshold,
+  warned, CAST(looked AS TEXT) AS looked, fell, updated_at`
+
 export const make = (sql: SqlClient) => ({
   settings: (tenant: TenantId): Effect.Effect<StoredSettings> =>
-    sql<Row>`SELECT enabled, CAST(threshold AS TEXT) AS threshold, amount_credits, payment_method_id, attempt,
-        in_flight_started_at, last_attempt_at, last_charged_at, last_failed, last_error, failures, disabled_reason,
-        alerts_enabled, CAST(warn_threshold AS TEXT) AS warn_threshold, CAST(rearm_threshold AS TEXT) AS rearm_threshold,
-        warned, CAST(looked AS TEXT) AS looked, fell, updated_at
-      FROM tollgate_autoreload_settings WHERE tenant_id = ${tenant}`.pipe(
+    sql<Row>`SELECT ${sql.literal(columns)} FROM tollgate_autoreload_settings WHERE tenant_id = ${tenant}`.pipe(
       Effect.orDie,
       Effect.map(([row]) => (row === undefined ? unset : settingsOf(row)))
     ),
 
-  /** Every tenant that has settings. */
-  tenants: sql<{ tenant_id: TenantId }>`SELECT tenant_id FROM tollgate_autoreload_settings`.pipe(
+  /** Those of every tenant that has some. */
+  all: sql<Row & { readonly tenant_id: TenantId }>`SELECT tenant_id, ${sql.literal(columns)}
+      FROM tollgate_autoreload_settings`.pipe(
     Effect.orDie,
-    Effect.map((rows) => rows.map(({ tenant_id }) => tenant_id))
+    Effect.map((rows) => rows.map(({ tenant_id, ...row }) => ({ tenant: tenant_id, settings: settingsOf(row) })))
   ),
 
   /** Attempts whose outcome is not known. */
@@ -108,14 +110,17 @@ export const make = (sql: SqlClient) => ({
       last_failed = 0, last_error = NULL, failures = 0 WHERE tenant_id = ${tenant_id} AND attempt = ${id}`)
   ],
 
-  /** `disables`: the attempt was the last one that may fail, so auto-reload is switched off. */
+  /** `disables`: the attempt was the last one that may fail, so auto-reload is switched off. Refused where the attempt has ended. */
   failed: (
     { id, tenant_id }: Attempt,
     { disables, failures, reason }: { readonly disables: boolean; readonly failures: number; readonly reason: string },
     now: number
   ): ReadonlyArray<Statement> => [
-    statement(sql`UPDATE tollgate_autoreload_attempts SET status = 'failed', error = ${reason}, ended_at = ${now}
-      WHERE id = ${id} AND status = 'in_flight'`),
+    statement(
+      sql`UPDATE tollgate_autoreload_attempts SET status = 'failed', error = ${reason}, ended_at = ${now}
+        WHERE id = ${id} AND status = 'in_flight' RETURNING id`,
+      1
+    ),
     statement(sql`UPDATE tollgate_autoreload_settings SET attempt = NULL, in_flight_started_at = NULL, last_failed = 1,
       last_error = ${reason}, failures = ${failures}
       ${disables ? sql`, enabled = 0, disabled_reason = 'payment_failed', fell = 0` : sql``}
@@ -133,11 +138,11 @@ export const make = (sql: SqlClient) => ({
   fell: (tenant: TenantId, fell: boolean): Statement =>
     statement(sql`UPDATE tollgate_autoreload_settings SET fell = ${fell ? 1 : 0} WHERE tenant_id = ${tenant}`),
 
-  /** Notes whether the last alert was sent; refused where the settings were replaced since. */
+  /** Notes whether the last alert was sent; refused where it is noted already, or the settings were replaced since. */
   warned: (tenant: TenantId, warned: boolean, looked: Nano, updated_at: number): Statement =>
     statement(
       sql`UPDATE tollgate_autoreload_settings SET warned = ${warned ? 1 : 0}, looked = ${looked}
-        WHERE tenant_id = ${tenant} AND updated_at = ${updated_at} RETURNING tenant_id`,
+        WHERE tenant_id = ${tenant} AND updated_at = ${updated_at} AND warned = ${warned ? 0 : 1} RETURNING tenant_id`,
       1
     )
 })

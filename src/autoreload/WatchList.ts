@@ -3,7 +3,7 @@ import { billingAccountOf } from "../kernel/Ids.ts"
 import type { TenantId } from "../kernel/Ids.ts"
 import type { Nano } from "../kernel/Money.ts"
 import type { StoredSettings } from "./AutoReload.ts"
-import { observe, watched } from "./Watched.ts"
+import { isNews, observe, watched } from "./Watched.ts"
 import type { Watched } from "./Watched.ts"
 
 export const make = () => {
@@ -42,6 +42,12 @@ export const make = () => {
       if (one.crossings.length > 0) crossed.add(one)
       if (one.due && !due.has(one)) due.set(one, 0)
       return true
+    },
+
+    /** The same on a node that does not lead: whether the one that does has to look. */
+    concerns: (account: string, before: Nano, after: Nano): boolean => {
+      const one = byAccount.get(account)
+      return one !== undefined && isNews(one, before, after)
     },
 
     /** An attempt of the tenant began, so no reload is due. */

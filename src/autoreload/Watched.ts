@@ -32,6 +32,8 @@ export interface Watched {
   /** The balance after the last movement, and how many movements there were. */
   last: Nano
   movements: number
+  /** Below how many thresholds the balance was when `isNews` last saw it. */
+  below: number
 }
 
 /** `undefined` where nothing is to be watched. */
@@ -49,7 +51,8 @@ export const watched = (tenant: TenantId, settings: StoredSettings, balance: Nan
     crossings: [],
     due: settings.fell,
     last: settings.looked ?? balance,
-    movements: 0
+    movements: 0,
+    below: 0
   }
 }
 
@@ -76,4 +79,16 @@ export const observe = (one: Watched, before: Nano, after: Nano): boolean => {
     news = true
   }
   return news
+}
+
+/**
+ * Whether a movement may cause an alert, its end or a reload. For a node that does not lead: it knows of no other movements, and what it
+ * says twice does no harm. A balance that stays low is news once.
+ */
+export const isNews = (one: Watched, before: Nano, after: Nano): boolean => {
+  const { rearm_above, reload_below, warn_below } = one
+  const below = (balance: Nano): number => (balance < warn_below ? 1 : 0) + (balance < reload_below ? 1 : 0)
+  const known = Math.min(one.below, below(before))
+  one.below = below(after)
+  return one.below > known || (before <= rearm_above && after > rearm_above)
 }

@@ -8,6 +8,7 @@ import * as Engine from "../sql/Engine.ts"
 import type { Location } from "../sql/Location.ts"
 import * as Postgres from "../sql/postgres/Client.ts"
 import * as Sql from "../sql/Sql.ts"
+import { version } from "../Version.ts"
 import "./contracts.ts"
 
 export { Writer } from "../ledger/Writer.ts"
@@ -23,9 +24,12 @@ export type { Finding } from "../ledger/Invariants.ts"
  */
 export const layer = (file: string) => Writer.layerThread(file).pipe(Layer.provideMerge(Sql.layer(file)))
 
-/** A PostgreSQL database, migrated, that any number of nodes serve at the same time. `url`: `postgres://user:password@host/database`. */
-export const layerPostgres = (url: Redacted.Redacted) => {
-  const settings = Engine.settingsOf({ url })
+/**
+ * A PostgreSQL database, migrated, that any number of nodes serve at the same time. `url`: `postgres://user:password@host/database`;
+ * `node`: what this one is called, the host unless given.
+ */
+export const layerPostgres = (url: Redacted.Redacted, node?: string) => {
+  const settings = { ...Engine.settingsOf({ url, node }), version }
   const migrated = Layer.effectDiscard(Engine.migrate({ engine: "postgres", url, shown: "the database" }))
   return PostgresWriter.layer.pipe(Layer.provideMerge(Postgres.layer(settings)), Layer.provide(migrated))
 }
@@ -36,7 +40,7 @@ export const layerAt = (
 ): Layer.Layer<
   Writer | SqlClient,
   Layer.Layer.Error<ReturnType<typeof layer>> | Layer.Layer.Error<ReturnType<typeof layerPostgres>>
-> => (location.engine === "sqlite" ? layer(location.path) : layerPostgres(location.url))
+> => (location.engine === "sqlite" ? layer(location.path) : layerPostgres(location.url, location.node))
 
 /** A fresh database in memory. For tests. */
 export const layerMemory = Writer.layer.pipe(Layer.provideMerge(Sql.layerMemory))

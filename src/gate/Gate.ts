@@ -162,12 +162,21 @@ export class Gate extends Context.Tag("tollgate/gate/Gate")<Gate, GateContract>(
    * Releases what runs that end meanwhile leave reserved: for programs that share a database, and for one that could not be written when
    * the gate opened.
    */
-  static readonly layerJobs = Layer.scopedDiscard(
-    Effect.flatMap(Gate, ({ reclaim }) =>
-      Loop.fork({ name: "abandoned reservations", turn: Effect.as(reclaim, reclaimPause) })
-    )
-  )
+  static readonly layerJobs = Layer.suspend(() => Layer.scopedDiscard(reclaiming).pipe(Layer.provide(Runs.layer)))
 }
+
+/** Each node does it, when the lease of another has lapsed. Those of two nodes at once end a call once: a call ends by its reservation. */
+const reclaiming = Effect.gen(function* () {
+  const { reclaim } = yield* Gate
+  const { node } = yield* Runs
+  const waker = yield* Loop.waker
+  if (node !== undefined)
+    yield* Effect.acquireRelease(
+      Effect.sync(() => node.on("lapse", waker.wakeNow)),
+      (end) => Effect.sync(end)
+    )
+  yield* Loop.fork({ name: "abandoned reservations", turn: Effect.as(reclaim, reclaimPause), waker, everywhere: true })
+})
 
 const make = Effect.gen(function* () {
   const writer = yield* Writer

@@ -1,7 +1,8 @@
 /**
  * Work that a service repeats: letters to send, transfers to expire, jobs to look after. A service describes it as a `Job`; its
  * `layerJobs` runs the job in a loop. A loop survives every failure of a turn, defects included, and reports each turn, so that
- * one that no longer turns can be seen (`ops/Loops`).
+ * one that no longer turns can be seen (`ops/Loops`). Of several nodes over one database one turns it (`Leadership`); a turn that
+ * begins while another node's is not over must do nothing twice, by the conditions of its statements.
  */
 import { Cause, Context, Duration, Effect, Layer, Option, Queue } from "effect"
 import type { Scope } from "effect"
@@ -40,6 +41,22 @@ export const waker: Effect.Effect<Waker> = Effect.map(Queue.dropping<void>(1), (
   return { wake: Effect.sync(wakeNow), wakeNow, woken: Queue.take(calls) }
 })
 
+export interface LeadershipContract {
+  /** Whether this node turns the loops that one node turns for all. */
+  readonly leads: () => boolean
+  /** Waits until it does. */
+  readonly gained: Effect.Effect<void>
+  /** Starts the next turn of a loop early, on the node that leads. */
+  readonly wakeLeader: (loop: string) => Effect.Effect<void>
+  /** `wake` is called when another node woke the loop, and this one leads. */
+  readonly onWake: (loop: string, wake: () => void) => Effect.Effect<void, never, Scope.Scope>
+}
+
+/** Which of several nodes turns the loops; `undefined` where there is one process. */
+export class Leadership extends Context.Reference<Leadership>()("tollgate/kernel/Leadership", {
+  defaultValue: (): LeadershipContract | undefined => undefined
+}) {}
+
 /** Work that is repeated. Without a loop, a program runs `turn` itself. */
 export interface Job {
   /** As logs and metrics show it: `outbox`. */
@@ -48,22 +65,66 @@ export interface Job {
   readonly turn: Effect.Effect<Duration.DurationInput | undefined, unknown>
   /** Starts turns early; none where a job only follows its pauses. */
   readonly waker?: Waker
+  /** Each node turns it, since it is about what the node itself remembers, or because the first to come may as well do it. */
+  readonly everywhere?: boolean
+  /** Takes in what other nodes have begun: before the first turn of a node that begins to lead, and when another node woke the job. */
+  readonly takeOver?: Effect.Effect<unknown, unknown>
 }
 
 /** The pause after a failed turn: it doubles from the first to the last. */
 const pauseFirst = 1_000
 const pauseLast = 5_000
 
+/** How often a node at most wakes a job of the node that leads. */
+const wakePause = Duration.seconds(1)
+
 /** Runs the job in a loop until the scope closes. A turn that fails is logged, and tried again after a pause. */
-export const fork = ({ name, turn, waker }: Job): Effect.Effect<void, never, Scope.Scope> =>
+export const fork = (job: Job): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
+    const { name, takeOver = Effect.void, turn, waker } = job
     const observe = yield* LoopObserver
+    const leadership = job.everywhere === true ? undefined : yield* Leadership
     const woken = waker?.woken ?? Effect.never
     let failures = 0
+    /** Whether other nodes may have begun something that is not taken in. */
+    let behind = leadership !== undefined
+    if (leadership !== undefined && waker !== undefined) {
+      yield* leadership.onWake(name, () => {
+        behind = true
+        waker.wakeNow()
+      })
+    }
+
+    /** Waits until this node leads, and passes on meanwhile what wakes the job here. */
+    const follow =
+      leadership === undefined
+        ? Effect.void
+        : Effect.suspend(() => {
+            if (leadership.leads()) return Effect.void
+            // Another node turns it: it is not late here.
+            observe(name, { _tag: "Ended" })
+            behind = true
+            if (waker === undefined) return leadership.gained
+            // At once too: what woke it here last may be what nobody has done.
+            const passOn = leadership
+              .wakeLeader(name)
+              .pipe(Effect.zipRight(Effect.sleep(wakePause)), Effect.zipRight(woken), Effect.forever)
+            return Effect.raceFirst(leadership.gained, passOn)
+          })
+
+    const turnNow = Effect.suspend(() => {
+      if (!behind) return turn
+      behind = false
+      return Effect.zipRight(
+        Effect.tapErrorCause(takeOver, () => Effect.sync(() => (behind = true))),
+        turn
+      )
+    })
 
     const once = Effect.gen(function* () {
+      yield* follow
       observe(name, { _tag: "Began" })
-      const exit = yield* Effect.exit(turn)
+      const exit = yield* Effect.exit(turnNow)
       if (exit._tag === "Success") {
         failures = 0
         const pause = exit.value === undefined ? undefined : Math.max(0, Duration.toMillis(exit.value))

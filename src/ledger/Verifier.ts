@@ -91,5 +91,6 @@ const make = (load: Effect.Effect<VerifySince>) =>
       return interval
     })
 
-    return { verify, job: { name: "verifier", turn: turnOfJob } } satisfies VerifierContract
+    const takeOver = Effect.sync(() => (due = undefined))
+    return { verify, job: { name: "verifier", turn: turnOfJob, takeOver } } satisfies VerifierContract
   })

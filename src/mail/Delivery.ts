@@ -48,9 +48,8 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
     if (how !== "later") return yield* end(row, how === "refused" ? "failed" : "unknown", reason)
     const now = yield* Clock.currentTimeMillis
     const due = now + pauses[Math.min(row.attempts, pauses.length - 1)]!
-    yield* record(
-      sql`UPDATE tollgate_mail_outbox SET status = 'waiting', due_at = ${due}, last_error = ${reason} WHERE key = ${row.key}`
-    )
+    yield* record(sql`UPDATE tollgate_mail_outbox SET status = 'waiting', due_at = ${due}, last_error = ${reason}
+      WHERE key = ${row.key} AND status = 'sending'`)
     return "waiting"
   })
 
@@ -69,21 +68,38 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
     })
   })
 
-  /** Sends a letter that is due. */
-  const deliver = Effect.fn("Outbox.deliver")(function* (port: MailContract, row: Row) {
+  /** Says that it is handed over now; `false`: another node does that, or did. */
+  const take = ({ attempts, key }: Row, now: number) =>
+    untilWritten<boolean, never, never>(
+      Statements.tryWrite(
+        writer,
+        statement(
+          sql`UPDATE tollgate_mail_outbox SET status = 'sending', attempts = ${attempts + 1}, due_at = ${now}
+            WHERE key = ${key} AND status = 'waiting' AND attempts = ${attempts} RETURNING key`,
+          1
+        )
+      )
+    )
+
+  /** Sends a letter that is due; `undefined`: another node does. */
+  const deliver = Effect.fn("Outbox.deliver")(function* (
+    port: MailContract,
+    row: Row
+  ): Effect.fn.Return<Fate | undefined> {
     const now = yield* Clock.currentTimeMillis
     if (now - row.created_at > lifetime) return yield* end(row, "failed", "it could not leave for days")
     // Before a byte of it leaves: should the process end now, nobody can know whether it did.
-    yield* record(
-      sql`UPDATE tollgate_mail_outbox SET status = 'sending', attempts = ${row.attempts + 1} WHERE key = ${row.key}`
-    )
-    return yield* attempt(port, row)
+    return (yield* take(row, now)) ? yield* attempt(port, row) : undefined
   }, Effect.uninterruptible)
 
-  /** Gives up the letters that were handed over while the process ended. */
-  const endInterrupted =
-    record(sql`UPDATE tollgate_mail_outbox SET status = 'unknown', sealed = '', last_error = 'the process ended while it was sent'
-      WHERE status = 'sending'`)
+  /** Gives up the letters whose process ended while they were handed over: those of which that began before. */
+  const endInterrupted = Effect.fnUntraced(function* (before: number) {
+    const interrupted = sql`status = 'sending' AND due_at <= ${before}`
+    const found = yield* Effect.orDie(sql`SELECT 1 FROM tollgate_mail_outbox WHERE ${interrupted} LIMIT 1`)
+    if (found.length === 0) return
+    yield* record(sql`UPDATE tollgate_mail_outbox SET status = 'unknown', sealed = '',
+      last_error = 'the process ended while it was sent' WHERE ${interrupted}`)
+  })
 
   return { attempt, deliver, endInterrupted }
 }

@@ -1,7 +1,8 @@
 /**
  * Letters that wait to be sent. A letter is stored in the transaction that is its cause, and sent after it: tried again while the
  * mail server cannot be reached, and never sent twice for one key. Where it cannot be known whether a letter left (the process
- * ended, or the connection, while it was handed over), it is not sent again: who misses it can ask for another.
+ * ended, or the connection, while it was handed over), it is not sent again: who misses it can ask for another. Of two nodes that find a
+ * letter due at once, the one whose transaction says that it is handed over sends it.
  *
  * Where the specification is silent:
  * - A letter is never sent twice for one key. Where it cannot be known whether it left (the connection or the process ended after the
@@ -75,6 +76,8 @@ interface NewRow extends Row {
 const loopName = "outbox"
 /** How long the loop waits when a letter could not be handled at all. */
 const afterFailure = Duration.seconds(10)
+/** From when on nobody can be handing a letter over any more: a mail server that hangs is given up long before. */
+const handOverMax = Duration.toMillis(Duration.minutes(5))
 /** How many letters a turn takes, and how many of them are on their way at once. A mail server that hangs holds each for a minute. */
 const turnMax = 8
 const atOnce = 4
@@ -136,8 +139,10 @@ const make = Effect.gen(function* () {
   /** Sends what is due. Answers how long it is to the next. */
   const turn = (port: MailContract) =>
     Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      yield* delivery.endInterrupted(now - handOverMax)
       const due = yield* sql<Row>`SELECT key, recipient, sealed, attempts, created_at FROM tollgate_mail_outbox
-        WHERE status = 'waiting' AND due_at <= ${yield* Clock.currentTimeMillis} ORDER BY due_at LIMIT ${turnMax}`
+        WHERE status = 'waiting' AND due_at <= ${now} ORDER BY due_at LIMIT ${turnMax}`
       const failed = yield* Loop.each(
         loopName,
         due,
@@ -148,11 +153,14 @@ const make = Effect.gen(function* () {
       if (failed > 0) return afterFailure
       const [next] = yield* sql<{
         due_at: number | null
-      }>`SELECT min(due_at) AS due_at FROM tollgate_mail_outbox WHERE status = 'waiting'`
+      }>`SELECT min(CASE status WHEN 'waiting' THEN due_at ELSE due_at + ${handOverMax} END) AS due_at
+        FROM tollgate_mail_outbox WHERE status IN ('waiting', 'sending')`
       return next?.due_at == null ? undefined : Duration.millis(next.due_at - (yield* Clock.currentTimeMillis))
     })
 
-  if (mail !== undefined) yield* delivery.endInterrupted
+  // Where one process serves the database, what was being handed over is nobody's now. Other nodes may be at it.
+  if (mail !== undefined && sql.onDialectOrElse({ pg: () => false, orElse: () => true }))
+    yield* delivery.endInterrupted(Number.MAX_SAFE_INTEGER)
 
   const jobs = mail === undefined ? [] : [{ name: loopName, turn: turn(mail), waker }]
 

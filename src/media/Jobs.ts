@@ -1,7 +1,8 @@
 /**
  * Jobs of a generation vendor, from the quote to the charge. The quote is reserved while the job runs, by a call that outlives the
  * process. The job is settled once, in one transaction with its charge, by whoever sees its end first: a client that asks, or the
- * service itself (`layerJobs`), which looks after every open job, also after a restart.
+ * service itself (`layerJobs`), which looks after every open job, also after a restart. Of two that see the end at once, on two nodes
+ * too, one settles it: the job's row must not be settled (`Rows.end`), and the reservation must be there.
  *
  * Where the specification is silent:
  * - A generation job holds its quote by a reservation that belongs to no run of the process (`Gate.resume`). It is settled together with
@@ -24,7 +25,7 @@ import { PriceVersions } from "../prices/PriceVersions.ts"
 import * as Vendor from "../upstream/GenerationQueue.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
 import type { Upstream } from "../upstream/Upstreams.ts"
-import { quoteOf } from "./Job.ts"
+import { lifetime, quoteOf } from "./Job.ts"
 import type { Job, JobKey, JobRoute, Order } from "./Job.ts"
 import * as Look from "./Look.ts"
 import { jobOf } from "./Rows.ts"
@@ -186,8 +187,21 @@ const make = Effect.gen(function* () {
     return { looks, pause: pause === Number.POSITIVE_INFINITY ? undefined : pause }
   })
 
-  const now = yield* Clock.currentTimeMillis
-  for (const { id } of yield* rows.running) watchOf(id, now)
+  /** Watches the open jobs, those too that another node was asked for. */
+  const watchAll = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    for (const { id } of yield* rows.running) watchOf(id, now)
+  })
+  yield* watchAll
+
+  /** Forgets the jobs whose end another node has seen. None is open for longer than its lifetime. */
+  const forget = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    for (const [id, { since }] of watches) {
+      if (now - since <= Duration.toMillis(lifetime)) continue
+      if ((yield* rows.byId(id))?.settled !== 0) watches.delete(id)
+    }
+  })
 
   /** Ends what runs that have ended left between its reservation and the vendor. */
   const reclaim = Effect.gen(function* () {
@@ -218,8 +232,12 @@ const make = Effect.gen(function* () {
     turn: Effect.flatMap(begin, ({ looks }) => Fiber.awaitAll(looks)),
     jobs: [
       // Its looks are not waited for: a vendor that is silent must not hold up the jobs of others.
-      { name: loopName, turn: Effect.map(begin, ({ pause }) => pause), waker },
-      { name: "abandoned media jobs", turn: Effect.as(reclaim, Duration.minutes(1)) }
+      { name: loopName, turn: Effect.map(begin, ({ pause }) => pause), waker, takeOver: watchAll },
+      {
+        name: "abandoned media jobs",
+        turn: Effect.as(Effect.zipRight(forget, reclaim), Duration.minutes(1)),
+        everywhere: true
+      }
     ]
   } satisfies JobsContract
 })

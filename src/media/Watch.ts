@@ -56,8 +56,10 @@ export class Watch<Row> {
   looking: Deferred.Deferred<Row> | undefined
   readonly lookPace: Pace
   readonly cancelPace: Pace
+  readonly since: number
 
   constructor(now: number) {
+    this.since = now
     this.due = now + pauses[0]!
     this.lookPace = new Pace(looksAtOnce, now)
     this.cancelPace = new Pace(cancelsAtOnce, now)

@@ -1,15 +1,18 @@
 /** For those who run the service: is it alive, is it ready, what is it doing. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { NodeFigures } from "./Node.ts"
 import { NotReady } from "./Problems.ts"
 
 const Status = Schema.Struct({ status: Schema.Literal("ok") })
+/** `node`: where several may serve one database. */
+const Ready = Schema.Struct({ status: Schema.Literal("ok"), node: Schema.optional(NodeFigures) })
 
 export class OpsApi extends HttpApiGroup.make("ops")
   .add(HttpApiEndpoint.get("health", "/healthz").addSuccess(Status).annotate(OpenApi.Summary, "The process is alive"))
   .add(
     HttpApiEndpoint.get("ready", "/readyz")
-      .addSuccess(Status)
+      .addSuccess(Ready)
       .addError(NotReady)
       .annotate(OpenApi.Summary, "The service can read and durably write, and its loops turn")
   )

@@ -18,13 +18,20 @@ export const OpsHttp = HttpApiBuilder.group(
     const loops = yield* Loops
     const gate = yield* Gate
 
-    const work = Effect.map(gate.unsettled, (unsettled) => metrics.setWork({ unsettled, loops: loops.figures() }))
+    const work = Effect.zipWith(gate.unsettled, readiness.node, (unsettled, node) =>
+      metrics.setWork({ unsettled, node, loops: loops.figures() })
+    )
 
     const gauges = Effect.map(Effect.provideService(Gauges.read, Ledger, ledger), metrics.setGauges)
 
     return handlers
       .handle("health", () => Effect.succeed({ status: "ok" as const }))
-      .handle("ready", () => Effect.as(readiness.check, { status: "ok" as const }))
+      .handle("ready", () =>
+        Effect.zipRight(
+          readiness.check,
+          Effect.map(readiness.node, (node) => ({ status: "ok" as const, ...(node !== undefined && { node }) }))
+        )
+      )
       .handle("metrics", () =>
         Effect.map(Effect.andThen(Effect.andThen(gauges, work), Effect.promise(metrics.text)), (text) =>
           HttpServerResponse.text(text, { contentType: metrics.content_type })

@@ -2,6 +2,7 @@
 import { Context, Layer } from "effect"
 import type { Gauges } from "./Gauges.ts"
 import type { LoopFigures } from "./Loops.ts"
+import type { NodeFigures } from "./Node.ts"
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client"
 
 export interface MetricsContract {
@@ -19,6 +20,8 @@ export interface MetricsContract {
 export interface Work {
   readonly unsettled: number
   readonly loops: ReadonlyArray<LoopFigures>
+  /** Where there may be other nodes. */
+  readonly node: NodeFigures | undefined
 }
 
 export class Metrics extends Context.Tag("tollgate/ops/Metrics")<Metrics, MetricsContract>() {
@@ -79,8 +82,32 @@ const make = (): MetricsContract => {
     labelNames: ["loop"] as const,
     registers: [registry]
   })
+  /** Made when there is a node to tell of: a process that serves a file has no such figures. */
+  const makeNode = () => ({
+    info: new Gauge({
+      name: "tollgate_node_info",
+      help: "1, with the name of this node",
+      labelNames: ["node"] as const,
+      registers: [registry]
+    }),
+    leads: gauge("tollgate_node_leads", "1 where this node does the work that is done once for all nodes"),
+    lease: gauge("tollgate_node_lease_seconds", "How long this node's lease is good for still; negative: lapsed"),
+    lag: gauge("tollgate_node_renewed_seconds_ago", "Time since this node's lease was renewed"),
+    nodes: gauge("tollgate_nodes", "Nodes that have a lease")
+  })
+  let gauges: ReturnType<typeof makeNode> | undefined
+  const setNode = (node: NodeFigures): void => {
+    gauges ??= makeNode()
+    gauges.info.set({ node: node.name }, 1)
+    gauges.leads.set(node.leads ? 1 : 0)
+    gauges.lease.set(node.lease_seconds)
+    gauges.lag.set(node.renewed_seconds_ago)
+    gauges.nodes.set(node.nodes)
+  }
+
   return {
     setWork: (work) => {
+      if (work.node !== undefined) setNode(work.node)
       unsettled.set(work.unsettled)
       for (const metric of [sinceGood, failures, troubled]) metric.reset()
       for (const figures of work.loops) {

@@ -9,6 +9,8 @@ export class NotReady extends Problem<NotReady>()("NotReady", {
   fields: {
     /** Where it cannot be read or written: why. */
     database: Schema.optional(Schema.String),
+    /** Of several nodes, where this one may admit no calls: why. */
+    node: Schema.optional(Schema.String),
     /** Each loop that does not turn, and why. */
     loops: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.String }))
   }

@@ -1,5 +1,5 @@
 /**
- * Whether the service does its work: its database can be read and durably written, and every loop turns. The write changes a row of
+ * Whether the service does its work: its database can be read and durably written, every loop turns, and of several nodes it has a lease. The write changes a row of
  * its own, since on a full disk a transaction without one succeeds.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -7,11 +7,16 @@ import { Clock, Context, Duration, Effect, Fiber, Layer } from "effect"
 import { statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import { Loops } from "./Loops.ts"
+import { Runs } from "../sql/Runs.ts"
+import { figuresOf } from "./Node.ts"
+import type { NodeFigures } from "./Node.ts"
 import { NotReady } from "./Problems.ts"
 
 export interface ReadinessContract {
   /** Anybody may ask, so the database is written once a second at most; who asks meanwhile is told what came of that. */
   readonly check: Effect.Effect<void, NotReady>
+  /** What this node is among others, where there may be others. */
+  readonly node: Effect.Effect<NodeFigures | undefined>
 }
 
 /** How long the database may take. */
@@ -20,13 +25,14 @@ const patience = Duration.seconds(2)
 const believedFor = Duration.seconds(1)
 
 export class Readiness extends Context.Tag("tollgate/ops/Readiness")<Readiness, ReadinessContract>() {
-  static readonly layer = Layer.suspend(() => Layer.effect(Readiness, make))
+  static readonly layer = Layer.suspend(() => Layer.effect(Readiness, make).pipe(Layer.provide(Runs.layer)))
 }
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
   const loops = yield* Loops
+  const { node } = yield* Runs
 
   const written = Effect.flatMap(Clock.currentTimeMillis, (now) =>
     writer.submit({
@@ -54,9 +60,11 @@ const make = Effect.gen(function* () {
   const check = Effect.gen(function* () {
     const troubled = loops.figures().filter(({ trouble }) => trouble !== undefined)
     const found = yield* database
-    if (found === undefined && troubled.length === 0) return
+    const lapsed = node !== undefined && node.leaseLeft() <= 0 ? `the lease of ${node.name} has lapsed` : undefined
+    if (found === undefined && troubled.length === 0 && lapsed === undefined) return
     return yield* new NotReady({
       database: found,
+      node: lapsed,
       loops:
         troubled.length === 0
           ? undefined
@@ -64,5 +72,8 @@ const make = Effect.gen(function* () {
     })
   })
 
-  return { check } satisfies ReadinessContract
+  return {
+    check,
+    node: Effect.sync(() => (node === undefined ? undefined : figuresOf(node)))
+  } satisfies ReadinessContract
 })

@@ -39,8 +39,15 @@ export const isFault = (location: Location, error: unknown): boolean =>
     ? (SqliteOpening.faultOf(error)?.code ?? "").startsWith("SQLITE_")
     : PostgresOpening.faultOf(error) !== undefined
 
-export const settingsOf = ({ url }: { readonly url: Redacted.Redacted }): Client.PostgresSettings => ({
+export const settingsOf = ({
+  node,
+  url
+}: {
+  readonly url: Redacted.Redacted
+  readonly node?: string | undefined
+}): Client.PostgresSettings => ({
   url,
+  ...(node !== undefined && { node }),
   readers: 8,
   writers: 2
 })

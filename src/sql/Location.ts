@@ -12,6 +12,8 @@ export interface PostgresDatabase {
   readonly engine: "postgres"
   /** `postgres://user:password@host:port/database?sslmode=…` */
   readonly url: Redacted.Redacted
+  /** What this node is called among those that serve it; the host, unless given. */
+  readonly node?: string
   /** As it stands in messages: without the password. */
   readonly shown: string
 }

@@ -22,6 +22,24 @@ export interface RunsContract {
   readonly run: string
   /** Whether the run has ended. So has whatever is no name of a run: earlier versions had other names. */
   readonly hasEnded: (run: string) => Effect.Effect<boolean>
+  /** What it is among other nodes; `undefined` where there are none, since one process serves the database. */
+  readonly node?: NodeContract
+}
+
+/** A node among those over one database. Times are milliseconds of this process; what is said of others is as old as the last renewal. */
+export interface NodeContract {
+  readonly name: string
+  /** How long its lease is good for still: negative once it has lapsed. */
+  readonly leaseLeft: () => number
+  readonly sinceRenewal: () => number
+  /** Whether it does the work that is done once for all nodes. */
+  readonly leads: () => boolean
+  /** The name of the node that leads, where one does. */
+  readonly leader: () => string | undefined
+  /** How many nodes have a lease. */
+  readonly nodes: () => number
+  /** `lead`: this node begins to lead. `lapse`: the lease of another has lapsed. Called at once; answers what ends the calls. */
+  readonly on: (event: "lead" | "lapse", listener: () => void) => () => void
 }
 
 export class Runs extends Context.Tag("tollgate/sql/Runs")<Runs, RunsContract>() {

@@ -63,6 +63,10 @@ const make = Effect.gen(function* () {
       }
       return mark
     },
-    changed: (...ids) => Effect.zipRight(Effect.sync(() => ids.forEach(end)), publish(topic, ids))
+    changed: (...ids) =>
+      Effect.zipRight(
+        Effect.sync(() => ids.forEach(end)),
+        publish(topic, ids)
+      )
   } satisfies BelongingContract
 })

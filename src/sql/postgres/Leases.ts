@@ -2,6 +2,10 @@
  * Runs of nodes over one PostgreSQL database. A run is a row with a lease that its node renews, by the database's clock. A run whose lease
  * has lapsed may be ended by any other node, which then gives back what it had set aside. A node whose run was ended admits no more calls
  * until it has a lease again (`ledger/Several`); what it settles late finds its reservation gone, and charges nothing.
+ *
+ * One node leads: the one whose connection here holds an advisory lock. The server ends a connection that says nothing for as long as
+ * a lease lasts, and a node that was not answered for so long does not take itself for the leader; so there are never two at once by their
+ * own account. A turn that the former leader has begun may still run then: its statements have conditions of their own.
  */
 import { Effect } from "effect"
 import { hostname } from "node:os"
@@ -17,25 +21,39 @@ const renewal = 5
 /** How long a statement about leases may take, in milliseconds: far less than a lease. */
 const patience = 5_000
 
+/** The number of the advisory lock of the node that leads. */
+const leaderLock = 7_062_516_342
+
+const leaseMillis = lease * 1_000
+
 export const make = Effect.gen(function* () {
   const { connect, settings } = yield* Postgres
   const run = yield* Ids.make("run")
+  const name = settings.node ?? hostname()
   let client: Client | undefined
   const ask = async (text: string, params: ReadonlyArray<unknown>) => {
     if (client === undefined) {
-      const fresh = connect({ connectionTimeoutMillis: patience, query_timeout: patience })
-      fresh.on("error", () => {
-        if (client === fresh) client = undefined
+      const fresh = connect({
+        connectionTimeoutMillis: patience,
+        query_timeout: patience,
+        keepAlive: true,
+        application_name: applicationOf(run)
       })
+      const lost = () => {
+        if (client === fresh) client = undefined
+      }
+      fresh.on("error", lost)
+      fresh.on("end", lost)
       await fresh.connect()
+      await fresh.query(`SET idle_session_timeout = '${lease}s'`)
       client = fresh
     }
+    const used = client
     try {
-      return (await client.query(text, params as Array<unknown>)).rows
+      return (await used.query(text, params as Array<unknown>)).rows
     } catch (error) {
-      const lost = client
-      client = undefined
-      lost.end().catch(() => {})
+      if (client === used) client = undefined
+      used.end().catch(() => {})
       throw error
     }
   }
@@ -44,24 +62,43 @@ export const make = Effect.gen(function* () {
   const asked = (text: string, ...params: ReadonlyArray<unknown>) =>
     turn.withPermits(1)(Effect.tryPromise(() => ask(text, params)))
 
+  /** When the last renewal that was answered was asked for. */
+  let renewedAt = performance.now()
+  /** The connection that holds the lock of the leader. */
+  let leading: Client | undefined
+  let found: Found = { leader: undefined, nodes: 1, lapsed: 0 }
+  const listeners = { lead: new Set<() => void>(), lapse: new Set<() => void>() }
+  const leaseLeft = () => renewedAt + leaseMillis - performance.now()
+  const leads = () => leading !== undefined && leading === client && leaseLeft() > 0
+
+  const renew = Effect.gen(function* () {
+    const at = performance.now()
+    yield* asked(renewRun, run)
+    renewedAt = at
+    if (leading === undefined || leading !== client) {
+      leading = undefined
+      const [row] = yield* asked(`SELECT pg_try_advisory_lock(${leaderLock}) AS locked`)
+      if (row?.locked === 1) {
+        leading = client
+        listeners.lead.forEach((listener) => listener())
+      }
+    }
+    const [row] = yield* asked(lookAround)
+    found = { leader: row?.leader ?? undefined, nodes: row?.nodes ?? 0, lapsed: row?.lapsed ?? 0 }
+    if (found.lapsed > 0) listeners.lapse.forEach((listener) => listener())
+  })
+
   yield* Effect.acquireRelease(
-    Effect.orDie(asked(insertRun, run, settings.node ?? hostname(), settings.version ?? "")),
+    Effect.orDie(Effect.zipRight(asked(insertRun, run, name, settings.version ?? ""), renew)),
     () =>
       Effect.ignore(asked("DELETE FROM tollgate_sql_nodes WHERE run = ?", run)).pipe(
         Effect.zipRight(Effect.promise(async () => client?.end().catch(() => {})))
       )
   )
-  yield* asked(renewRun, run).pipe(
-    Effect.matchEffect({
-      onFailure: (error) => Effect.as(Effect.logWarning("the lease of this node could not be renewed", error.cause), 1),
-      onSuccess: () => Effect.succeed(renewal)
-    }),
-    Effect.flatMap((seconds) =>
-      Effect.async<void>((resume) => {
-        // Time of this process, however its clock may be steered: the database's runs beside it.
-        const timer = setTimeout(() => resume(Effect.void), seconds * 1_000)
-        return Effect.sync(() => clearTimeout(timer))
-      })
+  yield* pause(renewal).pipe(
+    Effect.zipRight(renew),
+    Effect.catchAll((error) =>
+      Effect.zipRight(Effect.logWarning("the lease of this node could not be renewed", error.cause), pause(1))
     ),
     Effect.forever,
     Effect.withTracerEnabled(false),
@@ -77,9 +114,37 @@ export const make = Effect.gen(function* () {
             Effect.map((rows) => rows.length === 0),
             // Whoever cannot be asked after is taken to be at work.
             Effect.orElseSucceed(() => false)
-          )
+          ),
+    node: {
+      name,
+      leaseLeft,
+      sinceRenewal: () => performance.now() - renewedAt,
+      leads,
+      leader: () => (leads() ? name : found.leader),
+      nodes: () => found.nodes,
+      on: (event, listener) => {
+        listeners[event].add(listener)
+        return () => void listeners[event].delete(listener)
+      }
+    }
   } satisfies RunsContract
 })
+
+interface Found {
+  readonly leader: string | undefined
+  readonly nodes: number
+  readonly lapsed: number
+}
+
+/** Time of this process, however its clock may be steered: the database's runs beside it. */
+const pause = (seconds: number) =>
+  Effect.async<void>((resume) => {
+    const timer = setTimeout(() => resume(Effect.void), seconds * 1_000)
+    return Effect.sync(() => clearTimeout(timer))
+  })
+
+/** What the connection of a node is called at the server, which says so of whoever holds the lock. */
+const applicationOf = (run: string): string => `tollgate ${run}`
 
 const until = `now() + interval '${lease} seconds'`
 
@@ -87,6 +152,17 @@ const insertRun = `INSERT INTO tollgate_sql_nodes (run, name, version, started_a
   VALUES (?, ?, ?, (extract(epoch FROM now()) * 1000)::bigint, ${until})`
 
 const renewRun = `UPDATE tollgate_sql_nodes SET until = ${until}, ended = false WHERE run = ?`
+
+/** The others, by their leases; those that lapsed since the last look or the one before. */
+const lookAround = `SELECT
+    (SELECT count(*) FROM tollgate_sql_nodes WHERE NOT ended AND until > now()) AS nodes,
+    (SELECT count(*) FROM tollgate_sql_nodes
+      WHERE NOT ended AND until <= now() AND until > now() - interval '${3 * renewal} seconds') AS lapsed,
+    (SELECT n.name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+      JOIN tollgate_sql_nodes n ON a.application_name = '${applicationOf("")}' || n.run
+      WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+        AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND (l.classid::bigint << 32) | l.objid::bigint = ${leaderLock} LIMIT 1) AS leader`
 
 /** After a start of the server every node has a lease's time to come back. The lock waits for batches that admit calls under this run. */
 const endRun = `WITH lapsed AS (

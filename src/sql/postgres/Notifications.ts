@@ -36,7 +36,12 @@ export const make = Effect.gen(function* () {
 
   /** A connection that listens. `lost` is called once it has ended. */
   const open = async (lost: () => void): Promise<Client> => {
-    const client = connect({ connectionTimeoutMillis: patience, query_timeout: patience, keepAlive: true })
+    const client = connect({
+      connectionTimeoutMillis: patience,
+      query_timeout: patience,
+      keepAlive: true,
+      application_name: "tollgate signals"
+    })
     client.on("error", lost)
     client.on("end", lost)
     client.on("notification", ({ payload }) => payload !== undefined && apply(payload))
@@ -64,18 +69,20 @@ export const make = Effect.gen(function* () {
     connection = client
     applyLoss()
     opened()
-    while (!ended && !closed) {
+    for (;;) {
       await before(beat, lost, closing)
-      if (!ended && !closed) await client.query("SELECT 1").catch(end)
+      if (ended || closed) break
+      await client.query("SELECT 1").catch(end)
     }
     connection = undefined
     await client.end().catch(() => {})
   }
 
   const keepListening = async (opened: () => void): Promise<void> => {
-    while (!closed) {
+    for (;;) {
       await listen(opened).catch(opened)
-      if (!closed) await before(reconnectPause, closing)
+      if (closed) return
+      await before(reconnectPause, closing)
     }
   }
 

@@ -1,0 +1,173 @@
+/** Three nodes over one PostgreSQL database: what they need of each other. They share a sandbox's outside world. */
+import { Effect, Exit, Scope } from "effect"
+import { rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { Client } from "pg"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import * as Sandbox from "../../src/sandbox/Sandbox.ts"
+import { startServer } from "../support/postgres.ts"
+import type { Server } from "../support/postgres.ts"
+import { command, freshFolder, start } from "../support/Service.ts"
+import type { Person, Service } from "../support/Service.ts"
+
+const names = ["one", "two", "three"] as const
+const secret = "5e".repeat(32)
+
+let server: Server
+let world: Sandbox.Sandbox
+let scope: Scope.CloseableScope
+let file: string
+let nodes: Array<Service> = []
+let database: Client
+
+const begin = (name: string) =>
+  start({ args: ["--config", file], env: { DATABASE_URL: server.url, TOLLGATE_SECRET: secret, NODE_NAME: name } })
+
+beforeAll(async () => {
+  scope = Effect.runSync(Scope.make())
+  const [up, made] = await Promise.all([
+    startServer(["fsync=off"]),
+    Effect.runPromise(Scope.extend(Sandbox.make({}), scope))
+  ])
+  server = up
+  world = made
+  file = join(freshFolder(), "tollgate.json")
+  writeFileSync(file, JSON.stringify({ ...world.configuration, public_url: "http://127.0.0.1:1" }))
+  nodes = await Promise.all(names.map(begin))
+  database = new Client(server.url)
+  await database.connect()
+})
+afterAll(async () => {
+  await database.end()
+  await Promise.all(nodes.map((node) => node.discard()))
+  await Effect.runPromise(Scope.close(scope, Exit.void))
+  await server.stop()
+  rmSync(file)
+})
+
+const signIn = async (node: Service, email: string): Promise<Person> => {
+  const { id_token } = (await node.call(`${world.issuer}/token`, { json: { email } })).body
+  const signedIn = await node.call("/v1/auth/google", { json: { id_token, client_id: world.client_id } })
+  const { access_token: token, refresh_token } = signedIn.body.result.token_response
+  const { account } = (await node.call("/v1/me", { token })).body.result
+  return { token, refresh_token, account_id: account.id, tenant_id: account.tenant_id, email }
+}
+
+/** What the node answers to a call by the key: nobody of no such key. */
+const statusOf = async (node: Service, key: string): Promise<number> =>
+  (await node.call("/v1/chat/completions", { token: key, json: {} })).status
+
+const everywhere = <A>(ask: (node: Service) => Promise<A>): Promise<Array<A>> => Promise.all(nodes.map(ask))
+
+const readiness = async (node: Service) => (await node.call("/readyz")).body
+const leaderOf = async (node: Service): Promise<string | undefined> => (await readiness(node)).node?.leader
+
+/** Far less than the minute that is remembered without a word. */
+const soon = { timeout: 30_000, interval: 10 }
+
+describe("three nodes", () => {
+  it("say who they are, and agree who leads", async () => {
+    const found = await everywhere(readiness)
+    expect(found.map(({ node, status }) => [status, node.name])).toEqual(names.map((name) => ["ok", name]))
+    await expect
+      .poll(
+        async () => new Set((await everywhere(readiness)).map(({ node }) => `${node.leader} ${node.nodes}`)).size,
+        soon
+      )
+      .toBe(1)
+    const agreed = await everywhere(readiness)
+    expect(agreed.filter(({ node }) => node.leads).map(({ node }) => node.name)).toEqual([agreed[0].node.leader])
+    const metrics = (await nodes[1]!.call("/metrics")).body as string
+    expect(metrics).toContain('tollgate_node_info{node="two"} 1')
+    expect(metrics).toMatch(/^tollgate_node_lease_seconds \d/m)
+    expect(metrics).toContain("tollgate_nodes 3")
+    // The loops that one node turns are nobody else's.
+    const outboxes = await everywhere(async (node) =>
+      ((await node.call("/metrics")).body as string).includes('loop="outbox"')
+    )
+    expect(outboxes).toEqual(agreed.map(({ node }) => node.leads))
+  })
+
+  it("refuse a key that was revoked on another, or by a command", async () => {
+    const ada = await signIn(nodes[0]!, "ada@example.com")
+    const path = `/v1/tenants/${ada.tenant_id}/applications`
+    for (const by of ["a node", "a command"] as const) {
+      const made = await nodes[0]!.call(path, { token: ada.token, json: { name: by } })
+      const { api_key, id } = made.body.result
+      expect(await everywhere((node) => statusOf(node, api_key))).toEqual([400, 400, 400])
+      if (by === "a node") {
+        expect((await nodes[0]!.call(`${path}/${id}`, { token: ada.token, method: "DELETE" })).status).toBe(200)
+      } else {
+        const { stdout } = await command(["key", "revoke", "--tenant", ada.tenant_id, "--id", id], {
+          DATA_DIR: nodes[0]!.folder,
+          DATABASE_URL: server.url
+        })
+        expect(stdout).toContain(
+          "nodes that serve are told, and refuse it at once; one that cannot be told notices within 1 min"
+        )
+      }
+      await expect.poll(() => everywhere((node) => statusOf(node, api_key)), soon).toEqual([401, 401, 401])
+    }
+  })
+
+  it("forget everything when the connection that listens was lost", async () => {
+    const bob = await signIn(nodes[0]!, "bob@example.com")
+    const { api_key } = (
+      await nodes[0]!.call(`/v1/tenants/${bob.tenant_id}/applications`, { token: bob.token, json: { name: "k" } })
+    ).body.result
+    expect(await everywhere((node) => statusOf(node, api_key))).toEqual([400, 400, 400])
+    // Nobody is told of this one.
+    await database.query("DELETE FROM tollgate_tenants_applications WHERE tenant_id = $1", [bob.tenant_id])
+    expect(await everywhere((node) => statusOf(node, api_key))).toEqual([400, 400, 400])
+    await database.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tollgate signals'"
+    )
+    await expect.poll(() => everywhere((node) => statusOf(node, api_key)), soon).toEqual([401, 401, 401])
+  })
+
+  it("take over a new signing key at once", async () => {
+    const { code } = await command(["rotate-keys"], {
+      DATA_DIR: nodes[0]!.folder,
+      DATABASE_URL: server.url,
+      TOLLGATE_SECRET: secret
+    })
+    expect(code).toBe(0)
+    const { token } = await signIn(nodes[2]!, "cyd@example.com")
+    expect(await everywhere(async (node) => (await node.call("/v1/me", { token })).status)).toEqual([200, 200, 200])
+    await expect
+      .poll(() => everywhere(async (node) => (await node.call("/.well-known/jwks.json")).body.keys.length), soon)
+      .toEqual([2, 2, 2])
+  })
+
+  it("send each letter once, also when the node that leads is killed", async () => {
+    const dan = await signIn(nodes[0]!, "dan@example.com")
+    const invite = (node: Service, n: number) =>
+      node.call(`/v1/tenants/${dan.tenant_id}/invites`, { token: dan.token, json: { email: `guest${n}@example.com` } })
+    const received = async () => {
+      const caught = (await nodes[0]!.call(`${world.control}/mail`)).body as ReadonlyArray<{ readonly to: string }>
+      return caught
+        .map(({ to }) => to)
+        .filter((to) => to.startsWith("guest"))
+        .toSorted()
+    }
+    const guests = (count: number) => Array.from({ length: count }, (_, i) => `guest${i}@example.com`).toSorted()
+    const first = await Promise.all(Array.from({ length: 9 }, (_, i) => invite(nodes[i % 3]!, i)))
+    expect(first.map(({ status }) => status)).toEqual(first.map(() => 201))
+    await expect.poll(received, soon).toEqual(guests(9))
+
+    const name = await leaderOf(nodes[0]!)
+    const leader = nodes.find((_, i) => names[i] === name)!
+    await leader.end("SIGKILL")
+    const others = nodes.filter((node) => node !== leader)
+    const later = await Promise.all(Array.from({ length: 6 }, (_, i) => invite(others[i % 2]!, 9 + i)))
+    expect(later.map(({ status }) => status)).toEqual(later.map(() => 201))
+    await expect.poll(received, soon).toEqual(guests(15))
+    const next = await leaderOf(others[0]!)
+    expect(next).not.toBe(name)
+    await expect.poll(() => leaderOf(others[1]!), soon).toBe(next)
+    // Nothing comes a second time.
+    const { rows } = await database.query("SELECT status, count(*)::int AS n FROM tollgate_mail_outbox GROUP BY status")
+    expect(rows).toEqual([{ status: "sent", n: 15 }])
+    expect(await received()).toEqual(guests(15))
+  })
+})
