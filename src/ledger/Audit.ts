@@ -666,7 +666,10 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
         const heads = new Map(rows.map((row) => [row.id, row]))
         for (const id of new Set([...heads.keys(), ...totals.tenants.keys()])) {
           const [head, tenant] = [heads.get(id), totals.tenants.get(id)]
-          if (head?.total === tenant?.number && head?.newest === tenant?.newest) continue
+          // Where several write, a head is locked, and so made, before its tenant has a record.
+          const isSame =
+            (head?.total ?? 0) === (tenant?.number ?? 0) && (head?.newest ?? null) === (tenant?.newest ?? null)
+          if (isSame) continue
           const words = (records: number | undefined, newest: number | null | undefined) =>
             records === undefined ? "nothing" : `${records} records up to row ${newest ?? "none"}`
           totals.report("tollgate_usage_heads names the newest record", {

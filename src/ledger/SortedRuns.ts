@@ -299,7 +299,7 @@ export const writeBlock = (tenant: string, { level, run }: Run, { places, seq, s
 /** Says that the run is there, and with it all before it. */
 export const writeRun = (tenant: string, { level, run }: Run): Statement => ({
   text: `INSERT INTO tollgate_usage_sorted_runs (tenant_id, level, runs) VALUES (?, ?, ?)
-    ON CONFLICT DO UPDATE SET runs = MAX(runs, excluded.runs)`,
+    ON CONFLICT (tenant_id, level) DO UPDATE SET runs = excluded.runs WHERE tollgate_usage_sorted_runs.runs < excluded.runs`,
   params: [tenant, level, run + 1]
 })
 

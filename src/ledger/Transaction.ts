@@ -4,6 +4,7 @@
  */
 import type { Statement as SqlStatement } from "@effect/sql/Statement"
 import type { Nano } from "../kernel/Money.ts"
+import { storable } from "../sql/Text.ts"
 
 /** Where credit came from or went; the `source` of a ledger entry. A charge has none. */
 export type CreditSource =
@@ -204,9 +205,12 @@ export interface Transaction<P extends ReadonlyArray<Posting> = ReadonlyArray<Po
   readonly statements: ReadonlyArray<Statement>
 }
 
-/** The statement that a `sql` template stands for. */
+const textAsStored = (value: unknown): unknown => (typeof value === "string" ? storable(value) : value)
+
+/** The statement that a `sql` template stands for. Its texts are those that both engines take (`sql/Text`). */
 export const statement = <A>(template: SqlStatement<A>, rows?: number): Statement => {
-  const [text, params] = template.compile()
+  const [text, values] = template.compile()
+  const params = values.map(textAsStored)
   return rows === undefined ? { text, params } : { text, params, rows }
 }
 

@@ -21,10 +21,8 @@ import { RateLimits } from "../../src/http/RateLimits.ts"
 import { parse } from "../../src/kernel/Moment.ts"
 import { usd } from "../../src/kernel/Money.ts"
 import { Ledger } from "../../src/ledger/Ledger.ts"
-import { Writer } from "../../src/ledger/Writer.ts"
 import { PriceList } from "../../src/prices/PriceList.ts"
 import type { PriceListFacts } from "../../src/prices/PriceList.ts"
-import * as Sql from "../../src/sql/Sql.ts"
 import { TenantsApi } from "../../src/tenants/Api.ts"
 import { Applications } from "../../src/tenants/Applications.ts"
 import { Belonging } from "../../src/tenants/Belonging.ts"
@@ -32,12 +30,13 @@ import { TenantsHttp } from "../../src/tenants/Http.ts"
 import { Tenants } from "../../src/tenants/Tenants.ts"
 import { Identity, IdentityProviders } from "../../src/upstream/Identity.ts"
 import { audience, Issuer } from "../support/Issuer.ts"
+import * as TestDatabase from "../support/database.ts"
 
 export const client_id = "console"
 export const secret = new Uint8Array(32).fill(7)
 
 /** The books over a database in memory. */
-export const books = Ledger.layer.pipe(Layer.provideMerge(Writer.layer), Layer.provideMerge(Sql.layerMemory))
+export const books = Ledger.layer.pipe(Layer.provideMerge(TestDatabase.writer), Layer.provideMerge(TestDatabase.sql))
 
 /** The rooms of identity; they want the books, the settings and the secret. */
 export const rooms = Credentials.layer.pipe(

@@ -9,10 +9,10 @@ import { usd } from "../../src/kernel/Money.ts"
 import { BooksUnavailable } from "../../src/ledger/Problems.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
 import { PriceList } from "../../src/prices/PriceList.ts"
-import * as Sql from "../../src/sql/Sql.ts"
 import { Tenants } from "../../src/tenants/Tenants.ts"
 import { Mail } from "../../src/upstream/Mail.ts"
 import { Payments } from "../../src/upstream/Payments.ts"
+import * as TestDatabase from "../support/database.ts"
 
 const never = Effect.die("nobody asks this here")
 
@@ -26,7 +26,7 @@ const world = (charged: Array<string>) => {
           ? Effect.zipRight(submit(transaction), new BooksUnavailable({ maybe_written: true }))
           : submit(transaction)
     }))
-  ).pipe(Layer.provide(Writer.layer))
+  ).pipe(Layer.provide(TestDatabase.writer))
   const method = { id: "pm_one", type: "card", brand: null, last4: null, exp_month: null, exp_year: null }
   return AutoReloadEntry.layerJobs.pipe(
     Layer.provideMerge(AutoReloadEntry.layer),
@@ -48,7 +48,7 @@ const world = (charged: Array<string>) => {
       })
     ),
     Layer.provideMerge(writer),
-    Layer.provideMerge(Sql.layerMemory),
+    Layer.provideMerge(TestDatabase.sql),
     Layer.provide(Logger.remove(Logger.defaultLogger))
   )
 }

@@ -1,5 +1,4 @@
 /** What vendors are sent and what they are believed, with vendors of every kind behind one deployment. */
-import Database from "better-sqlite3"
 import { createServer } from "node:http"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -9,6 +8,7 @@ import OpenAI from "openai"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { freePort, freshFolder, start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
+import * as Tables from "../support/tables.ts"
 
 type Body = Record<string, any> // oxlint-disable-line typescript/no-explicit-any -- a test looks into what came, whatever it is
 
@@ -648,8 +648,7 @@ describe("a client that has left", () => {
   ])("before any upstream was asked costs nothing, and none is asked%s", async (_, headers) => {
     const { key, who } = await person()
     // The books are held for a moment, and with them the admission, while the client leaves.
-    const holding = new Database(join(service.folder, "tollgate.db"))
-    holding.exec("BEGIN IMMEDIATE")
+    const release = await Tables.hold(service.folder)
     const gone = new AbortController()
     const asked = fetch(`${service.url}/v1/chat/completions`, {
       method: "POST",
@@ -661,8 +660,7 @@ describe("a client that has left", () => {
     gone.abort()
     await asked
     await new Promise((resolve) => setTimeout(resolve, 100))
-    holding.exec("ROLLBACK")
-    holding.close()
+    await release()
     const record = await eventually(() => last(who))
     expect(record).toMatchObject({ success: false, cost: 0, error_type: "client_disconnected" })
     expect([...main.received, ...spare.received]).toEqual([])

@@ -1,9 +1,9 @@
 /** Signing in, staying signed in, keys and accounts, as the specification and its contract have them. */
-import Sqlite from "better-sqlite3"
 import { readFileSync } from "node:fs"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
+import * as Tables from "../support/tables.ts"
 
 let service: Service
 
@@ -232,12 +232,7 @@ describe("secrets", () => {
     const key = await service.key(eve)
     await service.call("/v1/models", { token: key })
     await refresh(eve)
-    const db = new Sqlite(`${service.folder}/tollgate.db`, { readonly: true })
-    const tables = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all() as ReadonlyArray<{
-      name: string
-    }>
-    const everything = tables.map(({ name }) => JSON.stringify(db.prepare(`SELECT * FROM ${name}`).all())).join("\n")
-    db.close()
+    const everything = await Tables.everything(service.folder)
     for (const secret of [key, eve.token, eve.refresh_token, readFileSync(`${service.folder}/secret`, "utf8")]) {
       expect(everything).not.toContain(secret)
       expect(service.stderr.join("")).not.toContain(secret)

@@ -1,11 +1,11 @@
 /** The page of the security rules: every route by every credential, secrets nowhere, knocking limited, the contact form. */
-import Sqlite from "better-sqlite3"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { lettersTo } from "../support/mail.ts"
 import { tokensFor } from "../support/OAuth.ts"
 import { commandHere } from "../support/CommandLine.ts"
 import { command, start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
+import * as Tables from "../support/tables.ts"
 
 let service: Service
 let who: Person
@@ -223,16 +223,7 @@ describe("secrets", () => {
       json: { model: "auto", messages: [{ role: "user", content: "x" }] }
     })
     const logged = service.stdout.join("") + service.stderr.join("")
-    const db = new Sqlite(`${service.folder}/tollgate.db`, { readonly: true })
-    const tables = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all() as ReadonlyArray<{
-      name: string
-    }>
-    const stored = tables
-      .map(({ name }) =>
-        JSON.stringify(db.prepare(`SELECT * FROM "${name}"`).all(), (_, v) => (typeof v === "bigint" ? `${v}` : v))
-      )
-      .join("\n")
-    db.close()
+    const stored = await Tables.everything(service.folder)
     const secrets = [secret.slice(20), fresh.token, fresh.refresh_token, clientToken]
     // The banner shows the demo's own; nobody else's stands there.
     for (const one of secrets) {

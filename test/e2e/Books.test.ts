@@ -8,6 +8,7 @@ import { statSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import { command, start } from "../support/Service.ts"
 import type { Answer, Person, Service } from "../support/Service.ts"
+import * as Tables from "../support/tables.ts"
 
 const sleep = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 
@@ -109,12 +110,7 @@ const note = ({ key, service }: Scene, subject: string) =>
 const letters = async ({ service }: Scene, so: (letter: { to: string; subject: string }) => boolean) =>
   ((await service.control("/mail")) as ReadonlyArray<{ to: string; subject: string }>).filter(so).length
 
-const rows = <A>({ file }: Scene, text: string): ReadonlyArray<A> => {
-  const db = new Sqlite(file, { readonly: true })
-  const found = db.prepare(text).all() as ReadonlyArray<A>
-  db.close()
-  return found
-}
+const count = async ({ service }: Scene, text: string) => (await Tables.ask(service.folder, text)).length
 
 const ready = async ({ service }: Scene) => (await service.call("/readyz")).status === 200
 
@@ -122,7 +118,10 @@ const ready = async ({ service }: Scene) => (await service.call("/readyz")).stat
 const whole = async (scene: Scene, charged: ReadonlyArray<number>, job: string) => {
   const { ada, service } = scene
   await until("the service is ready", () => ready(scene))
-  await until("nothing is reserved", () => rows(scene, "SELECT 1 FROM tollgate_ledger_reservations").length === 0)
+  await until(
+    "nothing is reserved",
+    async () => (await count(scene, "SELECT 1 FROM tollgate_ledger_reservations")) === 0
+  )
   const records = (await service.usage(ada)).filter(({ endpoint }) => endpoint === "chat/completions")
   for (const words of charged) {
     expect(
@@ -143,7 +142,8 @@ const whole = async (scene: Scene, charged: ReadonlyArray<number>, job: string) 
   await service.control("/clock", { advance_ms: 31 * 86_400_000 })
   await until(
     "the transfer ends at its time",
-    () => rows(scene, `SELECT 1 FROM tollgate_transfers WHERE id = '${due.id}' AND status = 'expired'`).length === 1
+    async () =>
+      (await count(scene, `SELECT 1 FROM tollgate_transfers WHERE id = '${due.id}' AND status = 'expired'`)) === 1
   )
   const { body: metrics } = await service.call("/metrics")
   const loops = [...(metrics as string).matchAll(/^tollgate_loop_troubled\{loop="([^"]+)"\} (\d)$/gm)]
@@ -188,11 +188,10 @@ describe.concurrent("another process that holds the lock", () => {
       await service.control("/faults", { service: "mail", delay_ms: 2_000, times: 1 })
       await transfer(scene, "stranger@example.com", "transfer-with-a-letter")
 
-      const other = new Sqlite(scene.file)
-      other.exec("BEGIN IMMEDIATE")
+      const release = await Tables.hold(service.folder)
       // On a busy machine the lock comes late, and who waits how long is another matter. What is charged is not.
       const prompt = performance.now() - begun < 1_500
-      const released = sleep(hold).then(() => other.close())
+      const released = sleep(hold).then(release)
 
       // Nobody new is let in, whatever they want; who only looks is answered.
       const heard = async () =>
@@ -236,7 +235,8 @@ describe.concurrent("another process that holds the lock", () => {
       expect((await accept(scene, pending)).body.result.status).toBe("accepted")
       await until(
         "the letter is accounted for",
-        () => rows(scene, "SELECT 1 FROM tollgate_mail_outbox WHERE status IN ('waiting', 'sending')").length === 0
+        async () =>
+          (await count(scene, "SELECT 1 FROM tollgate_mail_outbox WHERE status IN ('waiting', 'sending')")) === 0
       )
       expect(await letters(scene, ({ to }) => to === "stranger@example.com")).toBe(1)
       await until("the job is settled", async () => {

@@ -2,11 +2,11 @@
  * Idempotency-Keys of calls that a killed process left, at every point where it may die: whoever sends the same request with the
  * same key after the restart is answered by the call that there was, and no vendor is asked a second time.
  */
-import Sqlite from "better-sqlite3"
 import { existsSync, readFileSync } from "node:fs"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { command, start } from "../support/Service.ts"
 import type { Answer, Person, Service } from "../support/Service.ts"
+import * as Tables from "../support/tables.ts"
 
 let service: Service
 let who: Person
@@ -19,15 +19,15 @@ afterAll(() => service.discard())
 
 const restart = async () => {
   await service.end("SIGKILL")
+  await Tables.lapse(service.folder)
   service = await start({ folder: service.folder })
 }
 
 /** Changes the books of a service that is stopped to what a process would have left that was killed earlier. */
-const killedWith = async (change: (db: Sqlite.Database) => void) => {
+const killedWith = async (change: string) => {
   await service.end("SIGKILL")
-  const db = new Sqlite(`${service.folder}/tollgate.db`)
-  change(db)
-  db.close()
+  await Tables.lapse(service.folder)
+  await Tables.ask(service.folder, change)
   service = await start({ folder: service.folder })
 }
 
@@ -85,7 +85,7 @@ describe("a process that was killed", () => {
   it("before its answer was kept, while the job runs: the answer is the job's, which is charged once", async () => {
     const { body } = await video("running-job-0123456")
     await service.control("/media", { request_id: body.request_id, status: "IN_PROGRESS" })
-    await killedWith((db) => db.exec(`UPDATE tollgate_idempotency_keys SET ${unanswered}`))
+    await killedWith(`UPDATE tollgate_idempotency_keys SET ${unanswered}`)
     const answers = await Promise.all(Array.from({ length: 5 }, () => video("running-job-0123456")))
     // Those that come while one is asked for it are in flight.
     expect(answers.map((answer) => answer.status).filter((code) => code !== 409)).toContain(200)
@@ -102,7 +102,7 @@ describe("a process that was killed", () => {
     const { body } = await video("settled-job-0123456")
     await service.control("/media", { request_id: body.request_id, status: "COMPLETED" })
     expect((await status(body.request_id)).settled).toBe(true)
-    await killedWith((db) => db.exec(`UPDATE tollgate_idempotency_keys SET ${unanswered}`))
+    await killedWith(`UPDATE tollgate_idempotency_keys SET ${unanswered}`)
     expect((await video("settled-job-0123456")).body).toEqual({ ...body, status: "COMPLETED" })
     expect(given("media", "settled-job-0123456")).toBe(1)
   })
@@ -144,9 +144,9 @@ describe("a process that was killed", () => {
   })
 
   it("before its call was admitted: the key is as good as new, for another request too", async () => {
-    await killedWith((db) =>
-      db.exec(`INSERT INTO tollgate_idempotency_keys (tenant_id, account_id, holder, key, request_hash, run, created_at)
-        VALUES ('${who.tenant_id}', '${who.account_id}', 'any', 'never-admitted-0123', 'x', 'req_x', 1)`)
+    await killedWith(
+      `INSERT INTO tollgate_idempotency_keys (tenant_id, account_id, holder, key, request_hash, run, created_at)
+        VALUES ('${who.tenant_id}', '${who.account_id}', 'any', 'never-admitted-0123', 'x', 'req_x', 1)`
     )
     expect((await chat("never-admitted-0123")).status).toBe(200)
   })
@@ -157,15 +157,13 @@ describe("a key that is old", () => {
     const { body } = await video("old-open-job-012345")
     await service.control("/media", { request_id: body.request_id, status: "IN_PROGRESS" })
     expect((await chat("old-chat-0123456789")).status).toBe(200)
-    await killedWith((db) => db.exec("UPDATE tollgate_idempotency_keys SET created_at = 1"))
-    const keys = () => {
-      const db = new Sqlite(`${service.folder}/tollgate.db`, { readonly: true })
-      const rows = db.prepare("SELECT key FROM tollgate_idempotency_keys").all() as ReadonlyArray<{ key: string }>
-      db.close()
-      return rows.map(({ key }) => key)
-    }
-    await until(() => keys().length === 1)
-    expect(keys()).toEqual(["old-open-job-012345"])
+    await killedWith("UPDATE tollgate_idempotency_keys SET created_at = 1")
+    const keys = async () =>
+      (await Tables.ask<{ key: string }>(service.folder, "SELECT key FROM tollgate_idempotency_keys")).map(
+        ({ key }) => key
+      )
+    await until(async () => (await keys()).length === 1)
+    expect(await keys()).toEqual(["old-open-job-012345"])
     expect((await video("old-open-job-012345")).body).toEqual(body)
     await service.control("/media", { request_id: body.request_id, status: "COMPLETED" })
     // A look of the service's own would meet the next test's fault.
@@ -182,16 +180,14 @@ it("books that cannot be written for a while leave no key in flight, and no call
   const before = await heard("chat")
   const answer = called()
   await until(async () => (await heard("chat")) === before + 1)
-  const other = new Sqlite(`${service.folder}/tollgate.db`)
-  other.exec("BEGIN IMMEDIATE")
+  const release = await Tables.hold(service.folder)
   unavailable(await chat("locked-refused-0123"))
   // Both were taken by their providers, and both wait for the books for as long as an answer does.
   unavailable(await job)
   unavailable(await answer)
   // They are still to be written: neither is done again, though the first has gone.
   unavailable(await chat("locked-refused-0123"))
-  other.exec("ROLLBACK")
-  other.close()
+  await release()
 
   expect((await chat("locked-refused-0123")).status).toBe(200)
   await until(async () => (await video("locked-video-012345")).status === 200)

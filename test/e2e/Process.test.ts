@@ -150,7 +150,7 @@ describe("a start that cannot be", () => {
     ["a port that is none", { PORT: "eighty" }, "PORT"],
     ["a port out of range", { PORT: "70000" }, "PORT"],
     ["a log level that is none", { LOG_LEVEL: "loud" }, "LOG_LEVEL"],
-    ["a database that is not served", { DATABASE_URL: "postgres://localhost/x" }, "DATABASE_URL"],
+    ["a database that is not served", { DATABASE_URL: "mysql://localhost/x" }, "DATABASE_URL"],
     ["a prefix that would break keys apart", { KEY_PREFIX: "a-b" }, "KEY_PREFIX"],
     ["a secret that is too short", { TOLLGATE_SECRET: "short" }, "TOLLGATE_SECRET"],
     ["a sandbox for the world", { HOST: "0.0.0.0" }, "HOST"]

@@ -13,8 +13,8 @@ import type { Caller } from "../../src/kernel/Caller.ts"
 import type { AccountId, TenantId } from "../../src/kernel/Ids.ts"
 import { verify } from "../../src/Checks.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
-import * as Sql from "../../src/sql/Sql.ts"
 import { UpstreamFailed } from "../../src/upstream/Problems.ts"
+import * as TestDatabase from "../support/database.ts"
 
 const endings = [
   "answers",
@@ -45,8 +45,8 @@ const caller: Caller = {
 
 const layer = Gate.layer.pipe(
   Layer.provide(Payers.layerOwnOnly),
-  Layer.provideMerge(Writer.layer),
-  Layer.provideMerge(Sql.layerMemory)
+  Layer.provideMerge(TestDatabase.writer),
+  Layer.provideMerge(TestDatabase.sql)
 )
 
 const measured = (cost: bigint): Measured => ({ ...failure(""), cost, success: true, error_type: null })

@@ -12,9 +12,9 @@ import type { Caller } from "../../src/kernel/Caller.ts"
 import type { AccountId, TenantId } from "../../src/kernel/Ids.ts"
 import { verify } from "../../src/Checks.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
-import * as Sql from "../../src/sql/Sql.ts"
 import { Upstreams } from "../../src/upstream/Upstreams.ts"
 import type { Whole } from "../../src/upstream/Wire.ts"
+import * as TestDatabase from "../support/database.ts"
 
 const caller: Caller = {
   account_id: "acc_ada" as AccountId,
@@ -38,8 +38,8 @@ const claim = {
 
 const books = Gate.layer.pipe(
   Layer.provide(Payers.layerOwnOnly),
-  Layer.provideMerge(Writer.layer),
-  Layer.provideMerge(Sql.layerMemory)
+  Layer.provideMerge(TestDatabase.writer),
+  Layer.provideMerge(TestDatabase.sql)
 )
 
 interface Outside {

@@ -13,17 +13,16 @@ import * as Config from "../../src/Config.ts"
 import { Fast } from "../../src/http/Annotations.ts"
 import { Face } from "../../src/http/Face.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
-import { Writer } from "../../src/ledger/Writer.ts"
 import { Loops } from "../../src/ops/Loops.ts"
 import { Metrics } from "../../src/ops/Metrics.ts"
 import { Readiness } from "../../src/ops/Readiness.ts"
 import * as Sandbox from "../../src/sandbox/Sandbox.ts"
 import { CurrentSandbox } from "../../src/sandbox/SandboxInfo.ts"
 import * as Secret from "../../src/Secret.ts"
-import * as Sql from "../../src/sql/Sql.ts"
 import { Service } from "../support/Service.ts"
 import { events, head, line, serve } from "./Edge.ts"
 import type { Edge } from "./Edge.ts"
+import * as TestDatabase from "../support/database.ts"
 
 // ---- one service, two servers ---------------------------------------------------------------------------------------------
 
@@ -53,7 +52,7 @@ const both = Effect.gen(function* () {
     Layer.provide(Readiness.layer),
     Layer.provide(Loops.layer),
     Layer.provide(Layer.succeed(CurrentSandbox, { info, levers })),
-    Layer.provide(Writer.layer.pipe(Layer.provideMerge(Sql.layerMemory)))
+    Layer.provide(TestDatabase.writer.pipe(Layer.provideMerge(TestDatabase.sql)))
   )
   const { app, lane } = Context.get(yield* Layer.build(service), Face)
   return {

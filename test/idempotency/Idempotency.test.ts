@@ -11,8 +11,8 @@ import { Idempotency, lifetime } from "../../src/idempotency/Idempotency.ts"
 import type { StoredAnswer } from "../../src/idempotency/Keys.ts"
 import type { Caller } from "../../src/kernel/Caller.ts"
 import type { AccountId, ApplicationId, TenantId } from "../../src/kernel/Ids.ts"
-import { Writer } from "../../src/ledger/Writer.ts"
 import * as Sql from "../../src/sql/Sql.ts"
+import * as TestDatabase from "../support/database.ts"
 
 const signIn: Caller = {
   account_id: "acc_ada" as AccountId,
@@ -28,7 +28,7 @@ const apiKey = (application: string): Caller => ({
 })
 const oauth = (oauth_client: string): Caller => ({ ...signIn, team_first: true, oauth_client })
 
-const world = Idempotency.layer.pipe(Layer.provideMerge(Writer.layer), Layer.provideMerge(Sql.layerMemory))
+const world = Idempotency.layer.pipe(Layer.provideMerge(TestDatabase.writer), Layer.provideMerge(TestDatabase.sql))
 
 /** Answers which of its calls it was that made the answer. */
 const counted = Effect.gen(function* () {

@@ -31,9 +31,9 @@ import type {
 import type { BooksUnavailable } from "../../src/ledger/Problems.ts"
 import { TailMax, tails } from "../../src/ledger/Tails.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
-import * as Sql from "../../src/sql/Sql.ts"
 import { tell } from "../support/story.ts"
 import type { Step } from "../support/story.ts"
+import * as TestDatabase from "../support/database.ts"
 
 // ---- the notebook -----------------------------------------------------------------------------------------------------------
 
@@ -368,9 +368,9 @@ const stopped = () => {
   return { shown, layer: Layer.setClock(clock) }
 }
 
-/** The writer, over a database of SQLite. */
+/** The writer, over a database. */
 const written =
-  (layer: Layer.Layer<Writer | SqlClient, unknown>, beside = () => {}) =>
+  (layer: Layer.Layer<Writer | SqlClient, unknown>, beside = async () => {}) =>
   async (): Promise<World> => {
     const clock = stopped()
     const runtime = ManagedRuntime.make(Layer.provide(layer, clock.layer))
@@ -378,7 +378,13 @@ const written =
     const writer = Context.get(context, Writer)
     const sql = Context.get(context, SqlClient)
     const rows = (text: string) => runtime.runPromise(sql.unsafe<Record<string, string | number | null>>(text))
-    const told = (text: string) => rows(text).then((found) => found.map(({ told }) => `${told}`))
+    // PostgreSQL's function of this kind has another name, and one way to show things.
+    const formatted = (text: string) =>
+      sql.onDialectOrElse({
+        pg: () => text.replaceAll("printf(", "format(").replaceAll("%d", "%s"),
+        orElse: () => text
+      })
+    const told = (text: string) => rows(formatted(text)).then((found) => found.map(({ told }) => `${told}`))
     await runtime.runPromise(
       writer.submit({
         postings: [],
@@ -390,7 +396,11 @@ const written =
         onSuccess: said,
         onFailure: (cause) => Option.match(Cause.failureOption(cause), { onNone: () => "broken", onSome: refusalTold })
       })
-    const time = (column: string) => `strftime('%Y-%m-%dT%H:%M', ${column} / 1000, 'unixepoch')`
+    const time = (column: string) =>
+      sql.onDialectOrElse({
+        pg: () => `to_char(to_timestamp(${column} / 1000) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI')`,
+        orElse: () => `strftime('%Y-%m-%dT%H:%M', ${column} / 1000, 'unixepoch')`
+      })
     return {
       submit: async (now, transactions) => {
         clock.shown.now = now
@@ -445,7 +455,7 @@ const written =
             "tollgate_usage_by_caller",
             "tenant_id, model, grain, start",
             "r.tenant_id, d.model, g.grain, r.at - r.at % g.grain",
-            "CROSS JOIN (SELECT 86400000 grain UNION ALL SELECT 3600000) g"
+            "CROSS JOIN (SELECT 86400000 grain UNION ALL SELECT 3600000) g ON true"
           ),
           summed(
             `printf('payer %s for %s by %s on %s', billing_account_id, account_id, billing_source_kind, ${time("start")})`,
@@ -455,7 +465,7 @@ const written =
           )
         ]
         return [
-          ...(await Promise.all(tables.map(rows))).flat().map((row) =>
+          ...(await Promise.all(tables.map((text) => rows(formatted(text))))).flat().map((row) =>
             sumTold(
               String(row["name"]),
               Number(row["requests"]),
@@ -469,7 +479,7 @@ const written =
           )),
           ...(await told(
             `SELECT printf('records of %s: 1 to %d', id, records) told
-           FROM tollgate_usage_heads JOIN tollgate_usage_tenants ON number = tenant`
+           FROM tollgate_usage_heads JOIN tollgate_usage_tenants ON number = tenant WHERE records > 0`
           )),
           ...(await told("SELECT printf('%s is left', id) told FROM beside"))
         ].sort()
@@ -478,7 +488,7 @@ const written =
         runtime.runPromise(Effect.provide(verify, context)).then((found) => found.map(({ message }) => message)),
       close: async () => {
         await runtime.dispose()
-        beside()
+        await beside()
       }
     }
   }
@@ -486,14 +496,16 @@ const written =
 /** So few that a story leaves both: records that the rollups hold, and tails behind them. */
 const tailMax = Layer.succeed(TailMax, 3)
 
-const inMemory = written(Writer.layer.pipe(Layer.provide(tailMax), Layer.provideMerge(Sql.layerMemory)))
+const inMemory = written(TestDatabase.writer.pipe(Layer.provide(tailMax), Layer.provideMerge(TestDatabase.sql)))
 
 const onThread = (): Promise<World> => {
   const folder = mkdtempSync(join(tmpdir(), "tollgate-story-"))
   const file = join(folder, "books.db")
-  return written(Writer.layerThread(file).pipe(Layer.provide(tailMax), Layer.provideMerge(Sql.layer(file))), () =>
+  const layer = TestDatabase.writerAt(file).pipe(Layer.provide(tailMax), Layer.provideMerge(TestDatabase.sqlAt(file)))
+  return written(layer, async () => {
+    await TestDatabase.drop(folder)
     rmSync(folder, { recursive: true })
-  )()
+  })()
 }
 
 /** The notebook and the books say the same. */
@@ -844,7 +856,7 @@ const telling = (world: () => Promise<World>, withStatements: boolean, stories: 
 
 describe("the books agree with a bystander's notebook in every story", () => {
   it("by the rules alone", () => telling(rules, false, 800))
-  it("written to SQLite", () => telling(inMemory, true, 200))
+  it("written to a database", () => telling(inMemory, true, TestDatabase.isPostgres ? 60 : 200))
   it("written by the thread to a file", () => telling(onThread, true, 10))
 })
 
@@ -881,7 +893,7 @@ describe("a balance that affords three calls", () => {
 
   it.each([
     ["by the rules alone", rules],
-    ["written to SQLite", inMemory],
+    ["written to a database", inMemory],
     ["written by the thread to a file", onThread]
   ])("admits three of two hundred at once, %s", async (_, begin) => {
     const world = await begin()

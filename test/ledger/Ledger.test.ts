@@ -6,6 +6,7 @@ import { offsetEvery } from "../../src/ledger/Chains.ts"
 import { entryId, Ledger } from "../../src/ledger/Ledger.ts"
 import * as Scene from "../usage/Scene.ts"
 import { acme, other } from "../usage/Scene.ts"
+import { isPostgres } from "../support/database.ts"
 
 const account = billingAccountOf(acme)
 
@@ -89,7 +90,7 @@ describe("Ledger", () => {
     }).pipe(Effect.provide(Scene.layer))
   )
 
-  it.effect("finds its rows by index", () =>
+  it.effect.skipIf(isPostgres)("finds its rows by index", () =>
     Effect.gen(function* () {
       const ledger = yield* Ledger
       yield* Scene.tenant(acme)

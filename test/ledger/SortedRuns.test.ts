@@ -8,6 +8,7 @@ import { directions, sorts } from "../../src/usage/Usage.ts"
 import type { Direction, Sort, UsageRecord } from "../../src/usage/Usage.ts"
 import * as Scene from "../usage/Scene.ts"
 import { acme, ada } from "../usage/Scene.ts"
+import { isPostgres } from "../support/database.ts"
 
 const layer = Layer.merge(Records.layer, Sorter.layer).pipe(Layer.provideMerge(Scene.layer))
 
@@ -187,7 +188,7 @@ describe("Sorted runs", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.effect("are found by index", () =>
+  it.effect.skipIf(isPostgres)("are found by index", () =>
     Effect.gen(function* () {
       yield* add(2 * runSize)
       yield* Effect.flatMap(Sorter, ({ write }) => write(100))

@@ -23,10 +23,10 @@ import type { Job } from "../../src/media/Job.ts"
 import { Jobs } from "../../src/media/Jobs.ts"
 import { PriceVersions } from "../../src/prices/PriceVersions.ts"
 import * as Sandbox from "../../src/sandbox/Sandbox.ts"
-import * as Sql from "../../src/sql/Sql.ts"
 import { Upstreams } from "../../src/upstream/Upstreams.ts"
 import { tell } from "../support/story.ts"
 import type { Step } from "../support/story.ts"
+import * as TestDatabase from "../support/database.ts"
 
 const scope = Effect.runSync(Scope.make())
 let sandbox: Sandbox.Sandbox
@@ -56,8 +56,8 @@ const layer = (file: string) =>
         }
       })
     ),
-    Layer.provideMerge(Writer.layerThread(file)),
-    Layer.provideMerge(Sql.layer(file)),
+    Layer.provideMerge(TestDatabase.writerAt(file)),
+    Layer.provideMerge(TestDatabase.sqlAt(file)),
     Layer.provideMerge(Layer.setClock(sandbox.clock))
   )
 
@@ -130,7 +130,7 @@ const settle = async (notebook: Notebook, world: World) => {
           CAST(coalesce(sum(j.cost), 0) AS TEXT) AS cost,
           CAST(coalesce(sum(j.quote) FILTER (WHERE j.settled = 0), 0) AS TEXT) AS open
           FROM ${sql.literal(accountsTable)} a LEFT JOIN tollgate_media_jobs j ON j.account_id = ${`acc_${who}`}
-          WHERE a.id = ${billingAccountOf(`ten_${who}`)} GROUP BY a.id`
+          WHERE a.id = ${billingAccountOf(`ten_${who}`)} GROUP BY a.giftable, a.reserved`
       )
     )
     const { cost, giftable, open, reserved } = row!
@@ -291,6 +291,7 @@ describe("people who have videos made", () => {
       },
       close: async (world) => {
         await world.runtime.dispose()
+        await TestDatabase.drop(world.folder)
         rmSync(world.folder, { recursive: true, force: true })
       },
       stories: 20,

@@ -1,9 +1,9 @@
 /** How often vendors are asked, and that one job which cannot be looked at keeps nobody from the others. */
-import Sqlite from "better-sqlite3"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Pace } from "../../src/media/Watch.ts"
 import { start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
+import * as Tables from "../support/tables.ts"
 
 let service: Service
 let who: Person
@@ -115,12 +115,9 @@ describe("a job that cannot be settled", () => {
     const json = { model: "sandbox-video", prompt: "a fish" }
     const bad = (await service.call("/v1/tools/media/generate", { token: other.token, json })).body.request_id
     await service.control("/media", { request_id: bad, status: "IN_PROGRESS" })
-    const db = new Sqlite(`${service.folder}/tollgate.db`)
-    const set = (quote: number, id: string) => {
-      db.pragma("ignore_check_constraints = ON")
-      db.prepare("UPDATE tollgate_media_jobs SET quote = ? WHERE id = ?").run(quote, id)
-    }
-    set(-1, bad)
+    const set = (quote: number) =>
+      Tables.unchecked(service.folder, "tollgate_media_jobs", `SET quote = ${quote} WHERE id = '${bad}'`)
+    await set(-1)
     await service.control("/media", { request_id: bad, status: "COMPLETED" })
     const settled = async (count: number) => {
       const lucky = await service.signIn(`lucky${count}@example.com`)
@@ -135,8 +132,7 @@ describe("a job that cannot be settled", () => {
     await settled(1)
     expect((await service.call("/readyz")).status).toBe(200)
     // It is settled as soon as it can be.
-    set(250_000_000, bad)
-    db.close()
+    await set(250_000_000)
     await service.control("/clock", { advance_ms: 60_000 })
     await until(async () => (await service.usage(other)).length === 1)
     expect(await service.balance(other)).toBe(5.75)

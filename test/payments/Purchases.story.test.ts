@@ -23,6 +23,7 @@ import { Belonging } from "../../src/tenants/Belonging.ts"
 import { Tenants } from "../../src/tenants/Tenants.ts"
 import { Payments } from "../../src/upstream/Payments.ts"
 import { make } from "../../src/upstream/Stripe.ts"
+import * as TestDatabase from "../support/database.ts"
 
 const secret = "whsec_story"
 const processor = make({
@@ -38,8 +39,8 @@ const runtime = ManagedRuntime.make(
     Layer.provideMerge(Belonging.layer),
     Layer.provide(PriceList.layerNone),
     Layer.provideMerge(Layer.succeed(Payments, processor)),
-    Layer.provideMerge(Writer.layer),
-    Layer.provideMerge(Sql.layerMemory),
+    Layer.provideMerge(TestDatabase.writer),
+    Layer.provideMerge(TestDatabase.sql),
     // What is kept is logged, and most of it is kept here.
     Layer.provideMerge(Logger.remove(Logger.defaultLogger))
   )

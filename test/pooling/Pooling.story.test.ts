@@ -17,12 +17,12 @@ import { statement } from "../../src/ledger/Transaction.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
 import { Pooling } from "../../src/pooling/Pooling.ts"
 import { PriceList } from "../../src/prices/PriceList.ts"
-import * as Sql from "../../src/sql/Sql.ts"
 import { Belonging } from "../../src/tenants/Belonging.ts"
 import { Tenants } from "../../src/tenants/Tenants.ts"
 import { Sums } from "../../src/usage/Sums.ts"
 import { tell } from "../support/story.ts"
 import type { Step } from "../support/story.ts"
+import * as TestDatabase from "../support/database.ts"
 
 const layer = Gate.layer.pipe(
   Layer.provideMerge(Pooling.layerPayers),
@@ -31,8 +31,8 @@ const layer = Gate.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(Ledger.layer, Tenants.layer)),
   Layer.provideMerge(Belonging.layer),
   Layer.provide(PriceList.layerNone),
-  Layer.provideMerge(Writer.layer),
-  Layer.provideMerge(Sql.layerMemory)
+  Layer.provideMerge(TestDatabase.writer),
+  Layer.provideMerge(TestDatabase.sql)
 )
 
 const people = ["ada", "bob"] as const
@@ -118,7 +118,7 @@ const joins = fc.tuple(name, team, role).map(([who, team, role]): Deed => ({
       world.accounts[who].account_id,
       (sql) => sql`INSERT INTO tollgate_tenants_memberships
         VALUES (${world.accounts[who].account_id}, ${teamTenant(team)}, ${role}, 'active', ${Math.ceil(at * 1_000)}, 1)
-        ON CONFLICT DO UPDATE SET status = 'active', role = excluded.role, created_at = excluded.created_at`
+        ON CONFLICT (account_id, tenant_id) DO UPDATE SET status = 'active', role = excluded.role, created_at = excluded.created_at`
     )
     notebook.joined[who].push(team)
     notebook.role[who][team] = role
@@ -171,7 +171,7 @@ const spends = fc.tuple(team, fc.option(fc.boolean(), { nil: undefined })).map((
       world,
       teamTenant(team),
       (sql) => sql`INSERT INTO tollgate_billing_settings VALUES (${teamTenant(team)}, '[]', ${value}, 1)
-        ON CONFLICT DO UPDATE SET member_spend_enabled = excluded.member_spend_enabled`
+        ON CONFLICT (tenant_id) DO UPDATE SET member_spend_enabled = excluded.member_spend_enabled`
     )
     notebook.spend[team] = spend
   }

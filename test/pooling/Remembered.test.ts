@@ -8,10 +8,10 @@ import { Ledger } from "../../src/ledger/Ledger.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
 import { Pooling } from "../../src/pooling/Pooling.ts"
 import { PriceList } from "../../src/prices/PriceList.ts"
-import * as Sql from "../../src/sql/Sql.ts"
 import { Belonging } from "../../src/tenants/Belonging.ts"
 import { Tenants } from "../../src/tenants/Tenants.ts"
 import { Sums } from "../../src/usage/Sums.ts"
+import * as TestDatabase from "../support/database.ts"
 
 /** What happens once, between the reading of what members may spend and its use. */
 let between: Effect.Effect<void> = Effect.void
@@ -34,8 +34,8 @@ const layer = Pooling.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(Ledger.layer, Tenants.layer)),
   Layer.provideMerge(Belonging.layer),
   Layer.provide(PriceList.layerNone),
-  Layer.provideMerge(Writer.layer),
-  Layer.provideMerge(Sql.layerMemory)
+  Layer.provideMerge(TestDatabase.writer),
+  Layer.provideMerge(TestDatabase.sql)
 )
 
 it("an order that was read before members were barred is used for no later call", () =>

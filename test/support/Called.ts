@@ -15,8 +15,8 @@ import { verify } from "../../src/Checks.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
 import { PriceVersions } from "../../src/prices/PriceVersions.ts"
 import * as Sandbox from "../../src/sandbox/Sandbox.ts"
-import * as Sql from "../../src/sql/Sql.ts"
 import { Upstreams } from "../../src/upstream/Upstreams.ts"
+import * as TestDatabase from "./database.ts"
 
 export class Outside extends Context.Tag("test/Outside")<Outside, Sandbox.Sandbox>() {
   static readonly layer = Layer.scoped(Outside, Sandbox.make({}))
@@ -42,8 +42,8 @@ export const over = <A, E, R>(room: Layer.Layer<A, E, R>, path: string) =>
     Layer.provide(Payers.layerOwnOnly),
     Layer.provideMerge(vendorAt(path)),
     Layer.provideMerge(Outside.layer),
-    Layer.provideMerge(Writer.layer),
-    Layer.provideMerge(Sql.layerMemory),
+    Layer.provideMerge(TestDatabase.writer),
+    Layer.provideMerge(TestDatabase.sql),
     Layer.provideMerge(Logger.remove(Logger.defaultLogger))
   )
 

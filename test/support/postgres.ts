@@ -8,7 +8,9 @@ import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
+import { Effect, Redacted } from "effect"
 import { Client } from "pg"
+import * as Engine from "../../src/sql/Engine.ts"
 
 /** What the tests' processes know the server by. */
 const variable = "TEST_POSTGRES_URL"
@@ -19,6 +21,10 @@ export interface Server {
   /** Of the server's main process. */
   readonly pid: () => number
   readonly stop: () => Promise<void>
+  /** Ends it as a crash does: at once (`SIGQUIT`, its "immediate" stop), or without a word (`SIGKILL`). */
+  readonly crash: (signal: "SIGQUIT" | "SIGKILL") => Promise<void>
+  /** Starts it again, on the same data and port. */
+  readonly restart: () => Promise<void>
 }
 
 /** Starts a server with empty data, in a folder of its own in `parent`. */
@@ -53,7 +59,37 @@ export const startServer = async (settings: ReadonlyArray<string> = [], parent =
     stop: async () => {
       await server.stop()
       rmSync(folder, { recursive: true, force: true })
+    },
+    crash: (signal) => crash(join(folder, "data", "postmaster.pid"), signal),
+    restart: async () => {
+      // While the processes of a server that was killed are still there, another one refuses to start.
+      for (let tries = 1; ; tries++) {
+        const refused = await server.start().then(
+          () => undefined,
+          (error: unknown) => ({ error })
+        )
+        if (refused === undefined) return
+        if (tries === 50) throw refused.error
+        await pause(100)
+      }
     }
+  }
+}
+
+const pause = (millis: number) => new Promise<void>((done) => setTimeout(done, millis))
+
+const crash = async (file: string, signal: "SIGQUIT" | "SIGKILL"): Promise<void> => {
+  const pid = Number(readFileSync(file, "utf8").split("\n")[0])
+  process.kill(pid, signal)
+  while (isAlive(pid)) await pause(10)
+}
+
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
   }
 }
 
@@ -75,8 +111,15 @@ export const setup = async (): Promise<() => Promise<void>> => {
   // What is acknowledged need not outlive the machine of a test.
   const { stop, url } = await startServer(["fsync=off"])
   process.env[variable] = url
+  await asked((client) => client.query(`CREATE DATABASE ${template}`))
+  await Effect.runPromise(
+    Engine.migrate({ engine: "postgres", url: Redacted.make(urlOf(template)), shown: "the template of the tests" })
+  )
   return stop
 }
+
+/** A database with the tables and nothing in them. Copies of it are made faster than it is. */
+const template = "tollgate_template"
 
 const asked = async <A>(ask: (client: Client) => Promise<A>): Promise<A> => {
   const client = new Client(process.env[variable])
@@ -93,17 +136,38 @@ const nameOf = (folder: string): string =>
     .toLowerCase()
     .replace(/[^a-z0-9]/g, "_")
 
-/** The URL of the database that belongs to a folder; it is made where it is not there. */
-export const databaseOf = async (folder: string): Promise<string> => {
-  const name = nameOf(folder)
-  await asked(async (client) => {
-    const { rowCount } = await client.query("SELECT 1 FROM pg_database WHERE datname = $1", [name])
-    if (rowCount === 0) await client.query(`CREATE DATABASE ${name}`)
-  })
+const urlOf = (name: string): string => {
   const url = new URL(process.env[variable]!)
   url.pathname = `/${name}`
   return url.href
 }
+
+/** The URL of the database that belongs to a folder; it is made, empty or with the tables, where it is not there. */
+export const databaseOf = async (folder: string, { migrated = false } = {}): Promise<string> => {
+  const name = nameOf(folder)
+  await asked(async (client) => {
+    const { rowCount } = await client.query("SELECT 1 FROM pg_database WHERE datname = $1", [name])
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${name}${migrated ? ` TEMPLATE ${template}` : ""}`)
+  })
+  return urlOf(name)
+}
+
+/** Makes a database as it was when it was copied from the template; answers its URL. */
+export const empty = async (name: string): Promise<string> => {
+  const url = urlOf(name)
+  const client = new Client(url)
+  await client.connect()
+  await client.query(emptying)
+  await client.end()
+  return url
+}
+
+const emptying = `DO $$ DECLARE name text; BEGIN
+  FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'tollgate_migrations' LOOP
+    EXECUTE CASE WHEN name LIKE 'tollgate%' THEN 'DELETE FROM ' ELSE 'DROP TABLE ' END || name;
+  END LOOP;
+  PERFORM setval(format('public.%I', sequencename)::regclass, 1, false) FROM pg_sequences WHERE last_value IS NOT NULL;
+END $$`
 
 export const drop = (folder: string): Promise<unknown> =>
   asked((client) => client.query(`DROP DATABASE IF EXISTS ${nameOf(folder)} WITH (FORCE)`))

@@ -3,14 +3,13 @@ import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import * as DeploymentSecret from "../../src/auth/DeploymentSecret.ts"
 import { ServiceInfo } from "../../src/kernel/ServiceInfo.ts"
-import { Writer } from "../../src/ledger/Writer.ts"
 import { Outbox } from "../../src/mail/Outbox.ts"
 import type { Letter } from "../../src/mail/Outbox.ts"
 import { PriceList } from "../../src/prices/PriceList.ts"
-import * as Sql from "../../src/sql/Sql.ts"
 import { Belonging } from "../../src/tenants/Belonging.ts"
 import { Organisations } from "../../src/tenants/Organisations.ts"
 import { Tenants } from "../../src/tenants/Tenants.ts"
+import * as TestDatabase from "../support/database.ts"
 
 /** The letters that were written, the last one last. */
 class Letters extends Context.Tag("test/Letters")<Letters, Array<Letter>>() {}
@@ -37,13 +36,13 @@ const mailbox = Layer.effect(
 const rooms = Organisations.layer.pipe(
   Layer.provideMerge(mailbox),
   Layer.provideMerge(Tenants.layer),
-  Layer.provideMerge(Layer.mergeAll(Belonging.layer, PriceList.layerNone, Writer.layer)),
+  Layer.provideMerge(Layer.mergeAll(Belonging.layer, PriceList.layerNone, TestDatabase.writer)),
   Layer.provideMerge(
     ServiceInfo.layer({ service_name: "Tollgate", key_prefix: "svc", public_url: "https://tollgate.example" })
   ),
   Layer.provideMerge(DeploymentSecret.layer(new Uint8Array(32).fill(1))),
   Layer.provideMerge(Layer.sync(Letters, () => [])),
-  Layer.provideMerge(Sql.layerMemory)
+  Layer.provideMerge(TestDatabase.sql)
 )
 
 const person = (name: string) =>

@@ -4,12 +4,11 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { checkLedger, invariants, layerMemory, ofLayer } from "../../src/entry/testing.ts"
+import { checkLedger, invariants, ofLayer } from "../../src/entry/testing.ts"
 import { Ledger } from "../../src/ledger/Ledger.ts"
-import { Writer } from "../../src/ledger/Writer.ts"
-import * as Sql from "../../src/sql/Sql.ts"
 import { foreignLedger, mistakes } from "./ForeignLedger.ts"
 import type { Mistake } from "./ForeignLedger.ts"
+import * as TestDatabase from "../support/database.ts"
 
 /** How the shortest story of a mistake ends, where that is always in the same way. */
 const ends: Partial<Record<Mistake, RegExp>> = {
@@ -30,7 +29,8 @@ const ends: Partial<Record<Mistake, RegExp>> = {
 }
 
 describe("the property suite for ledgers", () => {
-  it("holds for the ledger of this service", () => checkLedger({ make: ofLayer(layerMemory), stories: 30 }))
+  it("holds for the ledger of this service", () =>
+    checkLedger({ make: ofLayer(Layer.provideMerge(Ledger.layer, TestDatabase.layer)), stories: 30 }))
 
   it("holds for it where its writer is a thread of its own", () =>
     checkLedger({
@@ -38,12 +38,13 @@ describe("the property suite for ledgers", () => {
         const folder = mkdtempSync(join(tmpdir(), "tollgate-"))
         const file = join(folder, "books.db")
         const layer = Ledger.layer.pipe(
-          Layer.provideMerge(Writer.layerThread(file)),
-          Layer.provideMerge(Sql.layer(file))
+          Layer.provideMerge(TestDatabase.writerAt(file)),
+          Layer.provideMerge(TestDatabase.sqlAt(file))
         )
         const ledger = await ofLayer(layer)()
         const close = async () => {
           await ledger.close?.()
+          await TestDatabase.drop(folder)
           rmSync(folder, { recursive: true, force: true })
         }
         return { ...ledger, close }

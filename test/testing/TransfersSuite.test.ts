@@ -4,12 +4,11 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { checkTransfers, layerTransfers, layerTransfersMemory, transfersOfLayer } from "../../src/entry/testing.ts"
+import { checkTransfers, layerTransfers, transfersOfLayer } from "../../src/entry/testing.ts"
 import { Ledger } from "../../src/ledger/Ledger.ts"
-import { Writer } from "../../src/ledger/Writer.ts"
-import * as Sql from "../../src/sql/Sql.ts"
 import { foreignTransfers, mistakes } from "./ForeignTransfers.ts"
 import type { Mistake } from "./ForeignTransfers.ts"
+import * as TestDatabase from "../support/database.ts"
 
 /** How the shortest story of a mistake ends, where that is always in the same way. */
 const ends: Partial<Record<Mistake, RegExp>> = {
@@ -21,23 +20,23 @@ const ends: Partial<Record<Mistake, RegExp>> = {
   "lets a declined transfer be accepted": /where TransferNotPending .*state: declined.* is due/
 }
 
+const over = (database: typeof TestDatabase.layer) =>
+  layerTransfers.pipe(Layer.provideMerge(Ledger.layer), Layer.provideMerge(database))
+
 describe("the property suite for transfers", () => {
   it("holds for the transfers of this service", () =>
-    checkTransfers({ make: transfersOfLayer(layerTransfersMemory), stories: 25 }))
+    checkTransfers({ make: transfersOfLayer(over(TestDatabase.layer)), stories: 25 }))
 
   it("holds for them where the writer is a thread of its own", () =>
     checkTransfers({
       make: async (clock) => {
         const folder = mkdtempSync(join(tmpdir(), "tollgate-"))
         const file = join(folder, "books.db")
-        const layer = layerTransfers.pipe(
-          Layer.provideMerge(Ledger.layer),
-          Layer.provideMerge(Writer.layerThread(file)),
-          Layer.provideMerge(Sql.layer(file))
-        )
+        const layer = over(Layer.provideMerge(TestDatabase.writerAt(file), TestDatabase.sqlAt(file)))
         const transfers = await transfersOfLayer(layer)(clock)
         const close = async () => {
           await transfers.close?.()
+          await TestDatabase.drop(folder)
           rmSync(folder, { recursive: true, force: true })
         }
         return { ...transfers, close }

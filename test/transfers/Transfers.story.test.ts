@@ -22,7 +22,6 @@ import { Writer } from "../../src/ledger/Writer.ts"
 import { LetterLimits } from "../../src/mail/Settings.ts"
 import { Outbox } from "../../src/mail/Outbox.ts"
 import { PriceList } from "../../src/prices/PriceList.ts"
-import * as Sql from "../../src/sql/Sql.ts"
 import { Belonging } from "../../src/tenants/Belonging.ts"
 import { Tenants } from "../../src/tenants/Tenants.ts"
 import { judge, moves } from "../../src/transfers/States.ts"
@@ -32,6 +31,7 @@ import { Transfers } from "../../src/transfers/Transfers.ts"
 import { Mail } from "../../src/upstream/Mail.ts"
 import { tell } from "../support/story.ts"
 import type { Step } from "../support/story.ts"
+import * as TestDatabase from "../support/database.ts"
 
 const rooms = Transfers.layer.pipe(
   Layer.provideMerge(Outbox.layer),
@@ -48,9 +48,9 @@ const rooms = Transfers.layer.pipe(
 )
 
 /** On one connection, where each waits for the other; and as in the service, where everybody reads while the writer writes. */
-const inMemory = rooms.pipe(Layer.provideMerge(Writer.layer), Layer.provideMerge(Sql.layerMemory))
+const inMemory = rooms.pipe(Layer.provideMerge(TestDatabase.writer), Layer.provideMerge(TestDatabase.sql))
 const onThread = (file: string) =>
-  rooms.pipe(Layer.provideMerge(Writer.layerThread(file)), Layer.provideMerge(Sql.layer(file)))
+  rooms.pipe(Layer.provideMerge(TestDatabase.writerAt(file)), Layer.provideMerge(TestDatabase.sqlAt(file)))
 
 const people = ["ada", "bob", "cyd"] as const
 type Name = (typeof people)[number]
@@ -400,7 +400,9 @@ const begin = async (layer: typeof inMemory | ReturnType<typeof onThread>, folde
     run: (effect) => runtime.runPromise(effect),
     close: async () => {
       await runtime.dispose()
-      if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
+      if (folder === undefined) return
+      await TestDatabase.drop(folder)
+      rmSync(folder, { recursive: true, force: true })
     },
     clock: time,
     accounts
@@ -415,7 +417,7 @@ const beginOnThread = () => {
 
 describe("people who send each other credit", () => {
   it.each([
-    { where: "in memory", begin: () => begin(inMemory), stories: 200 },
+    { where: "in memory", begin: () => begin(inMemory), stories: TestDatabase.isPostgres ? 60 : 200 },
     { where: "through the writer's thread", begin: beginOnThread, stories: 10 }
   ])("never lose or make any, whatever they do and in whichever order, $where", async ({ begin, stories }) => {
     await tell<Notebook, World>({

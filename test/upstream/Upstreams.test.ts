@@ -12,7 +12,6 @@ import { Images } from "../../src/images/Images.ts"
 import { ImageProviders } from "../../src/images/Settings.ts"
 import type { AccountId, TenantId } from "../../src/kernel/Ids.ts"
 import type { UnitPrice } from "../../src/kernel/Price.ts"
-import { Writer } from "../../src/ledger/Writer.ts"
 import type { Order } from "../../src/media/Job.ts"
 import { Jobs } from "../../src/media/Jobs.ts"
 import { Media } from "../../src/media/Media.ts"
@@ -22,10 +21,10 @@ import { Search } from "../../src/search/Search.ts"
 import { SearchProviders } from "../../src/search/Settings.ts"
 import { Speech } from "../../src/speech/Speech.ts"
 import { SpeechProviders } from "../../src/speech/Settings.ts"
-import * as Sql from "../../src/sql/Sql.ts"
 import { Transcription } from "../../src/transcription/Transcription.ts"
 import { TranscriptionProviders } from "../../src/transcription/Settings.ts"
 import { UnknownUpstream, Upstreams } from "../../src/upstream/Upstreams.ts"
+import * as TestDatabase from "../support/database.ts"
 
 const price = 1_000_000_000n as UnitPrice
 const upstream = "elsewhere"
@@ -118,8 +117,8 @@ const world = Jobs.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(Gate.layer, PriceVersions.layer)),
   Layer.provide(Payers.layerOwnOnly),
   Layer.provideMerge(Upstreams.layer({ here })),
-  Layer.provideMerge(Writer.layer),
-  Layer.provideMerge(Sql.layerMemory)
+  Layer.provideMerge(TestDatabase.writer),
+  Layer.provideMerge(TestDatabase.sql)
 )
 
 layer(world)("an upstream that is not there", (it) => {

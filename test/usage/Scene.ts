@@ -14,15 +14,15 @@ import { Writer } from "../../src/ledger/Writer.ts"
 import { PriceList } from "../../src/prices/PriceList.ts"
 import { Belonging } from "../../src/tenants/Belonging.ts"
 import { Tenants } from "../../src/tenants/Tenants.ts"
-import * as Sql from "../../src/sql/Sql.ts"
+import * as TestDatabase from "../support/database.ts"
 
 /** The books over a database in memory: each time it is provided, a fresh one. Tails of so many records are folded into the rollups. */
 export const layerOf = (tailMax: number) =>
   Layer.merge(Ledger.layer, Tenants.layer).pipe(
     Layer.provide(PriceList.layerNone),
     Layer.provideMerge(Belonging.layer),
-    Layer.provideMerge(Layer.provide(Writer.layer, Layer.succeed(TailMax, tailMax))),
-    Layer.provideMerge(Sql.layerMemory)
+    Layer.provideMerge(Layer.provide(TestDatabase.writer, Layer.succeed(TailMax, tailMax))),
+    Layer.provideMerge(TestDatabase.sql)
   )
 
 export const layer = layerOf(2)
@@ -134,7 +134,7 @@ export const linkRecords = Effect.gen(function* () {
     FROM tollgate_usage_records r JOIN tollgate_usage_tenants t ON t.id = r.tenant_id WHERE r.number % ${offsetEvery} = 0`
 })
 
-/** The tables that the statements of an effect read from end to end, or by an index from end to end. */
+/** SQLite only: the tables that the statements of an effect read from end to end, or by an index from end to end. */
 export const scanned = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient

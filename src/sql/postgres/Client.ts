@@ -8,6 +8,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { Client, Pool, types as driverTypes } from "pg"
 import type { ClientConfig, PoolConfig, QueryConfig } from "pg"
+import { storable, storableJson } from "../Text.ts"
 import { postgres } from "./Dialect.ts"
 
 export interface PostgresSettings {
@@ -78,9 +79,15 @@ class Connection extends Client {
 
 const prepared = (asked: Asked): QueryConfig & { rowMode?: "array" } => {
   const text = postgres(asked.text)
-  const name = asked.values === undefined || asked.values.length === 0 ? undefined : nameOf(text)
-  return { ...asked, text, ...(name !== undefined && { name }) } as QueryConfig & { rowMode?: "array" }
+  if (asked.values === undefined || asked.values.length === 0) return { ...asked, text } as QueryConfig
+  const name = nameOf(text)
+  const values = asked.values.map(text.includes("json") ? valueOfJson : valueOf)
+  return { ...asked, text, values, ...(name !== undefined && { name }) } as QueryConfig & { rowMode?: "array" }
 }
+
+const valueOf = (value: unknown): unknown => (typeof value === "string" ? storable(value) : value)
+const valueOfJson = (value: unknown): unknown =>
+  typeof value === "string" ? (/^[[{]/.test(value) ? storableJson(value) : storable(value)) : value
 
 /** A `SqlClient` for reading, and the way to connections that write. */
 export const layer = (settings: PostgresSettings): Layer.Layer<SqlClient | Postgres, SqlError> =>

@@ -1,0 +1,134 @@
+/** A PostgreSQL database that cannot be used: one sentence for whoever runs a command, without the password, and exit code 1. */
+import { mkdtempSync, rmSync } from "node:fs"
+import { createServer as createHttpServer } from "node:http"
+import { createServer } from "node:net"
+import type { AddressInfo, Server as SocketServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Client } from "pg"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { migrationsTable } from "../../src/sql/Opening.ts"
+import { commandHere } from "../support/CommandLine.ts"
+import { freePort } from "../support/Service.ts"
+import { startServer } from "../support/postgres.ts"
+import type { Server } from "../support/postgres.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "tollgate-"))
+let server: Server
+
+const ask = async (...texts: ReadonlyArray<string>) => {
+  for (const text of texts) await askOf(server.url, text)
+}
+const askOf = async (url: string, text: string) => {
+  const client = new Client(url)
+  await client.connect()
+  await client.query(text)
+  await client.end()
+}
+
+beforeAll(async () => {
+  server = await startServer(["fsync=off"])
+  await ask(
+    "CREATE DATABASE good",
+    "CREATE DATABASE newer",
+    "CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1'",
+    "CREATE DATABASE careless",
+    "ALTER DATABASE careless SET synchronous_commit = off",
+    "CREATE DATABASE readable",
+    "ALTER DATABASE readable SET default_transaction_read_only = on",
+    "CREATE USER guest PASSWORD 'hunter2'",
+    "CREATE USER outcast PASSWORD 'hunter2'",
+    "CREATE DATABASE closed",
+    "REVOKE CONNECT ON DATABASE closed FROM public"
+  )
+  await askOf(
+    urlOf({ database: "newer" }),
+    `CREATE TABLE ${migrationsTable} (migration_id integer PRIMARY KEY, created_at timestamptz, name text);
+     INSERT INTO ${migrationsTable} VALUES (9999, now(), 'later')`
+  )
+})
+afterAll(async () => {
+  await server.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const urlOf = (
+  to: { user?: string; password?: string; host?: string; port?: number; database?: string; search?: string } = {}
+): string => {
+  const url = new URL(server.url)
+  if (to.user !== undefined) url.username = to.user
+  if (to.password !== undefined) url.password = to.password
+  if (to.host !== undefined) url.hostname = to.host
+  if (to.port !== undefined) url.port = `${to.port}`
+  url.pathname = `/${to.database ?? "good"}`
+  return url.href + (to.search ?? "")
+}
+
+/** What a command says that cannot use its database. */
+const refusal = async (DATABASE_URL: string, command: ReadonlyArray<string> = ["migrate"]): Promise<string> => {
+  const { code, stderr } = await commandHere(command, { DATA_DIR: folder, DATABASE_URL, PORT: "0" })
+  // What is wrong with the environment is a line for each entry, below one that says so.
+  expect([code, stderr.trimEnd().split("\n").length]).toEqual([1, stderr.includes("DATABASE_URL") ? 2 : 1])
+  expect(stderr).not.toMatch(/hunter2|postgres:postgres@| at .*\.[jt]s/)
+  return stderr
+}
+
+const listening = async <A extends SocketServer>(one: A): Promise<A & { readonly port: number }> => {
+  await new Promise<void>((done) => one.listen(0, "127.0.0.1", done))
+  const { port } = one.address() as AddressInfo
+  return Object.assign(one, { port })
+}
+const closed = (one: SocketServer) => new Promise<void>((done) => one.close(() => done()))
+
+describe("a PostgreSQL database that cannot be used", () => {
+  it.each<[string, () => string | Promise<string>, RegExp]>([
+    ["an address without a database", () => "postgres://user:hunter2@127.0.0.1/", /DATABASE_URL: postgres:\/\/user/],
+    ["another scheme", () => "mysql://user:hunter2@127.0.0.1/x", /DATABASE_URL: sqlite:<path/],
+    ["an address that is none", () => "postgres://user:hunter2@127.0.0.1:port/x", /DATABASE_URL: postgres:\/\/user/],
+    ["a wrong password", () => urlOf({ password: "hunter2" }), /does not let this user in/],
+    ["an unknown user", () => urlOf({ user: "nobody", password: "hunter2" }), /does not let this user in/],
+    ["a host that is not known", () => urlOf({ host: "nowhere.invalid" }), /the host of .* is not known/],
+    ["a port that is closed", async () => urlOf({ port: await freePort() }), /nothing listens at /],
+    ["a database that is not there", () => urlOf({ database: "missing" }), /there is no such database/],
+    ["a database of a newer version", () => urlOf({ database: "newer" }), /newer version \(migration 9999/],
+    ["a user who may make no tables", () => urlOf({ user: "guest", password: "hunter2" }), /GRANT CREATE ON SCHEMA/],
+    [
+      "a user who may not connect",
+      () => urlOf({ user: "outcast", password: "hunter2", database: "closed" }),
+      /this user may not do what is needed/
+    ],
+    ["a database that is read only", () => urlOf({ database: "readable" }), /a standby, or read only/],
+    ["a database that may lose commits", () => urlOf({ database: "careless" }), /synchronous_commit = off/],
+    ["a database of another encoding", () => urlOf({ database: "latin" }), /ENCODING 'UTF8'/],
+    ["TLS where there is none", () => urlOf({ search: "?sslmode=require" }), /offers no TLS/]
+  ])("is refused: %s", async (_, url, words) => {
+    expect(await refusal(await url())).toMatch(words)
+  })
+
+  it("is refused where an HTTP server listens", async () => {
+    const http = await listening(createHttpServer((_, response) => response.end("hello")))
+    expect(await refusal(urlOf({ port: http.port }))).toMatch(/what listens at .*(PostgreSQL|hung up)/)
+    await closed(http)
+  })
+
+  it("is refused where somebody listens who says nothing", async () => {
+    const sockets: Array<{ destroy: () => void }> = []
+    const silent = await listening(createServer((socket) => sockets.push(socket)))
+    expect(await refusal(urlOf({ port: silent.port }))).toMatch(/did not answer within 5 s/)
+    for (const socket of sockets) socket.destroy()
+    await closed(silent)
+  })
+
+  it("is refused by every command alike", async () => {
+    const url = urlOf({ database: "missing" })
+    for (const command of [["serve"], ["migrate"], ["verify"], ["owed"], ["client", "list"]])
+      expect([command, await refusal(url, command)]).toEqual([command, expect.stringContaining("no such database")])
+  })
+
+  it("is migrated once, and then there is nothing to do", async () => {
+    const migrate = () => commandHere(["migrate"], { DATA_DIR: folder, DATABASE_URL: urlOf() })
+    expect(await migrate()).toMatchObject({ code: 0, stderr: "" })
+    expect(await migrate()).toMatchObject({ code: 0, stderr: "" })
+    expect(await commandHere(["verify"], { DATA_DIR: folder, DATABASE_URL: urlOf() })).toMatchObject({ code: 0 })
+  })
+})

@@ -1,0 +1,77 @@
+/**
+ * The database of a test within this process: SQLite in memory, or with `TEST_DATABASE=postgres` a database of the tests' server. Each time
+ * `sql` is built it is a fresh one, with the tables and nothing in them.
+ */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Effect, Layer, Redacted } from "effect"
+import { dirname } from "node:path"
+import { describe } from "vitest"
+import * as PostgresWriter from "../../src/ledger/PostgresWriter.ts"
+import { Writer } from "../../src/ledger/Writer.ts"
+import * as Client from "../../src/sql/postgres/Client.ts"
+import * as Sql from "../../src/sql/Sql.ts"
+import * as Postgres from "./postgres.ts"
+
+/** Whether tests have PostgreSQL. */
+export const isPostgres = Postgres.isWanted()
+
+/** Tests of what SQLite alone has: files, their locks and permissions, the writer's thread, migrations of earlier versions. */
+export const describeSqlite = describe.skipIf(isPostgres)
+
+/** Tests of what PostgreSQL alone has. */
+export const describePostgres = describe.runIf(isPostgres)
+
+/** Those who read may write as well, as they may in memory: tests set up what they need. */
+const connectTo = (url: string): Layer.Layer<SqlClient> =>
+  Layer.orDie(
+    Client.layer({
+      url: Redacted.make(`${url}?options=-c%20default_transaction_read_only%3Doff`),
+      readers: 4,
+      writers: 2
+    })
+  )
+
+let databases = 0
+
+/** Databases that nobody uses at the moment: to empty one takes a third of what it takes to make and drop one. */
+const unused: Array<string> = []
+
+const take = async (): Promise<string> => {
+  const name = unused.pop()
+  if (name !== undefined) return Postgres.empty(name)
+  return Postgres.databaseOf(`test_${process.pid}_${++databases}`, { migrated: true })
+}
+
+const fresh = Layer.unwrapScoped(
+  Effect.acquireRelease(Effect.promise(take), (url) =>
+    Effect.sync(() => void unused.push(new URL(url).pathname.slice(1)))
+  ).pipe(Effect.map(connectTo))
+)
+
+export const sql: Layer.Layer<SqlClient> = isPostgres ? fresh : Layer.orDie(Sql.layerMemory)
+
+/** Over `sql`. It needs what `sql` has beside the client there. */
+export const writer: Layer.Layer<Writer, never, SqlClient> = isPostgres
+  ? (PostgresWriter.layer as unknown as Layer.Layer<Writer, never, SqlClient>)
+  : Writer.layer
+
+export const layer = Layer.provideMerge(writer, sql)
+
+/** A database that outlives its layers, by the path of a file in a folder of its own: a writer on a thread, beside who reads. */
+export const sqlAt = (file: string): Layer.Layer<SqlClient> =>
+  isPostgres
+    ? Layer.unwrapEffect(
+        Effect.map(
+          Effect.promise(() => Postgres.databaseOf(dirname(file), { migrated: true })),
+          connectTo
+        )
+      )
+    : Layer.orDie(Sql.layer(file))
+
+export const writerAt = (file: string): Layer.Layer<Writer, never, SqlClient> =>
+  isPostgres ? writer : Writer.layerThread(file)
+
+/** Removes what a server has of the folder. */
+export const drop = async (folder: string): Promise<void> => {
+  if (isPostgres) await Postgres.drop(folder)
+}

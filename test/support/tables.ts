@@ -1,0 +1,108 @@
+/** What stands in the database of a service, whichever engine it is, read and changed from beside. */
+import Sqlite from "better-sqlite3"
+import { Client } from "pg"
+import { postgres } from "../../src/sql/postgres/Dialect.ts"
+import * as Postgres from "./postgres.ts"
+
+type Row = Record<string, unknown>
+
+/** Runs statements, in one transaction, on the database that belongs to a data folder; answers the rows of the last. */
+export const ask = async <A = Row>(folder: string, ...texts: ReadonlyArray<string>): Promise<ReadonlyArray<A>> =>
+  Postgres.isWanted() ? askAt(await Postgres.databaseOf(folder), ...texts) : askSqlite(folder, texts)
+
+const askSqlite = <A>(folder: string, texts: ReadonlyArray<string>): ReadonlyArray<A> => {
+  const db = new Sqlite(`${folder}/tollgate.db`)
+  try {
+    return db.transaction(() => {
+      let rows: ReadonlyArray<A> = []
+      for (const text of texts) {
+        const statement = db.prepare(text)
+        rows = statement.reader ? (statement.all() as ReadonlyArray<A>) : (statement.run(), [])
+      }
+      return rows
+    })()
+  } finally {
+    db.close()
+  }
+}
+
+/** The same on the PostgreSQL database at this URL. */
+export const askAt = async <A = Row>(url: string, ...texts: ReadonlyArray<string>): Promise<ReadonlyArray<A>> => {
+  const client = new Client({
+    connectionString: url,
+    // Numbers as numbers, as SQLite has them.
+    types: { getTypeParser: (oid: number) => (wholeNumbers.has(oid) ? Number : String) } as never
+  })
+  await client.connect()
+  try {
+    await client.query("BEGIN")
+    let rows: ReadonlyArray<A> = []
+    for (const text of texts) ({ rows } = (await client.query(postgres(text))) as unknown as { rows: ReadonlyArray<A> })
+    await client.query("COMMIT")
+    return rows
+  } finally {
+    await client.end()
+  }
+}
+
+/** bigint, smallint, integer, numeric. */
+const wholeNumbers: ReadonlySet<number> = new Set([20, 21, 23, 1700])
+
+/** Every row of every table, as text. */
+export const everything = async (folder: string): Promise<string> => {
+  const names = await ask<{ name: string }>(
+    folder,
+    Postgres.isWanted()
+      ? "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'"
+      : "SELECT name FROM sqlite_master WHERE type = 'table'"
+  )
+  const tables: Array<string> = []
+  for (const { name } of names) tables.push(JSON.stringify(await ask(folder, `SELECT * FROM "${name}"`)))
+  return tables.join("\n")
+}
+
+/** Keeps everybody from changing the books, while they can be read; answers what lets go of them. */
+export const hold = async (folder: string): Promise<() => Promise<void>> => {
+  if (!Postgres.isWanted()) {
+    const db = new Sqlite(`${folder}/tollgate.db`)
+    db.exec("BEGIN IMMEDIATE")
+    return async () => void db.close()
+  }
+  const client = new Client(await Postgres.databaseOf(folder))
+  await client.connect()
+  await client.query("BEGIN")
+  // Leases go on: the node is well, and so is its connection.
+  const { rows } = await client.query(
+    "SELECT string_agg(tablename, ', ' ORDER BY tablename) AS names FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'tollgate_sql_nodes'"
+  )
+  await client.query(`LOCK TABLE ${rows[0].names} IN EXCLUSIVE MODE`)
+  return () => client.end()
+}
+
+/**
+ * Lets the leases of nodes that were killed lapse at once. Where the books are a file there are none: a run ends with its process.
+ */
+export const lapse = async (folder: string): Promise<void> => {
+  if (Postgres.isWanted()) await ask(folder, "UPDATE tollgate_sql_nodes SET until = now() - interval '1 second'")
+}
+
+/** Changes a table to what its own checks would not let in: `UPDATE <table> <change>`. */
+export const unchecked = async (folder: string, table: string, change: string): Promise<void> => {
+  if (Postgres.isWanted()) {
+    // A check of PostgreSQL's looks at every row that changes: it is gone for good.
+    const checks = await ask<{ name: string }>(
+      folder,
+      `SELECT conname AS name FROM pg_constraint WHERE conrelid = '${table}'::regclass AND contype = 'c'`
+    )
+    await ask(
+      folder,
+      ...checks.map(({ name }) => `ALTER TABLE ${table} DROP CONSTRAINT ${name}`),
+      `UPDATE ${table} ${change}`
+    )
+    return
+  }
+  const db = new Sqlite(`${folder}/tollgate.db`)
+  db.pragma("ignore_check_constraints = ON")
+  db.exec(`UPDATE ${table} ${change}`)
+  db.close()
+}
