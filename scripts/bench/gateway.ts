@@ -15,7 +15,7 @@ export interface Outside {
   readonly issuer: string
 }
 
-const configuration = ({ issuer, port }: Outside): object => ({
+export const configuration = ({ issuer, port }: Outside): object => ({
   service_name: "Tollgate",
   identity: { google: { issuer, audiences: ["bench"] } },
   clients: [{ client_id: "bench", name: "Bench" }],
@@ -69,6 +69,8 @@ export interface GatewayOptions {
   readonly cores: Cores
   readonly outside: Outside
   readonly directory: string
+  /** A PostgreSQL database, where the books are not in a file of `directory`. */
+  readonly database?: string
   /** Further flags of node. */
   readonly flags?: ReadonlyArray<string>
 }
@@ -77,7 +79,7 @@ export interface GatewayOptions {
 const abreast = 8
 
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
-  const { cores, directory, flags = [], main, name, outside } = options
+  const { cores, database, directory, flags = [], main, name, outside } = options
   await mkdir(directory, { recursive: true })
   const file = join(directory, "config.json")
   await writeFile(file, JSON.stringify(configuration(outside), null, 2))
@@ -90,7 +92,9 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     LOG_LEVEL: "error",
     BENCH_UPSTREAM_KEY: "upstream-key",
     // This, and the room for what is young, as `npm start` sets it.
-    MALLOC_ARENA_MAX: "2"
+    MALLOC_ARENA_MAX: "2",
+    // All nodes of a database have one.
+    ...(database !== undefined && { DATABASE_URL: database, TOLLGATE_SECRET: "the secret of the benchmark's nodes" })
   }
   const child = start(cores.served, [...nodeOptions, ...flags, main, "serve", "--config", file], { env, ipc: false })
   const said = tail(child)
@@ -163,7 +167,7 @@ const inTurns = async <A>(count: number, of: (i: number) => Promise<A>): Promise
 }
 
 /** Makes a call and reads its answer; throws unless it is a good one. */
-const call = async <A>(
+export const call = async <A>(
   method: string,
   url: string,
   token?: string,
@@ -180,7 +184,7 @@ const call = async <A>(
 }
 
 /** Signs a person in through the issuer, for the first time or again, and gives their access token. */
-const signIn = async (base: string, { issuer }: Outside, email: string): Promise<string> => {
+export const signIn = async (base: string, { issuer }: Outside, email: string): Promise<string> => {
   const { id_token } = await call("POST", `${issuer}/token`, undefined, { email })
   const { result } = await call<{ readonly token_response: { readonly access_token: string } }>(
     "POST",
@@ -191,7 +195,7 @@ const signIn = async (base: string, { issuer }: Outside, email: string): Promise
   return result.token_response.access_token
 }
 
-const makeKey = async (base: string, token: string): Promise<Caller> => {
+export const makeKey = async (base: string, token: string): Promise<Caller> => {
   const me = await call<{ readonly account: { readonly id: string; readonly tenant_id: string } }>(
     "GET",
     `${base}/v1/me`,

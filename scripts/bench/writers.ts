@@ -10,8 +10,11 @@ import { chargesAt } from "./charging.ts"
 import { endWithParent, report } from "./processes.ts"
 import type { Line } from "./store.ts"
 
-/** Opens all accounts, with credit; or charges the first `accounts` of them, at random, for so many seconds. */
-export type Order = { readonly open: true } | { readonly seconds: number; readonly accounts: number }
+/** Opens all accounts, with credit; charges each once; or charges the first `accounts` of them, at random, for so many seconds. */
+export type Order =
+  | { readonly open: true }
+  | { readonly each: true }
+  | { readonly seconds: number; readonly accounts: number }
 
 export interface Round {
   /** Charges a second. */
@@ -84,15 +87,20 @@ const writing = Effect.gen(function* () {
     { concurrency: "unbounded", discard: true }
   )
 
+  const chargeOf = (line: number) => {
+    const onCharged = () => void (charges[line] = (charges[line] ?? 0) + 1)
+    return chargeAt({ call: callId(made++), line, bound: BigInt(callPrice * 3), outcome, onCharged })
+  }
+  const each = Effect.forEach(lines, (_, line) => Effect.suspend(() => chargeOf(line)), {
+    concurrency: abreast,
+    discard: true
+  })
+
   const drive = (seconds: number, accounts: number) => {
     const before = made
     const start = performance.now()
     const deadline = start + seconds * 1000
-    const charge = () => {
-      const line = Math.floor(random() * accounts)
-      const onCharged = () => void (charges[line] = (charges[line] ?? 0) + 1)
-      return chargeAt({ call: callId(made++), line, bound: BigInt(callPrice * 3), outcome, onCharged })
-    }
+    const charge = () => chargeOf(Math.floor(random() * accounts))
     const fiber = Effect.whileLoop({ while: () => performance.now() < deadline, body: charge, step: () => {} })
     return Effect.all(
       Array.from({ length: abreast }, () => fiber),
@@ -105,7 +113,7 @@ const writing = Effect.gen(function* () {
     )
   }
   return (order: Order): Effect.Effect<unknown, unknown> =>
-    "open" in order ? open : drive(order.seconds, order.accounts)
+    "open" in order ? open : "each" in order ? each : drive(order.seconds, order.accounts)
 })
 
 endWithParent()

@@ -248,7 +248,7 @@ const seqsBehind = (end: End, { entries, usage }: Books.Draft): Seqs => ({
 })
 
 function* write(written: Books.Draft, end: End, memory: Memory, seqs = seqsBehind(end, written)): Asking<void> {
-  const numberOf = yield* numberDimensions(written, memory.dimensions)
+  const numberOf = yield* numberDimensions(written, memory.dimensions, memory.known)
   if (written.released.size > 0) {
     yield* runStatement("DELETE FROM tollgate_ledger_reservations WHERE id IN (SELECT value FROM json_each(?))", [
       JSON.stringify([...written.released])

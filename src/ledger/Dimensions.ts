@@ -9,12 +9,24 @@ import type { Dimensions } from "./Transaction.ts"
 
 export type NumberOf = (dimensions: Dimensions) => number
 
+/** What several writers know together, and how they look for many numbers at once. */
+export interface Shared {
+  readonly numbers: WeakMap<Dimensions, number>
+  readonly select: (rows: ReadonlyArray<ReadonlyArray<string>>) => Asking<ReadonlyArray<number>>
+}
+
 /** Sees to it that all dimensions of what was written are kept, and answers under which numbers. */
-export function* numberDimensions(written: Books.Draft, numbers: WeakMap<Dimensions, number>): Asking<NumberOf> {
+export function* numberDimensions(
+  written: Books.Draft,
+  numbers: WeakMap<Dimensions, number>,
+  shared: Shared | undefined
+): Asking<NumberOf> {
   // By what they say, since those that are alike may be several objects.
   const missing = new Map<string, { readonly row: ReadonlyArray<string>; readonly alike: Set<Dimensions> }>()
   const look = ({ dimensions }: { readonly dimensions: Dimensions }) => {
     if (numbers.has(dimensions)) return
+    const number = shared?.numbers.get(dimensions)
+    if (number !== undefined) return void numbers.set(dimensions, number)
     const row = dimensionsRow(dimensions)
     const text = JSON.stringify(row)
     const found = missing.get(text)
@@ -25,16 +37,21 @@ export function* numberDimensions(written: Books.Draft, numbers: WeakMap<Dimensi
   for (const record of written.usage) look(record)
   const rows = [...missing.values()].map(({ row }) => row)
   yield* insert("tollgate_usage_dimensions", dimensionColumns, rows, "DO NOTHING")
-  const found = yield* all(rows.map((row) => asked(selectNumber, row)))
+  const found = rows.length === 0 ? [] : yield* (shared?.select ?? selectEach)(rows)
   for (const [i, { alike }] of [...missing.values()].entries())
-    for (const dimensions of alike) numbers.set(dimensions, found[i]![0].number)
+    for (const dimensions of alike) numbers.set(dimensions, found[i]!)
   return (dimensions) => numbers.get(dimensions)!
+}
+
+function* selectEach(rows: ReadonlyArray<ReadonlyArray<string>>): Asking<ReadonlyArray<number>> {
+  const found = yield* all(rows.map((row) => asked(selectNumber, row)))
+  return found.map(([row]) => row.number as number)
 }
 
 /** Joins its dimensions, `d`, to a reservation or a record, `r`, found first. */
 export const withDimensions = "CROSS JOIN tollgate_usage_dimensions d ON d.number = r.dimensions"
 
-const dimensionColumns = [
+export const dimensionColumns = [
   "account_id",
   "tenant_id",
   "application_id",

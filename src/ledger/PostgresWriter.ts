@@ -32,7 +32,7 @@ interface Waiting {
 /** A connection that writes, and what its batches have left behind that stays true. */
 interface Lane {
   client: Client | undefined
-  readonly memory: Batch.Memory
+  memory: Batch.Memory
   batch: ReadonlyArray<Waiting>
 }
 
@@ -55,7 +55,7 @@ const make = Effect.gen(function* () {
 
   let waiting: Array<Waiting> = []
   let closed = false
-  const known = new Known()
+  let known = new Known()
   let texts: Texts | undefined
   const lanes: ReadonlyArray<Lane> = Array.from({ length: settings.writers }, () => ({
     client: undefined,
@@ -109,6 +109,7 @@ const make = Effect.gen(function* () {
 
   const attempt = async (lane: Lane, transactions: ReadonlyArray<Transaction>): Promise<ReadonlyArray<Outcome>> => {
     const client = await clientOf(lane)
+    if (lane.memory.known !== known) lane.memory = new Batch.Memory(tailMax, known)
     texts ??= new Texts(await readTypes(client))
     const pipe = new Pipe(client, texts)
     let committing = false
@@ -129,6 +130,8 @@ const make = Effect.gen(function* () {
       return step.value
     } catch (error) {
       lane.memory.forget()
+      // Behind a lost connection may be another server, which lacks the last commits: nothing is taken to be there.
+      if (isConnectionFault(error)) known = new Known()
       if (!committing) await client.query("ROLLBACK").catch(() => forget(lane))
       throw error
     }

@@ -8,11 +8,11 @@
  */
 import { selectEnded } from "../sql/postgres/Leases.ts"
 import { all, asked, query, run } from "./Ask.ts"
-import type { Asking, Rows as Found } from "./Ask.ts"
+import type { Asking, Query, Rows as Found } from "./Ask.ts"
 import type { Memory, Seqs } from "./Batch.ts"
 import * as Books from "./Books.ts"
 import { tables } from "./Chains.ts"
-import { dimensionsOf, selectDimensions } from "./Dimensions.ts"
+import { dimensionColumns, dimensionsOf, selectDimensions } from "./Dimensions.ts"
 import * as Rows from "./Rows.ts"
 import { pooledMax, tailColumns } from "./Tails.ts"
 import type { Dimensions, Posting, Reservation, Transaction } from "./Transaction.ts"
@@ -43,18 +43,23 @@ export class Known {
   readonly accounts = new Map<string, KnownAccount>()
   readonly tenants = new Map<string, number>()
   readonly dimensions = new Map<number, Dimensions>()
+  readonly numbers = new WeakMap<Dimensions, number>()
   /** Calls that this node has reserved. One that is settled elsewhere stays until there are too many. */
   readonly calls = new Map<string, OpenCall>()
+  readonly select = selectNumbers
 
-  /** Makes room for what a batch will add. */
+  /** Makes room for what a batch will add. Others may be at work: what one has taken out it must hold itself. */
   trim(): void {
     for (const map of [this.accounts, this.tenants, this.dimensions, this.calls]) if (map.size > knownMax) map.clear()
   }
 
   /** What a batch has written, which is committed. */
   keep({ released, reserved }: Books.Draft, numbers: WeakMap<Dimensions, number>): void {
-    for (const reservation of reserved.values())
-      this.calls.set(reservation.id, { reservation, number: numbers.get(reservation.dimensions)! })
+    for (const reservation of reserved.values()) {
+      const number = numbers.get(reservation.dimensions)!
+      this.numbers.set(reservation.dimensions, number)
+      this.calls.set(reservation.id, { reservation, number })
+    }
     for (const call of released) this.calls.delete(call)
   }
 }
@@ -123,40 +128,49 @@ export function* load(
   const accounts = yield* learnAccounts(touched.accounts, known)
   const tenants = yield* learnTenants(touched.tenants, known)
 
-  const runs = [...touched.runs]
-  const [ended, reservations, heads, amounts, facts, tails, [seqs]] = (yield* all([
-    asked(selectEnded, [JSON.stringify(runs)]),
-    asked(lockReservations, [textArray([...calls.keys()].toSorted())]),
-    asked(lockHeads, [numberArray(tenants.keys())]),
-    asked(lockAmounts, [numberArray(accounts.keys())]),
-    // By a statement behind the lock, which sees what was committed while that one waited.
-    asked(selectFacts, [numberArray(accounts.keys())]),
-    asked(selectTails, [numberArray(tenants.keys()), touched.records, Math.min(pooledMax, memory.tailMax)]),
-    asked(nextSeqs, [touched.entries, touched.records])
-  ])) as [Found, Found, Found, Found, Found, Found, Found]
-  if (ended.some((row) => row.ended === 1)) throw new LeaseLost()
+  const questions: Array<Query> = []
+  /** Asks where there is something to ask for; answers how its rows are taken. */
+  const ask = (isNeeded: boolean, text: string, ...params: ReadonlyArray<unknown>): (() => Found) => {
+    if (!isNeeded) return () => []
+    const place = questions.push(asked(text, params)) - 1
+    return () => found[place]!
+  }
+  const owners = numberArray(tenants.keys())
+  const payers = numberArray(accounts.keys())
+  const { entries, records } = touched
+  const ended = ask(touched.runs.size > 0, selectEnded, JSON.stringify([...touched.runs]))
+  const reservations = ask(calls.size > 0, lockReservations, textArray([...calls.keys()]))
+  const heads = ask(tenants.size > 0, lockHeads, owners)
+  const amounts = ask(accounts.size > 0, lockAmounts, payers)
+  // By a statement behind the lock, which sees what was committed while that one waited.
+  const facts = ask(accounts.size > 0, selectFacts, payers)
+  const tails = ask(tenants.size > 0, selectTails, owners, records, Math.min(pooledMax, memory.tailMax))
+  const seqs = ask(entries + records > 0, nextSeqs, entries, records)
+  const found = yield* all(questions)
+  if (ended().some((row) => row.ended === 1)) throw new LeaseLost()
 
-  for (const { id } of reservations) {
+  for (const { id } of reservations()) {
     const { number, reservation } = calls.get(id)!
     memory.reservations.set(id, reservation)
     memory.dimensions.set(reservation.dimensions, number)
   }
   let bookedAt = 0
-  for (const row of heads) {
+  for (const row of heads()) {
     const id = tenants.get(row.tenant)!
     memory.records.set(id, row.records)
     memory.tenantHeads.set(id, { owner: row.tenant, newest: row.newest })
     bookedAt = Math.max(bookedAt, row.booked_at)
   }
-  const factsOf = new Map(facts.map((row) => [row.number as number, row]))
-  for (const row of amounts) {
+  const factsOf = new Map(facts().map((row) => [row.number as number, row]))
+  for (const row of amounts()) {
     const { id, tenant_id } = accounts.get(row.account)!
     memory.accounts.set(id, Rows.accountOf({ ...factsOf.get(row.account), ...row, id, tenant_id }))
     memory.accountHeads.set(id, { owner: row.account, newest: row.newest })
     bookedAt = Math.max(bookedAt, row.booked_at)
   }
-  for (const row of tails) memory.tails.set(row.id, { watermark: row.watermark, pooled: row.pooled === 1 })
-  return { bookedAt, seqs: { entries: numbersOf(seqs.entries), records: numbersOf(seqs.records) } }
+  for (const row of tails()) memory.tails.set(row.id, { watermark: row.watermark, pooled: row.pooled === 1 })
+  const [taken] = seqs()
+  return { bookedAt, seqs: { entries: numbersOf(taken?.entries), records: numbersOf(taken?.records) } }
 }
 
 /** The calls that are settled, as far as they were open a moment ago. Adds whom they touch. */
@@ -170,14 +184,12 @@ function* learnCalls(touched: Touched, known: Known): Asking<ReadonlyMap<string,
   }
   if (unknown.length > 0) {
     const rows = (yield* query(selectCalls, [textArray(unknown)])) as ReadonlyArray<CallRow>
-    const missing = new Set(rows.map(({ dimensions }) => dimensions).filter((number) => !known.dimensions.has(number)))
-    if (missing.size > 0)
-      for (const row of yield* query(selectDimensions, [numberArray(missing)]))
-        known.dimensions.set(row.number, dimensionsOf(row))
-    for (const { amount, at, dimensions, id, run } of rows) {
-      const reservation = { id, dimensions: known.dimensions.get(dimensions)!, amount: BigInt(amount), at, run }
-      calls.set(id, { reservation, number: dimensions })
-    }
+    const dimensions = yield* learnDimensions(new Set(rows.map((row) => row.dimensions)), known)
+    for (const { amount, at, dimensions: number, id, run } of rows)
+      calls.set(id, {
+        reservation: { id, dimensions: dimensions.get(number)!, amount: BigInt(amount), at, run },
+        number
+      })
   }
   for (const { reservation } of calls.values()) {
     touched.accounts.add(reservation.dimensions.billing_account_id)
@@ -186,19 +198,39 @@ function* learnCalls(touched: Touched, known: Known): Asking<ReadonlyMap<string,
   return calls
 }
 
+function* learnDimensions(numbers: ReadonlySet<number>, known: Known): Asking<ReadonlyMap<number, Dimensions>> {
+  const found = new Map<number, Dimensions>()
+  const unknown: Array<number> = []
+  for (const number of numbers) {
+    const dimensions = known.dimensions.get(number)
+    if (dimensions === undefined) unknown.push(number)
+    else found.set(number, dimensions)
+  }
+  if (unknown.length === 0) return found
+  for (const row of yield* query(selectDimensions, [numberArray(unknown)])) {
+    const dimensions = dimensionsOf(row)
+    found.set(row.number, dimensions)
+    known.dimensions.set(row.number, dimensions)
+  }
+  return found
+}
+
 /** The accounts that there are, by number. */
 function* learnAccounts(
   ids: ReadonlySet<string>,
   known: Known
 ): Asking<ReadonlyMap<number, { readonly id: string; readonly tenant_id: string }>> {
-  const unknown = [...ids].filter((id) => !known.accounts.has(id))
-  if (unknown.length > 0)
-    for (const { id, number, tenant_id } of yield* query(selectAccounts, [textArray(unknown)]))
-      known.accounts.set(id, { number, tenant_id })
   const accounts = new Map<number, { readonly id: string; readonly tenant_id: string }>()
+  const unknown: Array<string> = []
   for (const id of ids) {
     const account = known.accounts.get(id)
-    if (account !== undefined) accounts.set(account.number, { id, tenant_id: account.tenant_id })
+    if (account === undefined) unknown.push(id)
+    else accounts.set(account.number, { id, tenant_id: account.tenant_id })
+  }
+  if (unknown.length === 0) return accounts
+  for (const { id, number, tenant_id } of yield* query(selectAccounts, [textArray(unknown)])) {
+    accounts.set(number, { id, tenant_id })
+    known.accounts.set(id, { number, tenant_id })
   }
   return accounts
 }
@@ -218,13 +250,27 @@ function* learnTenants(ids: ReadonlySet<string>, known: Known): Asking<ReadonlyM
     known.tenants.set(id, number)
     tenants.set(number, id)
   }
-  if (unknown.every((id) => known.tenants.has(id))) return tenants
+  if (tenants.size === ids.size) return tenants
   yield* run(insertTenants, list)
   yield* run(insertHeads, list)
   // They are not known before this batch is committed.
   for (const { id, number } of yield* query(selectTenantNumbers, list)) tenants.set(number, id)
   return tenants
 }
+
+/** The numbers of dimensions, which are there, in their order. */
+function* selectNumbers(rows: ReadonlyArray<ReadonlyArray<string>>): Asking<ReadonlyArray<number>> {
+  const found = yield* query(
+    selectByDimensions,
+    dimensionColumns.map((_, i) => textArray(rows.map((row) => row[i]!)))
+  )
+  return found.map(({ number }) => number as number)
+}
+
+const selectByDimensions = `SELECT d.number FROM unnest(${dimensionColumns.map(() => "?::text[]").join(", ")})
+    WITH ORDINALITY AS v (${dimensionColumns.join(", ")}, place)
+  CROSS JOIN tollgate_usage_dimensions d ON ${dimensionColumns.map((column) => `d.${column} = v.${column}`).join(" AND ")}
+  ORDER BY v.place`
 
 interface CallRow {
   readonly id: string
@@ -271,7 +317,8 @@ const nextSeqs = `SELECT
   (SELECT string_agg(nextval('tollgate_ledger_entries_seq')::text, ',') FROM generate_series(1, ?::int)) AS entries,
   (SELECT string_agg(nextval('tollgate_usage_records_seq')::text, ',') FROM generate_series(1, ?::int)) AS records`
 
-const numbersOf = (list: string | null): ReadonlyArray<number> => (list === null ? [] : list.split(",").map(Number))
+const numbersOf = (list: string | null | undefined): ReadonlyArray<number> =>
+  list === null || list === undefined ? [] : list.split(",").map(Number)
 
 /** A list in one parameter. */
 const numberArray = (numbers: Iterable<number>): string => `{${[...numbers].join(",")}}`

@@ -7,12 +7,14 @@ import { join } from "node:path"
 import { Client } from "pg"
 import { startServer } from "../../../test/support/postgres.ts"
 import type { Server } from "../../../test/support/postgres.ts"
-import { callPrice, credit } from "../calls.ts"
-import { count, inUnit, print, say, table } from "../frame.ts"
-import type { Bench, Part } from "../frame.ts"
+import { callPrice, chatBody, chatCalls, credit } from "../calls.ts"
+import { alternate, contender, count, drive, inUnit, print, ratio, say, table } from "../frame.ts"
+import type { Bench, Contender, Part, Run, Summary } from "../frame.ts"
+import { call, makeKey, operate, startGateway } from "../gateway.ts"
+import type { Gateway } from "../gateway.ts"
 import { median } from "../numbers.ts"
 import { ask, cpu, startPart, stop } from "../processes.ts"
-import { operate } from "../gateway.ts"
+import { checkGateway, startOutside } from "../world.ts"
 import type { Round } from "../writers.ts"
 
 /** How many accounts are charged at random. */
@@ -24,6 +26,7 @@ const run = async (bench: Bench): Promise<void> => {
   const server = await startServer(["max_wal_size=4GB"], bench.directory)
   try {
     await charges(bench, server)
+    await overHttp(bench, server)
   } finally {
     await server.stop()
   }
@@ -45,7 +48,15 @@ const serverCpu = (server: Server): number => {
     if (!/^\d+$/.test(name) || !existsSync(`/proc/${name}/stat`)) return false
     return Number(/\) \S (\d+)/.exec(readFileSync(`/proc/${name}/stat`, "utf8"))?.[1]) === main
   })
-  return [main, ...childrenOf.map(Number)].reduce((sum, pid) => sum + cpu(pid), 0)
+  return [main, ...childrenOf.map(Number)].reduce((sum, pid) => sum + cpu(pid), endedCpu(main))
+}
+
+/** CPU time of the children of a process that have ended, in µs. */
+const endedCpu = (pid: number): number => {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+    .replace(/^.*\) /s, "")
+    .split(" ")
+  return (Number(fields[13]) + Number(fields[14])) * 10_000
 }
 
 // ---- charges ------------------------------------------------------------------------------------------------------------
@@ -100,6 +111,8 @@ const charges = async (bench: Bench, server: Server): Promise<void> => {
   }
   say(`charges: opening ${accounts} accounts`)
   await ask(writers[0]!, { open: true })
+  // What the calls of an account have in common is written, or looked up, with the first of them.
+  await Promise.all(writers.map((child) => ask(child, { each: true })))
   let acknowledged: ReadonlyArray<Round> = []
   const charging = (of: number) => async (seconds: number) => {
     acknowledged = await Promise.all(writers.map((child) => ask<Round>(child, { seconds, accounts: of })))
@@ -110,7 +123,7 @@ const charges = async (bench: Bench, server: Server): Promise<void> => {
     { name: "many accounts", drive: charging(accounts), rates: [] },
     { name: "one account", drive: charging(1), rates: [] }
   ]
-  for (const { drive } of sides) await drive(options.warmup / 2)
+  for (const side of sides) await side.drive(options.warmup / 2)
   const costs = new Map(sides.map(({ name }) => [name, { nodes: [] as Array<number>, server: [] as Array<number> }]))
   for (let round = 1; round <= options.rounds; round++) {
     for (const { drive, name, rates } of round % 2 === 1 ? sides : sides.toReversed()) {
@@ -190,6 +203,181 @@ const checkCharges = async (url: string, rounds: ReadonlyArray<Round>): Promise<
     )
   }
   say(`charges: ${count(total)} acknowledged, all in the books`)
+}
+
+// ---- over HTTP ----------------------------------------------------------------------------------------------------------
+
+/** How many keys are revoked. */
+const revocations = 50
+
+/** How long a revocation may take before it is no longer waited for, in milliseconds. */
+const patience = 5_000
+
+const overHttp = async (bench: Bench, server: Server): Promise<void> => {
+  const { cores, directory, options } = bench
+  const { load, outside, upstream } = await startOutside(cores)
+  const database = await create(server, "nodes")
+  const node = (name: string, rest: { readonly database?: string }) =>
+    startGateway({ name, main: options.main, cores, outside, directory: join(directory, name), ...rest })
+  say("starting a service on SQLite, and two nodes on PostgreSQL")
+  const onFile = await node("sqlite", {})
+  const first = await node("node 1", { database })
+  const second = await node("node 2", { database })
+  await onFile.addCallers(1)
+  await first.addCallers(1)
+  const file = contender(onFile)
+  const one = contender(first)
+  const other = contender({ ...second, keys: first.keys })
+  const otherLoad = startPart(cores.driving, "load.ts")
+  await ask(otherLoad)
+
+  await compareEngines(bench, load, file, one)
+  await compareNodes(bench, server, [load, otherLoad], [one, other])
+  await revoke(bench, first, second, one)
+
+  print(`\n  the service on SQLite: ${await checkGateway(onFile, file)}`)
+  const both = contender({ ...one, name: "the two nodes" })
+  both.served = one.served + other.served
+  for (const [caller, due] of one.due.entries()) both.due[caller] = due + (other.due[caller] ?? 0)
+  print(`  the two nodes on PostgreSQL: ${await checkGateway(first, both)}`)
+  for (const service of [onFile, first, second]) await service.stop()
+  for (const child of [load, otherLoad, upstream]) await stop(child)
+}
+
+/** Chat through a service on SQLite and through a node on PostgreSQL. */
+const compareEngines = async (bench: Bench, load: ChildProcess, file: Contender, node: Contender): Promise<void> => {
+  const chat = chatCalls({ name: "chat on PostgreSQL", connections: bench.options.connections })
+  const rates = await alternate(bench, load, chat, [file, node])
+  const row = (title: string, { cpu: each, high, low, p50, p99, rate }: Summary) => [
+    title,
+    count(rate),
+    `${count(low)}..${count(high)}`,
+    each.toFixed(0),
+    p50.toFixed(2),
+    p99.toFixed(2)
+  ]
+  print(`\nPOST /v1/chat/completions, one caller, ${chat.connections} connections\n`)
+  print(
+    table([
+      ["books", "requests/s", "lowest..highest", "CPU µs of the service", "p50 ms", "p99 ms"],
+      row("a file of SQLite", rates.get(file.name)!),
+      row("PostgreSQL", rates.get(node.name)!)
+    ])
+  )
+  bench.results.reach({
+    what: "2 chat on PostgreSQL, of the same on SQLite",
+    measured: ratio(rates, node.name, file.name),
+    unit: "x",
+    least: 0.5
+  })
+  bench.results.reach({
+    what: "2 CPU of a node a call, of the service's on SQLite",
+    measured: rates.get(node.name)!.cpu / rates.get(file.name)!.cpu,
+    unit: "x",
+    most: 1.5
+  })
+}
+
+/** The same connections at one node, and shared by two. */
+const compareNodes = async (
+  bench: Bench,
+  server: Server,
+  loads: readonly [ChildProcess, ChildProcess],
+  nodes: readonly [Contender, Contender]
+): Promise<void> => {
+  const { options } = bench
+  const chat = (connections: number) => chatCalls({ name: "chat, nodes", connections })
+  const all = chat(options.connections)
+  const half = chat(Math.ceil(options.connections / 2))
+  const sides = { one: [] as Array<Cost>, two: [] as Array<Cost> }
+  const measure = async (work: () => Promise<ReadonlyArray<Run>>): Promise<Cost> => {
+    const before = serverCpu(server)
+    const runs = await work()
+    const calls = runs.reduce((sum, run) => sum + run.calls, 0)
+    return {
+      rate: runs.reduce((sum, { rate }) => sum + rate, 0),
+      nodes: runs.reduce((sum, run) => sum + run.cpu * run.calls, 0) / calls,
+      server: (serverCpu(server) - before) / calls
+    }
+  }
+  const one = () => measure(async () => [await drive(loads[0], nodes[0], all, { seconds: options.seconds })])
+  const two = () =>
+    measure(() => Promise.all(nodes.map((node, i) => drive(loads[i]!, node, half, { seconds: options.seconds }))))
+  // The second node has served nobody yet.
+  await drive(loads[1], nodes[1], all, { seconds: options.warmup })
+  await two()
+  for (let round = 1; round <= options.rounds; round++) {
+    const turns = [async () => sides.one.push(await one()), async () => sides.two.push(await two())]
+    for (const turn of round % 2 === 1 ? turns : turns.toReversed()) await turn()
+    say(
+      `nodes: round ${round} of ${options.rounds}: ${count(sides.one.at(-1)!.rate)}, ${count(sides.two.at(-1)!.rate)}`
+    )
+  }
+  const of = (costs: ReadonlyArray<Cost>, what: keyof Cost) => median(costs.map((cost) => cost[what]))
+  const row = (title: string, costs: ReadonlyArray<Cost>) => [
+    title,
+    count(of(costs, "rate")),
+    of(costs, "nodes").toFixed(0),
+    of(costs, "server").toFixed(0)
+  ]
+  print(`\nThe same through one node and through two on the same core, ${options.connections} connections in all\n`)
+  print(
+    table([
+      ["through", "requests/s", "CPU µs a call, nodes", "CPU µs a call, server"],
+      row("one node", sides.one),
+      row("two nodes", sides.two)
+    ])
+  )
+  bench.results.reach({
+    what: "3 CPU a call of two nodes, of one",
+    measured: of(sides.two, "nodes") / of(sides.one, "nodes"),
+    unit: "x",
+    most: 1.1
+  })
+}
+
+interface Cost {
+  /** Calls a second, all nodes together. */
+  readonly rate: number
+  /** µs of CPU time a call. */
+  readonly nodes: number
+  readonly server: number
+}
+
+/** Keys are revoked at one node; how long the other still takes them, once the answer is there. */
+const revoke = async ({ results }: Bench, at: Gateway, other: Gateway, books: Contender): Promise<void> => {
+  const token = await at.tokenOf(0)
+  const [base, further] = [`http://127.0.0.1:${at.port}`, `http://127.0.0.1:${other.port}`]
+  const times: Array<number> = []
+  for (let i = 0; i < revocations; i++) {
+    const { application, key, tenant } = await makeKey(base, token)
+    const status = async () => {
+      const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
+      const response = await fetch(`${further}/v1/chat/completions`, { method: "POST", headers, body: chatBody({}) })
+      await response.arrayBuffer()
+      if (response.status === 200) {
+        books.served++
+        books.due[0] = (books.due[0] ?? 0) + callPrice
+      }
+      return response.status
+    }
+    if ((await status()) !== 200) throw new Error(`the key that one node made is not taken by the other`)
+    await call("DELETE", `${base}/v1/tenants/${tenant}/applications/${application}`, token)
+    const start = performance.now()
+    while ((await status()) !== 401 && performance.now() - start < patience);
+    times.push(performance.now() - start)
+    if (times[i]! >= patience) break
+  }
+  const worst = Math.max(...times)
+  const isOver = worst >= patience
+  print(`\nA key revoked at one node, until the other refuses it, asked call by call\n`)
+  print(
+    isOver
+      ? `  not within ${patience / 1000} s; no more were tried`
+      : `  median ${median(times).toFixed(1)} ms, worst of ${revocations} ${worst.toFixed(1)} ms`
+  )
+  results.reach({ what: "4 revocation, median", measured: median(times), unit: "ms", most: 50 })
+  results.reach({ what: `4 revocation, worst of ${revocations}`, measured: worst, unit: "ms", most: 1_000 })
 }
 
 export const postgres: Part = {
