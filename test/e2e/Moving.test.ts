@@ -74,7 +74,7 @@ const fill = (file: string) => {
     INSERT INTO tollgate_idempotency_keys VALUES ('t', 'a', '', 'k', 'h', 'run_x', NULL, 200, '{}', x'000102ff5c0a', 1, 2),
       ('t', 'a', '', 'l', 'h', 'run_x', NULL, 200, '{}', x'', 1, 2);
     INSERT INTO tollgate_ledger_verifications VALUES (41, 1, 1, 0, 5, 0, 0, 0, 0);
-    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60000)
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40000)
       INSERT INTO tollgate_notifications_notices SELECT 'not_' || printf('%07d', i), 'acc_nobody', 'k', 'title ' || i, 'text', '{}', i, NULL FROM n`)
   db.close()
 }

@@ -83,11 +83,15 @@ const refusedBy =
       ? refused(Engine.wordsOf(location, error))
       : refused(error instanceof Error ? error.message : String(error))
 
+const refusedByEither = ({ from, to }: Move, error: unknown): CopyRefused =>
+  refusedBy(Engine.isFault(from, error) ? from : to)(error)
+
 const at = <A>(location: Location, attempt: () => Promise<A>): Effect.Effect<A, CopyRefused> =>
   Effect.tryPromise({ try: attempt, catch: refusedBy(location) })
 
 /** Copies what is not copied yet. */
-export const copy = Effect.fnUntraced(function* ({ move, source, tables, target }: Opened, report: Report) {
+export const copy = Effect.fnUntraced(function* (opened: Opened, report: Report) {
+  const { move, source, tables, target } = opened
   const marks = (yield* at(move.to, target.marks))!
   const doneOf = (table: Table): Done => JSON.parse(marks.get(table.name) ?? `{"rows":0}`) as Done
   let [before, of] = [0, 0]
@@ -98,16 +102,16 @@ export const copy = Effect.fnUntraced(function* ({ move, source, tables, target 
   let rows = before
   for (const table of tables) {
     let done = doneOf(table)
+    if (done.whole === true) continue
+    let slice = yield* at(move.from, () => source.read(table, done.after, sliceOf(table)))
     while (done.whole !== true) {
-      const slice = yield* at(move.from, () => source.read(table, done.after, sliceOf(table)))
-      done = {
-        rows: done.rows + slice.length,
-        whole: slice.length < sliceOf(table),
-        ...(slice.length > 0 && { after: keyOf(table, slice.at(-1)!) })
-      }
-      const mark = JSON.stringify(done)
-      yield* at(move.to, () => target.write(table, slice, [table.name, mark]))
-      rows += slice.length
+      done = behind(table, done, slice)
+      const copied = slice.length
+      slice = yield* Effect.tryPromise({
+        try: () => writeAndRead(opened, table, slice, done),
+        catch: (error) => refusedByEither(move, error)
+      })
+      rows += copied
       yield* report("copied", { rows, of, before })
     }
   }
@@ -119,6 +123,23 @@ interface Done {
   readonly rows: number
   readonly after?: Row
   readonly whole?: boolean
+}
+
+const behind = (table: Table, done: Done, slice: ReadonlyArray<Row>): Done => ({
+  rows: done.rows + slice.length,
+  whole: slice.length < sliceOf(table),
+  ...(slice.length > 0 && { after: keyOf(table, slice.at(-1)!) })
+})
+
+/** Writes a slice; answers the one behind it, which is read while the server works. `done`: how far it is then. */
+const writeAndRead = async ({ source, target }: Opened, table: Table, slice: ReadonlyArray<Row>, done: Done) => {
+  let next: Promise<ReadonlyArray<Row>> | undefined
+  const read = () => (next ??= source.read(table, done.after, sliceOf(table)))
+  await target.write(table, slice, [table.name, JSON.stringify(done)], () => {
+    // If the slice cannot be written, nobody asks what became of the next one.
+    if (done.whole !== true) read().catch(() => {})
+  })
+  return done.whole === true ? [] : read()
 }
 
 /** To be done before it is copied. Fails where the target holds other books, or one of both is of another version. */
@@ -200,7 +221,7 @@ export const prove = ({ move, source, tables, target }: Opened, report: Report):
     return yield* compare(tables, source, target, (more) => {
       rows += more
       return report("compared", { rows, of, before: 0 })
-    }).pipe(Effect.mapError((error) => refusedBy(Engine.isFault(move.from, error) ? move.from : move.to)(error)))
+    }).pipe(Effect.mapError((error) => refusedByEither(move, error)))
   })
 
 /** From now on the target may be served. */

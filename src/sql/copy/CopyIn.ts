@@ -1,6 +1,6 @@
 /** `COPY table FROM STDIN` over a connection of the driver, which knows the messages but has no query that sends them. */
 import type { Client, Connection, Submittable } from "pg"
-import type { Column, Row } from "./Tables.ts"
+import type { Row, Table } from "./Tables.ts"
 
 /** What the driver calls on the query that it works on. */
 interface CopyQuery extends Submittable {
@@ -11,25 +11,27 @@ interface CopyQuery extends Submittable {
 }
 
 interface CopySender {
+  readonly stream: { readonly write: (chunk: string, callback: () => void) => void }
   readonly sendCopyFromChunk: (chunk: Buffer) => void
   readonly endCopyFrom: () => void
 }
 
-/** Adds rows to a table. */
+/** Adds rows to a table. `onSent`: called when all of them have left this process. */
 export const copyIn = (
   client: Client,
-  table: string,
-  columns: ReadonlyArray<Column>,
-  rows: ReadonlyArray<Row>
+  { columns, name }: Table,
+  rows: ReadonlyArray<Row>,
+  onSent: () => void
 ): Promise<void> =>
   new Promise((resolve, reject) => {
-    const text = `COPY ${table} (${columns.map(({ name }) => name).join(", ")}) FROM STDIN`
+    const text = `COPY ${name} (${columns.map(({ name }) => name).join(", ")}) FROM STDIN`
     const query: CopyQuery = {
       submit: (connection: Connection) => connection.query(text),
       handleCopyInResponse: (connection) => {
         const isBlob = columns.map(({ kind }) => kind === "blob")
         connection.sendCopyFromChunk(Buffer.from(rows.map((row) => lineOf(row, isBlob)).join("")))
         connection.endCopyFrom()
+        connection.stream.write("", onSent)
       },
       handleCommandComplete: () => {},
       handleReadyForQuery: resolve,

@@ -180,9 +180,9 @@ const writing = (client: Client): Omit<Target, keyof End> => {
         await client.query(`TRUNCATE ${tables.map(({ name }) => name).join(", ")}`)
         for (const [name, value] of marks) await mark(name, value)
       }),
-    write: (table, rows, [name, value]) =>
+    write: (table, rows, [name, value], onSent) =>
       together(async () => {
-        await copyIn(client, table.name, table.columns, rows)
+        await copyIn(client, table, rows, onSent)
         await mark(name, value)
       }),
     settle: async () => {

@@ -179,7 +179,9 @@ const writing = (db: Sqlite.Database): Omit<Target, keyof End> => {
         for (const { name } of tables) db.exec(`DELETE FROM ${name}`)
         for (const [name, value] of marks) mark(name, value)
       })(),
-    write: async (table, rows, [name, value]) =>
+    write: async (table, rows, [name, value], onSent) => {
+      // It works in this thread: whatever is asked of a server before is done meanwhile.
+      onSent()
       db.transaction(() => {
         const insert = db.prepare(
           `INSERT INTO ${table.name} (${table.columns.map((column) => column.name).join(", ")})
@@ -187,7 +189,8 @@ const writing = (db: Sqlite.Database): Omit<Target, keyof End> => {
         )
         for (const row of rows) insert.run(row.map((one, i) => bound(table.columns[i]!.kind, one)))
         mark(name, value)
-      })(),
+      })()
+    },
     settle: async () => {},
     release: async () => {
       db.exec(`PRAGMA synchronous = FULL; DROP TABLE ${copyTable}`)

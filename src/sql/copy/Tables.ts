@@ -53,11 +53,12 @@ export interface Target extends End {
   readonly marks: () => Promise<ReadonlyMap<string, string> | undefined>
   /** Empties the tables and writes these marks, all of it or nothing. */
   readonly begin: (tables: ReadonlyArray<Table>, marks: ReadonlyMap<string, string>) => Promise<void>
-  /** Adds rows and writes a mark, in one transaction. */
+  /** Adds rows and writes a mark, in one transaction. `onSent`: called when the engine has the rows, and works on them. */
   readonly write: (
     table: Table,
     rows: ReadonlyArray<Row>,
-    mark: readonly [name: string, value: string]
+    mark: readonly [name: string, value: string],
+    onSent: () => void
   ) => Promise<void>
   /** Sets what is not copied but follows from the rows. May be done again. */
   readonly settle: () => Promise<void>
