@@ -63,8 +63,7 @@ const open = (facts: EnvironmentFacts, move: Copy.Move) =>
     const target: EnvironmentFacts = { ...facts, database: move.to }
     yield* DataFolder.make(target)
     yield* Engine.look(move.to, { writing: true, copying: true })
-    yield* DataFolder.keepPrivate(facts)
-    yield* DataFolder.keepPrivate(target)
+    yield* DataFolder.keepPrivate(move.to.engine === "sqlite" ? target : facts)
     yield* Engine.lock(move.from)
     yield* Engine.lock(move.to)
     yield* Engine.migrate(move.from)
