@@ -4,11 +4,12 @@ import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Client } from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { LeversContract } from "../../src/sandbox/Levers.ts"
 import * as Sandbox from "../../src/sandbox/Sandbox.ts"
 import { startServer } from "../support/postgres.ts"
 import type { Server } from "../support/postgres.ts"
 import { command, freshFolder, start } from "../support/Service.ts"
-import type { Person, Service } from "../support/Service.ts"
+import type { Call, Person, Service } from "../support/Service.ts"
 
 const names = ["one", "two", "three"] as const
 const secret = "5e".repeat(32)
@@ -36,6 +37,7 @@ beforeAll(async () => {
   nodes = await Promise.all(names.map(begin))
   database = new Client(server.url)
   await database.connect()
+  world.connect({ vendorId: (id: string) => Effect.promise(() => vendorOf(id)) } as LeversContract)
 })
 afterAll(async () => {
   await database.end()
@@ -44,6 +46,19 @@ afterAll(async () => {
   await server.stop()
   rmSync(file)
 })
+
+const vendorOf = async (id: string): Promise<string | undefined> =>
+  (await database.query("SELECT vendor_id FROM tollgate_media_jobs WHERE id = $1", [id])).rows[0]?.vendor_id
+
+const billing = async (node: Service, who: Person, path: string, options: Call = {}) =>
+  node.call(`/v1/tenants/${who.tenant_id}/billing${path}`, { token: who.token, ...options })
+
+const entries = async (who: Person, what: { readonly type?: string; readonly source?: string }) => {
+  const { records } = (await billing(nodes[0]!, who, "/ledger?per_page=200")).body.result
+  return (records as ReadonlyArray<Record<string, unknown>>).filter((entry) =>
+    Object.entries(what).every(([name, value]) => entry[name] === value)
+  )
+}
 
 const signIn = async (node: Service, email: string): Promise<Person> => {
   const { id_token } = (await node.call(`${world.issuer}/token`, { json: { email } })).body
@@ -137,6 +152,52 @@ describe("three nodes", () => {
     await expect
       .poll(() => everywhere(async (node) => (await node.call("/.well-known/jwks.json")).body.keys.length), soon)
       .toEqual([2, 2, 2])
+  })
+
+  it("settle a generation job once, whoever looks, and look after one that nobody asks for", async () => {
+    const eve = await signIn(nodes[0]!, "eve@example.com")
+    const json = { model: "sandbox-image", prompt: "x", num_images: 4 }
+    const made = await everywhere((node) => node.call("/v1/tools/media/generate", { token: eve.token, json }))
+    const ids = made.map(({ body }) => body.request_id as string)
+    for (const request_id of ids)
+      await nodes[0]!.call(`${world.control}/media`, { json: { request_id, status: "COMPLETED" } })
+    const look = (node: Service, id: string) =>
+      node.call(`/v1/tools/media/status?request_id=${id}`, { token: eve.token })
+    // Of the last one nobody asks.
+    await everywhere((node) => Promise.all(ids.slice(0, 2).flatMap((id) => [look(node, id), look(node, id)])))
+    await expect.poll(async () => (await entries(eve, { type: "debit" })).length, soon).toBe(3)
+    expect(await everywhere(async (node) => (await look(node, ids[2]!)).body.settled)).toEqual([true, true, true])
+    expect(await entries(eve, { type: "debit" })).toHaveLength(3)
+  })
+
+  it("reload a balance once, whichever of them moved it, and charge once when all are asked", async () => {
+    const fay = await signIn(nodes[0]!, "fay@example.com")
+    const { setup_url } = (await billing(nodes[0]!, fay, "/payment-methods/setup", { method: "POST" })).body.result
+    await nodes[0]!.call(setup_url)
+    const { balance } = (await billing(nodes[0]!, fay, "/credits")).body.result
+    const auto_reload = { enabled: true, threshold_usd: balance, amount_credits: 7, payment_method_id: "pm_card_visa" }
+    const set = await billing(nodes[0]!, fay, "/auto-reload", { method: "PUT", json: { auto_reload } })
+    expect(set.status).toBe(200)
+    const leader = await leaderOf(nodes[0]!)
+    const other = nodes.find((_, i) => names[i] !== leader && i > 0)!
+    const { models } = world.configuration as { models: ReadonlyArray<{ id: string }> }
+    const called = await other.call("/v1/chat/completions", {
+      token: fay.token,
+      json: { model: models[0]!.id, messages: [{ role: "user", content: "one two" }] }
+    })
+    expect(called.status).toBe(200)
+    await expect.poll(async () => (await entries(fay, { source: "purchase" })).length, soon).toBe(1)
+
+    const gus = await signIn(nodes[1]!, "gus@example.com")
+    const setup = (await billing(nodes[1]!, gus, "/payment-methods/setup", { method: "POST" })).body.result
+    await nodes[1]!.call(setup.setup_url)
+    const json = { auto_reload: { ...auto_reload, threshold_usd: 1 } }
+    expect((await billing(nodes[1]!, gus, "/auto-reload", { method: "PUT", json })).status).toBe(200)
+    const answers = await everywhere((node) => billing(node, gus, "/auto-reload/charge", { method: "POST" }))
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409, 409])
+    expect(await entries(gus, { source: "purchase" })).toHaveLength(1)
+    const { rows } = await database.query("SELECT status FROM tollgate_autoreload_attempts")
+    expect(rows).toEqual([{ status: "paid" }, { status: "paid" }])
   })
 
   it("send each letter once, also when the node that leads is killed", async () => {

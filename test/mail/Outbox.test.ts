@@ -131,6 +131,19 @@ describe("a letter", () => {
     )
   )
 
+  it.scopedLive("that several nodes find due at once is sent by one of them", () =>
+    inTown(({ caught, outbox, submit, tried }) =>
+      Effect.gen(function* () {
+        const keys = ["1", "2", "3", "4"]
+        for (const key of keys) yield* submit(yield* outbox.letter({ ...toAda, key, to: `ada${key}@example.com` }))
+        const [job] = outbox.jobs
+        yield* Effect.all([job!.turn, job!.turn, job!.turn], { concurrency: "unbounded" })
+        yield* job!.turn
+        expect([tried(), caught().length]).toEqual([keys.length, keys.length])
+      })
+    )
+  )
+
   it.scopedLive("stands nowhere in clear, and not at all once it has left", () =>
     inTown(({ fail, post, sql, until, pass }) =>
       Effect.gen(function* () {
