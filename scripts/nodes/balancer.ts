@@ -1,0 +1,52 @@
+// HAProxy before the nodes: asks each for /readyz, and sends a request that no node has taken to another one.
+import { spawn } from "node:child_process"
+import { existsSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { print } from "../bench/frame.ts"
+import { freePort, sleep } from "../bench/processes.ts"
+
+interface Node {
+  readonly name: string
+  readonly port: number
+}
+
+/** A call waits for a model: longer than for anything else between two services. */
+const configuration = (port: number, nodes: ReadonlyArray<Node>): string => `global
+  maxconn 4000
+defaults
+  mode http
+  timeout connect 1s
+  timeout client 10m
+  timeout server 10m
+  option redispatch
+  retries 3
+  # What a node may have begun is not sent again.
+  retry-on conn-failure
+frontend tollgate
+  bind 127.0.0.1:${port}
+  default_backend nodes
+backend nodes
+  balance leastconn
+  option httpchk GET /readyz
+  default-server inter 500ms fastinter 200ms fall 1 rise 1 observe layer4 error-limit 1 on-error mark-down
+${nodes.map(({ name, port: own }) => `  server ${name.replace(" ", "-")} 127.0.0.1:${own} check`).join("\n")}
+`
+
+/** Starts it in front of the nodes; answers its port.. */
+export const balance = async (directory: string, nodes: ReadonlyArray<Node>): Promise<number> => {
+  const folders = [...(process.env["PATH"] ?? "").split(":"), "/usr/sbin", "/usr/local/sbin"]
+  const executable = folders.map((folder) => join(folder, "haproxy")).find((file) => existsSync(file))
+  if (executable === undefined) throw new Error("HAProxy is not there (Debian: apt-get install haproxy)")
+  const port = await freePort()
+  const file = join(directory, "haproxy.cfg")
+  writeFileSync(file, configuration(port, nodes))
+  const child = spawn(executable, ["-q", "-db", "-f", file], { stdio: ["ignore", "ignore", "inherit"] })
+  process.once("exit", () => child.kill("SIGKILL"))
+  const isUp = async () => (await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => undefined))?.ok === true
+  for (let i = 0; !(await isUp()); i++) {
+    if (i === 100 || child.exitCode !== null) throw new Error("HAProxy did not come up")
+    await sleep(100)
+  }
+  print(`HAProxy asks each node for /readyz (${file})`)
+  return port
+}

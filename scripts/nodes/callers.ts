@@ -1,0 +1,81 @@
+// Callers of the nodes: each makes a call, waits for its answer and makes the next, whatever becomes of it.
+import { sleep } from "../bench/processes.ts"
+
+/** How many call at the same time, and the pause of each between two calls, in milliseconds. */
+const abreast = 24
+const pause = 20
+
+/** Longer than the service lets anybody wait. */
+const patience = 30_000
+
+export class Callers {
+  /** Calls that were answered well. */
+  acknowledged = 0
+  /** Calls that were answered otherwise, or not at all: they may have been charged. */
+  unanswered = 0
+  readonly #url: string
+  readonly #keys: ReadonlyArray<string>
+  readonly #body: string
+  #counts = new Map<string, number>()
+  #last = ""
+  #isOver = false
+  #running: Promise<unknown> = Promise.resolve()
+
+  constructor(url: string, keys: ReadonlyArray<string>, body: string) {
+    this.#url = url
+    this.#keys = keys
+    this.#body = body
+  }
+
+  begin(): void {
+    this.#running = Promise.all(
+      Array.from({ length: abreast }, (_, i) => this.#call(this.#keys[i % this.#keys.length]!))
+    )
+  }
+
+  async end(): Promise<void> {
+    this.#isOver = true
+    await this.#running
+  }
+
+  /** Whether the last call was answered well. */
+  isServed(): boolean {
+    return this.#last === "200"
+  }
+
+  /** What became of the calls since this was asked last. */
+  takeCounts(): string {
+    const counts = [...this.#counts].toSorted(([a], [b]) => a.localeCompare(b))
+    this.#counts = new Map()
+    return counts.map(([what, count]) => `${what}: ${count}`).join(", ")
+  }
+
+  async #call(key: string): Promise<void> {
+    while (!this.#isOver) {
+      const what = await this.#answer(key)
+      this.#counts.set(what, (this.#counts.get(what) ?? 0) + 1)
+      this.#last = what
+      if (what === "200") this.acknowledged++
+      else this.unanswered++
+      await sleep(pause)
+    }
+  }
+
+  async #answer(key: string): Promise<string> {
+    try {
+      const response = await fetch(this.#url, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: this.#body,
+        signal: AbortSignal.timeout(patience)
+      })
+      const text = await response.text()
+      if (response.status === 200) return "200"
+      // The balancer's own answers are no JSON.
+      const code = /"code": ?"(\w+)"/.exec(text)?.[1]
+      return `${response.status}${code === undefined ? " of the balancer" : ` ${code}`}`
+    } catch {
+      return "no answer"
+    }
+  }
+}
