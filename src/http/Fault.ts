@@ -2,6 +2,9 @@
 import { HttpApiError } from "@effect/platform"
 import { RouteNotFound as PlatformRouteNotFound } from "@effect/platform/HttpServerError"
 import { Cause, Effect } from "effect"
+import { SqlError } from "@effect/sql/SqlError"
+import { BooksUnavailable } from "../ledger/Problems.ts"
+import { isStorageFault } from "../ledger/Storage.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { isProblem } from "../kernel/Problem.ts"
 import type { ProblemInstance } from "../kernel/Problem.ts"
@@ -9,7 +12,7 @@ import { ClientDisconnected, InternalError, MethodNotAllowed, RouteNotFound, Una
 
 /**
  * From why it failed to the problem to answer with: a problem that the handler failed with or died of; an unknown path, or one whose
- * methods are these; a value that its schema refuses; else a fault of ours. `gone`: whether its client has left.
+ * methods are these; a value that its schema refuses; a database that is away; else a fault of ours. `gone`: whether its client has left.
  */
 export const problemOf = (
   cause: Cause.Cause<unknown>,
@@ -19,6 +22,9 @@ export const problemOf = (
   if (Cause.isInterruptedOnly(cause)) return Effect.succeed(gone ? new ClientDisconnected() : new Unavailable())
   const error = cause._tag === "Fail" ? cause.error : Cause.squash(cause)
   if (isProblem(error)) return Effect.succeed(error)
+  // A read that the database cannot answer at the moment. Whoever writes is refused by the writer, which logs it once.
+  if (error instanceof SqlError && isStorageFault(error))
+    return Effect.as(Effect.logDebug("the database cannot be read", cause), new BooksUnavailable())
   if (error instanceof PlatformRouteNotFound) {
     return Effect.succeed(methods.length > 0 ? new MethodNotAllowed({ allow: methods }) : new RouteNotFound())
   }

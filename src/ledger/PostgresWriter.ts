@@ -5,7 +5,8 @@
  * Where the specification is silent:
  * - A batch that lost against another (deadlock, serialization) is run again, whole; nothing of it was written.
  * - Where the connection ends before PostgreSQL was told to commit, nothing was written. Where it ends behind that, PostgreSQL is asked, over
- *   another connection, what became of the transaction; until it says so, everything is refused.
+ *   another connection, what became of the transaction; until it says so, everything is refused. Unless it was rolled back, it may have been
+ *   written: settlements are handed in again, which changes nothing where they were, and others are refused so.
  */
 import { Duration, Effect, Layer, Runtime } from "effect"
 import type { Client } from "pg"
@@ -44,6 +45,13 @@ const companyMin = 32
 
 /** How often a batch is run again that lost against another. */
 const racesMax = 20
+
+/** The server went away before it answered a commit, and may have done it. */
+class MaybeWritten extends Error {
+  constructor() {
+    super("a commit was not answered")
+  }
+}
 
 const make = Effect.gen(function* () {
   const { connect, settings } = yield* Postgres
@@ -124,7 +132,7 @@ const make = Effect.gen(function* () {
       await pipe.commit(async (error) => {
         forget(lane)
         // The server may have done it all the same.
-        if (!(await wasCommitted(await identity, error))) throw error
+        throw (await mayBeCommitted(await identity, error)) ? new MaybeWritten() : error
       })
       lane.memory.committed()
       return step.value
@@ -137,8 +145,11 @@ const make = Effect.gen(function* () {
     }
   }
 
-  /** What became of a transaction whose commit was not answered. Asks until it is answered. */
-  const wasCommitted = async (id: string, why: unknown): Promise<boolean> => {
+  /**
+   * Whether a transaction whose commit was not answered may have been committed. Asks until it is answered. That one of its number was
+   * committed does not say that it was: a server that crashed hands out numbers again of which nothing was on the disk.
+   */
+  const mayBeCommitted = async (id: string, why: unknown): Promise<boolean> => {
     log(Effect.logWarning("a commit was not answered, its outcome is asked for", String(why)))
     for (;;) {
       const client = connect({ connectionTimeoutMillis: limit })
@@ -170,9 +181,10 @@ const make = Effect.gen(function* () {
         return
       } catch (error) {
         if (isLostRace(error) && races < racesMax) continue
-        if (isStorageFault(error) || error instanceof LeaseLost) {
+        if (isStorageFault(error) || error instanceof LeaseLost || error instanceof MaybeWritten) {
           became(true, error)
-          for (const { resume } of batch) resume(new BooksUnavailable())
+          const maybe_written = error instanceof MaybeWritten
+          for (const { resume } of batch) resume(new BooksUnavailable({ maybe_written }))
           return
         }
         // One that breaks the database's own rules must not take the others with it: each is then tried by itself.
