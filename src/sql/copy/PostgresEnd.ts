@@ -12,7 +12,7 @@ import { isEnginesOwn } from "./Tables.ts"
 import type { Column, End, Kind, Row, Source, Table, Target, Value } from "./Tables.ts"
 
 /** The number of the advisory lock of whoever copies to a database. */
-const copyLock = 7_062_516_342
+const copyLock = 7_062_516_350
 
 /** Everything comes as the server writes it. */
 const texts = { getTypeParser: () => (text: string) => text }
@@ -49,7 +49,7 @@ const opened = (database: PostgresDatabase, begin: (client: Client) => Promise<s
   )
 
 /** However the server is set: a slice takes as long as it takes, and numbers and bytes are written in one way. */
-const session = `SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET lock_timeout = '5s';
+const session = `SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0; SET lock_timeout = '5s';
   SET extra_float_digits = 1; SET bytea_output = 'hex'`
 
 const atWork = async (client: Client): Promise<string | undefined> => {
