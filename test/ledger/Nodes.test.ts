@@ -1,0 +1,380 @@
+/**
+ * The books where several nodes write to one PostgreSQL database: the property suite for ledgers told to three nodes in turn, while
+ * connections are lost; what two of them would do twice; leases that lapse; a commit whose answer is lost. Planted mistakes show that it bites.
+ */
+import { Context, Effect, Layer, Logger, LogLevel, ManagedRuntime, Option, Redacted, Schema } from "effect"
+import { connect as connectTo, createServer } from "node:net"
+import type { AddressInfo } from "node:net"
+import { Client } from "pg"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { verify } from "../../src/Checks.ts"
+import type { BillingAccountId } from "../../src/kernel/Ids.ts"
+import { Ledger } from "../../src/ledger/Ledger.ts"
+import * as PostgresWriter from "../../src/ledger/PostgresWriter.ts"
+import { LedgerRefusal } from "../../src/ledger/Problems.ts"
+import type { Posting, Result } from "../../src/ledger/Transaction.ts"
+import { Writer } from "../../src/ledger/Writer.ts"
+import * as Connections from "../../src/sql/postgres/Client.ts"
+import { migrate } from "../../src/sql/postgres/Migrate.ts"
+import { Runs } from "../../src/sql/Runs.ts"
+import { checkLedger } from "../../src/testing/LedgerStories.ts"
+import type { Answer, LedgerUnderTest } from "../../src/testing/LedgerProperties.ts"
+import { startServer } from "../support/postgres.ts"
+import type { Server } from "../support/postgres.ts"
+
+let server: Server
+let made = 0
+
+const urlOf = (database: string): string => {
+  const url = new URL(server.url)
+  url.pathname = `/${database}`
+  return url.href
+}
+
+const asked = async <A>(url: string, ask: (client: Client) => Promise<A>): Promise<A> => {
+  const client = new Client(url)
+  await client.connect()
+  try {
+    return await ask(client)
+  } finally {
+    await client.end()
+  }
+}
+
+/** A migrated database of its own. */
+const fresh = async (): Promise<{ readonly url: string; readonly drop: () => Promise<unknown> }> => {
+  const name = `books_${made++}`
+  await asked(server.url, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE books`))
+  return {
+    url: urlOf(name),
+    drop: () => asked(server.url, (client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`))
+  }
+}
+
+beforeAll(async () => {
+  server = await startServer(["fsync=off"])
+  await asked(server.url, (client) => client.query("CREATE DATABASE books"))
+  const settings = { url: Redacted.make(urlOf("books")), readers: 1, writers: 1 }
+  await Effect.runPromise(Effect.provide(migrate("books"), Connections.layer(settings)))
+})
+afterAll(() => server.stop())
+
+/** Changes the text of statements, as a mistake in them would. */
+type Mistake = (text: string) => string
+const none: Mistake = (text) => text
+
+/** A node: its ledger, its writer, its run. */
+const nodeOf = (url: string, mistake: Mistake = none) => {
+  const connections = Layer.map(Connections.layer({ url: Redacted.make(url), readers: 1, writers: 1 }), (context) => {
+    const { connect, settings } = Context.get(context, Connections.Postgres)
+    return Context.add(context, Connections.Postgres, {
+      settings,
+      connect: (config: Parameters<typeof connect>[0]) => {
+        const client = connect(config)
+        const query = client.query.bind(client) as (...args: ReadonlyArray<unknown>) => unknown
+        client.query = ((text: unknown, ...rest: ReadonlyArray<unknown>) =>
+          query(typeof text === "string" ? mistake(text) : text, ...rest)) as Client["query"]
+        return client
+      }
+    })
+  })
+  return ManagedRuntime.make(
+    Ledger.layer.pipe(
+      Layer.provideMerge(PostgresWriter.layer),
+      Layer.provideMerge(Runs.layer),
+      Layer.provideMerge(connections),
+      // Lost connections are what some of the tests are about.
+      Layer.provide(Logger.minimumLogLevel(LogLevel.None))
+    )
+  )
+}
+type Node = ReturnType<typeof nodeOf>
+
+const refusalOf = Schema.encodeSync(LedgerRefusal)
+
+/** Submits until it is known what became of it: a connection that is lost before the commit has done nothing. */
+const submitTo = (node: Node, postings: ReadonlyArray<Posting>): Promise<Answer> =>
+  node.runPromise(
+    Effect.flatMap(Writer, (writer) => writer.submit({ postings, statements: [] })).pipe(
+      Effect.retry({ while: (error) => error._tag === "BooksUnavailable" && !error.maybe_written, times: 50 }),
+      Effect.catchTag("BooksUnavailable", Effect.die),
+      Effect.match({
+        onFailure: (refusal): Answer => ({ refusal: refusalOf(refusal) }),
+        onSuccess: (results): Answer => ({ results: results as ReadonlyArray<Result> })
+      })
+    )
+  )
+
+/** Three nodes as one ledger: each transaction goes to the next of them. */
+const threeNodes = async (whileAt?: (url: string, step: number) => Promise<unknown>) => {
+  const { drop, url } = await fresh()
+  const nodes = [nodeOf(url), nodeOf(url), nodeOf(url)]
+  let turn = 0
+  const next = (): Node => nodes[turn++ % nodes.length]!
+  const ledger: LedgerUnderTest = {
+    submit: async (postings) => {
+      void whileAt?.(url, turn)
+      return submitTo(next(), postings)
+    },
+    account: (id) =>
+      next().runPromise(
+        Effect.map(
+          Effect.flatMap(Ledger, (ledger) => ledger.account(id as BillingAccountId)),
+          Option.getOrUndefined
+        )
+      ),
+    entries: (id) =>
+      next().runPromise(
+        Effect.map(
+          Effect.flatMap(Ledger, (ledger) => ledger.entries(id as BillingAccountId, { page: 1, per_page: 10_000 })),
+          ({ records }) => records.toReversed()
+        )
+      ),
+    close: async () => {
+      const findings = await nodes[0]!.runPromise(verify)
+      await Promise.all(nodes.map((node) => node.dispose()))
+      await drop()
+      expect(findings).toEqual([])
+    }
+  }
+  return ledger
+}
+
+/** Ends one of the connections that are at work on the database, now and then. */
+const cut = async (url: string, step: number): Promise<void> => {
+  if (step % 4 !== 3) return
+  const name = new URL(url).pathname.slice(1)
+  await asked(server.url, (client) =>
+    client.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = $1 AND application_name = 'tollgate' AND state <> 'idle' LIMIT 1`,
+      [name]
+    )
+  ).catch(() => undefined)
+}
+
+describe("three nodes over one database", () => {
+  it("keep the books as one would", () => checkLedger({ make: () => threeNodes(), stories: 3 }))
+
+  it("keep them while connections are lost", () => checkLedger({ make: () => threeNodes(cut), stories: 2 }))
+})
+
+const open = (account: string, tenant = `ten_${account}`): Posting => ({ _tag: "Open", account, tenant })
+
+const credit = (account: string, amount: bigint): Posting => ({
+  _tag: "Credit",
+  account,
+  amount,
+  source: "purchase",
+  reference: `pay_${account}`,
+  description: "credit"
+})
+
+const reserve = (call: string, account: string, run: string, amount = 1n): Posting => ({
+  _tag: "Reserve",
+  call,
+  run,
+  sources: [{ billing_account_id: account, tenant_id: `ten_${account}`, kind: "own", why: "own" }],
+  least: amount,
+  most: amount,
+  facts: {
+    account_id: "acc_1",
+    tenant_id: `ten_${account}`,
+    application_id: null,
+    usage_type: "tool",
+    endpoint: "search",
+    model: "search",
+    provider: "search"
+  }
+})
+
+const settle = (call: string, cost: bigint): Posting => ({
+  _tag: "Settle",
+  call,
+  outcome: {
+    cost,
+    prompt_tokens: 0,
+    completion_tokens: 0,
+    units: 1,
+    usage_source: "provider",
+    latency_ms: 1,
+    success: true,
+    error_type: null
+  }
+})
+
+/** Nodes over one database, which ends with them. */
+const withNodes = async (
+  count: number,
+  run: (nodes: ReadonlyArray<Node>, url: string) => Promise<void>,
+  mistake: Mistake = none
+) => {
+  const { drop, url } = await fresh()
+  const nodes = Array.from({ length: count }, () => nodeOf(url, mistake))
+  try {
+    await run(nodes, url)
+    if (mistake === none) expect(await nodes[0]!.runPromise(verify)).toEqual([])
+  } finally {
+    await Promise.all(nodes.map((node) => node.dispose()))
+    await drop()
+  }
+}
+
+const resultOf = (answer: Answer): string => ("refusal" in answer ? answer.refusal._tag : answer.results[0]!._tag)
+
+/** How many of two hundred calls are admitted that come to three nodes at once, of an account that has credit for three. */
+const admitted = async (mistake?: Mistake): Promise<number> => {
+  let count = 0
+  await withNodes(
+    3,
+    async (nodes) => {
+      await submitTo(nodes[0]!, [open("a"), credit("a", 3n)])
+      const answers = await Promise.all(
+        Array.from({ length: 200 }, (_, i) => submitTo(nodes[i % 3]!, [reserve(`call_${i}`, "a", "run_x")]))
+      )
+      const tags = answers.map(resultOf)
+      count = tags.filter((tag) => tag === "Reserved").length
+      expect(tags.filter((tag) => tag === "InsufficientCredits")).toHaveLength(200 - count)
+    },
+    mistake
+  )
+  return count
+}
+
+describe("a balance for three", () => {
+  it("admits three of two hundred calls, whichever node they come to", async () => expect(await admitted()).toBe(3))
+
+  it("admits more where the writer locks neither tenants nor accounts, so an update is lost", async () =>
+    expect(
+      await admitted((text) => text.replace(/ ORDER BY (account|tenant) FOR UPDATE/, " ORDER BY $1"))
+    ).toBeGreaterThan(3))
+})
+
+describe("a call", () => {
+  it("is settled once, though every node settles it at once", () =>
+    withNodes(3, async (nodes) => {
+      await submitTo(nodes[0]!, [open("a"), credit("a", 100n)])
+      for (let i = 0; i < 20; i++) {
+        await submitTo(nodes[i % 3]!, [reserve(`call_${i}`, "a", "run_x", 5n)])
+        const answers = await Promise.all(nodes.map((node) => submitTo(node, [settle(`call_${i}`, 2n)])))
+        expect(answers.map(resultOf).toSorted()).toEqual(["AlreadySettled", "AlreadySettled", "Settled"])
+      }
+      const account = await nodes[1]!.runPromise(
+        Effect.flatMap(Ledger, (ledger) => ledger.account("a" as BillingAccountId))
+      )
+      expect(Option.getOrThrow(account)).toMatchObject({ giftable: 60n, reserved: 0n, entries: 21 })
+    }))
+})
+
+describe("a node whose lease lapsed", () => {
+  it("admits nothing more once another node has ended it, until it has a lease again; what it settles late charges nothing", () =>
+    withNodes(2, async ([one, two], url) => {
+      const run = await one!.runPromise(Effect.map(Runs, (runs) => runs.run))
+      const ended = Effect.flatMap(Runs, (runs) => runs.hasEnded(run))
+      await submitTo(one!, [open("a"), credit("a", 10n)])
+      expect(resultOf(await submitTo(one!, [reserve("call_1", "a", run)]))).toBe("Reserved")
+      expect(await two!.runPromise(ended)).toBe(false)
+      // Neither the lease nor the server's start is as long ago as this.
+      await asked(url, (client) =>
+        client.query("UPDATE tollgate_sql_nodes SET until = now() - interval '1 hour', ended = true WHERE run = $1", [
+          run
+        ])
+      )
+      expect(await two!.runPromise(ended)).toBe(true)
+      const refused = await one!.runPromise(
+        Effect.flatMap(Writer, (writer) =>
+          Effect.flip(writer.submit({ postings: [reserve("call_2", "a", run)], statements: [] }))
+        )
+      )
+      expect(refused).toMatchObject({ _tag: "BooksUnavailable", maybe_written: false })
+      // The other one gives back what the call had set aside; its own end comes too late.
+      expect(resultOf(await submitTo(two!, [settle("call_1", 0n)]))).toBe("Settled")
+      expect(resultOf(await submitTo(one!, [settle("call_1", 1n)]))).toBe("AlreadySettled")
+      await asked(url, (client) => client.query("UPDATE tollgate_sql_nodes SET ended = false WHERE run = $1", [run]))
+      expect(resultOf(await submitTo(one!, [reserve("call_2", "a", run)]))).toBe("Reserved")
+      expect(resultOf(await submitTo(one!, [settle("call_2", 1n)]))).toBe("Settled")
+    }))
+
+  it("would admit calls that nobody gives back if the writer did not look at its run", () =>
+    withNodes(
+      1,
+      async ([one], url) => {
+        const run = await one!.runPromise(Effect.map(Runs, (runs) => runs.run))
+        await submitTo(one!, [open("a"), credit("a", 10n)])
+        await asked(url, (client) => client.query("UPDATE tollgate_sql_nodes SET ended = true WHERE run = $1", [run]))
+        expect(resultOf(await submitTo(one!, [reserve("call_1", "a", run)]))).toBe("Reserved")
+      },
+      (text) => text.replace("SELECT ended FROM", "SELECT 0 AS ended FROM")
+    ))
+
+  it("is not ended while its lease lasts", () =>
+    withNodes(2, async ([one, two], url) => {
+      const run = await one!.runPromise(Effect.map(Runs, (runs) => runs.run))
+      await two!.runPromise(Effect.flatMap(Runs, (runs) => runs.hasEnded(run)))
+      const { rows } = await asked(url, (client) =>
+        client.query("SELECT ended FROM tollgate_sql_nodes WHERE run = $1", [run])
+      )
+      expect(rows).toEqual([{ ended: false }])
+    }))
+})
+
+describe("a commit whose answer is lost", () => {
+  /** Passes bytes on to the server, but for the answer to the first commit: there the connection ends. `reaches`: whether the commit does. */
+  const losing = async (reaches: boolean) => {
+    const target = new URL(server.url)
+    let lost = 0
+    const proxy = createServer((socket) => {
+      const upstream = connectTo(Number(target.port), target.hostname)
+      let committing = false
+      socket.on("data", (bytes) => {
+        if (lost === 0 && bytes.includes("COMMIT")) {
+          committing = true
+          lost++
+          if (!reaches) {
+            upstream.destroy()
+            socket.destroy()
+            return
+          }
+        }
+        upstream.write(bytes)
+      })
+      upstream.on("data", (bytes) => {
+        if (committing) {
+          upstream.destroy()
+          socket.destroy()
+        } else socket.write(bytes)
+      })
+      const end = () => {
+        socket.destroy()
+        upstream.destroy()
+      }
+      for (const one of [socket, upstream]) one.on("error", end).on("close", end)
+    })
+    await new Promise<void>((listening) => proxy.listen(0, "127.0.0.1", listening))
+    const { port } = proxy.address() as AddressInfo
+    return { port, proxy, lost: () => lost }
+  }
+
+  it.each([true, false])("is found out: made %s", async (reaches) => {
+    const { drop, url } = await fresh()
+    const direct = nodeOf(url)
+    await submitTo(direct, [open("a")])
+    const { lost, port, proxy } = await losing(reaches)
+    const through = new URL(url)
+    through.port = `${port}`
+    const node = nodeOf(through.href)
+    const answer = await node.runPromise(
+      Effect.either(Effect.flatMap(Writer, (writer) => writer.submit({ postings: [credit("a", 7n)], statements: [] })))
+    )
+    expect(lost()).toBe(1)
+    // A commit that arrived is acknowledged; one that did not was refused, and may be tried again.
+    if (reaches) expect(answer).toMatchObject({ _tag: "Right" })
+    else expect(answer).toMatchObject({ _tag: "Left", left: { _tag: "BooksUnavailable", maybe_written: false } })
+    const account = await direct.runPromise(Effect.flatMap(Ledger, (ledger) => ledger.account("a" as BillingAccountId)))
+    expect(Option.getOrThrow(account).giftable).toBe(reaches ? 7n : 0n)
+    expect(await direct.runPromise(verify)).toEqual([])
+    await Promise.all([node.dispose(), direct.dispose()])
+    proxy.close()
+    await drop()
+  })
+})
