@@ -295,7 +295,7 @@ class RunningTotals {
     if (row.previous !== account.newest)
       this.offEntry(row, "each entry points to the one before", account.newest ?? "none", row.previous ?? "none")
     goOn(account, row.account, row, this.entryOffsets)
-    if (source === "purchase" || source === "transfer_release") account.funded = true
+    if (isCredit && (source === "purchase" || source === "transfer_release")) account.funded = true
     this.entryAt = at
     this.move(row, isCredit, amount)
   }

@@ -1,6 +1,5 @@
 /**
- * The books where several nodes write to one PostgreSQL database: the property suite for ledgers told to three nodes in turn, while
- * connections are lost; what two of them would do twice; leases that lapse; a commit whose answer is lost. A planted mistake shows that it bites.
+ * The books where several nodes write to one PostgreSQL database: the property suite for ledgers told to three nodes in turn; what two of them would do twice; leases that lapse; a commit whose answer is lost. A planted mistake shows that it bites.
  */
 import { Context, Effect, Layer, Logger, LogLevel, ManagedRuntime, Option, Redacted, Schema } from "effect"
 import { connect as connectTo, createServer } from "node:net"
@@ -106,16 +105,13 @@ const submitTo = (node: Node, postings: ReadonlyArray<Posting>): Promise<Answer>
   )
 
 /** Three nodes as one ledger: each transaction goes to the next of them. */
-const threeNodes = async (whileAt?: (url: string, step: number) => Promise<unknown>) => {
+const threeNodes = async () => {
   const { drop, url } = await fresh()
   const nodes = [nodeOf(url), nodeOf(url), nodeOf(url)]
   let turn = 0
   const next = (): Node => nodes[turn++ % nodes.length]!
   const ledger: LedgerUnderTest = {
-    submit: async (postings) => {
-      void whileAt?.(url, turn)
-      return submitTo(next(), postings)
-    },
+    submit: (postings) => submitTo(next(), postings),
     account: (id) =>
       next().runPromise(
         Effect.map(
@@ -140,23 +136,8 @@ const threeNodes = async (whileAt?: (url: string, step: number) => Promise<unkno
   return ledger
 }
 
-/** Ends one of the connections that are at work on the database, now and then. */
-const cut = async (url: string, step: number): Promise<void> => {
-  if (step % 4 !== 3) return
-  const name = new URL(url).pathname.slice(1)
-  await asked(server.url, (client) =>
-    client.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-        WHERE datname = $1 AND application_name = 'tollgate' AND state <> 'idle' LIMIT 1`,
-      [name]
-    )
-  ).catch(() => undefined)
-}
-
 describe("three nodes over one database", () => {
   it("keep the books as one would", () => checkLedger({ make: () => threeNodes(), stories: 3 }))
-
-  it("keep them while connections are lost", () => checkLedger({ make: () => threeNodes(cut), stories: 2 }))
 })
 
 const open = (account: string, tenant = `ten_${account}`): Posting => ({ _tag: "Open", account, tenant })
@@ -330,7 +311,8 @@ describe("a commit whose answer is lost", () => {
         upstream.write(bytes)
       })
       upstream.on("data", (bytes) => {
-        if (committing) {
+        // The name of the command stands in its answer.
+        if (committing && bytes.includes("COMMIT")) {
           upstream.destroy()
           socket.destroy()
         } else socket.write(bytes)
@@ -346,26 +328,32 @@ describe("a commit whose answer is lost", () => {
     return { port, proxy, lost: () => lost }
   }
 
-  it.each([true, false])("is found out: made %s", async (reaches) => {
-    const { drop, url } = await fresh()
-    const direct = nodeOf(url)
-    await submitTo(direct, [open("a")])
-    const { lost, port, proxy } = await losing(reaches)
-    const through = new URL(url)
-    through.port = `${port}`
-    const node = nodeOf(through.href)
-    const answer = await node.runPromise(
-      Effect.either(Effect.flatMap(Writer, (writer) => writer.submit({ postings: [credit("a", 7n)], statements: [] })))
-    )
-    expect(lost()).toBe(1)
-    // A commit that arrived is acknowledged; one that did not was refused, and may be tried again.
-    if (reaches) expect(answer).toMatchObject({ _tag: "Right" })
-    else expect(answer).toMatchObject({ _tag: "Left", left: { _tag: "BooksUnavailable", maybe_written: false } })
-    const account = await direct.runPromise(Effect.flatMap(Ledger, (ledger) => ledger.account("a" as BillingAccountId)))
-    expect(Option.getOrThrow(account).giftable).toBe(reaches ? 7n : 0n)
-    expect(await direct.runPromise(verify)).toEqual([])
-    await Promise.all([node.dispose(), direct.dispose()])
-    proxy.close()
-    await drop()
-  })
+  it.each([true, false])(
+    "is refused as what may have been done, or surely was not: it reaches the server %s",
+    async (reaches) => {
+      const { drop, url } = await fresh()
+      const direct = nodeOf(url)
+      await submitTo(direct, [open("a")])
+      const { lost, port, proxy } = await losing(reaches)
+      const through = new URL(url)
+      through.port = `${port}`
+      const node = nodeOf(through.href)
+      const answer = await node.runPromise(
+        Effect.either(
+          Effect.flatMap(Writer, (writer) => writer.submit({ postings: [credit("a", 7n)], statements: [] }))
+        )
+      )
+      expect(lost()).toBe(1)
+      // One that surely did nothing may be tried again. That one of its number was committed is no proof: see the writer.
+      expect(answer).toMatchObject({ _tag: "Left", left: { _tag: "BooksUnavailable", maybe_written: reaches } })
+      const account = await direct.runPromise(
+        Effect.flatMap(Ledger, (ledger) => ledger.account("a" as BillingAccountId))
+      )
+      expect(Option.getOrThrow(account).giftable).toBe(reaches ? 7n : 0n)
+      expect(await direct.runPromise(verify)).toEqual([])
+      await Promise.all([node.dispose(), direct.dispose()])
+      proxy.close()
+      await drop()
+    }
+  )
 })
