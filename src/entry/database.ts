@@ -1,7 +1,8 @@
 /** `tollgate/database`: where the layers keep their books: a file, memory, or the SQLite database of a host. */
 import type { SqlClient } from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
 import { Layer } from "effect"
-import type { Effect, Redacted } from "effect"
+import type { ConfigError, Effect, Redacted } from "effect"
 import * as PostgresWriter from "../ledger/PostgresWriter.ts"
 import { Writer } from "../ledger/Writer.ts"
 import * as Engine from "../sql/Engine.ts"
@@ -28,7 +29,10 @@ export const layer = (file: string) => Writer.layerThread(file).pipe(Layer.provi
  * A PostgreSQL database, migrated, that any number of nodes serve at the same time. `url`: `postgres://user:password@host/database`;
  * `node`: what this one is called, the host unless given.
  */
-export const layerPostgres = (url: Redacted.Redacted, node?: string) => {
+export const layerPostgres = (
+  url: Redacted.Redacted,
+  node?: string
+): Layer.Layer<Writer | SqlClient, Sql.UpgradeFailed | ConfigError.ConfigError | SqlError> => {
   const settings = { ...Engine.settingsOf({ url, node }), version }
   const migrated = Layer.effectDiscard(Engine.migrate({ engine: "postgres", url, shown: "the database" }))
   return PostgresWriter.layer.pipe(Layer.provideMerge(Postgres.layer(settings)), Layer.provide(migrated))
@@ -37,10 +41,8 @@ export const layerPostgres = (url: Redacted.Redacted, node?: string) => {
 /** The one or the other. */
 export const layerAt = (
   location: Location
-): Layer.Layer<
-  Writer | SqlClient,
-  Layer.Layer.Error<ReturnType<typeof layer>> | Layer.Layer.Error<ReturnType<typeof layerPostgres>>
-> => (location.engine === "sqlite" ? layer(location.path) : layerPostgres(location.url, location.node))
+): Layer.Layer<Writer | SqlClient, Layer.Layer.Error<ReturnType<typeof layer>> | SqlError> =>
+  location.engine === "sqlite" ? layer(location.path) : layerPostgres(location.url, location.node)
 
 /** A fresh database in memory. For tests. */
 export const layerMemory = Writer.layer.pipe(Layer.provideMerge(Sql.layerMemory))

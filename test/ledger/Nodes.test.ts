@@ -16,6 +16,7 @@ import { Writer } from "../../src/ledger/Writer.ts"
 import * as Connections from "../../src/sql/postgres/Client.ts"
 import { migrate } from "../../src/sql/postgres/Migrate.ts"
 import { Runs } from "../../src/sql/Runs.ts"
+import * as transfers from "../../src/transfers/Checks.ts"
 import { checkLedger } from "../../src/testing/LedgerStories.ts"
 import type { Answer, LedgerUnderTest } from "../../src/testing/LedgerProperties.ts"
 import { startServer } from "../support/postgres.ts"
@@ -104,6 +105,8 @@ const submitTo = (node: Node, postings: ReadonlyArray<Posting>): Promise<Answer>
     )
   )
 
+const ofTransfers: ReadonlySet<string> = new Set(transfers.checks.map(({ name }) => name))
+
 /** Three nodes as one ledger: each transaction goes to the next of them. */
 const threeNodes = async () => {
   const { drop, url } = await fresh()
@@ -130,7 +133,8 @@ const threeNodes = async () => {
       const findings = await nodes[0]!.runPromise(verify)
       await Promise.all(nodes.map((node) => node.dispose()))
       await drop()
-      expect(findings).toEqual([])
+      // Stories of the ledger alone put credit into escrow that no transfer knows of.
+      expect(findings.filter(({ check }) => !ofTransfers.has(check))).toEqual([])
     }
   }
   return ledger
