@@ -40,6 +40,9 @@ interface Lane {
 /** The pause before a connection is tried again, in milliseconds. */
 const reconnectPause = 200
 
+/** How much longer than the server a silent connection is given, in milliseconds. */
+const graceMillis = 1_000
+
 /** From how many transactions on a second batch is begun beside one at work: fewer wait for its end, and are one batch then. */
 const companyMin = 32
 
@@ -100,7 +103,13 @@ const make = Effect.gen(function* () {
 
   const clientOf = async (lane: Lane): Promise<Client> => {
     if (lane.client !== undefined) return lane.client
-    const client = connect({ pipeline: true, statement_timeout: limit, connectionTimeoutMillis: limit })
+    const client = connect({
+      pipeline: true,
+      statement_timeout: limit,
+      connectionTimeoutMillis: limit,
+      // A server that does not even say that it has given up is not waited for: the driver ends the connection.
+      query_timeout: limit + graceMillis
+    })
     client.on("error", () => {
       if (lane.client === client) lane.client = undefined
     })
@@ -152,7 +161,7 @@ const make = Effect.gen(function* () {
   const mayBeCommitted = async (id: string, why: unknown): Promise<boolean> => {
     log(Effect.logWarning("a commit was not answered, its outcome is asked for", String(why)))
     for (;;) {
-      const client = connect({ connectionTimeoutMillis: limit })
+      const client = connect({ connectionTimeoutMillis: limit, query_timeout: limit })
       client.on("error", () => {})
       try {
         await client.connect()

@@ -1,9 +1,9 @@
 /**
- * The books where several nodes write to one PostgreSQL database: the property suite for ledgers told to three nodes in turn; what two of them would do twice; leases that lapse; a commit whose answer is lost. A planted mistake shows that it bites.
+ * The books where several nodes write to one PostgreSQL database: the property suite for ledgers told to three nodes in turn; what two of them would do twice; leases that lapse; a commit whose answer is lost; a connection that falls silent. A planted mistake shows that it bites.
  */
-import { Context, Effect, Layer, Logger, LogLevel, ManagedRuntime, Option, Redacted, Schema } from "effect"
+import { Context, Duration, Effect, Layer, Logger, LogLevel, ManagedRuntime, Option, Redacted, Schema } from "effect"
 import { connect as connectTo, createServer } from "node:net"
-import type { AddressInfo } from "node:net"
+import type { AddressInfo, Socket } from "node:net"
 import { Client } from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { verify } from "../../src/Checks.ts"
@@ -12,7 +12,7 @@ import { Ledger } from "../../src/ledger/Ledger.ts"
 import * as PostgresWriter from "../../src/ledger/PostgresWriter.ts"
 import { LedgerRefusal } from "../../src/ledger/Problems.ts"
 import type { Posting, Result } from "../../src/ledger/Transaction.ts"
-import { Writer } from "../../src/ledger/Writer.ts"
+import { CommitLimit, Writer } from "../../src/ledger/Writer.ts"
 import * as Connections from "../../src/sql/postgres/Client.ts"
 import { migrate } from "../../src/sql/postgres/Migrate.ts"
 import { Runs } from "../../src/sql/Runs.ts"
@@ -64,7 +64,7 @@ type Mistake = (text: string) => string
 const none: Mistake = (text) => text
 
 /** A node: its ledger, its writer, its run. */
-const nodeOf = (url: string, mistake: Mistake = none) => {
+const nodeOf = (url: string, mistake: Mistake = none, limit = 10_000) => {
   const connections = Layer.map(Connections.layer({ url: Redacted.make(url), readers: 1, writers: 1 }), (context) => {
     const { connect, settings } = Context.get(context, Connections.Postgres)
     return Context.add(context, Connections.Postgres, {
@@ -80,7 +80,7 @@ const nodeOf = (url: string, mistake: Mistake = none) => {
   })
   return ManagedRuntime.make(
     Ledger.layer.pipe(
-      Layer.provideMerge(PostgresWriter.layer),
+      Layer.provideMerge(Layer.provide(PostgresWriter.layer, Layer.succeed(CommitLimit, Duration.millis(limit)))),
       Layer.provideMerge(Runs.layer),
       Layer.provideMerge(connections),
       // Lost connections are what some of the tests are about.
@@ -360,4 +360,58 @@ describe("a commit whose answer is lost", () => {
       await drop()
     }
   )
+})
+
+describe("a connection that falls silent", () => {
+  it("is given up, and the next one is used", async () => {
+    const { drop, url } = await fresh()
+    const target = new URL(server.url)
+    let silent = false
+    const sockets = new Set<Socket>()
+    // Connections that are made before it falls silent stay open, and pass nothing on.
+    const proxy = createServer((socket) => {
+      const upstream = connectTo(Number(target.port), target.hostname)
+      const early = !silent
+      sockets.add(socket).add(upstream)
+      socket.on("data", (bytes) => void ((early && silent) || upstream.write(bytes)))
+      upstream.on("data", (bytes) => void ((early && silent) || socket.write(bytes)))
+      socket.on("error", () => {}).on("close", () => upstream.destroy())
+      upstream.on("error", () => {})
+    })
+    await new Promise<void>((listening) => proxy.listen(0, "127.0.0.1", listening))
+    const through = new URL(url)
+    through.port = `${(proxy.address() as AddressInfo).port}`
+    const node = nodeOf(through.href, none, 300)
+    await submitTo(node, [open("a")])
+    silent = true
+    const first = await node.runPromise(
+      Effect.flatMap(Writer, (writer) => Effect.flip(writer.submit({ postings: [credit("a", 7n)], statements: [] })))
+    )
+    expect(first._tag).toBe("BooksUnavailable")
+    const deadline = performance.now() + 20_000
+    let answer: string | undefined
+    while (answer === undefined && performance.now() < deadline) {
+      answer = await node.runPromise(
+        Effect.flatMap(Writer, (writer) => writer.submit({ postings: [credit("a", 5n)], statements: [] })).pipe(
+          Effect.map(([result]) => result!._tag),
+          Effect.catchTag("BooksUnavailable", () =>
+            Effect.as(
+              Effect.promise(() => new Promise((go) => setTimeout(go, 50))),
+              undefined
+            )
+          )
+        )
+      )
+    }
+    expect(answer).toBe("Credited")
+    await node.dispose()
+    for (const socket of sockets) socket.destroy()
+    proxy.close()
+    const direct = nodeOf(url)
+    const account = await direct.runPromise(Effect.flatMap(Ledger, (ledger) => ledger.account("a" as BillingAccountId)))
+    // What was on its way when it fell silent never reached the server.
+    expect(Option.getOrThrow(account).giftable).toBe(5n)
+    await direct.dispose()
+    await drop()
+  })
 })

@@ -98,6 +98,10 @@ const connect =
   (config: ClientConfig = {}): Client =>
     new Connection({ connectionString: Redacted.value(url), application_name: "tollgate", types, ...config })
 
+/** How long a connection that reads is waited for, and what it is asked (`verify` asks the most), in milliseconds. */
+const connectPatience = 10_000
+const readPatience = 300_000
+
 const reading = ({ readers, url }: PostgresSettings) =>
   Layer.scoped(
     SqlClient,
@@ -107,6 +111,8 @@ const reading = ({ readers, url }: PostgresSettings) =>
           const pool = new Pool({
             connectionString: Redacted.value(url),
             max: readers,
+            connectionTimeoutMillis: connectPatience,
+            query_timeout: readPatience,
             application_name: "tollgate",
             types,
             Client: Connection,

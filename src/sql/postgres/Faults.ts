@@ -9,7 +9,8 @@ const fault = /^(08...|53...|57P..|58...|25006|55P03|57014)$/
 const socket = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENET|08|57P)/
 
 /** Errors of the driver that have no code. */
-const driver = /^(Connection terminated|timeout expired|Client has encountered|Client was closed)/
+const driver =
+  /^(Connection terminated|timeout expired|timeout exceeded when|Query read timeout|Client has encountered|Client was closed)/
 
 const codeOf = (error: unknown): string => {
   const code = typeof error === "object" && error !== null ? (error as { readonly code?: unknown }).code : undefined

@@ -6,8 +6,8 @@ import { copyTable, DatabaseUnusable, migrationsTable, selectSource, unfinishedC
 import type { Use } from "../Opening.ts"
 import { isConnectionFault } from "./Faults.ts"
 
-/** The oldest version whose `pg_xact_status`, `json_populate_recordset` and `FOR UPDATE` are those that the writer is tested with. */
-const oldest = 14
+/** The oldest version that takes a subquery without a name after FROM, as the statements have them. */
+const oldest = 16
 
 /** How long a server is waited for, in milliseconds. */
 const patience = 5_000
