@@ -100,6 +100,23 @@ describe("who may import whom", () => {
     ).toEqual([])
   })
 
+  it("the protocols need nothing but the kernel and effect", () => {
+    expect(
+      offences((file, imported) =>
+        roomOf(file) === "protocols" && !["protocols", "kernel"].includes(roomOf(imported))
+          ? "a protocol is words"
+          : undefined
+      )
+    ).toEqual([])
+    expect(
+      breaches(
+        "a protocol needs nothing but effect",
+        (file) =>
+          roomOf(file) === "protocols" && namedBy(file).some((name) => !name.startsWith(".") && name !== "effect")
+      )
+    ).toEqual([])
+  })
+
   it("a contract imports no service and no SQL, nor do problems", () => {
     expect(
       offences((file, imported) =>
