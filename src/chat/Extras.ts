@@ -52,15 +52,18 @@ const searches = "the vendor searches the web, and bills it beside the tokens"
 const vendorTools = "the vendor runs tools of its own, and bills them beside the tokens"
 const ownLimit = "the limit of an answer is max_tokens or max_completion_tokens"
 
-interface Rule {
+export interface Rule {
   readonly asksFor: AsksFor
   readonly why: string
   /** No price can be put on it. */
   readonly never?: true
 }
 
-/** The fields, and why each of them costs otherwise. */
-export const billed: ReadonlyMap<string, Rule> = new Map<string, Rule>([
+/** The fields of a protocol that make a vendor bill otherwise. */
+export type Billed = ReadonlyMap<string, Rule>
+
+/** Those of chat and text completions, and why each of them costs otherwise. */
+export const billed: Billed = new Map<string, Rule>([
   ["models", { asksFor: anything, why: otherModels }],
   ["fallbacks", { asksFor: anything, why: otherModels }],
   ["route", { asksFor: anything, why: otherModels }],
@@ -86,12 +89,14 @@ export const billed: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ["num_predict", { asksFor: anything, why: ownLimit, never: true }]
 ])
 
-/** The fields that a configuration may name. */
-export const priceable: ReadonlyArray<string> = [...billed].flatMap(([field, { never }]) => (never ? [] : [field]))
+/** The fields of these that a configuration may name. */
+export const priceableOf = (billed: Billed): ReadonlyArray<string> =>
+  [...billed].flatMap(([field, { never }]) => (never ? [] : [field]))
 
 /** What the request asks for beyond a plain one, or why it is refused. Most ask for nothing. */
 export const extrasOf = (
   model: Model,
+  billed: Billed,
   body: Readonly<Record<string, unknown>>
 ): Either.Either<ReadonlyArray<Extra>, InvalidRequest> => {
   let asked: Array<Extra> | undefined

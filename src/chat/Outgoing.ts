@@ -9,6 +9,19 @@ import type { ValidPrompt } from "./Prompt.ts"
 
 export type EndpointName = "chat/completions" | "completions"
 
+/** An object as an upstream gets it. What may be `long` in it is copied from the JSON that it came as, where there is that. */
+export const written = (
+  sent: Record<string, unknown>,
+  long: string,
+  json: Buffer | undefined
+): string | Buffer => {
+  const copied = json === undefined || json.length < copiedLeast ? undefined : writtenOnce(json, long, sent[long])
+  if (copied === undefined) return JSON.stringify(sent)
+  sent[long] = undefined
+  const others = JSON.stringify(sent)
+  return Buffer.concat([Buffer.from(`${others.slice(0, -1)},"${long}":`), copied, closing])
+}
+
 /** Shorter JSON is written anew, which takes no longer. */
 const copiedLeast = 2_048
 
@@ -19,16 +32,12 @@ export const outgoing = (
   route: ModelRoute,
   prompt: ValidPrompt,
   limit: number | undefined
-): string | Buffer => {
-  const sent = bodyFor(endpoint, streams, route, prompt, limit)
-  const { json } = prompt
-  const long = endpoint === "completions" ? "prompt" : "messages"
-  const written = json === undefined || json.length < copiedLeast ? undefined : writtenOnce(json, long, sent[long])
-  if (written === undefined) return JSON.stringify(sent)
-  sent[long] = undefined
-  const others = JSON.stringify(sent)
-  return Buffer.concat([Buffer.from(`${others.slice(0, -1)},"${long}":`), written, closing])
-}
+): string | Buffer =>
+  written(
+    bodyFor(endpoint, streams, route, prompt, limit),
+    endpoint === "completions" ? "prompt" : "messages",
+    prompt.json
+  )
 
 const closing = Buffer.from("}")
 

@@ -12,43 +12,11 @@ import type { ParseResult } from "effect"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { affordable, charge } from "../kernel/Price.ts"
+import { between, byHand, fits, Flag, ModelName, optional, whole } from "./Fields.ts"
 import { takesLimit } from "./Model.ts"
 import type { Model } from "./Model.ts"
 import { bytesAToken } from "./Tokens.ts"
 import type { Figures } from "./Tokens.ts"
-
-/**
- * A check by hand that says the same as the schema it stands at, for fields that many calls have: a schema's own takes ten times as
- * long, and those of four such fields took a fiftieth of a call.
- */
-const byHand = Symbol("byHand")
-type Check = (value: unknown) => boolean
-
-const checkOf = (schema: Schema.Schema.AnyNoContext): Check =>
-  (schema.ast.annotations[byHand] as Check | undefined) ?? Schema.is(schema)
-
-const between = (least: number, most: number) =>
-  Schema.JsonNumber.pipe(
-    Schema.between(least, most, { message: () => `a number from ${least} to ${most}` })
-  ).annotations({ [byHand]: (value: unknown) => typeof value === "number" && value >= least && value <= most })
-
-const whole = (least: number, most: number) =>
-  Schema.Int.pipe(
-    Schema.between(least, most, { message: () => `a whole number from ${least} to ${most}` })
-  ).annotations({
-    message: () => ({ message: `a whole number from ${least} to ${most}`, override: true }),
-    [byHand]: (value: unknown) => Number.isInteger(value) && (value as number) >= least && (value as number) <= most
-  })
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => {
-  const is = checkOf(schema)
-  return Schema.NullOr(schema).annotations({ [byHand]: (value: unknown) => value === null || is(value) })
-}
-
-const Flag = Schema.Boolean.annotations({ [byHand]: (value: unknown) => typeof value === "boolean" })
-const ModelName = Schema.NonEmptyString.annotations({
-  [byHand]: (value: unknown) => typeof value === "string" && value !== ""
-})
 
 const Stop = Schema.Union(Schema.String, Schema.Array(Schema.String).pipe(Schema.maxItems(4))).annotations({
   message: () => ({ message: "a string or up to 4 strings", override: true })
@@ -163,30 +131,8 @@ export interface TextPrompt extends CompletionRequest {
   readonly [field: string]: unknown
 }
 
-/**
- * Whether a body fits, asked field by field and only of those that are there: a tenth of the cost of decoding it whole, which
- * is left for the bodies that do not fit and must be told why.
- */
-const fits = (fields: {
-  readonly required: Readonly<Record<string, Schema.Schema.AnyNoContext>>
-  readonly optional: Readonly<Record<string, Schema.Schema.AnyNoContext>>
-}) => {
-  const required = Object.entries(fields.required).map(([name, schema]) => [name, checkOf(schema)] as const)
-  const optional = new Map(Object.entries(fields.optional).map(([name, schema]) => [name, checkOf(schema)] as const))
-  return (body: unknown): boolean => {
-    if (typeof body !== "object" || body === null) return false
-    const value = body as Readonly<Record<string, unknown>>
-    for (const [name, is] of required) if (!is(value[name])) return false
-    for (const name in value) {
-      const is = optional.get(name)
-      if (is !== undefined && !is(value[name])) return false
-    }
-    return true
-  }
-}
-
 /** What the cost of a request depends on. */
-interface Size {
+export interface Size {
   /** The bytes of the request, without those of its images. */
   readonly bytes: number
   /** Images and other parts whose bytes say nothing of their tokens. */
@@ -261,7 +207,8 @@ export const readCompletion: Read = (prompt, json) =>
     }
   })
 
-const read = <A extends Pick<ChatRequest, "model" | "stream_options">>(
+/** What the fields say is looked at by hand, and decoded only to say what is wrong. `sizeOf` says what the cost depends on. */
+export const read = <A extends Pick<ChatRequest, "model" | "stream_options">>(
   body: unknown,
   json: Buffer | undefined,
   fits: (body: unknown) => boolean,

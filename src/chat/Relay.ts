@@ -1,44 +1,16 @@
 /**
- * A stream of server-sent events on its way from an upstream to a client. Bytes pass through as they come; only the usage, an
- * error and the end are looked for. The last event, `[DONE]`, waits until the charge is in the books.
+ * The streams of chat and text completions. Only the usage, an error and the end are looked for. The last event, `[DONE]`, waits until
+ * the charge is in the books.
  *
  * Where the specification is silent:
  * - A stream's last event, `[DONE]`, waits for the commit of its charge. So who has seen the end can read the charge.
  * - A broken stream ends with a chunk `{ "error": … }` and then `[DONE]`.
  * - From a stream whose client did not ask for usage, the member `usage` is cut out of each chunk; every other byte stays as it came.
  */
-import type { Effect } from "effect"
-import type { Readable } from "node:stream"
-import { ByteStream } from "../upstream/ByteStream.ts"
-import type { How, Source, Tap } from "../upstream/ByteStream.ts"
-import { readOnFor } from "../kernel/ReadOn.ts"
+import type { How } from "../upstream/ByteStream.ts"
+import { blankLine, blankLineCrLf, dataOf, endOfString, parse } from "./EventRelay.ts"
+import type { Reader } from "./EventRelay.ts"
 import { bytesAToken, tokensIn, tokensOfString } from "./Tokens.ts"
-
-/** What has come of a stream. */
-export interface Report {
-  /** The last usage object that the upstream sent. */
-  readonly usage: unknown
-  /** Tokens of the answer, as far as the pieces tell. */
-  readonly tokens_counted: number
-}
-
-export interface Relay {
-  /** What the client reads. */
-  readonly body: Readable
-  /** Ends once, whatever the client does: `broken` also where the upstream sent an error, or did not say that it has finished. */
-  readonly ended: Effect.Effect<How>
-  readonly report: () => Report
-  /** Lets the client have the end, after the books have it. */
-  readonly finish: (how: How) => void
-  /** Cuts the client off without an end: the books could not have it in time. */
-  readonly cut: () => void
-}
-
-/** An event longer than this is passed on without a look, and counted by its bytes. */
-const eventMax = 8 * 1024 * 1024
-
-const blankLine = "\n\n"
-const blankLineCrLf = "\r\n\r\n"
 
 /** How an event ends that has no usage yet, the way most upstreams write it: that is cut off, and the event not parsed. */
 const noUsage = `,"usage":null}${blankLine}`
@@ -53,8 +25,8 @@ const broken = `data: ${JSON.stringify({
   error: { message: "the model broke off", type: "upstream_error", code: "upstream_error" }
 })}\n\n`
 
-export const make = (upstream: Source, options: { readonly show_usage: boolean }): Relay => {
-  let rest: Buffer | undefined
+/** What reads the events of one stream. */
+export const reader = (options: { readonly show_usage: boolean }): Reader => {
   let usage: unknown
   let tokens_counted = 0
   let finished = false
@@ -91,7 +63,7 @@ export const make = (upstream: Source, options: { readonly show_usage: boolean }
    * Looks at whole events; passes on, in one piece, what the client is to have of them. What an upstream says after an error, and
    * of it, is not for the client: it may name addresses and keys.
    */
-  const take = (events: Buffer, stream: ByteStream) => {
+  const take: Reader["take"] = (events, stream) => {
     const text = events.toString("latin1")
     const plain = glance(text)
     if (plain !== undefined) {
@@ -126,37 +98,15 @@ export const make = (upstream: Source, options: { readonly show_usage: boolean }
     stream.pass(from === 0 ? events : Buffer.from(output + text.slice(from), "latin1"))
   }
 
-  const tap: Tap = {
-    data: (chunk, stream) => {
-      const bytes = rest === undefined ? chunk : Buffer.concat([rest, chunk])
-      const whole = endOfEvents(bytes)
-      rest = whole === bytes.length ? undefined : bytes.subarray(whole)
-      if (whole > 0) take(bytes.subarray(0, whole), stream)
-      if (rest !== undefined && rest.length > eventMax) {
-        tokens_counted += Math.round(rest.length / bytesAToken)
-        stream.pass(rest)
-        rest = undefined
-      }
-    },
-    end: (stream) => {
-      // The last event may lack its blank line, but one that was cut in its midst is nothing to pass on.
-      if (
-        rest !== undefined &&
-        (isDone.test(rest.toString("latin1")) || parse(rest.toString("latin1")) !== undefined)
-      ) {
-        take(Buffer.concat([rest, Buffer.from(blankLine)]), stream)
-      }
-      return finished ? "complete" : "broken"
-    }
-  }
-
-  const stream = new ByteStream(upstream, { read_on: readOnFor, tap })
   return {
-    body: stream.body,
-    ended: stream.ended,
+    take,
+    skip: (bytes) => {
+      tokens_counted += Math.round(bytes / bytesAToken)
+    },
+    isWhole: (text) => isDone.test(text) || parse(text) !== undefined,
+    isFinished: () => finished,
     report: () => ({ usage, tokens_counted }),
-    finish: (how) => stream.finish(how === "broken" ? broken + done : done),
-    cut: () => stream.cut("the end of the call is not in the books yet")
+    last: (how: How) => (how === "broken" ? broken + done : done)
   }
 }
 
@@ -210,43 +160,6 @@ const glance = (text: string): Plain | undefined => {
 }
 
 const isThought = (name: string): boolean => name.startsWith("reasoning") || name === "thinking"
-
-/** Where a string ends that ends in its line, as every string of JSON does; else -1. */
-const endOfString = (text: string, from: number): number => {
-  for (let at = from; at < text.length; at++) {
-    const character = text.charCodeAt(at)
-    if (character === 0x22) return at
-    if (character === 0x0a) return -1
-    if (character === 0x5c && text.charCodeAt(at + 1) !== 0x0a) at++
-  }
-  return -1
-}
-
-/** Where the last whole event ends. Carriage returns count as part of the line they end. */
-const endOfEvents = (bytes: Buffer): number => {
-  const { length } = bytes
-  if (bytes[length - 1] === 0x0a && bytes[length - 2] === 0x0a) return length
-  const lf = bytes.lastIndexOf(blankLine)
-  const crlf = bytes.lastIndexOf(blankLineCrLf)
-  return Math.max(lf === -1 ? 0 : lf + 2, crlf === -1 ? 0 : crlf + 4)
-}
-
-/** The JSON of an event, which may stand in several lines. */
-const dataOf = (event: string): string =>
-  event
-    .split(/\r?\n/)
-    .filter((line) => line.startsWith("data:"))
-    .map((line) => line.slice(5))
-    .join("\n")
-
-const parse = (event: string): Record<string, unknown> | undefined => {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(dataOf(event), "latin1").toString("utf8"))
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined
-  } catch {
-    return undefined
-  }
-}
 
 /** An event as it would be had nobody asked for its usage. Every other byte stays, but for line ends amid its JSON. */
 const withoutUsage = (event: string): string => {

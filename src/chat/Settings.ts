@@ -3,9 +3,12 @@ import { Layer, Schema } from "effect"
 import { UsdPer } from "../kernel/Price.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
 import { Count, distinct, Factor, NonEmpty, readAs } from "../kernel/Setting.ts"
-import { priceable } from "./Extras.ts"
+import { billed, priceableOf } from "./Extras.ts"
 import { Models } from "./Model.ts"
 import type { Catalogue, Model } from "./Model.ts"
+
+/** The fields that `extras` may name. */
+const priceable = priceableOf(billed)
 
 const LimitField = Schema.Literal("max_completion_tokens", "max_tokens", "none").annotations({
   message: () => ({ message: "max_completion_tokens, max_tokens or none", override: true })

@@ -5,7 +5,8 @@ import { layer as layerGate } from "./gate.ts"
 import "./contracts.ts"
 
 export { Chat }
-export type { ChatCall, Completed, Streamed, TextCall } from "../chat/Chat.ts"
+export type { ChatCall, TextCall } from "../chat/Chat.ts"
+export type { Completed, Streamed } from "../chat/Engine.ts"
 export { findModel, Models } from "../chat/Model.ts"
 export type { Catalogue, Model, ModelRoute } from "../chat/Model.ts"
 export * from "../chat/Problems.ts"

@@ -121,7 +121,7 @@ export class ByteStream {
   }
 
   /** Lets the reader have the end, behind these bytes. */
-  finish(last?: string): void {
+  finish(last?: string | Buffer): void {
     if (this.gone) return
     if (last !== undefined) this.body.push(last)
     this.body.push(null)

@@ -73,7 +73,7 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
  * The message in the error bodies that are common: `{ error: { message } }`, `{ error }`, `{ message }`, `{ detail }`, and
  * `{ detail: [{ msg }] }`. Callers read it, so it has lost what is not for them.
  */
-export const messageOf = (body: Record<string, unknown> | undefined): string | undefined => {
+export const messageOf = (body: Readonly<Record<string, unknown>> | undefined): string | undefined => {
   const error = body?.error
   const [first] = Array.isArray(body?.detail) ? (body.detail as ReadonlyArray<unknown>) : []
   const message = isObject(error)

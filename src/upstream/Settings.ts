@@ -1,7 +1,12 @@
 /** The upstreams of the configuration file: `upstreams`, by their names. */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { Address, NonEmpty, Seconds, secretOf } from "../kernel/Setting.ts"
+import { protocolNames, usualProtocols } from "./Protocol.ts"
 import { Upstreams } from "./Upstreams.ts"
+
+const SpokenProtocol = Schema.Literal(...protocolNames).annotations({
+  message: () => ({ message: `one of ${protocolNames.join(", ")}`, override: true })
+})
 
 const UpstreamEntry = Schema.Struct({
   base_url: Address,
@@ -10,7 +15,9 @@ const UpstreamEntry = Schema.Struct({
   /** The key itself; for addresses that need no secret, like a local server. */
   api_key: Schema.optional(Schema.String),
   /** How long it may stay silent before it counts as unreachable. */
-  silence_ms_max: Schema.optionalWith(Seconds, { default: () => 300_000 }).pipe(Schema.fromKey("timeout_seconds"))
+  silence_ms_max: Schema.optionalWith(Seconds, { default: () => 300_000 }).pipe(Schema.fromKey("timeout_seconds")),
+  /** The protocols in which it can be asked for models. */
+  speaks: Schema.optionalWith(Schema.NonEmptyArray(SpokenProtocol), { default: () => usualProtocols as never })
 })
 type UpstreamEntry = typeof UpstreamEntry.Type
 

@@ -3,6 +3,8 @@ import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import type { Scope } from "effect"
 import type { Admission } from "../gate/Gate.ts"
 import { traceparent, Tracing } from "../kernel/Tracing.ts"
+import { usualProtocols } from "./Protocol.ts"
+import type { ProtocolName } from "./Protocol.ts"
 import * as Wire from "./Wire.ts"
 
 export interface UpstreamSettings {
@@ -11,10 +13,13 @@ export interface UpstreamSettings {
   readonly api_key: Redacted.Redacted
   /** How long it may stay silent before it counts as unreachable. */
   readonly silence_ms_max: number
+  /** The protocols in which it can be asked; `chat` and `text` unless it says so. */
+  readonly speaks?: ReadonlyArray<ProtocolName> | undefined
 }
 
 export interface Upstream {
   readonly name: string
+  readonly speaks: ReadonlyArray<ProtocolName>
   /** Only who has been admitted gets at the wire. */
   readonly wire: (admission: Admission) => Wire.Wire
   /** For JSON with the key as a bearer, as most want it. */
@@ -33,9 +38,10 @@ export class Upstreams extends Context.Tag("tollgate/upstream/Upstreams")<Upstre
     Layer.scoped(
       Upstreams,
       Effect.map(
-        Effect.forEach(Object.entries(settings), ([name, { api_key, base_url, silence_ms_max }]) =>
+        Effect.forEach(Object.entries(settings), ([name, { api_key, base_url, silence_ms_max, speaks = usualProtocols }]) =>
           Effect.map(observed(name, { base_url, silence_ms_max }), (wire): Upstream => ({
             name,
+            speaks,
             wire: () => wire,
             headers: { "content-type": "application/json", authorization: `Bearer ${Redacted.value(api_key)}` },
             key: api_key

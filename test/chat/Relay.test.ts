@@ -1,7 +1,8 @@
 /** A stream on its way: bytes as they came, but for the usage that was not asked for and the end that waits for the books. */
 import { Effect, FastCheck as fc } from "effect"
 import { describe, expect, it } from "vitest"
-import * as Relay from "../../src/chat/Relay.ts"
+import * as EventRelay from "../../src/chat/EventRelay.ts"
+import { reader } from "../../src/chat/Relay.ts"
 import { tokensIn } from "../../src/chat/Tokens.ts"
 import type { Sink } from "../../src/upstream/ByteStream.ts"
 
@@ -23,7 +24,7 @@ const relayed = async (pieces: ReadonlyArray<string | Buffer>, show_usage = fals
     resume: () => {},
     abort: () => {}
   }
-  const relay = Relay.make(upstream, { show_usage })
+  const relay = EventRelay.make(upstream, reader({ show_usage }))
   const had: Array<Buffer> = []
   const over = new Promise((resolve) => relay.body.on("data", (bytes: Buffer) => had.push(bytes)).on("end", resolve))
   for (const bytes of pieces) sink!.data(Buffer.from(bytes as string))

@@ -1,0 +1,42 @@
+/** OpenAI's chat and text completions, as the engine knows a protocol. */
+import { messageOf } from "../upstream/Failures.ts"
+import { billed } from "./Extras.ts"
+import { outgoing } from "./Outgoing.ts"
+import { readChat, readCompletion } from "./Prompt.ts"
+import type { Protocol } from "./Protocol.ts"
+import { isFailure, reader } from "./Relay.ts"
+import { tokensIn } from "./Tokens.ts"
+
+const answers: Pick<Protocol, "billed" | "headersFor" | "faultIn" | "usageIn" | "countIn" | "reader"> = {
+  billed,
+  headersFor: ({ headers }) => headers,
+  // Some upstreams say 200 where they failed.
+  faultIn: (answer) =>
+    isFailure(answer) || !Array.isArray(answer.choices)
+      ? `its answer has an error, or no choices: ${messageOf(answer) ?? "it does not say why"}`
+      : undefined,
+  usageIn: ({ usage }) => usage,
+  countIn: ({ choices }) => tokensIn(latin1(choices)),
+  reader
+}
+
+/** As JSON, a character for each byte. */
+const latin1 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("latin1")
+
+export const chat: Protocol = {
+  ...answers,
+  name: "chat",
+  endpoint: "chat/completions",
+  path: "/chat/completions",
+  read: readChat,
+  bodyFor: (prompt, { route }, streams, limit) => outgoing("chat/completions", streams, route, prompt, limit)
+}
+
+export const text: Protocol = {
+  ...answers,
+  name: "text",
+  endpoint: "completions",
+  path: "/completions",
+  read: readCompletion,
+  bodyFor: (prompt, { route }, streams, limit) => outgoing("completions", streams, route, prompt, limit)
+}

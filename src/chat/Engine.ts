@@ -1,0 +1,451 @@
+/**
+ * Answers of models: a relay over upstreams of several protocols, admitted and charged by the gate. Chat, text completions, messages and
+ * responses are faces of it: each says its protocol.
+ *
+ * A request passes untouched to an upstream that speaks its client's protocol.
+ *
+ * Where the specification is silent:
+ * - The next upstream is tried after anything but a refusal of the request itself, unless the client has left. An upstream that has not
+ *   begun to answer ten seconds after that is let go; such a call costs nothing, its record says `client_disconnected`.
+ * - An answer of 200 is believed only if it is one: choices, or an event stream that finishes. Else the next upstream is tried, or the
+ *   stream is broken. What an upstream says of its failure is passed on without addresses and keys.
+ */
+import { Context, Effect, Either, Exit, Layer } from "effect"
+import type { Stream } from "effect"
+import type { Readable } from "node:stream"
+import { failure, Gate } from "../gate/Gate.ts"
+import type { Admission, Claim, Measured, Metered, Receipt } from "../gate/Gate.ts"
+import type { InsufficientCredits } from "../gate/Problems.ts"
+import type { Caller } from "../kernel/Caller.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import type { Nano } from "../kernel/Money.ts"
+import { charge } from "../kernel/Price.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
+import { PriceVersions } from "../prices/PriceVersions.ts"
+import { handedOver } from "../upstream/ByteStream.ts"
+import type { How } from "../upstream/ByteStream.ts"
+import { failed, parse, refused } from "../upstream/Failures.ts"
+import type { UpstreamProblem } from "../upstream/Failures.ts"
+import type { UpstreamFailed } from "../upstream/Problems.ts"
+import { upstreamLookup } from "../upstream/Upstreams.ts"
+import type { Upstream } from "../upstream/Upstreams.ts"
+import * as Wire from "../upstream/Wire.ts"
+import * as EventRelay from "./EventRelay.ts"
+import { extrasOf, withExtras } from "./Extras.ts"
+import { findModel, Models } from "./Model.ts"
+import type { Model, ModelRoute } from "./Model.ts"
+import { UnknownChatModel } from "./Problems.ts"
+import { answerTokensWithin, boundOf, mostOf, promptTokensEstimate } from "./Prompt.ts"
+import type { ValidPrompt } from "./Prompt.ts"
+import type { Protocol } from "./Protocol.ts"
+import { costOf, isBeyond, priceLines, tokensOf } from "./Tokens.ts"
+import type { Figures, Tokens } from "./Tokens.ts"
+
+/** One answer that is asked for. */
+export interface Call<Prompt> {
+  readonly caller: Caller
+  readonly prompt: Prompt
+  /** The prompt's JSON, where the caller has it: it is then not written again to bound the prompt's tokens, and to pass the prompt on. */
+  readonly json?: Buffer | undefined
+  /** Statements that stand or fall with the admission of the call. */
+  readonly beside?: Claim["beside"]
+  /** Names the call in the log. */
+  readonly request_id?: string | undefined
+}
+
+/** A whole answer. */
+export interface Completed<A> {
+  /** The answer as the upstream sent it; it was looked at only to see that it is one, and what it used. */
+  readonly completion: A
+  /** The same, byte for byte. */
+  readonly bytes: Buffer
+  readonly receipt: Receipt
+}
+
+/** An answer that is still coming. */
+export interface Streamed<A> {
+  /**
+   * Server-sent events. The last, `data: [DONE]`, waits until the charge is in the books; where it cannot be in time, the stream is cut
+   * off with an error. One that the upstream breaks off ends with an event `{ "error": … }` before it. It must be read to its end or
+   * destroyed. To destroy it is to leave: the upstream is read on for up to ten seconds, and what came is charged.
+   */
+  readonly bytes: Readable
+  /** The same as parsed chunks, made as they are read. Only one of the two can be read. */
+  readonly events: Stream.Stream<A, UpstreamFailed>
+  /** Waits for the end of the call; of a broken stream too, which costs what the upstream had reported. */
+  readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
+}
+
+export type ChatProblem = InvalidRequest | InsufficientCredits | BooksUnavailable | UpstreamProblem
+
+/**
+ * Each face picks its answer's form by itself: `stream` of the prompt is not looked at. A prompt that is not valid is an
+ * `InvalidRequest`, one for a model that there is not an `UnknownChatModel`.
+ *
+ * Who is interrupted has left: no further upstream is asked, the one that works is read on for up to ten seconds, and what came is
+ * charged; else the call is a `client_disconnected` that costs nothing. Who interrupts waits for that, or says `Effect.disconnect`.
+ */
+export interface EngineContract {
+  readonly complete: <Prompt, A>(
+    protocol: Protocol
+  ) => (call: Call<Prompt>) => Effect.Effect<Completed<A>, ChatProblem>
+  /** Answers once an upstream has begun to. `eventsOf` makes the values of the bytes. */
+  readonly stream: <Prompt, A>(
+    protocol: Protocol,
+    eventsOf: EventsOf<A>
+  ) => (call: Call<Prompt>) => Effect.Effect<Streamed<A>, ChatProblem>
+  /** No call costs less: 0 where a model is free. */
+  readonly least: Nano
+}
+
+export type EventsOf<A> = (bytes: Readable) => Stream.Stream<A, UpstreamFailed>
+
+/** The longest whole answer. */
+const answerBytesMax = 64 * 1024 * 1024
+/** The longest refusal of an upstream. */
+const refusalBytesMax = 1024 * 1024
+
+export class Engine extends Context.Tag("tollgate/chat/Engine")<Engine, EngineContract>() {
+  static readonly layer = Layer.suspend(() => Layer.effect(Engine, make))
+}
+
+/** How an answer comes. */
+interface Form<A> {
+  readonly streams: boolean
+  readonly ask: (attempt: Attempt) => Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable>
+}
+
+/** A route of a model, in the protocol of a client. */
+interface Way {
+  readonly route: ModelRoute
+  readonly upstream: Upstream
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+const make = Effect.gen(function* () {
+  const gate = yield* Gate
+  const catalogue = yield* Models
+  const upstreamOf = yield* upstreamLookup(
+    "chat model",
+    catalogue.models.flatMap(({ id, routes }) => routes.map(({ upstream }) => ({ id, upstream })))
+  )
+  const versions = yield* PriceVersions
+
+  /** A model at the prices of a call, and their version. */
+  interface Offer {
+    readonly model: Model
+    readonly price: string
+  }
+  const offer = (model: Model): Effect.Effect<Offer, BooksUnavailable> =>
+    Effect.map(versions.of(priceLines(model)), (price) => ({ model, price }))
+  const plain = new Map(
+    yield* Effect.forEach(catalogue.models, (model) =>
+      Effect.map(offer(model), (offered) => [model.id, offered] as const)
+    )
+  )
+
+  /** The ways to each model for clients of this protocol, in the order in which they are tried. */
+  const waysFor = ({ headersFor, name, path }: Protocol): ReadonlyMap<string, ReadonlyArray<Way>> =>
+    new Map(
+      catalogue.models.map(({ id, routes }) => {
+        const all = routes.map((route) => ({ route, upstream: upstreamOf(route.upstream) }))
+        const ways = all.flatMap(({ route, upstream }) =>
+          upstream.speaks.includes(name) ? [{ route, upstream, path, headers: headersFor(upstream) }] : []
+        )
+        return [id, ways]
+      })
+    )
+
+  const metered = <Prompt, A>(protocol: Protocol, form: Form<A>) => {
+    const waysOf = waysFor(protocol)
+    return Effect.fnUntraced(function* (call: Call<Prompt>) {
+      // An `Either` is not yielded where it is right: it would cost a step of the fiber.
+      const read = protocol.read(call.prompt, call.json)
+      if (Either.isLeft(read)) return yield* read.left
+      const prompt = read.right
+      const found = findModel(catalogue, prompt.model)
+      if (found === undefined) return yield* new UnknownChatModel(prompt.model)
+      const extras = extrasOf(found, protocol.billed, prompt.body)
+      if (Either.isLeft(extras)) return yield* extras.left
+      const ways = carrying(protocol, waysOf.get(found.id)!, prompt)
+      if (Either.isLeft(ways)) return yield* ways.left
+      const { model, price } =
+        extras.right.length === 0 ? plain.get(found.id)! : yield* offer(withExtras(found, extras.right))
+
+      const { enough, least, most } = boundOf(model, prompt)
+      const claim = {
+        caller: call.caller,
+        usage_type: "inference",
+        endpoint: protocol.endpoint,
+        model: model.id,
+        provider: ways.right[0]!.route.upstream,
+        price,
+        beside: call.beside,
+        least,
+        enough,
+        most
+      } as const
+      return yield* gate.meter(claim, (admission) =>
+        relay(protocol, form, admission, model, prompt, ways.right, call.request_id)
+      )
+    })
+  }
+
+  const relay = <A>(
+    protocol: Protocol,
+    form: Form<A>,
+    admission: Admission,
+    model: Model,
+    prompt: ValidPrompt,
+    ways: ReadonlyArray<Way>,
+    request_id: string | undefined
+  ): Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable> => {
+    const limit = answerTokensWithin(model, prompt, admission.reserved)
+    return firstOf(ways, (way) => {
+      const takes = way.route.limit_field !== "none"
+      return form.ask({
+        protocol,
+        upstream: way.upstream,
+        request: {
+          method: "POST",
+          path: way.path,
+          headers: way.headers,
+          body: protocol.bodyFor(prompt, way, form.streams, takes ? limit : undefined)
+        },
+        admission,
+        model,
+        prompt,
+        most: mostOf(model, prompt, takes ? limit : model.output_tokens_max),
+        request_id
+      })
+    })
+  }
+
+  // Every answer has a token at least.
+  const costs = catalogue.models.map(({ completion_price }) => charge([{ units: 1, price: completion_price }]))
+
+  const complete = <Prompt, A>(protocol: Protocol) =>
+    metered<Prompt, Completed<A>>(protocol, whole as Form<Completed<unknown>> as Form<Completed<A>>)
+  /** Who is interrupted before they have the stream has left it. */
+  const stream = <Prompt, A>(protocol: Protocol, eventsOf: EventsOf<A>) => {
+    const call = metered<Prompt, Streamed<A>>(protocol, streaming(eventsOf))
+    return (asked: Call<Prompt>) => handedOver(call(asked), ({ bytes }) => bytes)
+  }
+  return {
+    complete,
+    stream,
+    least: costs.reduce((least, cost) => (cost < least ? cost : least), costs[0] ?? 0n)
+  } satisfies EngineContract
+})
+
+/** The ways by which a request can go; where there is none, why not. Most can go by all. */
+const carrying = (
+  protocol: Protocol,
+  ways: ReadonlyArray<Way>,
+  prompt: ValidPrompt
+): Either.Either<ReadonlyArray<Way>, InvalidRequest> => {
+  if (ways.length === 0) return Either.left(unreachable(protocol, prompt.model))
+  const { refusal } = protocol
+  if (refusal === undefined) return Either.right(ways)
+  const first = refusal(prompt, ways[0]!)
+  const others = ways.filter((way) => refusal(prompt, way) === undefined)
+  return others.length === 0 ? Either.left(first!) : Either.right(others)
+}
+
+const unreachable = ({ endpoint }: Protocol, model: string): InvalidRequest =>
+  InvalidRequest.of("model", `${JSON.stringify(model.slice(0, 100))} is not served by ${endpoint}: its upstreams do not speak that`)
+
+/**
+ * Tries the ways in order. Only what the next one might do better goes on to it; nothing does once an answer has begun. A caller
+ * that has left hears of no failure: the call ends with the interruption.
+ */
+const firstOf = <A>(
+  ways: ReadonlyArray<Way>,
+  attempt: (way: Way) => Effect.Effect<A, UpstreamProblem | BooksUnavailable>
+): Effect.Effect<A, UpstreamProblem | BooksUnavailable> => {
+  const [first, ...others] = ways
+  return Effect.catchAll(attempt(first!), (problem) => {
+    // The upstream did answer; what it cost is on its way into the books.
+    if (problem._tag === "BooksUnavailable") return Effect.fail(problem)
+    return problem._tag === "UpstreamRejected" || others.length === 0
+      ? Effect.interruptible(Effect.fail(problem))
+      : Effect.zipRight(stillThere, firstOf(others, attempt))
+  })
+}
+
+/** Fails with the interruption of a caller that has left. */
+const stillThere = Effect.interruptible(Effect.void)
+
+/** A call on its way to one upstream. */
+interface Attempt {
+  readonly protocol: Protocol
+  readonly upstream: Upstream
+  readonly request: Wire.WireRequest
+  readonly admission: Admission
+  readonly model: Model
+  readonly prompt: ValidPrompt
+  /** The most tokens that the request, as it is sent, can cause. */
+  readonly most: Figures
+  readonly request_id: string | undefined
+}
+
+const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (attempt) {
+  const { admission, protocol, request, request_id, upstream } = attempt
+  const answer = yield* Effect.catchAll(
+    upstream.wire(admission).exchange(request, { limit: answerBytesMax }),
+    ({ reason }) => failed(upstream.name, reason, request_id)
+  )
+  if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)
+  const parsed = parse(answer.body.toString("utf8"))
+  if (parsed === undefined) return yield* failed(upstream.name, "its answer is not a JSON object", request_id)
+  const fault = protocol.faultIn(parsed)
+  if (fault !== undefined) return yield* failed(upstream.name, fault, request_id)
+
+  const usage = protocol.usageIn(parsed)
+  if (isBeyond(usage, attempt.most)) yield* beyond(attempt, usage)
+  const tokens = tokensOf(usage, () => countedOf(attempt, protocol.countIn(parsed)), attempt.most)
+  return yield* admission.answer(measured(attempt, tokens), (receipt) => ({
+    completion: parsed,
+    bytes: answer.body,
+    receipt
+  }))
+})
+
+/** An answer that comes whole. */
+const whole: Form<Completed<unknown>> = { streams: false, ask: complete }
+
+const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Attempt) {
+  const { admission, prompt, protocol, request, request_id, upstream } = attempt
+  const unreachable = ({ reason }: Wire.Unreachable) => failed(upstream.name, reason, request_id)
+  const answer = yield* Effect.catchAll(upstream.wire(admission).open(request), unreachable)
+  if (answer.status < 200 || answer.status > 299) {
+    const whole = yield* Effect.catchAll(Wire.collect(answer, refusalBytesMax), unreachable)
+    return yield* refused(upstream.name, whole, request_id)
+  }
+  const type = Wire.header(answer.headers, "content-type") ?? "nothing"
+  if (!/^text\/event-stream\b/i.test(type)) {
+    answer.abort()
+    return yield* failed(upstream.name, `asked for a stream, it answered ${type}`, request_id)
+  }
+  const relay = EventRelay.make(answer, protocol.reader(prompt))
+  const arriving = new Arriving(relay.body, eventsOf)
+  return yield* admission.goOn<Streamed<A>>(
+    arriving,
+    Effect.flatMap(relay.ended, (how) => settleStream(attempt, relay, arriving, how))
+  )
+})
+
+/** Charges a stream that has ended, and then lets its reader have the end. */
+const settleStream = (
+  attempt: Attempt,
+  relay: EventRelay.Relay,
+  arriving: Arriving<unknown>,
+  how: How
+): Effect.Effect<void> => {
+  const report = relay.report()
+  const settled = Effect.matchCauseEffect(attempt.admission.settle(measuredOf(how, report, attempt)), {
+    onSuccess: (receipt) => {
+      relay.finish(how)
+      arriving.settled(Exit.succeed(receipt))
+      return Effect.void
+    },
+    onFailure: (cause) => {
+      relay.cut()
+      arriving.settled(Exit.failCause(cause))
+      return Effect.void
+    }
+  })
+  return isBeyond(report.usage, attempt.most) ? Effect.zipRight(beyond(attempt, report.usage), settled) : settled
+}
+
+/** An answer that comes as events. */
+const streaming = <A>(eventsOf: EventsOf<A>): Form<Streamed<A>> => ({
+  streams: true,
+  ask: (attempt) => open(eventsOf, attempt)
+})
+
+const noWaiters: ReadonlyArray<never> = []
+
+/**
+ * Its events are made of its bytes, and its receipt is waited for, only where somebody asks for them. (A `Deferred` for each stream costs
+ * more than the fiber that settles it.)
+ */
+class Arriving<A> implements Streamed<A> {
+  readonly bytes: Readable
+  private readonly eventsOf: EventsOf<A>
+  private exit: Exit.Exit<Receipt, BooksUnavailable> | undefined
+  private waiting: ReadonlyArray<(exit: Exit.Exit<Receipt, BooksUnavailable>) => void> = noWaiters
+
+  constructor(bytes: Readable, eventsOf: EventsOf<A>) {
+    this.bytes = bytes
+    this.eventsOf = eventsOf
+  }
+
+  settled(exit: Exit.Exit<Receipt, BooksUnavailable>): void {
+    this.exit = exit
+    for (const resume of this.waiting) resume(exit)
+    this.waiting = noWaiters
+  }
+
+  get receipt(): Effect.Effect<Receipt, BooksUnavailable> {
+    return Effect.async((resume) => {
+      if (this.exit !== undefined) return resume(this.exit)
+      this.waiting = [...this.waiting, resume]
+      return Effect.sync(() => {
+        this.waiting = this.waiting.filter((one) => one !== resume)
+      })
+    })
+  }
+
+  get events(): Stream.Stream<A, UpstreamFailed> {
+    return this.eventsOf(this.bytes)
+  }
+}
+
+// ---- what is charged ------------------------------------------------------------------------------------------------------
+
+/** A call that ran to its end. Written out rather than spread, being made for every call. */
+const measured = ({ model, upstream }: Attempt, tokens: Tokens, error_type: string | null = null): Measured => ({
+  cost: costOf(model, tokens),
+  prompt_tokens: tokens.prompt_tokens,
+  completion_tokens: tokens.completion_tokens,
+  units: tokens.prompt_tokens + tokens.completion_tokens,
+  provider: upstream.name,
+  success: error_type !== "upstream_error",
+  error_type,
+  usage_source: tokens.usage_source
+})
+
+/** What was counted of a call whose answer came to so many tokens. */
+const countedOf = ({ model, prompt }: Attempt, completion_tokens: number): Figures => ({
+  prompt_tokens: promptTokensEstimate(model, prompt),
+  completion_tokens
+})
+
+const measuredOf = (how: How, { tokens_counted, usage }: EventRelay.Report, attempt: Attempt): Measured => {
+  if (how === "broken") {
+    // What the upstream reported before it broke is charged, and nothing else.
+    const reported = tokensOf(usage, nothing, attempt.most)
+    return reported.prompt_tokens + reported.completion_tokens === 0
+      ? { ...failure("upstream_error"), provider: attempt.upstream.name }
+      : measured(attempt, reported, "upstream_error")
+  }
+  const tokens = tokensOf(usage, () => countedOf(attempt, tokens_counted), attempt.most)
+  return measured(attempt, tokens, how === "left" ? "client_disconnected" : null)
+}
+
+const nothing = (): Figures => ({ prompt_tokens: 0, completion_tokens: 0 })
+
+/** The operator reads that an upstream did more than it was asked, or says so. */
+const beyond = ({ model, most, request_id, upstream }: Attempt, usage: unknown): Effect.Effect<void> =>
+  Effect.logWarning("an upstream reports more tokens than the request can have caused").pipe(
+    Effect.annotateLogs({
+      upstream: upstream.name,
+      model: model.id,
+      reported: JSON.stringify(usage),
+      most: JSON.stringify(most),
+      hint: "if its answers are longer than the limit that was sent, it may know the limit by the other limit_field",
+      ...(request_id !== undefined && { request_id })
+    })
+  )

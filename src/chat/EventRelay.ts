@@ -1,0 +1,124 @@
+/**
+ * A stream of server-sent events on its way from an upstream to a client, whatever protocol it is in: a `Reader` knows that. Bytes pass
+ * through as they come; the last event waits until the charge is in the books.
+ */
+import type { Effect } from "effect"
+import type { Readable } from "node:stream"
+import { ByteStream } from "../upstream/ByteStream.ts"
+import type { How, Source, Tap } from "../upstream/ByteStream.ts"
+import { readOnFor } from "../kernel/ReadOn.ts"
+
+/** What has come of a stream. */
+export interface Report {
+  /** The last usage object that the upstream sent, under the names of `chat/Tokens`. */
+  readonly usage: unknown
+  /** Tokens of the answer, as far as the pieces tell. */
+  readonly tokens_counted: number
+}
+
+export interface Relay {
+  /** What the client reads. */
+  readonly body: Readable
+  /** Ends once, whatever the client does: `broken` also where the upstream sent an error, or did not say that it has finished. */
+  readonly ended: Effect.Effect<How>
+  readonly report: () => Report
+  /** Lets the client have the end, after the books have it. */
+  readonly finish: (how: How) => void
+  /** Cuts the client off without an end: the books could not have it in time. */
+  readonly cut: () => void
+}
+
+/** What a reader passes events on to. */
+export type Onward = Pick<ByteStream, "pass" | "end" | "abort">
+
+/** Looks at the events of one stream, in the protocol of its upstream. */
+export interface Reader {
+  /** Looks at whole events; passes on, in one piece, what the client is to have of them. An event that says a failure ends the stream. */
+  readonly take: (events: Buffer, stream: Onward) => void
+  /** An event of so many bytes is passed on without a look: it is too long. */
+  readonly skip: (bytes: number) => void
+  /** Whether this is a whole event but for the blank line behind it. */
+  readonly isWhole: (text: string) => boolean
+  /** Whether the upstream has said that it has finished. */
+  readonly isFinished: () => boolean
+  readonly report: () => Report
+  /** What the client has at the end, once the books have the charge. */
+  readonly last: (how: How) => string | Buffer
+}
+
+/** An event longer than this is passed on without a look, and counted by its bytes. */
+const eventMax = 8 * 1024 * 1024
+
+export const blankLine = "\n\n"
+export const blankLineCrLf = "\r\n\r\n"
+
+export const make = (upstream: Source, reader: Reader): Relay => {
+  let rest: Buffer | undefined
+  const tap: Tap = {
+    data: (chunk, stream) => {
+      const bytes = rest === undefined ? chunk : Buffer.concat([rest, chunk])
+      const whole = endOfEvents(bytes)
+      rest = whole === bytes.length ? undefined : bytes.subarray(whole)
+      if (whole > 0) reader.take(bytes.subarray(0, whole), stream)
+      if (rest !== undefined && rest.length > eventMax) {
+        reader.skip(rest.length)
+        stream.pass(rest)
+        rest = undefined
+      }
+    },
+    end: (stream) => {
+      // The last event may lack its blank line, but one that was cut in its midst is nothing to pass on.
+      if (rest !== undefined && reader.isWhole(rest.toString("latin1"))) {
+        reader.take(Buffer.concat([rest, Buffer.from(blankLine)]), stream)
+      }
+      return reader.isFinished() ? "complete" : "broken"
+    }
+  }
+
+  const stream = new ByteStream(upstream, { read_on: readOnFor, tap })
+  return {
+    body: stream.body,
+    ended: stream.ended,
+    report: reader.report,
+    finish: (how) => stream.finish(reader.last(how)),
+    cut: () => stream.cut("the end of the call is not in the books yet")
+  }
+}
+
+/** Where the last whole event ends. Carriage returns count as part of the line they end. */
+const endOfEvents = (bytes: Buffer): number => {
+  const { length } = bytes
+  if (bytes[length - 1] === 0x0a && bytes[length - 2] === 0x0a) return length
+  const lf = bytes.lastIndexOf(blankLine)
+  const crlf = bytes.lastIndexOf(blankLineCrLf)
+  return Math.max(lf === -1 ? 0 : lf + 2, crlf === -1 ? 0 : crlf + 4)
+}
+
+/** The JSON of an event, which may stand in several lines. */
+export const dataOf = (event: string): string =>
+  event
+    .split(/\r?\n/)
+    .filter((line) => line.startsWith("data:"))
+    .map((line) => line.slice(5))
+    .join("\n")
+
+/** The object in an event, whose bytes are given as Latin-1, a character for each. */
+export const parse = (event: string): Record<string, unknown> | undefined => {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(dataOf(event), "latin1").toString("utf8"))
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Where a string ends that ends in its line, as every string of JSON does; else -1. */
+export const endOfString = (text: string, from: number): number => {
+  for (let at = from; at < text.length; at++) {
+    const character = text.charCodeAt(at)
+    if (character === 0x22) return at
+    if (character === 0x0a) return -1
+    if (character === 0x5c && text.charCodeAt(at + 1) !== 0x0a) at++
+  }
+  return -1
+}
