@@ -29,13 +29,10 @@ export class Chat extends Context.Tag("tollgate/chat/Chat")<Chat, ChatContract>(
   static readonly layer = Layer.suspend(() => Layer.effect(Chat, make).pipe(Layer.provide(Engine.layer)))
 }
 
-const make = Effect.map(
-  Engine,
-  ({ complete, least, stream }): ChatContract => ({
-    complete: complete(chat),
-    stream: stream(chat, eventsOf as EventsOf<ChatChunk>),
-    completeText: complete(text),
-    streamText: stream(text, eventsOf as EventsOf<TextCompletion>),
-    least
-  })
-)
+const make = Effect.map(Engine, ({ complete, least, stream }): ChatContract => ({
+  complete: complete(chat),
+  stream: stream(chat, eventsOf as EventsOf<ChatChunk>),
+  completeText: complete(text),
+  streamText: stream(text, eventsOf as EventsOf<TextCompletion>),
+  least
+}))

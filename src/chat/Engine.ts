@@ -86,9 +86,7 @@ export type ChatProblem = InvalidRequest | InsufficientCredits | BooksUnavailabl
  * charged; else the call is a `client_disconnected` that costs nothing. Who interrupts waits for that, or says `Effect.disconnect`.
  */
 export interface EngineContract {
-  readonly complete: <Prompt, A>(
-    protocol: Protocol
-  ) => (call: Call<Prompt>) => Effect.Effect<Completed<A>, ChatProblem>
+  readonly complete: <Prompt, A>(protocol: Protocol) => (call: Call<Prompt>) => Effect.Effect<Completed<A>, ChatProblem>
   /** Answers once an upstream has begun to. `eventsOf` makes the values of the bytes. */
   readonly stream: <Prompt, A>(
     protocol: Protocol,
@@ -254,7 +252,10 @@ const carrying = (
 }
 
 const unreachable = ({ endpoint }: Protocol, model: string): InvalidRequest =>
-  InvalidRequest.of("model", `${JSON.stringify(model.slice(0, 100))} is not served by ${endpoint}: its upstreams do not speak that`)
+  InvalidRequest.of(
+    "model",
+    `${JSON.stringify(model.slice(0, 100))} is not served by ${endpoint}: its upstreams do not speak that`
+  )
 
 /**
  * Tries the ways in order. Only what the next one might do better goes on to it; nothing does once an answer has begun. A caller

@@ -10,11 +10,7 @@ import type { ValidPrompt } from "./Prompt.ts"
 export type EndpointName = "chat/completions" | "completions"
 
 /** An object as an upstream gets it. What may be `long` in it is copied from the JSON that it came as, where there is that. */
-export const written = (
-  sent: Record<string, unknown>,
-  long: string,
-  json: Buffer | undefined
-): string | Buffer => {
+export const written = (sent: Record<string, unknown>, long: string, json: Buffer | undefined): string | Buffer => {
   const copied = json === undefined || json.length < copiedLeast ? undefined : writtenOnce(json, long, sent[long])
   if (copied === undefined) return JSON.stringify(sent)
   sent[long] = undefined

@@ -38,14 +38,16 @@ export class Upstreams extends Context.Tag("tollgate/upstream/Upstreams")<Upstre
     Layer.scoped(
       Upstreams,
       Effect.map(
-        Effect.forEach(Object.entries(settings), ([name, { api_key, base_url, silence_ms_max, speaks = usualProtocols }]) =>
-          Effect.map(observed(name, { base_url, silence_ms_max }), (wire): Upstream => ({
-            name,
-            speaks,
-            wire: () => wire,
-            headers: { "content-type": "application/json", authorization: `Bearer ${Redacted.value(api_key)}` },
-            key: api_key
-          }))
+        Effect.forEach(
+          Object.entries(settings),
+          ([name, { api_key, base_url, silence_ms_max, speaks = usualProtocols }]) =>
+            Effect.map(observed(name, { base_url, silence_ms_max }), (wire): Upstream => ({
+              name,
+              speaks,
+              wire: () => wire,
+              headers: { "content-type": "application/json", authorization: `Bearer ${Redacted.value(api_key)}` },
+              key: api_key
+            }))
         ),
         (upstreams) => new Map(upstreams.map((upstream) => [upstream.name, upstream]))
       )
