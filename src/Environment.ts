@@ -9,7 +9,7 @@ import type { Redacted } from "effect"
 import { hostname } from "node:os"
 import { hostPreset, portOf, portPreset } from "./Address.ts"
 import type { Address } from "./Address.ts"
-import { postgresDatabase, sqliteFile } from "./sql/Location.ts"
+import { connectionsPreset, postgresDatabase, sqliteFile, tlsRuleOf } from "./sql/Location.ts"
 import type { Location } from "./sql/Location.ts"
 
 export interface EnvironmentFacts extends Address {
@@ -36,7 +36,9 @@ export const databaseAt = (url: string): Either.Either<Location, string> => {
   const wrong = (rule: string) => Either.left(rule)
   if (/^postgres(ql)?:/i.test(url)) {
     const database = postgresDatabase(url)
-    return database === undefined ? wrong("postgres://user:password@host:port/database") : Either.right(database)
+    if (database === undefined) return wrong("postgres://user:password@host:port/database")
+    const rule = tlsRuleOf(url)
+    return rule === undefined ? Either.right(database) : wrong(rule)
   }
   const path = /^(?:sqlite|file):(?:\/\/)?(.+)$/.exec(url)?.[1] ?? /^\.{0,2}\/.+$/.exec(url)?.[0]
   // SQLite would take such a name for a database in memory, or for options.
@@ -50,6 +52,8 @@ const locationOf = (url: string | undefined, data_dir: string): Either.Either<Lo
     ? Either.right(sqliteFile(`${data_dir}/tollgate.db`))
     : Either.mapLeft(databaseAt(url), (rule) => ConfigError.InvalidData(["DATABASE_URL"], rule))
 
+const seconds = (millis: number): string => String(millis / 1_000)
+
 /** What the environment may say, for the help. */
 export const variables: ReadonlyArray<readonly [name: string, preset: string, meaning: string]> = [
   ["HOST", hostPreset, "where it listens; a sandbox refuses anything but loopback"],
@@ -57,6 +61,10 @@ export const variables: ReadonlyArray<readonly [name: string, preset: string, me
   ["DATA_DIR", "./data", "the folder of the database, and of the secret if TOLLGATE_SECRET does not give it"],
   ["DATABASE_URL", "sqlite:$DATA_DIR/tollgate.db", "the SQLite file, or postgres://user:password@host/database"],
   ["NODE_NAME", "host:port", "what this node is called among those over one PostgreSQL database"],
+  ["DATABASE_READERS", String(connectionsPreset.readers), "PostgreSQL: the most connections that read at once"],
+  ["DATABASE_WRITERS", String(connectionsPreset.writers), "PostgreSQL: connections that write"],
+  ["DATABASE_CONNECT_TIMEOUT", seconds(connectionsPreset.connectMillis), "PostgreSQL: seconds to wait for a connection that reads"],
+  ["DATABASE_STATEMENT_TIMEOUT", seconds(connectionsPreset.statementMillis), "PostgreSQL: seconds that a statement that reads may take"],
   ["TOLLGATE_SECRET", "made and kept in DATA_DIR/secret", "keys and tokens are hashed and sealed with it"],
   ["SERVICE_NAME", "Tollgate", "what the service is called in texts"],
   ["KEY_PREFIX", "svc", "what API keys begin with: letters and digits"],
@@ -97,6 +105,22 @@ const onOrOff = (name: string): Config.Config<boolean> =>
     text === "on" ? { is: true } : text === "off" ? { is: false } : undefined
   ).pipe(Config.map(({ is }) => is))
 
+const whole = (name: string, preset: string, most: number): Config.Config<number> =>
+  read(name, preset, `a whole number from 1 to ${most}`, (text) => {
+    const number = /^\d{1,9}$/.test(text) ? Number(text) : 0
+    return number >= 1 && number <= most ? number : undefined
+  })
+
+const millisOf = (name: string, preset: number, most: number): Config.Config<number> =>
+  Config.map(whole(name, seconds(preset), most), (found) => found * 1_000)
+
+const connections = Config.all({
+  readers: whole("DATABASE_READERS", String(connectionsPreset.readers), 1_000),
+  writers: whole("DATABASE_WRITERS", String(connectionsPreset.writers), 32),
+  connectMillis: millisOf("DATABASE_CONNECT_TIMEOUT", connectionsPreset.connectMillis, 600),
+  statementMillis: millisOf("DATABASE_STATEMENT_TIMEOUT", connectionsPreset.statementMillis, 86_400)
+})
+
 const logLevelOf = (text: string): LogLevel.LogLevel | undefined =>
   Object.hasOwn(logLevels, text.toLowerCase()) ? logLevels[text.toLowerCase() as keyof typeof logLevels] : undefined
 
@@ -106,6 +130,7 @@ export const environment: Config.Config<EnvironmentFacts> = Config.all({
   data_dir: read("DATA_DIR", "./data", "the path of a folder", (text) => text || undefined),
   url: optional(Config.string("DATABASE_URL")),
   node: optional(Config.nonEmptyString("NODE_NAME")),
+  connections,
   service_name: optional(Config.nonEmptyString("SERVICE_NAME")),
   // Keys are told apart by their dashes, so a prefix has none.
   key_prefix: read("KEY_PREFIX", "svc", "letters and digits", (text) => /^[A-Za-z0-9]+$/.exec(text)?.[0]),
@@ -114,10 +139,13 @@ export const environment: Config.Config<EnvironmentFacts> = Config.all({
   decisions: onOrOff("SANDBOX_DECISIONS"),
   secret: optional(Config.redacted("TOLLGATE_SECRET"))
 }).pipe(
-  Config.mapOrFail(({ decisions, node, payments, url, ...rest }) =>
+  Config.mapOrFail(({ connections, decisions, node, payments, url, ...rest }) =>
     Either.map(locationOf(url, rest.data_dir), (database) => ({
       ...rest,
-      database: database.engine === "sqlite" ? database : { ...database, node: node ?? `${hostname()}:${rest.port}` },
+      database:
+        database.engine === "sqlite"
+          ? database
+          : { ...database, connections, node: node ?? `${hostname()}:${rest.port}` },
       sandbox_without: [...(payments ? [] : ["payments" as const]), ...(decisions ? [] : ["decisions" as const])]
     }))
   )

@@ -6,7 +6,7 @@ import type { ConfigError, Effect, Redacted } from "effect"
 import * as PostgresWriter from "../ledger/PostgresWriter.ts"
 import { Writer } from "../ledger/Writer.ts"
 import * as Engine from "../sql/Engine.ts"
-import type { Location } from "../sql/Location.ts"
+import type { Location, PostgresDatabase } from "../sql/Location.ts"
 import * as Postgres from "../sql/postgres/Client.ts"
 import * as Sql from "../sql/Sql.ts"
 import { version } from "../Version.ts"
@@ -16,7 +16,7 @@ export { Writer } from "../ledger/Writer.ts"
 export { migrate, UpgradeFailed } from "../sql/Sql.ts"
 export { verify } from "../Checks.ts"
 export { postgresDatabase, sqliteFile } from "../sql/Location.ts"
-export type { Location, PostgresDatabase, SqliteFile } from "../sql/Location.ts"
+export type { Connections, Location, PostgresDatabase, SqliteFile } from "../sql/Location.ts"
 export type { Finding } from "../ledger/Invariants.ts"
 
 /**
@@ -27,13 +27,13 @@ export const layer = (file: string) => Writer.layerThread(file).pipe(Layer.provi
 
 /**
  * A PostgreSQL database, migrated, that any number of nodes serve at the same time. `url`: `postgres://user:password@host/database`;
- * `node`: what this one is called, the host unless given.
+ * `node`: what this one is called, the host unless given; `connections`: how many it makes, and how long it waits.
  */
 export const layerPostgres = (
   url: Redacted.Redacted,
-  node?: string
+  options: Pick<PostgresDatabase, "connections" | "node"> = {}
 ): Layer.Layer<Writer | SqlClient, Sql.UpgradeFailed | ConfigError.ConfigError | SqlError> => {
-  const settings = { ...Engine.settingsOf({ url, node }), version }
+  const settings = { ...Engine.settingsOf({ url, ...options }), version }
   const migrated = Layer.effectDiscard(Engine.migrate({ engine: "postgres", url, shown: "the database" }))
   return PostgresWriter.layer.pipe(Layer.provideMerge(Postgres.layer(settings)), Layer.provide(migrated))
 }
@@ -42,7 +42,7 @@ export const layerPostgres = (
 export const layerAt = (
   location: Location
 ): Layer.Layer<Writer | SqlClient, Layer.Layer.Error<ReturnType<typeof layer>> | SqlError> =>
-  location.engine === "sqlite" ? layer(location.path) : layerPostgres(location.url, location.node)
+  location.engine === "sqlite" ? layer(location.path) : layerPostgres(location.url, location)
 
 /** A fresh database in memory. For tests. */
 export const layerMemory = Writer.layer.pipe(Layer.provideMerge(Sql.layerMemory))

@@ -7,6 +7,7 @@
  * remembers them (`Known`).
  */
 import { selectEnded } from "../sql/postgres/Leases.ts"
+import * as Locks from "../sql/postgres/Locks.ts"
 import { all, asked, query, run } from "./Ask.ts"
 import type { Asking, Query, Rows as Found } from "./Ask.ts"
 import type { Memory, Seqs } from "./Batch.ts"
@@ -16,9 +17,6 @@ import { dimensionColumns, dimensionsOf, selectDimensions } from "./Dimensions.t
 import * as Rows from "./Rows.ts"
 import { pooledMax, tailColumns } from "./Tails.ts"
 import type { Dimensions, Posting, Reservation, Transaction } from "./Transaction.ts"
-
-/** The number of the advisory lock under which rooms' statements are written. */
-const statementsLock = 7_062_516_341
 
 /** Another node has ended the run that a call is to be admitted under, since its lease had lapsed. */
 export class LeaseLost extends Error {
@@ -122,7 +120,7 @@ export function* load(
   known: Known
 ): Asking<{ readonly bookedAt: number; readonly seqs: Seqs }> {
   const touched = touchedBy(transactions)
-  if (touched.hasStatements) yield* run(`SELECT pg_advisory_xact_lock(${statementsLock})`)
+  if (touched.hasStatements) yield* run(`SELECT pg_advisory_xact_lock(${Locks.statements})`)
   known.trim()
   const calls = yield* learnCalls(touched, known)
   const accounts = yield* learnAccounts(touched.accounts, known)

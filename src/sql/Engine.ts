@@ -1,8 +1,8 @@
 /** What is done in another way on each engine, by where the books are. */
 import { Effect } from "effect"
-import type { Redacted } from "effect"
 import type { Scope } from "effect"
-import type { Location } from "./Location.ts"
+import { connectionsPreset } from "./Location.ts"
+import type { Location, PostgresDatabase } from "./Location.ts"
 import * as SqliteOpening from "./Opening.ts"
 import type { DatabaseUnusable, Use } from "./Opening.ts"
 import * as Client from "./postgres/Client.ts"
@@ -23,7 +23,11 @@ export const look = (location: Location, use: Use): Effect.Effect<number | undef
 export const migrate = (location: Location) =>
   location.engine === "sqlite"
     ? Sql.migrateFile(location.path)
-    : Effect.provide(Migrate.migrate(location.shown), Client.layer(settingsOf(location)))
+    : Effect.provide(
+        Migrate.migrate(location.shown),
+        // However long the rows of a large database take.
+        Client.layer({ ...settingsOf(location), statementMillis: 0 })
+      )
 
 /** One process serves a file; a server has as many as there are. */
 export const lock = (location: Location): Effect.Effect<void, AlreadyServed | DatabaseUnusable, Scope.Scope> =>
@@ -40,16 +44,14 @@ export const isFault = (location: Location, error: unknown): boolean =>
     : PostgresOpening.faultOf(error) !== undefined
 
 export const settingsOf = ({
+  connections,
   node,
   url
-}: {
-  readonly url: Redacted.Redacted
-  readonly node?: string | undefined
-}): Client.PostgresSettings => ({
+}: Pick<PostgresDatabase, "connections" | "node" | "url">): Client.PostgresSettings => ({
   url,
   ...(node !== undefined && { node }),
-  readers: 8,
-  writers: 2
+  ...connectionsPreset,
+  ...connections
 })
 
 /** A connection that reads. */

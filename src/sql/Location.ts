@@ -14,8 +14,28 @@ export interface PostgresDatabase {
   readonly url: Redacted.Redacted
   /** What this node is called among those that serve it; the host, unless given. */
   readonly node?: string
+  readonly connections?: Partial<Connections>
   /** As it stands in messages: without the password. */
   readonly shown: string
+}
+
+/** How many connections a node makes to a PostgreSQL server, and how long it waits for one that reads. */
+export interface Connections {
+  /** The most that read at once. */
+  readonly readers: number
+  /** Those that write, each a batch at a time. */
+  readonly writers: number
+  /** How long a connection that reads is waited for, in milliseconds. */
+  readonly connectMillis: number
+  /** How long a statement that reads may take, in milliseconds; `verify` asks the most. */
+  readonly statementMillis: number
+}
+
+export const connectionsPreset: Connections = {
+  readers: 8,
+  writers: 2,
+  connectMillis: 10_000,
+  statementMillis: 300_000
 }
 
 export type Location = SqliteFile | PostgresDatabase
@@ -34,4 +54,18 @@ export const postgresDatabase = (url: string): PostgresDatabase | undefined => {
     url: Redacted.make(url),
     shown: `postgres://${user}${parsed.host || parsed.searchParams.get("host")}${parsed.pathname}`
   }
+}
+
+const sslModes = ["disable", "prefer", "require", "verify-ca", "verify-full"]
+
+/** What is wrong with what the URL of a PostgreSQL database says of TLS (`postgres/Target`), if anything is. */
+export const tlsRuleOf = (url: string): string | undefined => {
+  const params = new URL(url).searchParams
+  const mode = params.get("sslmode")
+  if (params.has("ssl")) return `sslmode in the place of ssl: ${sslModes.join(", ")}`
+  if (mode !== null && !sslModes.includes(mode)) return `sslmode is one of ${sslModes.join(", ")}`
+  if (params.get("sslrootcert") === "system" && mode !== null && mode !== "verify-full")
+    return "sslrootcert=system needs sslmode=verify-full"
+  if (params.has("sslcert") !== params.has("sslkey")) return "sslcert and sslkey are given together"
+  return undefined
 }

@@ -13,6 +13,7 @@ import * as PostgresWriter from "../../src/ledger/PostgresWriter.ts"
 import { LedgerRefusal } from "../../src/ledger/Problems.ts"
 import type { Posting, Result } from "../../src/ledger/Transaction.ts"
 import { CommitLimit, Writer } from "../../src/ledger/Writer.ts"
+import { connectionsPreset } from "../../src/sql/Location.ts"
 import * as Connections from "../../src/sql/postgres/Client.ts"
 import { migrate } from "../../src/sql/postgres/Migrate.ts"
 import { Runs } from "../../src/sql/Runs.ts"
@@ -54,7 +55,7 @@ const fresh = async (): Promise<{ readonly url: string; readonly drop: () => Pro
 beforeAll(async () => {
   server = await startServer(["fsync=off"])
   await asked(server.url, (client) => client.query("CREATE DATABASE books"))
-  const settings = { url: Redacted.make(urlOf("books")), readers: 1, writers: 1 }
+  const settings = { ...connectionsPreset, url: Redacted.make(urlOf("books")), readers: 1, writers: 1 }
   await Effect.runPromise(Effect.provide(migrate("books"), Connections.layer(settings)))
 })
 afterAll(() => server.stop())
@@ -65,7 +66,7 @@ const none: Mistake = (text) => text
 
 /** A node: its ledger, its writer, its run. */
 const nodeOf = (url: string, mistake: Mistake = none, limit = 10_000) => {
-  const connections = Layer.map(Connections.layer({ url: Redacted.make(url), readers: 1, writers: 1 }), (context) => {
+  const connections = Layer.map(Connections.layer({ ...connectionsPreset, url: Redacted.make(url), readers: 1, writers: 1 }), (context) => {
     const { connect, settings } = Context.get(context, Connections.Postgres)
     return Context.add(context, Connections.Postgres, {
       settings,

@@ -8,6 +8,7 @@ import { dirname } from "node:path"
 import { describe } from "vitest"
 import * as PostgresWriter from "../../src/ledger/PostgresWriter.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
+import { connectionsPreset } from "../../src/sql/Location.ts"
 import * as Client from "../../src/sql/postgres/Client.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 import * as Postgres from "./postgres.ts"
@@ -26,8 +27,8 @@ const connectTo = (url: string): Layer.Layer<SqlClient> =>
   Layer.orDie(
     Client.layer({
       url: Redacted.make(`${url}?options=-c%20default_transaction_read_only%3Doff`),
-      readers: 4,
-      writers: 2
+      ...connectionsPreset,
+      readers: 4
     })
   )
 

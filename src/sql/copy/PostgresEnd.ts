@@ -1,18 +1,17 @@
 /** A PostgreSQL database as one of the two of a copy. */
-import { Effect, Redacted } from "effect"
+import { Effect } from "effect"
 import type { Scope } from "effect"
-import { Client } from "pg"
+import type { Client } from "pg"
 import type { PostgresDatabase } from "../Location.ts"
 import { copyTable, DatabaseUnusable, migrationsTable } from "../Opening.ts"
 import { selectAtWork } from "../postgres/Leases.ts"
+import * as Locks from "../postgres/Locks.ts"
 import { wordsOf } from "../postgres/Opening.ts"
 import { settle } from "../postgres/Schema.ts"
+import { TargetClient, targetOf } from "../postgres/Target.ts"
 import { copyIn } from "./CopyIn.ts"
 import { isEnginesOwn } from "./Tables.ts"
 import type { Column, End, Kind, Row, Source, Table, Target, Value } from "./Tables.ts"
-
-/** The number of the advisory lock of whoever copies to a database. */
-const copyLock = 7_062_516_350
 
 /** Everything comes as the server writes it. */
 const texts = { getTypeParser: () => (text: string) => text }
@@ -20,8 +19,8 @@ const texts = { getTypeParser: () => (text: string) => text }
 const opened = (database: PostgresDatabase, begin: (client: Client) => Promise<string | undefined>) =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      const client = new Client({
-        connectionString: Redacted.value(database.url),
+      const client = new TargetClient({
+        ...targetOf(database.url),
         connectionTimeoutMillis: 5_000,
         application_name: "tollgate migrate",
         types: texts
@@ -83,7 +82,7 @@ export const source = (database: PostgresDatabase): Effect.Effect<Source, Databa
 export const target = (database: PostgresDatabase): Effect.Effect<Target, DatabaseUnusable, Scope.Scope> =>
   Effect.map(
     opened(database, async (client) => {
-      const { rows } = await client.query(`SELECT pg_try_advisory_lock(${copyLock})::text AS free`)
+      const { rows } = await client.query(`SELECT pg_try_advisory_lock(${Locks.copy})::text AS free`)
       if (rows[0].free !== "true") return "is being copied to by another process"
       // What a crash of the server takes with it is written again: the marks are as old as the rows.
       await client.query("SET synchronous_commit = off")

@@ -5,19 +5,18 @@ import * as PgClient from "@effect/sql-pg/PgClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Reactivity from "@effect/experimental/Reactivity"
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Context, Effect, Layer, Redacted } from "effect"
-import { Client, Pool, types as driverTypes } from "pg"
-import type { ClientConfig, PoolConfig, QueryConfig } from "pg"
+import { Context, Effect, Layer } from "effect"
+import type { Redacted } from "effect"
+import { Pool, types as driverTypes } from "pg"
+import type { Client, ClientConfig, PoolConfig, QueryConfig } from "pg"
+import type { Connections } from "../Location.ts"
 import { storable, storableJson } from "../Text.ts"
 import { postgres } from "./Dialect.ts"
+import { TargetClient, targetOf } from "./Target.ts"
 
-export interface PostgresSettings {
+export interface PostgresSettings extends Connections {
   /** `postgres://user:password@host:port/database?sslmode=...` */
   readonly url: Redacted.Redacted
-  /** The most connections that read at once. */
-  readonly readers: number
-  /** The connections that write, each a batch at a time. */
-  readonly writers: number
   /** What this node is called, where other than its host; and its version. */
   readonly node?: string
   readonly version?: string
@@ -64,7 +63,7 @@ interface Asked {
 }
 
 /** Takes statements as they stand in the code. */
-class Connection extends Client {
+class Connection extends TargetClient {
   // oxlint-disable-next-line typescript/no-explicit-any -- the driver's own has ten overloads
   override query(asked: any, values?: any, callback?: any): any {
     if (typeof asked === "string") {
@@ -93,30 +92,27 @@ const valueOfJson = (value: unknown): unknown =>
 export const layer = (settings: PostgresSettings): Layer.Layer<SqlClient | Postgres, SqlError> =>
   Layer.mergeAll(reading(settings), Layer.succeed(Postgres, { settings, connect: connect(settings) }))
 
-const connect =
-  ({ url }: PostgresSettings) =>
-  (config: ClientConfig = {}): Client =>
-    new Connection({ connectionString: Redacted.value(url), application_name: "tollgate", types, ...config })
+const connect = ({ url }: PostgresSettings) => {
+  const target = targetOf(url)
+  return (config: ClientConfig = {}): Client =>
+    new Connection({ ...target, application_name: "tollgate", types, ...config })
+}
 
-/** How long a connection that reads is waited for, and what it is asked (`verify` asks the most), in milliseconds. */
-const connectPatience = 10_000
-const readPatience = 300_000
-
-const reading = ({ readers, url }: PostgresSettings) =>
+const reading = ({ connectMillis, readers, statementMillis, url }: PostgresSettings) =>
   Layer.scoped(
     SqlClient,
     PgClient.fromPool({
       acquire: Effect.acquireRelease(
         Effect.sync(() => {
           const pool = new Pool({
-            connectionString: Redacted.value(url),
+            ...targetOf(url, `-c default_transaction_read_only=on -c statement_timeout=${statementMillis}`),
             max: readers,
-            connectionTimeoutMillis: connectPatience,
-            query_timeout: readPatience,
+            connectionTimeoutMillis: connectMillis,
+            // A server that does not even say that it has given up is not waited for.
+            query_timeout: statementMillis === 0 ? 0 : statementMillis + graceMillis,
             application_name: "tollgate",
             types,
-            Client: Connection,
-            options: "-c default_transaction_read_only=on"
+            Client: Connection
           } as PoolConfig)
           // A connection that is lost while nobody uses it is made anew for the next who asks.
           pool.on("error", () => {})
@@ -126,3 +122,6 @@ const reading = ({ readers, url }: PostgresSettings) =>
       )
     })
   ).pipe(Layer.provide(Reactivity.layer))
+
+/** How much longer than the server a silent connection is given, in milliseconds. */
+const graceMillis = 1_000

@@ -13,6 +13,7 @@ import type { Client } from "pg"
 import * as Ids from "../../kernel/Ids.ts"
 import type { RunsContract } from "../Runs.ts"
 import { Postgres } from "./Client.ts"
+import * as Locks from "./Locks.ts"
 
 /** How long a lease is good for, and how often it is renewed, in seconds. */
 const lease = 20
@@ -20,9 +21,6 @@ const renewal = 5
 
 /** How long a statement about leases may take, in milliseconds: far less than a lease. */
 const patience = 5_000
-
-/** The number of the advisory lock of the node that leads. */
-const leaderLock = 7_062_516_342
 
 const leaseMillis = lease * 1_000
 
@@ -77,7 +75,7 @@ export const make = Effect.gen(function* () {
     renewedAt = at
     if (leading === undefined || leading !== client) {
       leading = undefined
-      const [row] = yield* asked(`SELECT pg_try_advisory_lock(${leaderLock}) AS locked`)
+      const [row] = yield* asked(`SELECT pg_try_advisory_lock(${Locks.leader}) AS locked`)
       if (row?.locked === 1) {
         leading = client
         listeners.lead.forEach((listener) => listener())
@@ -162,7 +160,7 @@ const lookAround = `SELECT
       JOIN tollgate_sql_nodes n ON a.application_name = '${applicationOf("")}' || n.run
       WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
         AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-        AND (l.classid::bigint << 32) | l.objid::bigint = ${leaderLock} LIMIT 1) AS leader`
+        AND (l.classid::bigint << 32) | l.objid::bigint = ${Locks.leader} LIMIT 1) AS leader`
 
 /** After a start of the server every node has a lease's time to come back. The lock waits for batches that admit calls under this run. */
 const endRun = `WITH lapsed AS (

@@ -4,6 +4,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Effect } from "effect"
 import { migrationsTable as table } from "../Opening.ts"
 import { reasonOf, UpgradeFailed } from "../Sql.ts"
+import * as Locks from "./Locks.ts"
 import { base } from "./Schema.ts"
 
 const migrations = {
@@ -13,15 +14,12 @@ const migrations = {
 /** The newest migration that there is. */
 export const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
 
-/** The number of the advisory lock under which a database is brought up to date. */
-const lock = 7_062_516_340
-
 /** Applies what is missing, all of it or nothing; answers the names of what it applied. `shown`: the database in messages. */
 export const migrate = (shown: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient
     yield* sql`SET TRANSACTION READ WRITE`
-    yield* sql.unsafe(`SELECT pg_advisory_xact_lock(${lock})`)
+    yield* sql.unsafe(`SELECT pg_advisory_xact_lock(${Locks.migration})`)
     yield* sql.unsafe(`CREATE TABLE IF NOT EXISTS ${table} (
       migration_id integer PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT now(), name text NOT NULL)`)
     const [applied] = yield* sql<{ id: number | null }>`SELECT max(migration_id) AS id FROM ${sql(table)}`

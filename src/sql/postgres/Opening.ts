@@ -1,10 +1,11 @@
 /** What a PostgreSQL database is before it is used, and why one cannot be: in one sentence for whoever runs the command. */
-import { Cause, Effect, Redacted } from "effect"
-import { Client, DatabaseError } from "pg"
+import { Cause, Effect } from "effect"
+import { DatabaseError } from "pg"
 import type { PostgresDatabase } from "../Location.ts"
 import { copyTable, DatabaseUnusable, migrationsTable, selectSource, unfinishedCopy } from "../Opening.ts"
 import type { Use } from "../Opening.ts"
 import { isConnectionFault } from "./Faults.ts"
+import { TargetClient, targetOf } from "./Target.ts"
 
 /** The oldest version that takes a subquery without a name after FROM, as the statements have them. */
 const oldest = 16
@@ -18,14 +19,11 @@ export const look = (
   { copying = false }: Pick<Use, "copying"> = {}
 ): Effect.Effect<number, DatabaseUnusable> =>
   Effect.acquireUseRelease(
-    Effect.sync(
-      () =>
-        new Client({
-          connectionString: Redacted.value(database.url),
-          connectionTimeoutMillis: patience,
-          query_timeout: patience
-        })
-    ),
+    Effect.try({
+      try: () =>
+        new TargetClient({ ...targetOf(database.url), connectionTimeoutMillis: patience, query_timeout: patience }),
+      catch: (error) => new DatabaseUnusable({ message: wordsOf(database, error) })
+    }),
     (client) =>
       Effect.tryPromise({
         try: async () => {
@@ -39,8 +37,9 @@ export const look = (
             if (copy.rows[0].there === true)
               throw unfinishedCopy(database.shown, (await client.query(selectSource)).rows[0].value)
           }
-          const table = await client.query("SELECT to_regclass($1) IS NOT NULL AS there", [migrationsTable])
-          if (table.rows[0].there !== true) return 0
+          const { rows: tables } = await client.query(selectTable, [migrationsTable])
+          if (tables[0].there !== true) return 0
+          if (tables[0].may_read !== true) throw new DatabaseUnusable({ message: foreignTables(database) })
           return (await client.query(`SELECT max(migration_id) AS id FROM ${migrationsTable}`)).rows[0].id ?? 0
         },
         catch: (error) =>
@@ -63,6 +62,11 @@ const settings = `SELECT current_setting('server_version_num')::int / 10000 AS v
   current_setting('transaction_read_only') = 'on' AS read_only, pg_is_in_recovery() AS standby,
   current_setting('server_encoding') AS encoding,
   has_schema_privilege(current_schema(), 'CREATE') AS may_create`
+
+const selectTable = `SELECT to_regclass($1) IS NOT NULL AS there, has_table_privilege(to_regclass($1), 'SELECT') AS may_read`
+
+const foreignTables = ({ shown }: PostgresDatabase): string =>
+  `${shown} holds tables that its user may not read (${migrationsTable}): use the user who made them, or GRANT that user to this one`
 
 const refusalOf = ({ shown }: PostgresDatabase, found: Settings): string | undefined => {
   if (found.version < oldest) return `${shown} is PostgreSQL ${found.version}: it must be ${oldest} or newer`
