@@ -330,14 +330,16 @@ function* writeAccounts({ accounts, books }: Books.Draft, memory: Memory): Askin
   const moved: Array<ReadonlyArray<unknown>> = []
   const booked = memory.known !== undefined
   for (const account of accounts.values()) {
-    const { newest, owner } = memory.accountHeads.get(account.id)!
+    const { booked_at = 0, newest, owner } = memory.accountHeads.get(account.id)!
     const { entries, giftable, granted, reserved } = account
+    const before = memory.accounts.get(account.id)
+    // What is set aside is no entry: it has no place in the order of time.
+    const bookedAt = entries === (before?.entries ?? 0) ? booked_at : books.at
     moved.push(
       booked
-        ? [giftable, granted, reserved, entries, newest, books.at, owner]
+        ? [giftable, granted, reserved, entries, newest, bookedAt, owner]
         : [giftable, granted, reserved, entries, newest, owner]
     )
-    const before = memory.accounts.get(account.id)
     if (before === undefined) continue
     if (before.held === account.held && before.status === account.status && before.funded === account.funded) continue
     changed.push([account.status, account.held, account.funded ? 1 : 0, account.id])

@@ -16,6 +16,8 @@ export interface Head {
   readonly owner: number
   /** `null` before the first. */
   newest: number | null
+  /** Of an account where others write too: when its newest was booked. */
+  readonly booked_at?: number
 }
 
 export interface Linked<Row> {

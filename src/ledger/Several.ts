@@ -163,7 +163,7 @@ export function* load(
   for (const row of amounts()) {
     const { id, tenant_id } = accounts.get(row.account)!
     memory.accounts.set(id, Rows.accountOf({ ...factsOf.get(row.account), ...row, id, tenant_id }))
-    memory.accountHeads.set(id, { owner: row.account, newest: row.newest })
+    memory.accountHeads.set(id, { owner: row.account, newest: row.newest, booked_at: row.booked_at })
     bookedAt = Math.max(bookedAt, row.booked_at)
   }
   for (const row of tails()) memory.tails.set(row.id, { watermark: row.watermark, pooled: row.pooled === 1 })

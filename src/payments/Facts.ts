@@ -52,11 +52,14 @@ export const make = (sql: SqlClient, ledger: LedgerContract) => {
     }
   })
 
-  /** Refuses the transaction if anything more is known of the payment when it runs. */
+  /**
+   * Refuses the transaction if anything more is known of the payment when it runs. What is due is compared too: `find` reads the payment
+   * before the movements, and an event may have been booked between.
+   */
   const unchanged = (id: string, { movements, payment }: Known): Statement => {
     const text = movements.map(({ amount, id, returned }) => `${id} ${amount} ${returned ? 1 : 0}`).join("\n")
     return statement(
-      sql`SELECT 1 WHERE (SELECT count(*) FROM tollgate_payments_payments WHERE id = ${id}) = ${payment === undefined ? 0 : 1}
+      sql`SELECT 1 WHERE COALESCE((SELECT CAST(due AS TEXT) FROM tollgate_payments_payments WHERE id = ${id}), '') = ${payment === undefined ? "" : String(payment.due)}
         AND COALESCE((SELECT string_agg(id || ' ' || amount || ' ' || returned, ${"\n"} ORDER BY id)
           FROM tollgate_payments_movements WHERE payment_id = ${id}), '') = ${text}`,
       1

@@ -5,6 +5,7 @@ import { generateKeyPair, SignJWT } from "jose"
 import { Credentials } from "../../src/auth/Credentials.ts"
 import type { Caller } from "../../src/kernel/Caller.ts"
 import type { ProblemBody } from "../../src/kernel/Problem.ts"
+import * as TestDatabase from "../support/database.ts"
 import * as World from "./World.ts"
 import { application, ask, person, scene } from "./World.ts"
 
@@ -176,8 +177,10 @@ describe("a credential", () => {
       const used = Effect.map(record, ({ body }) => body.result.last_used_at as string | null)
       expect(yield* used).toBe(null)
       yield* World.sql("CREATE TABLE noted (id TEXT)")
-      yield* World.sql(`CREATE TRIGGER note AFTER UPDATE OF last_used_at ON tollgate_tenants_applications
-        BEGIN INSERT INTO noted VALUES (new.id); END`)
+      yield* TestDatabase.trigger("note", {
+        on: "AFTER UPDATE OF last_used_at ON tollgate_tenants_applications",
+        body: "INSERT INTO noted VALUES (new.id);"
+      })
       const noted = World.sql<{ n: number }>("SELECT count(*) AS n FROM noted").pipe(Effect.map(([row]) => row!.n))
       const calls = Effect.all(
         Array.from({ length: 50 }, () => keyOrToken(`Bearer ${app.api_key}`)),

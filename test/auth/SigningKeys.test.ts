@@ -6,6 +6,7 @@ import { Credentials } from "../../src/auth/Credentials.ts"
 import * as DeploymentSecret from "../../src/auth/DeploymentSecret.ts"
 import { SigningKeys } from "../../src/auth/SigningKeys.ts"
 import { Tokens } from "../../src/auth/Tokens.ts"
+import { selectNames } from "../support/tables.ts"
 import * as World from "./World.ts"
 import { application, person, refresh, scene } from "./World.ts"
 
@@ -126,7 +127,7 @@ describe("the database", () => {
       const { api_key } = yield* application(ada)
       const { body } = yield* refresh(ada.refresh_token)
       const { unseal } = yield* DeploymentSecret.DeploymentSecret
-      const tables = yield* World.sql<{ name: string }>("SELECT name FROM sqlite_schema WHERE type = 'table'")
+      const tables = yield* World.sql<{ name: string }>(selectNames)
       const rows = yield* Effect.forEach(tables, ({ name }) => World.sql(`SELECT * FROM "${name}"`))
       const everything = JSON.stringify(rows)
       const [key] = yield* World.sql<{ sealed: string }>("SELECT sealed FROM tollgate_auth_signing_keys")

@@ -486,6 +486,8 @@ describe("auto-reload", () => {
     await first.end("SIGKILL")
     const second = await start({ folder: first.folder })
     try {
+      // Over PostgreSQL another node might be at it, to which it is left for a while.
+      await second.control("/clock", { advance_ms: 120_000 })
       await eventually(async () =>
         (await second.ledger(who)).some(({ source }) => source === "purchase") ? true : undefined
       )

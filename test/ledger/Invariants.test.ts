@@ -1,10 +1,10 @@
-import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { usd } from "../../src/kernel/Money.ts"
 import { findingsMax, trialBalance } from "../../src/ledger/Invariants.ts"
 import { Ledger } from "../../src/ledger/Ledger.ts"
 import { checkNames, verify } from "../../src/Checks.ts"
+import * as TestDatabase from "../support/database.ts"
 import * as Scene from "../usage/Scene.ts"
 import { acme, bob, other } from "../usage/Scene.ts"
 
@@ -26,13 +26,7 @@ const healthy = Effect.gen(function* () {
   yield* Scene.reserve({ cost: usd })
 })
 
-const change = (...statements: ReadonlyArray<string>) =>
-  Effect.gen(function* () {
-    const sql = yield* SqlClient
-    // What the schema itself would stop is broken too: by a damaged file, or by hand.
-    yield* sql`PRAGMA ignore_check_constraints = ON`
-    yield* Effect.forEach(statements, (statement) => sql.unsafe(statement))
-  })
+const change = TestDatabase.unchecked
 
 /** A transfer of 2 USD from acme to other, and its payments, as the books would write them. */
 const transfer = (payments: number): ReadonlyArray<string> => {

@@ -2,7 +2,8 @@
  * The database of a test within this process: SQLite in memory, or with `TEST_DATABASE=postgres` a database of the tests' server. Each time
  * `sql` is built it is a fresh one, with the tables and nothing in them.
  */
-import type { SqlClient } from "@effect/sql/SqlClient"
+import { SqlClient } from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
 import { Effect, Layer, Redacted } from "effect"
 import { dirname } from "node:path"
 import { describe } from "vitest"
@@ -71,6 +72,33 @@ export const sqlAt = (file: string): Layer.Layer<SqlClient> =>
 
 export const writerAt = (file: string): Layer.Layer<Writer, never, SqlClient> =>
   isPostgres ? writer : Writer.layerThread(file)
+
+/** Runs statements past the checks of the tables: what a damaged file, or a hand, may leave behind. */
+export const unchecked = (...statements: ReadonlyArray<string>): Effect.Effect<void, SqlError, SqlClient> =>
+  Effect.flatMap(SqlClient, (sql) => {
+    const run = (texts: ReadonlyArray<string>) => Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true })
+    return isPostgres
+      ? sql.withTransaction(run([Postgres.takeChecks, ...statements, Postgres.giveChecksBack]))
+      : run(["PRAGMA ignore_check_constraints = ON", ...statements])
+  })
+
+/** A trigger on each row: `on` is `AFTER UPDATE OF column ON table`, `body` the statements of it. */
+export const trigger = (
+  name: string,
+  { body, on, when = "true" }: { readonly on: string; readonly when?: string; readonly body: string }
+): Effect.Effect<void, SqlError, SqlClient> =>
+  Effect.flatMap(SqlClient, (sql) =>
+    Effect.forEach(
+      isPostgres
+        ? [
+            `CREATE OR REPLACE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${body} RETURN new; END $$`,
+            `CREATE TRIGGER ${name} ${on} FOR EACH ROW WHEN (${when}) EXECUTE FUNCTION ${name}()`
+          ]
+        : [`CREATE TRIGGER ${name} ${on} WHEN ${when} BEGIN ${body} END`],
+      (text) => sql.unsafe(text),
+      { discard: true }
+    )
+  )
 
 /** Removes what a server has of the folder. */
 export const drop = async (folder: string): Promise<void> => {

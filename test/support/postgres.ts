@@ -162,7 +162,23 @@ export const empty = async (name: string): Promise<string> => {
   return url
 }
 
+/** Takes away all checks of the tables, and gives them back: they hold for what is written from then on, and do not look at what is there. */
+export const takeChecks = `DO $$ DECLARE one record; BEGIN
+  CREATE TEMP TABLE checks ON COMMIT DROP AS
+    SELECT conrelid::regclass AS place, conname AS name, replace(pg_get_constraintdef(oid), ' NOT VALID', '') AS definition
+    FROM pg_constraint WHERE contype = 'c' AND connamespace = 'public'::regnamespace;
+  FOR one IN SELECT * FROM checks LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', one.place, one.name); END LOOP;
+END $$`
+export const giveChecksBack = `DO $$ DECLARE one record; BEGIN
+  FOR one IN SELECT * FROM checks LOOP
+    EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I %s NOT VALID', one.place, one.name, one.definition);
+  END LOOP;
+END $$`
+
 const emptying = `DO $$ DECLARE name text; BEGIN
+  FOR name IN SELECT format('%I ON %s', tgname, tgrelid::regclass) FROM pg_trigger WHERE NOT tgisinternal LOOP
+    EXECUTE 'DROP TRIGGER ' || name;
+  END LOOP;
   FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'tollgate_migrations' LOOP
     EXECUTE CASE WHEN name LIKE 'tollgate%' THEN 'DELETE FROM ' ELSE 'DROP TABLE ' END || name;
   END LOOP;

@@ -48,14 +48,14 @@ export const askAt = async <A = Row>(url: string, ...texts: ReadonlyArray<string
 /** bigint, smallint, integer, numeric. */
 const wholeNumbers: ReadonlySet<number> = new Set([20, 21, 23, 1700])
 
+/** Asks for the names of the tables. */
+export const selectNames = Postgres.isWanted()
+  ? "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'"
+  : "SELECT name FROM sqlite_master WHERE type = 'table'"
+
 /** Every row of every table, as text. */
 export const everything = async (folder: string): Promise<string> => {
-  const names = await ask<{ name: string }>(
-    folder,
-    Postgres.isWanted()
-      ? "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'"
-      : "SELECT name FROM sqlite_master WHERE type = 'table'"
-  )
+  const names = await ask<{ name: string }>(folder, selectNames)
   const tables: Array<string> = []
   for (const { name } of names) tables.push(JSON.stringify(await ask(folder, `SELECT * FROM "${name}"`)))
   return tables.join("\n")
@@ -89,16 +89,7 @@ export const lapse = async (folder: string): Promise<void> => {
 /** Changes a table to what its own checks would not let in: `UPDATE <table> <change>`. */
 export const unchecked = async (folder: string, table: string, change: string): Promise<void> => {
   if (Postgres.isWanted()) {
-    // A check of PostgreSQL's looks at every row that changes: it is gone for good.
-    const checks = await ask<{ name: string }>(
-      folder,
-      `SELECT conname AS name FROM pg_constraint WHERE conrelid = '${table}'::regclass AND contype = 'c'`
-    )
-    await ask(
-      folder,
-      ...checks.map(({ name }) => `ALTER TABLE ${table} DROP CONSTRAINT ${name}`),
-      `UPDATE ${table} ${change}`
-    )
+    await ask(folder, Postgres.takeChecks, `UPDATE ${table} ${change}`, Postgres.giveChecksBack)
     return
   }
   const db = new Sqlite(`${folder}/tollgate.db`)

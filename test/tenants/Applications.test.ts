@@ -7,6 +7,7 @@ import type { Person } from "../auth/World.ts"
 import type { AccountId, ApplicationId, TenantId } from "../../src/kernel/Ids.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
 import { Applications } from "../../src/tenants/Applications.ts"
+import * as TestDatabase from "../support/database.ts"
 
 const notFound = { status: 404, body: { error: "application not found", code: "application_not_found" } }
 
@@ -200,6 +201,14 @@ describe("in a tenant that people share", () => {
   )
 })
 
+/** Lets so much of a deletion happen: steps of fibers, or of the loop that waits for a server's answers. */
+const moments = (steps: number) =>
+  TestDatabase.isPostgres
+    ? Effect.promise(async () => {
+        for (let i = 0; i < steps * steps; i++) await new Promise(setImmediate)
+      })
+    : Effect.repeatN(Effect.yieldNow(), steps)
+
 describe("a key that is deleted by somebody who leaves meanwhile", () => {
   scene(
     "stops at once, or stays",
@@ -217,7 +226,7 @@ describe("a key that is deleted by somebody who leaves meanwhile", () => {
         })
         expect(yield* applications.callerOf(api_key)).toMatchObject({ application_id: id })
         const deleting = yield* Effect.fork(applications.remove({ caller, application_id: id as ApplicationId }))
-        for (let i = 0; i < steps; i++) yield* Effect.yieldNow()
+        yield* moments(steps)
         const left = yield* Fiber.interrupt(deleting)
         // Behind whatever was handed in.
         yield* submit({ postings: [], statements: [] })

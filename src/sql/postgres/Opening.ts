@@ -112,6 +112,8 @@ export const wordsOf = ({ shown }: PostgresDatabase, error: unknown): string => 
     return `${shown} did not answer within ${patience / 1_000} s: is it PostgreSQL, and is a firewall between?`
   if (/does not support SSL/i.test(text))
     return `${shown} offers no TLS: set ssl = on there, or take sslmode out of the URL`
+  if (/does not match certificate/i.test(text))
+    return `${shown} shows a certificate of another host: give the name that it is for, or sslmode=verify-ca (${text})`
   if (/self.signed|certificate|unable to verify/i.test(text))
     return `${shown} shows a certificate that is not trusted (${text}): name its root with sslrootcert=FILE in the URL`
   if (/Connection terminated unexpectedly|Invalid message|unexpected message|SSL connection|protocol/i.test(text))
