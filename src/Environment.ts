@@ -63,8 +63,16 @@ export const variables: ReadonlyArray<readonly [name: string, preset: string, me
   ["NODE_NAME", "host:port", "what this node is called among those over one PostgreSQL database"],
   ["DATABASE_READERS", String(connectionsPreset.readers), "PostgreSQL: the most connections that read at once"],
   ["DATABASE_WRITERS", String(connectionsPreset.writers), "PostgreSQL: connections that write"],
-  ["DATABASE_CONNECT_TIMEOUT", seconds(connectionsPreset.connectMillis), "PostgreSQL: seconds to wait for a connection that reads"],
-  ["DATABASE_STATEMENT_TIMEOUT", seconds(connectionsPreset.statementMillis), "PostgreSQL: seconds that a statement that reads may take"],
+  [
+    "DATABASE_CONNECT_TIMEOUT",
+    seconds(connectionsPreset.connectMillis),
+    "PostgreSQL: seconds to wait for a connection that reads"
+  ],
+  [
+    "DATABASE_STATEMENT_TIMEOUT",
+    seconds(connectionsPreset.statementMillis),
+    "PostgreSQL: seconds that a statement that reads may take"
+  ],
   ["TOLLGATE_SECRET", "made and kept in DATA_DIR/secret", "keys and tokens are hashed and sealed with it"],
   ["SERVICE_NAME", "Tollgate", "what the service is called in texts"],
   ["KEY_PREFIX", "svc", "what API keys begin with: letters and digits"],

@@ -45,7 +45,9 @@ describe("The audit", () => {
         )
         expect(reports).toEqual([])
         const sql = yield* SqlClient
-        const [all] = yield* sql<{ rows: number }>`SELECT (SELECT count(*) FROM tollgate_ledger_entries) + (SELECT count(*) FROM tollgate_usage_records) AS rows`
+        const [all] = yield* sql<{
+          rows: number
+        }>`SELECT (SELECT count(*) FROM tollgate_ledger_entries) + (SELECT count(*) FROM tollgate_usage_records) AS rows`
         // What is left for the last transaction is a slice at most.
         expect(slices * size + size).toBeGreaterThanOrEqual(all!.rows)
         expect(yield* sql`SELECT MAX(seq) AS record FROM tollgate_usage_records`).toEqual([{ record: mark.record }])

@@ -127,7 +127,10 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
     "INSERT INTO tollgate_payments_payments VALUES ('pay_x', 'ten_acme', 'offline', 1, 0, 1)"
   ],
   ["entries are in the order of time", "UPDATE tollgate_ledger_entries SET at = at - 1 WHERE number = 2"],
-  ["each entry points to the one before", "UPDATE tollgate_ledger_entries SET previous = 1 WHERE seq = 5"],
+  [
+    "each entry points to the one before",
+    "UPDATE tollgate_ledger_entries SET previous = 1 WHERE seq = (SELECT MAX(seq) FROM tollgate_ledger_entries)"
+  ],
   ["each entry points to the one before", "UPDATE tollgate_ledger_entries SET previous = NULL"],
   ["each entry points to the one before", "UPDATE tollgate_ledger_entries SET previous = 99 WHERE number = 1"],
   ["tollgate_ledger_amounts names the newest entry", "UPDATE tollgate_ledger_amounts SET newest = newest - 1"],

@@ -66,19 +66,22 @@ const none: Mistake = (text) => text
 
 /** A node: its ledger, its writer, its run. */
 const nodeOf = (url: string, mistake: Mistake = none, limit = 10_000) => {
-  const connections = Layer.map(Connections.layer({ ...connectionsPreset, url: Redacted.make(url), readers: 1, writers: 1 }), (context) => {
-    const { connect, settings } = Context.get(context, Connections.Postgres)
-    return Context.add(context, Connections.Postgres, {
-      settings,
-      connect: (config: Parameters<typeof connect>[0]) => {
-        const client = connect(config)
-        const query = client.query.bind(client) as (...args: ReadonlyArray<unknown>) => unknown
-        client.query = ((text: unknown, ...rest: ReadonlyArray<unknown>) =>
-          query(typeof text === "string" ? mistake(text) : text, ...rest)) as Client["query"]
-        return client
-      }
-    })
-  })
+  const connections = Layer.map(
+    Connections.layer({ ...connectionsPreset, url: Redacted.make(url), readers: 1, writers: 1 }),
+    (context) => {
+      const { connect, settings } = Context.get(context, Connections.Postgres)
+      return Context.add(context, Connections.Postgres, {
+        settings,
+        connect: (config: Parameters<typeof connect>[0]) => {
+          const client = connect(config)
+          const query = client.query.bind(client) as (...args: ReadonlyArray<unknown>) => unknown
+          client.query = ((text: unknown, ...rest: ReadonlyArray<unknown>) =>
+            query(typeof text === "string" ? mistake(text) : text, ...rest)) as Client["query"]
+          return client
+        }
+      })
+    }
+  )
   return ManagedRuntime.make(
     Ledger.layer.pipe(
       Layer.provideMerge(Layer.provide(PostgresWriter.layer, Layer.succeed(CommitLimit, Duration.millis(limit)))),

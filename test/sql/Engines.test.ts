@@ -55,7 +55,8 @@ const kinds: Readonly<Record<string, string>> = {
 
 const ofSqlite = (file: string): Schema => {
   const db = new Sqlite(file, { readonly: true })
-  const all = <A>(text: string, ...params: ReadonlyArray<unknown>) => db.prepare(text).all(...params) as ReadonlyArray<A>
+  const all = <A>(text: string, ...params: ReadonlyArray<unknown>) =>
+    db.prepare(text).all(...params) as ReadonlyArray<A>
   const tables = all<{ name: string; sql: string }>("SELECT name, sql FROM sqlite_master WHERE type = 'table'")
   const schema = Object.fromEntries(
     tables
@@ -65,7 +66,10 @@ const ofSqlite = (file: string): Schema => {
           "SELECT * FROM pragma_table_info(?)",
           name
         )
-        const indexes = all<{ name: string; unique: number; partial: number }>("SELECT * FROM pragma_index_list(?)", name)
+        const indexes = all<{ name: string; unique: number; partial: number }>(
+          "SELECT * FROM pragma_index_list(?)",
+          name
+        )
         const columnsOf = (index: string) =>
           all<{ name: string }>("SELECT name FROM pragma_index_info(?) ORDER BY seqno", index).map((one) => one.name)
         const primary = columns.filter(({ pk }) => pk > 0).toSorted((a, b) => a.pk - b.pk)

@@ -25,10 +25,51 @@ let server: Server
 beforeAll(async () => {
   if (!hasOpenssl) return
   for (const name of ["root", "other"])
-    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", `/CN=${name}`, "-keyout", `${name}.key`, "-out", `${name}.crt`)
-  openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-keyout", "server.key", "-out", "server.csr")
+    openssl(
+      "req",
+      "-x509",
+      "-newkey",
+      "rsa:2048",
+      "-nodes",
+      "-days",
+      "2",
+      "-subj",
+      `/CN=${name}`,
+      "-keyout",
+      `${name}.key`,
+      "-out",
+      `${name}.crt`
+    )
+  openssl(
+    "req",
+    "-newkey",
+    "rsa:2048",
+    "-nodes",
+    "-subj",
+    "/CN=localhost",
+    "-keyout",
+    "server.key",
+    "-out",
+    "server.csr"
+  )
   writeFileSync(join(folder, "names"), "subjectAltName=DNS:localhost")
-  openssl("x509", "-req", "-in", "server.csr", "-CA", "root.crt", "-CAkey", "root.key", "-CAcreateserial", "-days", "2", "-extfile", "names", "-out", "server.crt")
+  openssl(
+    "x509",
+    "-req",
+    "-in",
+    "server.csr",
+    "-CA",
+    "root.crt",
+    "-CAkey",
+    "root.key",
+    "-CAcreateserial",
+    "-days",
+    "2",
+    "-extfile",
+    "names",
+    "-out",
+    "server.crt"
+  )
   server = await startServer(["fsync=off"])
 })
 afterAll(async () => {
@@ -97,7 +138,9 @@ describe.skipIf(!hasOpenssl)("a server that offers TLS (its certificate is made 
     ["sslmode=verify-ca&sslrootcert=OTHER", /a certificate that is not trusted/],
     ["sslmode=require&sslrootcert=/no/such.crt", /sslrootcert: \/no\/such\.crt cannot be read \(ENOENT\)/]
   ])("is refused with '%s'", async (params, words) => {
-    expect(await refusal(urlOf(params.replace("ROOT", root).replace("OTHER", join(folder, "other.crt"))))).toMatch(words)
+    expect(await refusal(urlOf(params.replace("ROOT", root).replace("OTHER", join(folder, "other.crt"))))).toMatch(
+      words
+    )
   })
 
   it("is served and read over TLS, without a word of the driver on stderr", async () => {

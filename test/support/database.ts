@@ -44,9 +44,15 @@ const take = async (): Promise<string> => {
   return Postgres.databaseOf(`test_${process.pid}_${++databases}`, { migrated: true })
 }
 
+/** Databases that have other tables than the others, since a test changed them. */
+const changed = new Set<string>()
+
 const fresh = Layer.unwrapScoped(
   Effect.acquireRelease(Effect.promise(take), (url) =>
-    Effect.sync(() => void unused.push(new URL(url).pathname.slice(1)))
+    Effect.sync(() => {
+      const name = new URL(url).pathname.slice(1)
+      if (!changed.has(name)) unused.push(name)
+    })
   ).pipe(Effect.map(connectTo))
 )
 
@@ -77,9 +83,11 @@ export const writerAt = (file: string): Layer.Layer<Writer, never, SqlClient> =>
 export const unchecked = (...statements: ReadonlyArray<string>): Effect.Effect<void, SqlError, SqlClient> =>
   Effect.flatMap(SqlClient, (sql) => {
     const run = (texts: ReadonlyArray<string>) => Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true })
-    return isPostgres
-      ? sql.withTransaction(run([Postgres.takeChecks, ...statements, Postgres.giveChecksBack]))
-      : run(["PRAGMA ignore_check_constraints = ON", ...statements])
+    if (!isPostgres) return run(["PRAGMA ignore_check_constraints = ON", ...statements])
+    return Effect.zipRight(
+      sql.withTransaction(run([Postgres.takeChecks, ...statements, Postgres.giveChecksBack])),
+      Effect.map(sql<{ name: string }>`SELECT current_database() AS name`, ([row]) => void changed.add(row!.name))
+    )
   })
 
 /** A trigger on each row: `on` is `AFTER UPDATE OF column ON table`, `body` the statements of it. */
