@@ -59,6 +59,7 @@ const contentOf = (name: string, path: string): string => {
   try {
     return readFileSync(path, "utf8")
   } catch (error) {
+    // oxlint-disable-next-line preserve-caught-error -- the innermost error is what an operator is told, and that does not name the parameter
     throw new Error(`${name}: ${path} cannot be read (${(error as NodeJS.ErrnoException).code})`)
   }
 }
