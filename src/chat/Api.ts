@@ -12,8 +12,33 @@ import { UpstreamRefusal } from "../upstream/Problems.ts"
 import { ModelNotFound } from "./Problems.ts"
 import { ChatRequest, CompletionRequest } from "./Prompt.ts"
 
+const Usd = Schema.optionalWith(Schema.String, { exact: true })
+
+/** What tokens cost that are billed apart; without a field, what they are a part of. The names are those that clients read. */
+const details = {
+  input_cache_read: Usd,
+  input_cache_write: Usd,
+  /** Written to a cache for an hour. */
+  input_cache_write_1h: Usd,
+  internal_reasoning: Usd,
+  audio: Usd,
+  image: Usd,
+  audio_output: Usd,
+  image_output: Usd
+}
+
 /** USD as decimal texts, of a token and of a request; `-1` where they depend on the model that is chosen. */
-const Pricing = Schema.Struct({ prompt: Schema.String, completion: Schema.String, request: Schema.String })
+const Pricing = Schema.Struct({
+  prompt: Schema.String,
+  completion: Schema.String,
+  request: Schema.String,
+  ...details,
+  /** What all tokens of a call cost whose prompt has more; without a field, the same as otherwise. */
+  long_context: Schema.optionalWith(
+    Schema.Array(Schema.Struct({ above_prompt_tokens: Schema.Int, prompt: Usd, completion: Usd, ...details })),
+    { exact: true }
+  )
+})
 
 /** A field that is served beyond a plain request, and what a call with it costs. */
 const ModelExtra = Schema.Struct({

@@ -6,6 +6,7 @@ import { readChat, readCompletion } from "./Prompt.ts"
 import type { Protocol } from "./Protocol.ts"
 import { isFailure, reader } from "./Relay.ts"
 import { tokensIn } from "./Tokens.ts"
+import { usageOf } from "./Usage.ts"
 
 const answers: Pick<Protocol, "billed" | "headersFor" | "faultIn" | "usageIn" | "countIn" | "reader"> = {
   billed,
@@ -15,7 +16,7 @@ const answers: Pick<Protocol, "billed" | "headersFor" | "faultIn" | "usageIn" | 
     isFailure(answer) || !Array.isArray(answer.choices)
       ? `its answer has an error, or no choices: ${messageOf(answer) ?? "it does not say why"}`
       : undefined,
-  usageIn: ({ usage }) => usage,
+  usageIn: ({ usage }) => usageOf(usage),
   countIn: ({ choices }) => tokensIn(latin1(choices)),
   reader
 }

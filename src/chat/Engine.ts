@@ -22,6 +22,7 @@ import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
+import type { Usage } from "../protocols/Usage.ts"
 import { handedOver } from "../upstream/ByteStream.ts"
 import type { How } from "../upstream/ByteStream.ts"
 import { failed, parse, refused } from "../upstream/Failures.ts"
@@ -32,14 +33,14 @@ import type { Upstream } from "../upstream/Upstreams.ts"
 import * as Wire from "../upstream/Wire.ts"
 import * as EventRelay from "./EventRelay.ts"
 import { extrasOf, withExtras } from "./Extras.ts"
-import { findModel, Models } from "./Model.ts"
+import { findModel, leastOf, linesOf, Models } from "./Model.ts"
 import type { Model, ModelRoute } from "./Model.ts"
 import { UnknownChatModel } from "./Problems.ts"
 import { answerTokensWithin, boundOf, mostOf, promptTokensEstimate } from "./Prompt.ts"
 import type { ValidPrompt } from "./Prompt.ts"
 import type { Protocol } from "./Protocol.ts"
-import { costOf, isBeyond, priceLines, tokensOf } from "./Tokens.ts"
-import type { Figures, Tokens } from "./Tokens.ts"
+import { costOf, isBeyond, tokensOf } from "./Tokens.ts"
+import type { Figures, Most, Tokens } from "./Tokens.ts"
 
 /** One answer that is asked for. */
 export interface Call<Prompt> {
@@ -136,7 +137,7 @@ const make = Effect.gen(function* () {
     readonly price: string
   }
   const offer = (model: Model): Effect.Effect<Offer, BooksUnavailable> =>
-    Effect.map(versions.of(priceLines(model)), (price) => ({ model, price }))
+    Effect.map(versions.of(linesOf(model)), (price) => ({ model, price }))
   const plain = new Map(
     yield* Effect.forEach(catalogue.models, (model) =>
       Effect.map(offer(model), (offered) => [model.id, offered] as const)
@@ -221,7 +222,7 @@ const make = Effect.gen(function* () {
   }
 
   // Every answer has a token at least.
-  const costs = catalogue.models.map(({ completion_price }) => charge([{ units: 1, price: completion_price }]))
+  const costs = catalogue.models.map((model) => charge([{ units: 1, price: leastOf(model) }]))
 
   const complete = <Prompt, A>(protocol: Protocol) =>
     metered<Prompt, Completed<A>>(protocol, whole as Form<Completed<unknown>> as Form<Completed<A>>)
@@ -287,7 +288,7 @@ interface Attempt {
   readonly model: Model
   readonly prompt: ValidPrompt
   /** The most tokens that the request, as it is sent, can cause. */
-  readonly most: Figures
+  readonly most: Most
   readonly request_id: string | undefined
 }
 
@@ -415,7 +416,8 @@ const measured = ({ model, upstream }: Attempt, tokens: Tokens, error_type: stri
   provider: upstream.name,
   success: error_type !== "upstream_error",
   error_type,
-  usage_source: tokens.usage_source
+  usage_source: tokens.usage_source,
+  token_details: tokens.token_details
 })
 
 /** What was counted of a call whose answer came to so many tokens. */
@@ -439,7 +441,7 @@ const measuredOf = (how: How, { tokens_counted, usage }: EventRelay.Report, atte
 const nothing = (): Figures => ({ prompt_tokens: 0, completion_tokens: 0 })
 
 /** The operator reads that an upstream did more than it was asked, or says so. */
-const beyond = ({ model, most, request_id, upstream }: Attempt, usage: unknown): Effect.Effect<void> =>
+const beyond = ({ model, most, request_id, upstream }: Attempt, usage: Usage): Effect.Effect<void> =>
   Effect.logWarning("an upstream reports more tokens than the request can have caused").pipe(
     Effect.annotateLogs({
       upstream: upstream.name,

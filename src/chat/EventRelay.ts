@@ -4,14 +4,15 @@
  */
 import type { Effect } from "effect"
 import type { Readable } from "node:stream"
+import type { Usage } from "../protocols/Usage.ts"
 import { ByteStream } from "../upstream/ByteStream.ts"
 import type { How, Source, Tap } from "../upstream/ByteStream.ts"
 import { readOnFor } from "../kernel/ReadOn.ts"
 
 /** What has come of a stream. */
 export interface Report {
-  /** The last usage object that the upstream sent, under the names of `chat/Tokens`. */
-  readonly usage: unknown
+  /** What the upstream has reported. */
+  readonly usage: Usage
   /** Tokens of the answer, as far as the pieces tell. */
   readonly tokens_counted: number
 }

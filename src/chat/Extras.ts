@@ -10,7 +10,7 @@
 import { Either } from "effect"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
-import type { Model } from "./Model.ts"
+import type { DetailPrices, Model } from "./Model.ts"
 
 /** A field that a model serves, and what a call with it costs. */
 export interface Extra {
@@ -122,12 +122,23 @@ const refused = (field: string, { never, why }: Rule): InvalidRequest => {
 const million = 1_000_000n
 
 /** The model at the prices of a call that asks for these. */
-export const withExtras = (model: Model, extras: ReadonlyArray<Extra>): Model => {
-  let { completion_price, prompt_price, request_price } = model
-  for (const extra of extras) {
-    prompt_price = ((prompt_price * extra.price_factor) / million) as UnitPrice
-    completion_price = ((completion_price * extra.price_factor) / million) as UnitPrice
-    request_price = (request_price + extra.request_price) as UnitPrice
+export const withExtras = (model: Model, extras: ReadonlyArray<Extra>): Model => extras.reduce(withExtra, model)
+
+const withExtra = (model: Model, { price_factor, request_price }: Extra): Model => {
+  const times = (price: UnitPrice) => ((price * price_factor) / million) as UnitPrice
+  const details = (prices: DetailPrices | undefined): DetailPrices | undefined =>
+    prices && Object.fromEntries(Object.entries(prices).map(([name, price]) => [name, times(price)]))
+  return {
+    ...model,
+    prompt_price: times(model.prompt_price),
+    completion_price: times(model.completion_price),
+    request_price: (model.request_price + request_price) as UnitPrice,
+    detail_prices: details(model.detail_prices),
+    long_context: model.long_context?.map((tier) => ({
+      above_prompt_tokens: tier.above_prompt_tokens,
+      prompt_price: tier.prompt_price && times(tier.prompt_price),
+      completion_price: tier.completion_price && times(tier.completion_price),
+      detail_prices: details(tier.detail_prices)
+    }))
   }
-  return { ...model, prompt_price, completion_price, request_price }
 }

@@ -13,13 +13,15 @@ import type { Caller } from "../kernel/Caller.ts"
 import { toDecimal as usdOf } from "../kernel/Money.ts"
 import { toDecimal } from "../kernel/Price.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
+import { detailNames } from "../kernel/TokenDetails.ts"
+import type { TokenDetail } from "../kernel/TokenDetails.ts"
 import type { ModelEntry } from "./Api.ts"
 import { Chat } from "./Chat.ts"
 import type { ChatCall, TextCall } from "./Chat.ts"
 import type { ChatProblem, Completed, Streamed } from "./Engine.ts"
 import type { Extra } from "./Extras.ts"
 import { Models } from "./Model.ts"
-import type { Catalogue, Model } from "./Model.ts"
+import type { Catalogue, DetailPrices, LongContext, Model } from "./Model.ts"
 import { ModelNotFound } from "./Problems.ts"
 
 /** The longest request body: pictures travel in it. */
@@ -127,9 +129,38 @@ const rowFor = (model: Model, now: number): ModelEntry => ({
   pricing: {
     prompt: toDecimal(model.prompt_price),
     completion: toDecimal(model.completion_price),
-    request: toDecimal(model.request_price)
+    request: toDecimal(model.request_price),
+    ...detailsFor(model.detail_prices),
+    ...(model.long_context !== undefined && { long_context: model.long_context.map(longContextFor) })
   },
   ...(model.extras.length > 0 && { extras: model.extras.map(extraFor) })
+})
+
+/** What clients call the price of tokens that are billed apart. */
+const detailFields = {
+  cached_tokens: "input_cache_read",
+  cache_write_tokens: "input_cache_write",
+  cache_write_1h_tokens: "input_cache_write_1h",
+  prompt_audio_tokens: "audio",
+  prompt_image_tokens: "image",
+  reasoning_tokens: "internal_reasoning",
+  completion_audio_tokens: "audio_output",
+  completion_image_tokens: "image_output"
+} as const satisfies { readonly [Name in TokenDetail]: keyof ModelEntry["pricing"] }
+
+const detailsFor = (prices: DetailPrices = {}) =>
+  Object.fromEntries(
+    detailNames.flatMap((name) => {
+      const price = prices[name]
+      return price === undefined ? [] : [[detailFields[name], toDecimal(price)]]
+    })
+  )
+
+const longContextFor = (tier: LongContext) => ({
+  above_prompt_tokens: tier.above_prompt_tokens,
+  ...(tier.prompt_price !== undefined && { prompt: toDecimal(tier.prompt_price) }),
+  ...(tier.completion_price !== undefined && { completion: toDecimal(tier.completion_price) }),
+  ...detailsFor(tier.detail_prices)
 })
 
 const extraFor = ({ field, price_factor, request_price, values }: Extra) => ({

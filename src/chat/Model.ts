@@ -8,6 +8,9 @@
  */
 import { Context } from "effect"
 import type { UnitPrice } from "../kernel/Price.ts"
+import { completionDetails, detailNames, promptDetails } from "../kernel/TokenDetails.ts"
+import type { TokenDetail } from "../kernel/TokenDetails.ts"
+import type { PriceLine, Quantity } from "../prices/Lines.ts"
 import type { Extra } from "./Extras.ts"
 
 /** The name under which an upstream takes the limit of an answer; `none`: it takes no limit. */
@@ -19,6 +22,16 @@ export interface ModelRoute {
   /** What the upstream calls the model. */
   readonly model: string
   readonly limit_field: LimitField
+}
+
+export type DetailPrices = { readonly [Name in TokenDetail]?: UnitPrice }
+
+/** What all tokens of a call cost whose prompt has more than so many; a price that is not here stays what it is. */
+export interface LongContext {
+  readonly above_prompt_tokens: number
+  readonly prompt_price?: UnitPrice | undefined
+  readonly completion_price?: UnitPrice | undefined
+  readonly detail_prices?: DetailPrices | undefined
 }
 
 export interface Model {
@@ -42,11 +55,79 @@ export interface Model {
   readonly completion_price: UnitPrice
   /** For each call, beside its tokens. */
   readonly request_price: UnitPrice
+  /** What tokens of these kinds cost; those of another kind cost what they are a part of. */
+  readonly detail_prices?: DetailPrices | undefined
+  /** Other prices for longer prompts. */
+  readonly long_context?: ReadonlyArray<LongContext> | undefined
   /** What it serves beyond a plain request, at prices of its own. */
   readonly extras: ReadonlyArray<Extra>
   /** Tried in this order until one begins to answer. */
   readonly routes: ReadonlyArray<ModelRoute>
 }
+
+const known = new WeakMap<Model, ReadonlyArray<PriceLine>>()
+
+/** The model's price as lines, the same each time. */
+export const linesOf = (model: Model): ReadonlyArray<PriceLine> => {
+  let lines = known.get(model)
+  if (lines === undefined) known.set(model, (lines = makeLines(model)))
+  return lines
+}
+
+const makeLines = (model: Model): ReadonlyArray<PriceLine> => {
+  const { completion_price, detail_prices, prompt_price, request_price } = model
+  const requests = { quantity: "requests", unit: "request", price: request_price } as const
+  return [
+    ...tokenLines({ prompt_price, completion_price, detail_prices }),
+    ...(request_price === 0n ? [] : [requests]),
+    ...(model.long_context ?? []).flatMap((tier) => tokenLines(tier, tier.above_prompt_tokens))
+  ]
+}
+
+const tokenLines = (
+  { completion_price, detail_prices, prompt_price }: Omit<LongContext, "above_prompt_tokens">,
+  above?: number
+): ReadonlyArray<PriceLine> => {
+  const priceOf = (quantity: Quantity): UnitPrice | undefined =>
+    quantity === "prompt_tokens"
+      ? prompt_price
+      : quantity === "completion_tokens"
+        ? completion_price
+        : detail_prices?.[quantity as TokenDetail]
+  return (["prompt_tokens", "completion_tokens", ...detailNames] as const).flatMap((quantity) => {
+    const price = priceOf(quantity)
+    return price === undefined ? [] : [{ quantity, unit: "token", price, ...(above !== undefined && { above }) }]
+  })
+}
+
+/** The most that a token can cost. */
+export interface Dearest {
+  readonly prompt: UnitPrice
+  readonly completion: UnitPrice
+}
+
+const ofPrompt: ReadonlySet<Quantity> = new Set(["prompt_tokens", ...promptDetails])
+const ofAttachments: ReadonlySet<Quantity> = new Set(["prompt_audio_tokens", "prompt_image_tokens"])
+const ofCompletion: ReadonlySet<Quantity> = new Set(["completion_tokens", ...completionDetails])
+
+/** The dearest lines that can count for a prompt of up to so many tokens. */
+export const dearestOf = (model: Model, prompt_tokens: number, attachments: boolean): Dearest => {
+  if (model.detail_prices === undefined && model.long_context === undefined)
+    return { prompt: model.prompt_price, completion: model.completion_price }
+  let { completion_price: completion, prompt_price: prompt } = model
+  for (const { above = -1, price, quantity } of linesOf(model)) {
+    if (above >= prompt_tokens) continue
+    if (ofCompletion.has(quantity) && price > completion) completion = price
+    if (ofPrompt.has(quantity) && price > prompt && (attachments || !ofAttachments.has(quantity))) prompt = price
+  }
+  return { prompt, completion }
+}
+
+/** The least that a token of an answer costs. */
+export const leastOf = (model: Model): UnitPrice =>
+  linesOf(model)
+    .filter(({ quantity }) => ofCompletion.has(quantity))
+    .reduce((least, { price }) => (price < least ? price : least), model.completion_price)
 
 /** Whether every upstream of the model keeps to a limit of the answer. */
 export const takesLimit = ({ routes }: Model): boolean => routes.every(({ limit_field }) => limit_field !== "none")

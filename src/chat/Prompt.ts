@@ -6,6 +6,8 @@
  * - The bound of a prompt is its bytes (a token is at least one) and `max_added_tokens`, at most the model's context; an image in it
  *   counts `max_attachment_tokens`, whatever its bytes; a file or audio counts its bytes too; what is attached by an id or address
  *   (but an image) counts the whole context.
+ * - Each token of the bound costs what the dearest line of the price says that can count for the request: one for what is written to a cache,
+ *   one for longer prompts if the bound is that long, one for audio or images in a prompt only where something is attached.
  */
 import { Either, Schema } from "effect"
 import type { ParseResult } from "effect"
@@ -13,10 +15,10 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { affordable, charge } from "../kernel/Price.ts"
 import { between, byHand, fits, Flag, ModelName, optional, whole } from "./Fields.ts"
-import { takesLimit } from "./Model.ts"
+import { dearestOf, takesLimit } from "./Model.ts"
 import type { Model } from "./Model.ts"
 import { bytesAToken } from "./Tokens.ts"
-import type { Figures } from "./Tokens.ts"
+import type { Most } from "./Tokens.ts"
 
 const Stop = Schema.Union(Schema.String, Schema.Array(Schema.String).pipe(Schema.maxItems(4))).annotations({
   message: () => ({ message: "a string or up to 4 strings", override: true })
@@ -296,12 +298,20 @@ const promptTokensMax = (model: Model, prompt: ValidPrompt): number => {
   return Math.min(sent + prompt.prompts * model.added_tokens_max, context)
 }
 
-const chargeOf = (model: Model, prompt: ValidPrompt, answer: number): Nano =>
-  charge([
-    { units: promptTokensMax(model, prompt), price: model.prompt_price },
-    { units: answer * prompt.answers, price: model.completion_price },
+/** Whether tokens of the prompt can be audio or images. */
+const hasAttachments = (prompt: ValidPrompt): boolean => prompt.attachments > 0
+
+const dearestFor = (model: Model, prompt: ValidPrompt) =>
+  dearestOf(model, promptTokensMax(model, prompt), hasAttachments(prompt))
+
+const chargeOf = (model: Model, prompt: ValidPrompt, answer: number): Nano => {
+  const dearest = dearestFor(model, prompt)
+  return charge([
+    { units: promptTokensMax(model, prompt), price: dearest.prompt },
+    { units: answer * prompt.answers, price: dearest.completion },
     { units: 1, price: model.request_price }
   ])
+}
 
 /** The most that the call can cost. Without a limit on the answer the model's own applies, or what the balance affords of it. */
 export const boundOf = (model: Model, prompt: ValidPrompt): Bound => {
@@ -318,14 +328,15 @@ export const boundOf = (model: Model, prompt: ValidPrompt): Bound => {
 export const answerTokensWithin = (model: Model, prompt: ValidPrompt, reserved: Nano): number => {
   if (prompt.answer_tokens_max !== undefined) return prompt.answer_tokens_max
   const left = reserved - chargeOf(model, prompt, 0)
-  const tokens = affordable(left > 0n ? left : 0n, model.completion_price) / prompt.answers
+  const tokens = affordable(left > 0n ? left : 0n, dearestFor(model, prompt).completion) / prompt.answers
   return Math.max(1, Math.floor(Math.min(tokens, model.output_tokens_max)))
 }
 
 /** The most tokens that the request can cause, with answers of at most so many tokens each. */
-export const mostOf = (model: Model, prompt: ValidPrompt, answer: number): Figures => ({
+export const mostOf = (model: Model, prompt: ValidPrompt, answer: number): Most => ({
   prompt_tokens: promptTokensMax(model, prompt),
-  completion_tokens: answer * prompt.answers
+  completion_tokens: answer * prompt.answers,
+  attachments: hasAttachments(prompt)
 })
 
 /** How long the prompt is, as far as its bytes tell. */

@@ -1,5 +1,6 @@
 /** What the engine knows of a protocol in which models are asked: by a client, and of an upstream. */
 import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import type { Usage } from "../protocols/Usage.ts"
 import type { ProtocolName } from "../upstream/Protocol.ts"
 import type { Upstream } from "../upstream/Upstreams.ts"
 import type { Reader } from "./EventRelay.ts"
@@ -42,8 +43,8 @@ export interface Protocol {
   // ---- what an upstream answers ----
   /** What is wrong with a whole answer of status 200, for the log; `undefined` where it is an answer. */
   readonly faultIn: (answer: Json) => string | undefined
-  /** The usage object of a whole answer, under the names of `chat/Tokens`. */
-  readonly usageIn: (answer: Json) => unknown
+  /** What a whole answer reports. */
+  readonly usageIn: (answer: Json) => Usage
   /** How many tokens a whole answer has, counted by what it says. */
   readonly countIn: (answer: Json) => number
   /** Reads the events of a stream. */

@@ -11,6 +11,7 @@ import type { How } from "../upstream/ByteStream.ts"
 import { blankLine, blankLineCrLf, dataOf, endOfString, parse } from "./EventRelay.ts"
 import type { Reader } from "./EventRelay.ts"
 import { bytesAToken, tokensIn, tokensOfString } from "./Tokens.ts"
+import { usageOf } from "./Usage.ts"
 
 /** How an event ends that has no usage yet, the way most upstreams write it: that is cut off, and the event not parsed. */
 const noUsage = `,"usage":null}${blankLine}`
@@ -105,7 +106,7 @@ export const reader = (options: { readonly show_usage: boolean }): Reader => {
     },
     isWhole: (text) => isDone.test(text) || parse(text) !== undefined,
     isFinished: () => finished,
-    report: () => ({ usage, tokens_counted }),
+    report: () => ({ usage: usageOf(usage), tokens_counted }),
     last: (how: How) => (how === "broken" ? broken + done : done)
   }
 }

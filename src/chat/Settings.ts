@@ -5,7 +5,7 @@ import type { UnitPrice } from "../kernel/Price.ts"
 import { Count, distinct, Factor, NonEmpty, readAs } from "../kernel/Setting.ts"
 import { billed, priceableOf } from "./Extras.ts"
 import { Models } from "./Model.ts"
-import type { Catalogue, Model } from "./Model.ts"
+import type { Catalogue, DetailPrices, Model } from "./Model.ts"
 
 /** The fields that `extras` may name. */
 const priceable = priceableOf(billed)
@@ -17,6 +17,64 @@ const LimitField = Schema.Literal("max_completion_tokens", "max_tokens", "none")
 const Modalities = Schema.optionalWith(Schema.NonEmptyArray(NonEmpty), { default: () => ["text"] as const })
 
 const UsdPerRequest = Schema.optionalWith(UsdPer(1), { default: () => 0n as UnitPrice })
+
+const UsdPerMillion = Schema.optional(UsdPer(1_000_000))
+
+/** What tokens cost that the upstream bills apart. Those without a price cost what they are a part of. */
+const details = {
+  /** Of the prompt: read from a cache of the upstream. */
+  cached_prompt_usd_per_million: UsdPerMillion,
+  /** Of the prompt: written to such a cache. */
+  cache_write_usd_per_million: UsdPerMillion,
+  /** The same, for an hour. */
+  cache_write_1h_usd_per_million: UsdPerMillion,
+  prompt_audio_usd_per_million: UsdPerMillion,
+  prompt_image_usd_per_million: UsdPerMillion,
+  reasoning_usd_per_million: UsdPerMillion,
+  completion_audio_usd_per_million: UsdPerMillion,
+  completion_image_usd_per_million: UsdPerMillion
+}
+const Details = Schema.Struct(details)
+
+const Price = Schema.Struct({
+  prompt_usd_per_million: UsdPer(1_000_000),
+  completion_usd_per_million: UsdPer(1_000_000),
+  /** For each call, beside its tokens. */
+  usd_per_request: UsdPerRequest,
+  ...details,
+  /** What all tokens of a call cost whose prompt is longer; a price that does not stand here is the same as above. */
+  long_context: Schema.optional(
+    Schema.NonEmptyArray(
+      Schema.Struct({
+        above_prompt_tokens: Count,
+        prompt_usd_per_million: UsdPerMillion,
+        completion_usd_per_million: UsdPerMillion,
+        ...details
+      })
+    ).pipe(
+      Schema.filter((tiers) =>
+        tiers.every((tier, i) => i === 0 || tiers[i - 1]!.above_prompt_tokens < tier.above_prompt_tokens)
+          ? undefined
+          : { path: [], message: "each above_prompt_tokens is more than the one before it" }
+      )
+    )
+  )
+})
+
+const detailPricesOf = (price: typeof Details.Type): DetailPrices | undefined => {
+  const named: { readonly [Name in keyof Required<DetailPrices>]: DetailPrices[Name] | undefined } = {
+    cached_tokens: price.cached_prompt_usd_per_million,
+    cache_write_tokens: price.cache_write_usd_per_million,
+    cache_write_1h_tokens: price.cache_write_1h_usd_per_million,
+    prompt_audio_tokens: price.prompt_audio_usd_per_million,
+    prompt_image_tokens: price.prompt_image_usd_per_million,
+    reasoning_tokens: price.reasoning_usd_per_million,
+    completion_audio_tokens: price.completion_audio_usd_per_million,
+    completion_image_tokens: price.completion_image_usd_per_million
+  }
+  const given = Object.entries(named).filter(([, one]) => one !== undefined)
+  return given.length === 0 ? undefined : Object.fromEntries(given)
+}
 
 const ExtraEntry = Schema.Struct({
   field: Schema.Literal(...priceable).annotations({
@@ -50,12 +108,7 @@ const ModelEntry = Schema.Struct({
    * others know `max_tokens` only, and do not say so: their answers have no limit then.
    */
   limit_field: Schema.optionalWith(LimitField, { default: () => "max_completion_tokens" as const }),
-  price: Schema.Struct({
-    prompt_usd_per_million: UsdPer(1_000_000),
-    completion_usd_per_million: UsdPer(1_000_000),
-    /** For each call, beside its tokens. */
-    usd_per_request: UsdPerRequest
-  }),
+  price: Price,
   /** Fields that make the upstream bill otherwise, and what a call with one costs; without an entry, it is refused. */
   extras: Schema.optionalWith(Schema.Array(ExtraEntry), { default: () => [] }),
   upstreams: Schema.NonEmptyArray(
@@ -78,6 +131,13 @@ const modelOf = (entry: typeof ModelEntry.Type): Model => ({
   prompt_price: entry.price.prompt_usd_per_million,
   completion_price: entry.price.completion_usd_per_million,
   request_price: entry.price.usd_per_request,
+  detail_prices: detailPricesOf(entry.price),
+  long_context: entry.price.long_context?.map((tier) => ({
+    above_prompt_tokens: tier.above_prompt_tokens,
+    prompt_price: tier.prompt_usd_per_million,
+    completion_price: tier.completion_usd_per_million,
+    detail_prices: detailPricesOf(tier)
+  })),
   extras: entry.extras,
   routes: entry.upstreams.map(({ limit_field, model, upstream }) => ({
     upstream,

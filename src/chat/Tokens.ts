@@ -6,11 +6,17 @@
  *   number of answers. One beyond counts as that. In place of one that is missing or no count stands what came: four bytes a token of
  *   the prompt, `max_attachment_tokens` for each attachment, and of an answer a token for each short piece of text, reasoning, refusal,
  *   tool call or transcript. Either is marked `estimated`. An explicit zero is believed.
+ * - Tokens of a kind that is billed apart (`kernel/TokenDetails`) are believed up to what is left of their total by those before them, in
+ *   the order of that list: what came from a cache and is audio too counts as the former. More of one kind than the total has, or audio
+ *   and images in answer to a prompt without attachments, mark the record `estimated`.
  */
 import type { Nano } from "../kernel/Money.ts"
-import { charge } from "../kernel/Price.ts"
+import { completionDetails, promptDetails } from "../kernel/TokenDetails.ts"
+import type { TokenDetail, TokenDetails } from "../kernel/TokenDetails.ts"
 import type { UsageSource } from "../ledger/Transaction.ts"
-import type { PriceLine } from "../prices/PriceVersions.ts"
+import { priced } from "../prices/Lines.ts"
+import type { Usage } from "../protocols/Usage.ts"
+import { linesOf } from "./Model.ts"
 import type { Model } from "./Model.ts"
 
 /** Tokens of a prompt, and of all answers to it. */
@@ -19,40 +25,76 @@ export interface Figures {
   readonly completion_tokens: number
 }
 
+/** The most tokens that a request can cause. */
+export interface Most extends Figures {
+  /** Whether tokens of its prompt can be audio or images. */
+  readonly attachments: boolean
+}
+
 export interface Tokens extends Figures {
   readonly usage_source: UsageSource
+  /** Those of them that are billed apart; `undefined` where there are none. */
+  readonly token_details: TokenDetails | undefined
 }
-
-const isCount = (value: unknown): value is number =>
-  typeof value === "number" && value >= 0 && (Number.isInteger(value) || value === Number.POSITIVE_INFINITY)
 
 /**
- * The tokens to charge. Each figure of the usage object is believed up to `most`, an explicit zero included; one beyond it counts as
- * `most`, and in place of one that is missing or no count (negative, a fraction, a text) stands what is `counted`, if need be.
+ * The tokens to charge. Each total is believed up to `most`, an explicit zero included; one beyond it counts as `most`, and in place of
+ * one that was not reported stands what is `counted`, if need be.
  */
-export const tokensOf = (usage: unknown, counted: () => Figures, most: Figures): Tokens => {
-  const reported: Partial<Record<keyof Figures, unknown>> = typeof usage === "object" && usage !== null ? usage : {}
-  let usage_source: UsageSource = "provider"
-  const figure = (name: keyof Figures): number => {
-    const value = reported[name]
-    if (isCount(value) && value <= most[name]) return value
-    usage_source = "estimated"
-    return isCount(value) ? most[name] : Math.min(counted()[name], most[name])
-  }
+export const tokensOf = (reported: Usage, counted: () => Figures, most: Most): Tokens => {
+  const { completion_tokens: completion, prompt_tokens: prompt } = reported
+  const asItIs =
+    prompt !== undefined &&
+    completion !== undefined &&
+    prompt <= most.prompt_tokens &&
+    completion <= most.completion_tokens
+  const prompt_tokens = Math.min(prompt ?? counted().prompt_tokens, most.prompt_tokens)
+  const completion_tokens = Math.min(completion ?? counted().completion_tokens, most.completion_tokens)
+  const details = new Details(reported)
+  details.believe(promptDetails, prompt_tokens, most.attachments)
+  details.believe(completionDetails, completion_tokens, true)
   // Written out rather than spread, being made for every call.
-  const prompt_tokens = figure("prompt_tokens")
-  const completion_tokens = figure("completion_tokens")
-  return { prompt_tokens, completion_tokens, usage_source }
+  return {
+    prompt_tokens,
+    completion_tokens,
+    usage_source: asItIs && !details.beyond ? "provider" : "estimated",
+    token_details: details.found
+  }
 }
 
-/** Whether the usage object has a figure that the request cannot have caused. */
-export const isBeyond = (usage: unknown, most: Figures): boolean => {
-  const reported: Partial<Record<keyof Figures, unknown>> = typeof usage === "object" && usage !== null ? usage : {}
-  return (
-    (isCount(reported.prompt_tokens) && reported.prompt_tokens > most.prompt_tokens) ||
-    (isCount(reported.completion_tokens) && reported.completion_tokens > most.completion_tokens)
-  )
+const ofAttachments: ReadonlySet<TokenDetail> = new Set(["prompt_audio_tokens", "prompt_image_tokens"])
+
+/** Reported tokens of the kinds that are billed apart, as far as they can be believed. */
+class Details {
+  found: { [Name in TokenDetail]?: number } | undefined
+  /** Whether something was reported that cannot be. */
+  beyond = false
+  private readonly reported: Usage
+
+  constructor(reported: Usage) {
+    this.reported = reported
+  }
+
+  /** `attachments`: whether tokens of this total can be audio or images. */
+  believe(names: ReadonlyArray<TokenDetail>, total: number, attachments: boolean): void {
+    let left = total
+    for (const name of names) {
+      const tokens = this.reported[name]
+      if (tokens === undefined || tokens === 0) continue
+      const possible = attachments || !ofAttachments.has(name)
+      if (!possible || tokens > total) this.beyond = true
+      const believed = possible ? Math.min(tokens, left) : 0
+      if (believed === 0) continue
+      left -= believed
+      this.found ??= {}
+      this.found[name] = believed
+    }
+  }
 }
+
+/** Whether a total was reported that the request cannot have caused. */
+export const isBeyond = ({ completion_tokens, prompt_tokens }: Usage, most: Figures): boolean =>
+  (prompt_tokens ?? 0) > most.prompt_tokens || (completion_tokens ?? 0) > most.completion_tokens
 
 /** Where nobody counted: four bytes a token, the usual measure of English text. */
 export const bytesAToken = 4
@@ -121,18 +163,7 @@ export const tokensIn = (json: string): number => {
   return tokens + Math.max(reasoning, reasoning_content, thinking)
 }
 
-export const costOf = (model: Model, { completion_tokens, prompt_tokens }: Figures): Nano =>
-  charge([
-    { units: prompt_tokens, price: model.prompt_price },
-    { units: completion_tokens, price: model.completion_price },
-    { units: 1, price: model.request_price }
-  ])
-
-/** The same as the version of a price is made of. */
-export const priceLines = (model: Model): ReadonlyArray<PriceLine> => [
-  { quantity: "prompt_tokens", unit: "token", price: model.prompt_price },
-  { quantity: "completion_tokens", unit: "token", price: model.completion_price },
-  ...(model.request_price === 0n
-    ? []
-    : [{ quantity: "requests", unit: "request", price: model.request_price } as const])
-]
+export const costOf = (
+  model: Model,
+  { completion_tokens, prompt_tokens, token_details }: Figures & Partial<Pick<Tokens, "token_details">>
+): Nano => priced(linesOf(model), { prompt_tokens, completion_tokens, units: 0, requests: 1, token_details })

@@ -36,7 +36,7 @@ export type { Chat, ChatCall, ChatContract, TextCall } from "../chat/Chat.ts"
 export type { Call, ChatProblem, Completed, Engine, EngineContract, Streamed } from "../chat/Engine.ts"
 export type { ChatChunk, ChatCompletion, ReportedUsage, Said, TextCompletion } from "../chat/Events.ts"
 export type { Extra } from "../chat/Extras.ts"
-export type { Catalogue, LimitField, Model, ModelRoute, Models } from "../chat/Model.ts"
+export type { Catalogue, DetailPrices, LimitField, LongContext, Model, ModelRoute, Models } from "../chat/Model.ts"
 export type * from "../chat/Problems.ts"
 export type {
   Bound,
@@ -214,7 +214,9 @@ export type {
   Selection
 } from "../pooling/Source.ts"
 export type { PriceList, PriceListFacts } from "../prices/PriceList.ts"
-export type { PriceLine, PriceVersions, PriceVersionsContract, Quantity } from "../prices/PriceVersions.ts"
+export type { TokenDetail, TokenDetails } from "../kernel/TokenDetails.ts"
+export type { Billed, Figures, PriceLine, Quantity } from "../prices/Lines.ts"
+export type { PriceVersions, PriceVersionsContract } from "../prices/PriceVersions.ts"
 export type { CurrentSandbox, LeverNote, SandboxInfo, Steered } from "../sandbox/SandboxInfo.ts"
 export type { SearchVendorName } from "../search/Provider.ts"
 export type { SearchProvider, SearchProviders } from "../search/Settings.ts"

@@ -226,7 +226,8 @@ const make = Effect.gen(function* () {
         success: measured.success,
         error_type: measured.error_type,
         usage_source: measured.usage_source,
-        latency_ms: Math.max(0, clock.unsafeCurrentTimeMillis() - at)
+        latency_ms: Math.max(0, clock.unsafeCurrentTimeMillis() - at),
+        token_details: measured.token_details
       }
     }
   })

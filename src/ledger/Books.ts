@@ -274,7 +274,8 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
     usage_source: outcome.usage_source,
     latency_ms: outcome.latency_ms,
     success: outcome.success,
-    error_type: outcome.error_type
+    error_type: outcome.error_type,
+    token_details: outcome.token_details
   })
   return Either.right({ _tag: "Settled", usage_id, collected, balance })
 }

@@ -7,6 +7,8 @@
  * Who pays, what is called and how it went are the same few objects and words again and again. Such a term crosses once, and by its
  * number from then on.
  */
+import { detailNames } from "../kernel/TokenDetails.ts"
+import type { TokenDetail, TokenDetails } from "../kernel/TokenDetails.ts"
 import type { CallFacts, Outcome, Source, Transaction, UsageSource } from "./Transaction.ts"
 
 export type Answered =
@@ -177,6 +179,8 @@ export const outcomeReceiver = (): Receiver<Answered> => makeReceiver(readOutcom
 const spelled = 0
 const reserve = 1
 const settle = 2
+/** A settlement whose tokens have details, which stand at its end. */
+const settleWithDetails = 3
 
 const writeTransaction = (transaction: Transaction, pen: Pen): void => {
   const { postings, statements } = transaction
@@ -194,7 +198,8 @@ const writeTransaction = (transaction: Transaction, pen: Pen): void => {
       return pen.term(posting.facts)
     case "Settle": {
       const { outcome } = posting
-      pen.number(settle)
+      const details = outcome.token_details
+      pen.number(details === undefined ? settle : settleWithDetails)
       pen.text(posting.call)
       pen.money(outcome.cost)
       pen.number(outcome.prompt_tokens)
@@ -204,11 +209,30 @@ const writeTransaction = (transaction: Transaction, pen: Pen): void => {
       pen.number(outcome.success ? 1 : 0)
       pen.term(outcome.error_type)
       pen.term(outcome.usage_source)
-      return pen.number(outcome.latency_ms)
+      pen.number(outcome.latency_ms)
+      return details === undefined ? undefined : writeDetails(details, pen)
     }
     default:
       return spell(transaction, pen)
   }
+}
+
+/** A bit for each kind that there is, and then how many tokens are of it. */
+const writeDetails = (details: TokenDetails, pen: Pen): void => {
+  let kinds = 0
+  for (const [i, name] of detailNames.entries()) if (details[name] !== undefined) kinds |= 1 << i
+  pen.number(kinds)
+  for (const name of detailNames) {
+    const tokens = details[name]
+    if (tokens !== undefined) pen.number(tokens)
+  }
+}
+
+const readDetails = (eye: Eye): TokenDetails => {
+  const kinds = eye.number()
+  const details: { [Name in TokenDetail]?: number } = {}
+  for (const [i, name] of detailNames.entries()) if ((kinds & (1 << i)) !== 0) details[name] = eye.number()
+  return details
 }
 
 const readTransaction = (eye: Eye): Transaction => {
@@ -226,24 +250,30 @@ const readTransaction = (eye: Eye): Transaction => {
       } as const
       return { postings: [posting], statements: [] }
     }
-    case settle: {
-      const call = eye.text()
-      const outcome = {
-        cost: eye.money(),
-        prompt_tokens: eye.number(),
-        completion_tokens: eye.number(),
-        units: eye.number(),
-        provider: eye.term<string | null>(),
-        success: eye.number() === 1,
-        error_type: eye.term<string | null>(),
-        usage_source: eye.term<UsageSource>(),
-        latency_ms: eye.number()
-      }
-      return { postings: [{ _tag: "Settle", call, outcome }], statements: [] }
-    }
+    case settle:
+      return readSettle(eye, false)
+    case settleWithDetails:
+      return readSettle(eye, true)
     default:
       return readSpelled(eye)
   }
+}
+
+const readSettle = (eye: Eye, withDetails: boolean): Transaction => {
+  const call = eye.text()
+  const outcome = {
+    cost: eye.money(),
+    prompt_tokens: eye.number(),
+    completion_tokens: eye.number(),
+    units: eye.number(),
+    provider: eye.term<string | null>(),
+    success: eye.number() === 1,
+    error_type: eye.term<string | null>(),
+    usage_source: eye.term<UsageSource>(),
+    latency_ms: eye.number(),
+    token_details: withDetails ? readDetails(eye) : undefined
+  }
+  return { postings: [{ _tag: "Settle", call, outcome }], statements: [] }
 }
 
 const writeOutcome = (outcome: Answered, pen: Pen): void => {

@@ -144,7 +144,8 @@ export const usageColumns = [
   "latency_ms",
   "success",
   "error_type",
-  "previous"
+  "previous",
+  "token_details"
 ] as const
 
 export const usageRow = (
@@ -167,7 +168,8 @@ export const usageRow = (
   r.latency_ms,
   r.success ? 1 : 0,
   r.error_type,
-  previous
+  previous,
+  r.token_details === undefined ? null : JSON.stringify(r.token_details)
 ]
 
 export const tenantHeadColumns = ["tenant", "records", "newest"] as const

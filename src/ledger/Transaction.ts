@@ -4,6 +4,7 @@
  */
 import type { Statement as SqlStatement } from "@effect/sql/Statement"
 import type { Nano } from "../kernel/Money.ts"
+import type { TokenDetails } from "../kernel/TokenDetails.ts"
 import { storable } from "../sql/Text.ts"
 
 /** Where credit came from or went; the `source` of a ledger entry. A charge has none. */
@@ -113,6 +114,8 @@ export interface CallOutcome {
   readonly error_type: string | null
   readonly usage_source: UsageSource
   readonly latency_ms: number
+  /** Of its tokens those that are billed apart. */
+  readonly token_details?: TokenDetails | undefined
 }
 
 export type Posting =

@@ -5,24 +5,12 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
 import { createHash } from "node:crypto"
-import type { Nano } from "../kernel/Money.ts"
-import { charge } from "../kernel/Price.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
-
-/** Which figure of a usage record is multiplied. */
-export type Quantity = "prompt_tokens" | "completion_tokens" | "units" | "requests"
-
-/** So much for each unit of that figure. */
-export interface PriceLine {
-  readonly quantity: Quantity
-  /** What one of it is called: `token`, `second`, `image`. */
-  readonly unit: string
-  readonly price: UnitPrice
-}
+import type { PriceLine } from "./Lines.ts"
 
 export interface PriceVersionsContract {
   /** The id of the version, which is on disk when this returns. Asked again for the same lines it costs a look into memory. */
@@ -38,17 +26,16 @@ export class PriceVersions extends Context.Tag("tollgate/prices/PriceVersions")<
   static readonly layer = Layer.suspend(() => Layer.effect(PriceVersions, make))
 }
 
-/** What the lines come to for a call's figures. */
-export const priced = (lines: ReadonlyArray<PriceLine>, figures: Readonly<Record<Quantity, number>>): Nano =>
-  charge(lines.map(({ price, quantity }) => ({ units: figures[quantity], price })))
-
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
   const known = new Set<string>()
 
   const of = Effect.fnUntraced(function* (lines: ReadonlyArray<PriceLine>) {
-    const text = JSON.stringify(lines.map(({ price, quantity, unit }) => ({ quantity, unit, price: `${price}` })))
+    // `above` is left out of the JSON where a line has none.
+    const text = JSON.stringify(
+      lines.map(({ above, price, quantity, unit }) => ({ quantity, unit, price: `${price}`, above }))
+    )
     const id = createHash("sha256").update(text).digest("hex").slice(0, 16)
     if (known.has(id)) return id
     const now = yield* Clock.currentTimeMillis

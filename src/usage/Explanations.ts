@@ -7,9 +7,12 @@ import * as Price from "../kernel/Price.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
 import { withDimensions } from "../ledger/Dimensions.ts"
 import type { Why } from "../ledger/Transaction.ts"
-import { because } from "./Explanation.ts"
+import { because, unitWords } from "./Explanation.ts"
 import type { Explanation } from "./Explanation.ts"
-import { priced, PriceVersions } from "../prices/PriceVersions.ts"
+import { billed, priced } from "../prices/Lines.ts"
+import type { Billed, PriceLine } from "../prices/Lines.ts"
+import { PriceVersions } from "../prices/PriceVersions.ts"
+import { detailsOf } from "./Records.ts"
 import { UsageNotFound } from "./Problems.ts"
 
 export interface ExplanationsContract {
@@ -45,6 +48,7 @@ interface Row {
   readonly billing_source_kind: "own" | "team"
   readonly billing_source_why: Why | null
   readonly price: string | null
+  readonly token_details: string | null
 }
 
 const make = Effect.gen(function* () {
@@ -57,7 +61,7 @@ const make = Effect.gen(function* () {
           r.prompt_tokens, r.completion_tokens, r.units, CAST(r.cost AS TEXT) AS cost,
           CAST(r.uncollected AS TEXT) AS uncollected, CAST(r.reserved AS TEXT) AS reserved, d.billing_account_id,
           d.billing_source_tenant_id, d.billing_source_kind, NULLIF(d.billing_source_why, '') AS billing_source_why,
-          NULLIF(d.price, '') AS price
+          NULLIF(d.price, '') AS price, r.token_details
         FROM tollgate_usage_records r ${sql.literal(withDimensions)} WHERE r.id = ${usage_id}`
     )
     if (
@@ -73,12 +77,12 @@ const make = Effect.gen(function* () {
   return { of } satisfies ExplanationsContract
 })
 
-const explained = (row: Row, version: string | null, lines: Parameters<typeof priced>[0]): Explanation => {
+const explained = (row: Row, version: string | null, lines: ReadonlyArray<PriceLine>): Explanation => {
   const charged = fromRow(row.cost)
   const uncollected = fromRow(row.uncollected)
   // A failed call costs nothing, unless what it reported before it broke was charged.
   const free = row.success === 0 && charged === 0n && uncollected === 0n
-  const figures = { ...row, requests: 1 }
+  const figures = { ...row, requests: 1, token_details: detailsOf(row) }
   const computed = free || version === null ? charged + uncollected : priced(lines, figures)
   const paid = `${toDecimal(charged)} USD was charged to the ${row.billing_source_kind} account`
   const why = row.billing_source_why
@@ -96,15 +100,7 @@ const explained = (row: Row, version: string | null, lines: Parameters<typeof pr
         ? null
         : {
             version,
-            lines: lines.map(({ price, quantity, unit }) => ({
-              quantity: figures[quantity],
-              unit:
-                quantity === "units" || quantity === "requests"
-                  ? unit
-                  : `${quantity.slice(0, quantity.indexOf("_"))} ${unit}`,
-              unit_price_usd: Price.toDecimal(price),
-              amount_usd: Price.toDecimal((BigInt(figures[quantity]) * price) as UnitPrice)
-            }))
+            lines: billed(lines, figures).filter(isWorthALine).map(lineOf)
           },
     computed_usd: computed,
     reserved_usd: fromRow(row.reserved),
@@ -128,3 +124,16 @@ const explained = (row: Row, version: string | null, lines: Parameters<typeof pr
           : "")
   }
 }
+
+const totals: ReadonlySet<string> = new Set(["prompt_tokens", "completion_tokens", "units", "requests"])
+
+/** Of what is billed apart a line is shown where the call had any. */
+const isWorthALine = ({ line, units }: Billed): boolean => units > 0 || totals.has(line.quantity)
+
+const lineOf = ({ line, price, units }: Billed) => ({
+  quantity: units,
+  unit: unitWords[line.quantity] ?? line.unit,
+  ...(line.above !== undefined && { above_prompt_tokens: line.above }),
+  unit_price_usd: Price.toDecimal(price),
+  amount_usd: Price.toDecimal((BigInt(units) * price) as UnitPrice)
+})

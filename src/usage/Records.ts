@@ -3,7 +3,7 @@
  *
  * Where the specification is silent:
  * - A record shows `error_type` only where there was one, `uncollected` only above 0, `usage_source` only where the figures are not
- *   the provider's own.
+ *   the provider's own, `token_details` only where the provider reported tokens of a kind that vendors bill apart.
  * - An empty filter is matched as it is: `application_id=` means calls by user token.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -16,6 +16,7 @@ import { paginated } from "../kernel/Page.ts"
 import type { PageOf } from "../kernel/Page.ts"
 import { inPieces } from "../kernel/Pieces.ts"
 import type { Range } from "../kernel/Pieces.ts"
+import type { TokenDetails } from "../kernel/TokenDetails.ts"
 import { withDimensions } from "../ledger/Dimensions.ts"
 import { valueOf } from "../ledger/Places.ts"
 import type { Value } from "../ledger/Places.ts"
@@ -248,7 +249,7 @@ const merge = (
 const recordSelection = `r.seq, r.number, r.id, r.at, d.account_id, r.tenant_id, d.usage_type, d.model, d.provider,
   r.prompt_tokens, r.completion_tokens, r.units, CAST(r.cost AS TEXT) AS cost, CAST(r.uncollected AS TEXT) AS uncollected,
   r.latency_ms, r.success, r.error_type, d.endpoint, d.billing_account_id, d.billing_source_tenant_id,
-  d.billing_source_kind, r.usage_source`
+  d.billing_source_kind, r.usage_source, r.token_details`
 
 interface RecordRow {
   readonly seq: number
@@ -273,6 +274,7 @@ interface RecordRow {
   readonly billing_source_tenant_id: string
   readonly billing_source_kind: "own" | "team"
   readonly usage_source: UsageSource
+  readonly token_details: string | null
   /** What it was sorted by, where that was not its time. */
   readonly value?: string
 }
@@ -298,5 +300,10 @@ const recordOf = (row: RecordRow): UsageRecord => ({
   billing_account_id: row.billing_account_id,
   billing_source_tenant_id: row.billing_source_tenant_id,
   billing_source_kind: row.billing_source_kind,
-  ...((row.usage_source === "counted" || row.usage_source === "estimated") && { usage_source: row.usage_source })
+  ...((row.usage_source === "counted" || row.usage_source === "estimated") && { usage_source: row.usage_source }),
+  ...(row.token_details !== null && { token_details: detailsOf(row)! })
 })
+
+/** Of a record's tokens those that are billed apart; `undefined` where there are none. */
+export const detailsOf = ({ token_details }: Pick<RecordRow, "token_details">): TokenDetails | undefined =>
+  token_details === null ? undefined : (JSON.parse(token_details) as TokenDetails)

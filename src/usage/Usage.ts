@@ -3,10 +3,24 @@ import { Schema } from "effect"
 import { Moment } from "../kernel/Moment.ts"
 import { Usd } from "../kernel/Money.ts"
 import { AccountId, TenantId } from "../kernel/Ids.ts"
+import type { TokenDetail } from "../kernel/TokenDetails.ts"
 import { PageQuery, Paginated } from "../kernel/Page.ts"
 import { MembershipStatus, Role } from "../tenants/Account.ts"
 
 // ---- records ------------------------------------------------------------------------------------------------------------
+
+const Tokens = Schema.optionalWith(Schema.Int, { exact: true })
+
+const TokenDetails = Schema.Struct({
+  cached_tokens: Tokens,
+  cache_write_tokens: Tokens,
+  cache_write_1h_tokens: Tokens,
+  prompt_audio_tokens: Tokens,
+  prompt_image_tokens: Tokens,
+  reasoning_tokens: Tokens,
+  completion_audio_tokens: Tokens,
+  completion_image_tokens: Tokens
+} satisfies { readonly [Name in TokenDetail]: typeof Tokens })
 
 export interface UsageRecord extends Schema.Schema.Type<typeof UsageRecord> {}
 export const UsageRecord = Schema.Struct({
@@ -34,7 +48,9 @@ export const UsageRecord = Schema.Struct({
   billing_source_tenant_id: Schema.String,
   billing_source_kind: Schema.Literal("own", "team"),
   /** Present where the numbers are not the provider's own. */
-  usage_source: Schema.optionalWith(Schema.Literal("counted", "estimated"), { exact: true })
+  usage_source: Schema.optionalWith(Schema.Literal("counted", "estimated"), { exact: true }),
+  /** Of the tokens those that vendors bill apart, by their kinds; absent where there are none. */
+  token_details: Schema.optionalWith(TokenDetails, { exact: true })
 }).annotations({ identifier: "UsageRecord" })
 
 export const sorts = ["timestamp", "cost", "total_tokens", "latency"] as const

@@ -1,7 +1,7 @@
 /** What is asked by hand of every body says what the schema says, which is asked only of those that do not fit. */
 import { Either, FastCheck as fc, Schema } from "effect"
 import { describe, expect, it } from "vitest"
-import type { Model } from "../../src/chat/Model.ts"
+import type { DetailPrices, Model } from "../../src/chat/Model.ts"
 import {
   answerTokensWithin,
   boundOf,
@@ -12,7 +12,9 @@ import {
   readCompletion
 } from "../../src/chat/Prompt.ts"
 import { costOf, tokensIn, tokensOf } from "../../src/chat/Tokens.ts"
+import { usageOf } from "../../src/chat/Usage.ts"
 import type { UnitPrice } from "../../src/kernel/Price.ts"
+import { completionDetails, detailNames, promptDetails } from "../../src/kernel/TokenDetails.ts"
 
 const rarely = fc.oneof(fc.constantFrom(null, "", "text", "assistant", 0, true), fc.constant([]), fc.constant({}))
 
@@ -44,8 +46,27 @@ describe("a chat request", () => {
 })
 
 const price = fc.oneof(fc.constant(0n), fc.bigInt(1n, 10n ** 15n)) as fc.Arbitrary<UnitPrice>
+const detail_prices = fc.option(fc.dictionary(fc.constantFrom(...detailNames), price) as fc.Arbitrary<DetailPrices>, {
+  nil: undefined
+})
+const long_context = fc.option(
+  fc
+    .array(
+      fc.record({
+        above_prompt_tokens: fc.nat(300),
+        prompt_price: fc.option(price, { nil: undefined }),
+        completion_price: fc.option(price, { nil: undefined }),
+        detail_prices
+      }),
+      { minLength: 1, maxLength: 3 }
+    )
+    .map((tiers) => tiers.toSorted((a, b) => a.above_prompt_tokens - b.above_prompt_tokens)),
+  { nil: undefined }
+)
 const model: fc.Arbitrary<Model> = fc
   .record({
+    detail_prices,
+    long_context,
     context_length: fc.integer({ min: 1, max: 2_000_000 }),
     output_tokens_max: fc.integer({ min: 1, max: 200_000 }),
     attachment_tokens_max: fc.integer({ min: 1, max: 5_000 }),
@@ -89,6 +110,18 @@ const figure = fc.oneof(
 )
 const usage = fc.oneof(
   fc.record({ prompt_tokens: figure, completion_tokens: figure }, { requiredKeys: [] }),
+  fc.record(
+    {
+      prompt_tokens: figure,
+      completion_tokens: figure,
+      total_tokens: figure,
+      prompt_tokens_details: fc.record({ cached_tokens: figure, audio_tokens: figure, image_tokens: figure }),
+      completion_tokens_details: fc.record({ reasoning_tokens: figure, audio_tokens: figure, image_tokens: figure }),
+      cache_creation_input_tokens: figure,
+      cache_creation: fc.record({ ephemeral_1h_input_tokens: figure })
+    },
+    { requiredKeys: [] }
+  ),
   fc.constantFrom<unknown>(undefined, null, [], "", 7)
 )
 
@@ -119,13 +152,62 @@ describe("a charge", () => {
           const takes = model.routes[0]!.limit_field !== "none"
           const bound = mostOf(model, prompt, takes ? limit : model.output_tokens_max)
           const seen = { prompt_tokens: promptTokensEstimate(model, prompt), completion_tokens }
-          const tokens = tokensOf(reported, () => seen, bound)
+          const tokens = tokensOf(usageOf(reported), () => seen, bound)
           expect(costOf(model, bound) <= (reserved < most ? reserved : most)).toBe(true)
-          expect(costOf(model, tokens) <= costOf(model, bound)).toBe(true)
+          expect(costOf(model, tokens) <= (reserved < most ? reserved : most)).toBe(true)
+          const { token_details = {} } = tokens
+          for (const [names, total] of [
+            [promptDetails, tokens.prompt_tokens],
+            [completionDetails, tokens.completion_tokens]
+          ] as const)
+            expect(names.reduce((n, name) => n + (token_details[name] ?? 0), 0)).toBeLessThanOrEqual(total)
         }
       ),
       { numRuns: 5_000 }
     )
+  })
+})
+
+describe("tokens that are billed apart", () => {
+  const most = { prompt_tokens: 100, completion_tokens: 100, attachments: true }
+  const told = (usage: object, more = most) =>
+    tokensOf(usageOf({ prompt_tokens: 50, completion_tokens: 20, ...usage }), () => most, more)
+
+  it("are nothing where none were reported", () => {
+    expect(told({ prompt_tokens_details: { cached_tokens: 0 } })).toEqual({
+      prompt_tokens: 50,
+      completion_tokens: 20,
+      usage_source: "provider",
+      token_details: undefined
+    })
+  })
+
+  it("share their total in their order: audio from a cache is what came from a cache", () => {
+    expect(told({ prompt_tokens_details: { cached_tokens: 40, audio_tokens: 45 } })).toMatchObject({
+      usage_source: "provider",
+      token_details: { cached_tokens: 40, prompt_audio_tokens: 10 }
+    })
+  })
+
+  it("are believed up to their total, and are estimates beyond it", () => {
+    expect(told({ prompt_tokens_details: { cached_tokens: 51 } })).toMatchObject({
+      prompt_tokens: 50,
+      usage_source: "estimated",
+      token_details: { cached_tokens: 50 }
+    })
+    expect(told({ completion_tokens_details: { reasoning_tokens: 1e9 } })).toMatchObject({
+      usage_source: "estimated",
+      token_details: { reasoning_tokens: 20 }
+    })
+  })
+
+  it("are no audio and no images where nothing is attached", () => {
+    const usage = { prompt_tokens_details: { audio_tokens: 5, image_tokens: 5, cached_tokens: 5 } }
+    expect(told(usage, { ...most, attachments: false })).toMatchObject({
+      usage_source: "estimated",
+      token_details: { cached_tokens: 5 }
+    })
+    expect(told(usage).token_details).toEqual({ cached_tokens: 5, prompt_audio_tokens: 5, prompt_image_tokens: 5 })
   })
 })
 

@@ -113,6 +113,22 @@ beforeAll(async () => {
           { field: "web_search_options", usd_per_request: "0.01" },
           { field: "tools", values: ["web_search"], usd_per_request: "0.02" }
         ]
+      }),
+      model("detailed", {
+        price: {
+          prompt_usd_per_million: "2",
+          completion_usd_per_million: "8",
+          cached_prompt_usd_per_million: "0.5",
+          cache_write_usd_per_million: "2.5",
+          cache_write_1h_usd_per_million: "4",
+          reasoning_usd_per_million: "6",
+          prompt_audio_usd_per_million: "40",
+          long_context: [
+            { above_prompt_tokens: 300, prompt_usd_per_million: "4", cached_prompt_usd_per_million: "1" },
+            { above_prompt_tokens: 600, completion_usd_per_million: "16", reasoning_usd_per_million: "12" }
+          ]
+        },
+        extras: [{ field: "service_tier", values: ["priority"], price_factor: "2" }]
       })
     ]
   }
@@ -353,6 +369,98 @@ describe("a field that changes what the vendor bills", () => {
     main.answer = (response) => json(response, {}, 503)
     expect((await chat(key, { model: "rich" })).status).toBe(500)
     expect((await last(who)).cost).toBe(0)
+  })
+})
+
+describe("tokens that a vendor bills apart", () => {
+  const long = [{ role: "user", content: "x".repeat(2_000) }]
+  const details = (prompt_tokens: number) => ({
+    usage: {
+      prompt_tokens,
+      completion_tokens: 100,
+      total_tokens: prompt_tokens + 100,
+      prompt_tokens_details: {
+        cached_tokens: 100,
+        cache_write_tokens: 50,
+        cache_creation: { ephemeral_1h_input_tokens: 20 }
+      },
+      completion_tokens_details: { reasoning_tokens: 60 }
+    }
+  })
+  const ask = async (prompt_tokens: number, body: object = {}) => {
+    const { key, who } = await person()
+    const { usage } = details(prompt_tokens)
+    main.answer = (response, { stream }) =>
+      stream === true
+        ? sse(response, [
+            event({ choices: [{ index: 0, delta: { content: "hi" }, finish_reason: "stop" }] }),
+            event({ choices: [], usage }),
+            "data: [DONE]\n\n"
+          ])
+        : json(response, said({ content: "hi" }, { usage }))
+    expect((await chat(key, { model: "detailed", messages: long, max_tokens: 200, ...body })).status).toBe(200)
+    const record = await eventually(() => last(who))
+    const why = await explained(who)
+    expect([why.computed_usd, why.charged_usd, record.usage_source]).toEqual([record.cost, record.cost, undefined])
+    expect(why.reserved_usd).toBeGreaterThanOrEqual(record.cost)
+    expect(record.token_details).toEqual({
+      cached_tokens: 100,
+      cache_write_tokens: 30,
+      cache_write_1h_tokens: 20,
+      reasoning_tokens: 60
+    })
+    return { cost: record.cost, lines: why.price.lines as ReadonlyArray<Body> }
+  }
+
+  it("are charged by lines of their own, and explained line by line", async () => {
+    const { cost, lines } = await ask(250)
+    const line = (quantity: number, unit: string, unit_price_usd: string, amount_usd: string) => ({
+      quantity,
+      unit,
+      unit_price_usd,
+      amount_usd
+    })
+    expect(lines).toEqual([
+      line(100, "prompt token", "0.000002", "0.0002"),
+      line(40, "completion token", "0.000008", "0.00032"),
+      line(100, "cached prompt token", "0.0000005", "0.00005"),
+      line(30, "cache write token", "0.0000025", "0.000075"),
+      line(20, "1-hour cache write token", "0.000004", "0.00008"),
+      line(60, "reasoning token", "0.000006", "0.00036")
+    ])
+    expect(cost).toBe(0.001085)
+    expect(await ask(250, { stream: true })).toEqual({ cost, lines })
+  })
+
+  it("cost otherwise in a long prompt, and with an extra", async () => {
+    const { cost, lines } = await ask(301)
+    expect(lines.map(({ above_prompt_tokens: above, unit }) => [unit, above]).filter(([, above]) => above)).toEqual([
+      ["prompt token", 300],
+      ["cached prompt token", 300]
+    ])
+    // 151 × 4, 40 × 8, 100 × 1, 30 × 2.5, 20 × 4, 60 × 6
+    expect(cost).toBe(0.001539)
+    expect((await ask(601)).cost).toBe(0.003419)
+    expect((await ask(601, { service_tier: "priority" })).cost).toBe(0.006838)
+  })
+
+  it("stand in the model list under the names that clients read", async () => {
+    const { key } = await person()
+    const response = await fetch(`${service.url}/v1/models/detailed`, { headers: { authorization: `Bearer ${key}` } })
+    expect(((await response.json()) as Body).pricing).toEqual({
+      prompt: "0.000002",
+      completion: "0.000008",
+      request: "0",
+      input_cache_read: "0.0000005",
+      input_cache_write: "0.0000025",
+      input_cache_write_1h: "0.000004",
+      internal_reasoning: "0.000006",
+      audio: "0.00004",
+      long_context: [
+        { above_prompt_tokens: 300, prompt: "0.000004", input_cache_read: "0.000001" },
+        { above_prompt_tokens: 600, completion: "0.000016", internal_reasoning: "0.000012" }
+      ]
+    })
   })
 })
 

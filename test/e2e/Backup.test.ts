@@ -175,10 +175,13 @@ describe("an upgrade", () => {
     ])
     expect(of("tollgate_ledger_reservations")).toEqual([["call_3", "", "", "fall_through"]])
     expect(
-      after.prepare("SELECT prompt_tokens, cost, success, error_type FROM tollgate_usage_records").raw().all()
+      after
+        .prepare("SELECT prompt_tokens, cost, success, error_type, token_details FROM tollgate_usage_records")
+        .raw()
+        .all()
     ).toEqual([
-      [3, 5, 1, null],
-      [1, 2, 0, "broken"]
+      [3, 5, 1, null, null],
+      [1, 2, 0, "broken", null]
     ])
     after.close()
   })

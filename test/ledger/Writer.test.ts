@@ -714,7 +714,14 @@ describe("what crosses to the thread", () => {
         success: fc.boolean(),
         error_type: orNull(text),
         usage_source: fc.constantFrom("provider" as const, "none" as const),
-        latency_ms: count
+        latency_ms: count,
+        token_details: fc.option(
+          fc.record(
+            { cached_tokens: count, reasoning_tokens: count, completion_image_tokens: count },
+            { requiredKeys: [] }
+          ),
+          { nil: undefined }
+        )
       })
     })
   )

@@ -8,6 +8,7 @@ import { join } from "node:path"
 import { Client } from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { migrationsTable } from "../../src/sql/Opening.ts"
+import { base } from "../../src/sql/postgres/Schema.ts"
 import { commandHere } from "../support/CommandLine.ts"
 import { freePort } from "../support/Service.ts"
 import { startServer } from "../support/postgres.ts"
@@ -123,6 +124,27 @@ describe("a PostgreSQL database that cannot be used", () => {
     const url = urlOf({ database: "missing" })
     for (const command of [["serve"], ["migrate"], ["verify"], ["owed"], ["client", "list"]])
       expect([command, await refusal(url, command)]).toEqual([command, expect.stringContaining("no such database")])
+  })
+
+  it("is brought up to date from where an earlier version left it, which goes on to write meanwhile", async () => {
+    await ask("CREATE DATABASE earlier")
+    const url = urlOf({ database: "earlier" })
+    for (const text of base) await askOf(url, text)
+    const insert = (n: number) => `INSERT INTO tollgate_usage_records VALUES
+      (${n}, 'use_${n}', 'ten', ${n}, 1, 1, 0, 0, 0, 0, 0, 0, 'none', 0, 1, NULL, NULL)`
+    await askOf(
+      url,
+      `CREATE TABLE ${migrationsTable} (migration_id integer PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT now(), name text);
+       INSERT INTO ${migrationsTable} VALUES (1, now(), 'base');
+       ${insert(1)}`
+    )
+    const done = await commandHere(["migrate"], { DATA_DIR: folder, DATABASE_URL: url })
+    expect([done.code, done.stdout]).toEqual([0, expect.stringContaining("0002_token_details")])
+    await askOf(url, insert(2))
+    await askOf(
+      url,
+      "DO $$ BEGIN ASSERT (SELECT count(*) = 2 FROM tollgate_usage_records WHERE token_details IS NULL); END $$"
+    )
   })
 
   it("is migrated once, and then there is nothing to do", async () => {

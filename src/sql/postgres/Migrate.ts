@@ -5,10 +5,14 @@ import { Cause, Effect } from "effect"
 import { migrationsTable as table } from "../Opening.ts"
 import { reasonOf, UpgradeFailed } from "../Sql.ts"
 import * as Locks from "./Locks.ts"
-import { base } from "./Schema.ts"
+import { base, later } from "./Schema.ts"
+
+const run = (texts: ReadonlyArray<string>) =>
+  Effect.flatMap(SqlClient, (sql) => Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true }))
 
 const migrations = {
-  "0001_base": Effect.flatMap(SqlClient, (sql) => Effect.forEach(base, (text) => sql.unsafe(text), { discard: true }))
+  "0001_base": run(base),
+  ...Object.fromEntries(Object.entries(later).map(([name, texts]) => [name, run(texts)] as const))
 }
 
 /** The newest migration that there is. */
@@ -29,7 +33,7 @@ export const migrate = (shown: string) =>
       })
     return yield* Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
   }).pipe(
-    (run) => Effect.flatMap(SqlClient, (sql) => sql.withTransaction(run)),
+    (change) => Effect.flatMap(SqlClient, (sql) => sql.withTransaction(change)),
     Effect.catchAllCause((cause) => {
       const failure = Cause.squash(cause)
       return failure instanceof UpgradeFailed

@@ -512,6 +512,11 @@ export const base: ReadonlyArray<string> = [
   `CREATE FUNCTION instr(whole text, part text) RETURNS integer LANGUAGE sql IMMUTABLE AS $$ SELECT strpos(whole, part) $$`
 ]
 
+/** What came after `base`, by the names of its migrations. A database is brought up to date while nodes of the version before serve it. */
+export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
+  "0002_token_details": [`ALTER TABLE tollgate_usage_records ADD COLUMN token_details ${text}`]
+}
+
 /** What follows from rows that were put in with their numbers: the next numbers, and when the newest row of each owner was booked. */
 export const settle: ReadonlyArray<string> = [
   `SELECT setval('tollgate_ledger_accounts_seq', COALESCE(max(number), 0) + 1, false) FROM tollgate_ledger_accounts`,
