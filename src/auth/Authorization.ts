@@ -10,6 +10,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { createHash, timingSafeEqual } from "node:crypto"
 import type { Caller } from "../kernel/Caller.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import { isStorable, storableRule } from "../kernel/StoredText.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { Writer } from "../ledger/Writer.ts"
 import { Tenants } from "../tenants/Tenants.ts"
@@ -177,6 +178,7 @@ const checkBy = (clients: ClientsContract): AuthorizationContract["check"] =>
     }
     if (nonce !== undefined && nonce.length > nonceMax)
       return yield* InvalidRequest.of("nonce", `up to ${nonceMax} characters`)
+    if (nonce !== undefined && !isStorable(nonce)) return yield* InvalidRequest.of("nonce", storableRule)
     const granted = grantOf(scope, client.trusted === true)
     if ("unknown" in granted) {
       const unknown = granted.unknown.slice(0, 100)

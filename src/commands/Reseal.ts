@@ -79,7 +79,7 @@ export const command = Command.make(
       const facts = yield* fromEnvironment
       yield* DataFolder.appliedMigration(facts)
       yield* DataFolder.keepPrivate(facts)
-      yield* Engine.lock(facts.database)
+      yield* Engine.alone(facts.database)
       yield* Engine.migrate(facts.database)
       const { fits, lines } = yield* Effect.all({ fits: Secret.fits(facts), lines: plan }).pipe(
         Effect.provide(Database.layerAt(facts.database))

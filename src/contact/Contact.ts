@@ -1,9 +1,10 @@
 /** A message to the operator from a website's contact form, by a token that is good for one. */
 import { Schema } from "effect"
 import { Email } from "../kernel/Email.ts"
+import { StoredText } from "../kernel/StoredText.ts"
 
 const text = (most: number) =>
-  Schema.String.pipe(
+  StoredText.pipe(
     Schema.filter((text) => text.trim() !== "" && text.length <= most, {
       message: () => `a text of 1 to ${most} characters`
     })

@@ -10,7 +10,7 @@ export const Email = Schema.String.pipe(
     decode: (text) => text.trim().toLowerCase(),
     encode: (text) => text
   }),
-  Schema.pattern(/^[^\s@<>"(),:;\\[\]\p{Cc}]+@[^\s@<>"(),:;\\[\]\p{Cc}]+$/u, {
+  Schema.pattern(/^[^\s@<>"(),:;\\[\]\p{Cc}\p{Cs}]+@[^\s@<>"(),:;\\[\]\p{Cc}\p{Cs}]+$/u, {
     message: () => rule
   })
 ).annotations({ identifier: "Email", jsonSchema: { type: "string", format: "email" } })

@@ -33,6 +33,10 @@ export const migrate = (location: Location) =>
 export const lock = (location: Location): Effect.Effect<void, AlreadyServed | DatabaseUnusable, Scope.Scope> =>
   location.engine === "sqlite" ? ServiceLock.lock(location.path) : Effect.void
 
+/** Nobody serves it, or this fails. A file is kept from everybody else until the scope is left. */
+export const alone = (location: Location): Effect.Effect<void, AlreadyServed | DatabaseUnusable, Scope.Scope> =>
+  location.engine === "sqlite" ? ServiceLock.lock(location.path) : PostgresOpening.unserved(location)
+
 /** Why it could not be used, in one sentence that says what to do. */
 export const wordsOf = (location: Location, error: unknown): string =>
   location.engine === "sqlite" ? SqliteOpening.wordsOf(location.path, error) : PostgresOpening.wordsOf(location, error)

@@ -3,11 +3,12 @@ import { Schema } from "effect"
 import { AccountId, ApplicationId } from "../kernel/Ids.ts"
 import { Moment } from "../kernel/Moment.ts"
 import { Paginated } from "../kernel/Page.ts"
+import { StoredText } from "../kernel/StoredText.ts"
 
-const Name = Schema.String.pipe(
+const Name = StoredText.pipe(
   Schema.filter((name) => name.trim() !== "" && name.length <= 100, { message: () => "a text of 1 to 100 characters" })
 )
-const Description = Schema.String.pipe(Schema.maxLength(1_000, { message: () => "a text of up to 1000 characters" }))
+const Description = StoredText.pipe(Schema.maxLength(1_000, { message: () => "a text of up to 1000 characters" }))
 
 export const NewApplication = Schema.Struct({
   name: Name,

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { Email } from "../kernel/Email.ts"
 import { AccountId, TenantId } from "../kernel/Ids.ts"
 import { Moment } from "../kernel/Moment.ts"
+import { StoredText } from "../kernel/StoredText.ts"
 import { Member, PlanName, PlanStatus, Role } from "./Account.ts"
 
 export const Organisation = Schema.Struct({
@@ -15,7 +16,7 @@ export const Organisation = Schema.Struct({
 export interface Organisation extends Schema.Schema.Type<typeof Organisation> {}
 
 export const NewOrganisation = Schema.Struct({
-  name: Schema.String.pipe(
+  name: StoredText.pipe(
     Schema.filter((name) => name.trim() !== "" && name.length <= 100, {
       message: () => "a text of 1 to 100 characters"
     })

@@ -6,6 +6,7 @@ import { Moment } from "../kernel/Moment.ts"
 import { cent, divideHalfUp, fromDecimal, toDecimal, Usd } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { PageQuery, Paginated } from "../kernel/Page.ts"
+import { isStorable, storableRule } from "../kernel/StoredText.ts"
 import { TransferInvalid } from "./Problems.ts"
 import { TransferId, TransferStatus } from "./States.ts"
 
@@ -112,6 +113,7 @@ export const draftOf = (request: NewTransfer): Either.Either<Draft, TransferInva
   if (kind === "transfer" && message !== null) return wrong("message", "for gifts only")
   if (reason !== null && !Schema.is(GiftReason)(reason)) return wrong("reason", "thanks, welcome or congrats")
   if (message !== null && !message.isWellFormed()) return wrong("message", "well-formed text")
+  if (message !== null && !isStorable(message)) return wrong("message", storableRule)
   if (message !== null && [...message].length > messageMax) return wrong("message", `up to ${messageMax} characters`)
   return Either.right({
     amount: divideHalfUp(amount, cent) * cent,

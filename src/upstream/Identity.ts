@@ -12,6 +12,7 @@ import type { JWTVerifyGetKey } from "jose"
 import { IdentityProviderUnavailable, IdentityProviderUnconfigured, IdentityRejected } from "../auth/Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { toDate } from "../kernel/Moment.ts"
+import { isStorable } from "../kernel/StoredText.ts"
 
 export type ProviderName = "google" | "microsoft"
 
@@ -168,7 +169,7 @@ const make = Effect.gen(function* () {
     })
     if (nonce !== undefined && claims.nonce !== nonce) return yield* new IdentityRejected()
     const subject = text(claims.sub)
-    if (subject === "") return yield* new IdentityRejected()
+    if (subject === "" || !isStorable(subject)) return yield* new IdentityRejected()
     const email = text(claims.email).trim().toLowerCase()
     return {
       provider,

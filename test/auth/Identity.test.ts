@@ -39,6 +39,17 @@ describe("the identity of a provider's token", () => {
   )
 
   test(
+    "is none where the database would keep another: of U+0000, or half of a surrogate pair",
+    Effect.gen(function* () {
+      const { sign } = yield* Issuer
+      for (const sub of ["s\0", "s\ud800", ""]) {
+        const token = yield* sign({ sub, email: "a@example.com" })
+        expect(yield* Effect.flip(verify(token))).toMatchObject({ _tag: "IdentityRejected" })
+      }
+    })
+  )
+
+  test(
     "has a verified address only where somebody says so",
     Effect.gen(function* () {
       const { sign } = yield* Issuer

@@ -5,8 +5,9 @@ import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import Sqlite from "better-sqlite3"
 import { Effect } from "effect"
 import { existsSync, rmSync, writeFileSync } from "node:fs"
-import { afterAll, describe, expect, it } from "vitest"
+import { afterAll, expect, it } from "vitest"
 import { migrate, migrations } from "../../src/sql/Sql.ts"
+import { describeSqlite } from "../support/database.ts"
 import { commandHere } from "../support/CommandLine.ts"
 import { command, freshFolder, start } from "../support/Service.ts"
 
@@ -20,7 +21,7 @@ afterAll(() => {
   for (const one of folders) rmSync(one, { recursive: true, force: true })
 })
 
-describe("a backup", () => {
+describeSqlite("a backup", () => {
   it("is taken while calls go on, and put back after a loss", async () => {
     const DATA_DIR = folder()
     const service = await start({ folder: DATA_DIR })
@@ -85,7 +86,7 @@ describe("a backup", () => {
   })
 })
 
-describe("an upgrade", () => {
+describeSqlite("an upgrade", () => {
   const newest = Object.keys(migrations).toSorted().at(-1)!
   const snapshotOf = (DATA_DIR: string) => `${DATA_DIR}/tollgate.db.before-${newest.slice(0, 4)}`
 

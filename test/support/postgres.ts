@@ -142,13 +142,21 @@ const urlOf = (name: string): string => {
   return url.href
 }
 
-/** The URL of the database that belongs to a folder; it is made, empty or with the tables, where it is not there. */
-export const databaseOf = async (folder: string, { migrated = false } = {}): Promise<string> => {
+/**
+ * The URL of the database that belongs to a folder. Where it is not there it is made: empty, with the tables (`migrated`), or as a copy of the
+ * one at `template`, which nobody may be using.
+ */
+export const databaseOf = async (
+  folder: string,
+  { migrated = false, template: copied }: { readonly migrated?: boolean; readonly template?: string } = {}
+): Promise<string> => {
   const name = nameOf(folder)
-  await asked(async (client) => {
-    const { rowCount } = await client.query("SELECT 1 FROM pg_database WHERE datname = $1", [name])
-    if (rowCount === 0) await client.query(`CREATE DATABASE ${name}${migrated ? ` TEMPLATE ${template}` : ""}`)
-  })
+  const source = copied === undefined ? (migrated ? template : undefined) : new URL(copied).pathname.slice(1)
+  await asked((client) => client.query("SELECT 1 FROM pg_database WHERE datname = $1", [name])).then(({ rowCount }) =>
+    rowCount === 0
+      ? asked((client) => client.query(`CREATE DATABASE ${name}${source === undefined ? "" : ` TEMPLATE ${source}`}`))
+      : undefined
+  )
   return urlOf(name)
 }
 

@@ -48,6 +48,11 @@ export const askAt = async <A = Row>(url: string, ...texts: ReadonlyArray<string
 /** bigint, smallint, integer, numeric. */
 const wholeNumbers: ReadonlySet<number> = new Set([20, 21, 23, 1700])
 
+/** Copies the database of a data folder, which nobody uses, where it is not a file in that folder. */
+export const copy = async (from: string, to: string): Promise<void> => {
+  if (Postgres.isWanted()) await Postgres.databaseOf(to, { template: await Postgres.databaseOf(from) })
+}
+
 /** Asks for the names of the tables. */
 export const selectNames = Postgres.isWanted()
   ? "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'"
@@ -59,6 +64,15 @@ export const everything = async (folder: string): Promise<string> => {
   const tables: Array<string> = []
   for (const { name } of names) tables.push(JSON.stringify(await ask(folder, `SELECT * FROM "${name}"`)))
   return tables.join("\n")
+}
+
+/**
+ * Before a service starts: that its writer gives up waiting for `hold` well before the commit's limit. With a file it does so by itself.
+ */
+export const boundLocks = async (folder: string): Promise<void> => {
+  if (!Postgres.isWanted()) return
+  const url = await Postgres.databaseOf(folder)
+  await askAt(url, `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET lock_timeout = '1s'`)
 }
 
 /** Keeps everybody from changing the books, while they can be read; answers what lets go of them. */

@@ -6,7 +6,7 @@ import type { PostgresDatabase } from "../Location.ts"
 import { copyTable, DatabaseUnusable, migrationsTable } from "../Opening.ts"
 import { selectAtWork } from "../postgres/Leases.ts"
 import * as Locks from "../postgres/Locks.ts"
-import { wordsOf } from "../postgres/Opening.ts"
+import { servedBy, wordsOf } from "../postgres/Opening.ts"
 import { settle } from "../postgres/Schema.ts"
 import { TargetClient, targetOf } from "../postgres/Target.ts"
 import { copyIn } from "./CopyIn.ts"
@@ -53,9 +53,7 @@ const session = `SET statement_timeout = 0; SET idle_in_transaction_session_time
 
 const atWork = async (client: Client): Promise<string | undefined> => {
   const { rows } = await client.query(selectAtWork)
-  return rows.length === 0
-    ? undefined
-    : `is served by ${rows.map(({ name }) => name).join(", ")}: stop it first (a node that was killed counts for 20 s)`
+  return rows.length === 0 ? undefined : servedBy(rows)
 }
 
 /** The database as it is now: until the scope is left, nobody writes to it. */

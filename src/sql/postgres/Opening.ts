@@ -1,10 +1,12 @@
 /** What a PostgreSQL database is before it is used, and why one cannot be: in one sentence for whoever runs the command. */
 import { Cause, Effect } from "effect"
 import { DatabaseError } from "pg"
+import type { Client } from "pg"
 import type { PostgresDatabase } from "../Location.ts"
 import { copyTable, DatabaseUnusable, migrationsTable, selectSource, unfinishedCopy } from "../Opening.ts"
 import type { Use } from "../Opening.ts"
 import { isConnectionFault } from "./Faults.ts"
+import { selectAtWork } from "./Leases.ts"
 import { TargetClient, targetOf } from "./Target.ts"
 
 /** The oldest version that takes a subquery without a name after FROM, as the statements have them. */
@@ -18,6 +20,37 @@ export const look = (
   database: PostgresDatabase,
   { copying = false }: Pick<Use, "copying"> = {}
 ): Effect.Effect<number, DatabaseUnusable> =>
+  asking(database, async (client) => {
+    const { rows } = await client.query(settings)
+    const refusal = refusalOf(database, rows[0] as Settings)
+    if (refusal !== undefined) throw new DatabaseUnusable({ message: refusal })
+    if (!copying) {
+      const copy = await client.query("SELECT to_regclass($1) IS NOT NULL AS there", [copyTable])
+      if (copy.rows[0].there === true)
+        throw unfinishedCopy(database.shown, (await client.query(selectSource)).rows[0].value)
+    }
+    const { rows: tables } = await client.query(selectTable, [migrationsTable])
+    if (tables[0].there !== true) return 0
+    if (tables[0].may_read !== true) throw new DatabaseUnusable({ message: foreignTables(database) })
+    return (await client.query(`SELECT max(migration_id) AS id FROM ${migrationsTable}`)).rows[0].id ?? 0
+  })
+
+/** Fails while nodes serve the database, which has our tables. One may begin to afterwards. */
+export const unserved = (database: PostgresDatabase): Effect.Effect<void, DatabaseUnusable> =>
+  asking(database, async (client) => {
+    const { rows } = await client.query(selectAtWork)
+    if (rows.length > 0) throw new DatabaseUnusable({ message: `${database.shown} ${servedBy(rows)}` })
+  })
+
+/** Why a database is left alone that these nodes serve (`selectAtWork`). */
+export const servedBy = (nodes: ReadonlyArray<{ readonly name: string }>): string =>
+  `is served by ${nodes.map(({ name }) => name).join(", ")}: stop it first (a node that was killed counts for 20 s)`
+
+/** Asks over a connection of its own. */
+const asking = <A>(
+  database: PostgresDatabase,
+  ask: (client: Client) => Promise<A>
+): Effect.Effect<A, DatabaseUnusable> =>
   Effect.acquireUseRelease(
     Effect.try({
       try: () =>
@@ -29,18 +62,7 @@ export const look = (
         try: async () => {
           client.on("error", () => {})
           await client.connect()
-          const { rows } = await client.query(settings)
-          const refusal = refusalOf(database, rows[0] as Settings)
-          if (refusal !== undefined) throw new DatabaseUnusable({ message: refusal })
-          if (!copying) {
-            const copy = await client.query("SELECT to_regclass($1) IS NOT NULL AS there", [copyTable])
-            if (copy.rows[0].there === true)
-              throw unfinishedCopy(database.shown, (await client.query(selectSource)).rows[0].value)
-          }
-          const { rows: tables } = await client.query(selectTable, [migrationsTable])
-          if (tables[0].there !== true) return 0
-          if (tables[0].may_read !== true) throw new DatabaseUnusable({ message: foreignTables(database) })
-          return (await client.query(`SELECT max(migration_id) AS id FROM ${migrationsTable}`)).rows[0].id ?? 0
+          return await ask(client)
         },
         catch: (error) =>
           error instanceof DatabaseUnusable ? error : new DatabaseUnusable({ message: wordsOf(database, error) })
