@@ -1,6 +1,6 @@
 /** The contract: every route of the service. The OpenAPI document and the typed client derive from it. */
 import { HttpApi, OpenApi } from "@effect/platform"
-import { AuthApi, BrowserApi, ConsentApi, OAuthApi } from "./auth/Api.ts"
+import { AuthApi, BrowserApi, ConsentApi, OAuthApi, UserInfoApi } from "./auth/Api.ts"
 import { AutoReloadApi } from "./autoreload/Api.ts"
 import { BillingApi } from "./billing/Api.ts"
 import { described } from "./http/Documented.ts"
@@ -29,6 +29,7 @@ const routes = HttpApi.make("tollgate")
   .add(AuthApi)
   .add(OAuthApi)
   .add(ConsentApi)
+  .add(UserInfoApi)
   .add(BrowserApi)
   .add(TenantsApi)
   .add(OrganisationsApi)

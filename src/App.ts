@@ -9,7 +9,7 @@ import { Credentials } from "./auth/Credentials.ts"
 import { Authorization } from "./auth/Authorization.ts"
 import { Browser } from "./auth/Browser.ts"
 import { Clients } from "./auth/Clients.ts"
-import { AuthHttp, BrowserHttp, ConsentHttp, OAuthHttp } from "./auth/Http.ts"
+import { AuthHttp, BrowserHttp, ConsentHttp, OAuthHttp, UserInfoHttp } from "./auth/Http.ts"
 import { SecurityHttp } from "./auth/SecurityHttp.ts"
 import { Sessions } from "./auth/Sessions.ts"
 import { SigningKeys } from "./auth/SigningKeys.ts"
@@ -145,6 +145,7 @@ const api = HttpApiBuilder.api(Api).pipe(
     AuthHttp,
     OAuthHttp,
     ConsentHttp,
+    UserInfoHttp,
     BrowserHttp,
     AutoReloadHttp,
     BillingHttp,

@@ -4,9 +4,9 @@ import { Schema } from "effect"
 import { Example } from "../http/Documented.ts"
 import { RateLimited } from "../http/Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
-import { SignInToken } from "../http/Security.ts"
+import { ProfileToken, SignInToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
-import { TenantId } from "../kernel/Ids.ts"
+import { AccountId, TenantId } from "../kernel/Ids.ts"
 import { NotAMember } from "../tenants/Problems.ts"
 import {
   ClientIdNotFound,
@@ -156,16 +156,42 @@ const OAuthError = (status: 400 | 401) =>
     HttpApiSchema.annotations({ status, identifier: `OAuthError${status}` })
   )
 
+/** By grant type: `authorization_code`, `refresh_token`, or `urn:ietf:params:oauth:grant-type:device_code`. */
 const OAuthTokenRequest = Schema.Struct({
   grant_type: Schema.String,
   code: Schema.optional(Schema.String),
   redirect_uri: Schema.optional(Schema.String),
   client_id: Schema.optional(Schema.String),
   code_verifier: Schema.optional(Schema.String),
-  refresh_token: Schema.optional(Schema.String)
+  refresh_token: Schema.optional(Schema.String),
+  device_code: Schema.optional(Schema.String)
 }).annotations({ identifier: "OAuthTokenRequest" })
 
-/** The OAuth 2.0 code flow with PKCE, as an application and its consent page drive it. */
+const DeviceRequest = Schema.Struct({
+  client_id: Schema.String,
+  scope: Schema.optional(Schema.String)
+}).annotations({ identifier: "DeviceRequest" })
+
+const DeviceResponse = Schema.Struct({
+  /** What the application asks the token endpoint with. */
+  device_code: Schema.String,
+  /** What the person types, on the page of `verification_uri`; `verification_uri_complete` has it in it. */
+  user_code: Schema.String,
+  verification_uri: Schema.String,
+  verification_uri_complete: Schema.String,
+  /** Seconds. */
+  expires_in: Schema.Int,
+  /** Seconds to wait between two questions. */
+  interval: Schema.Int
+}).annotations({ identifier: "DeviceResponse" })
+
+const RevocationRequest = Schema.Struct({
+  token: Schema.String,
+  token_type_hint: Schema.optional(Schema.String),
+  client_id: Schema.String
+}).annotations({ identifier: "RevocationRequest" })
+
+/** OAuth 2.0 as an application drives it: the code flow with PKCE and its consent page, the device flow, revocation. */
 export class OAuthApi extends HttpApiGroup.make("oauth")
   .add(
     HttpApiEndpoint.post("request", "/v1/auth/oauth/request")
@@ -195,7 +221,30 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
           code_verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
         }
       })
-      .annotate(OpenApi.Summary, "Tokens for a code or a refresh token; JSON or form")
+      .annotate(OpenApi.Summary, "Tokens for a code, a device's code or a refresh token; JSON or form")
+  )
+  .add(
+    HttpApiEndpoint.post("device", "/v1/auth/oauth/device")
+      .setPayload(DeviceRequest)
+      .addSuccess(DeviceResponse)
+      .addError(OAuthError(400))
+      .addError(OAuthError(401))
+      .addError(RateLimited)
+      .annotate(Example, { body: { client_id: "{oauth_client_id}", scope: "openid calls" } })
+      .annotate(OpenApi.Summary, "Codes for an application without a browser (RFC 8628); JSON or form")
+  )
+  .add(
+    HttpApiEndpoint.post("revokeToken", "/v1/auth/oauth/revoke")
+      .setPayload(RevocationRequest)
+      .addSuccess(Schema.Void.annotations(HttpApiSchema.annotations({ status: 200 })))
+      .addError(OAuthError(400))
+      .addError(OAuthError(401))
+      .addError(RateLimited)
+      .annotate(Example, { body: { token: "{refresh_token}", client_id: "{oauth_client_id}" } })
+      .annotate(
+        OpenApi.Summary,
+        "End the sign-in that an application's token follows from (RFC 7009); a token that is none is answered alike"
+      )
   )
   .add(
     HttpApiEndpoint.get("discovery", "/.well-known/openid-configuration")
@@ -207,6 +256,27 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
       .addSuccess(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
       .annotate(OpenApi.Summary, "The same by the name of RFC 8414")
   ) {}
+
+const UserInfo = Schema.Struct({
+  sub: AccountId,
+  name: Schema.String,
+  email: Schema.String,
+  email_verified: Schema.Boolean
+}).annotations({ identifier: "UserInfo" })
+
+/** Who the person is, for an application. */
+export class UserInfoApi extends HttpApiGroup.make("userinfo")
+  .add(
+    HttpApiEndpoint.get("userinfo", "/v1/auth/oauth/userinfo")
+      .addSuccess(UserInfo)
+      .annotate(OpenApi.Summary, "Who the person of an access token is (OpenID Connect)")
+  )
+  .add(
+    HttpApiEndpoint.post("userinfoPosted", "/v1/auth/oauth/userinfo")
+      .addSuccess(UserInfo)
+      .annotate(OpenApi.Summary, "The same by POST")
+  )
+  .middleware(ProfileToken) {}
 
 /** The decision itself, by the person's own token. */
 export class ConsentApi extends HttpApiGroup.make("consent")
@@ -237,6 +307,16 @@ export class BrowserApi extends HttpApiGroup.make("browser")
   )
   .add(
     HttpApiEndpoint.post("decide", "/oauth/authorize")
+      .addSuccess(Page)
+      .annotate(OpenApi.Summary, "The form of that page: the decision")
+  )
+  .add(
+    HttpApiEndpoint.get("device", "/oauth/device")
+      .addSuccess(Page)
+      .annotate(OpenApi.Summary, "The page on which a person types the code that a device shows, and decides")
+  )
+  .add(
+    HttpApiEndpoint.post("decideDevice", "/oauth/device")
       .addSuccess(Page)
       .annotate(OpenApi.Summary, "The form of that page: the decision")
   )

@@ -1,14 +1,18 @@
 /**
- * The OAuth 2.0 authorization code flow with PKCE: what an application asks for, the code that the person's consent gives it, and
- * the tokens that the code gives, once. Tokens from here charge the team's pool first.
+ * What applications get in a person's name (OAuth 2.0), by the authorization code flow with PKCE or by the device flow: what an application
+ * asks for, the person's consent, and the tokens that it gives, once. And how an application ends it, and who the person is. Tokens
+ * from here charge the team's pool first.
  *
  * Where the specification is silent:
  * - Whoever proves a verified address is the account of that address, by whichever provider. An unverified address proves nothing.
+ * - An application that revokes any of its tokens ends the whole sign-in that the token follows from (RFC 7009 allows it). A token of
+ *   another application, or none, is answered in the same way and ends nothing.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer, Option } from "effect"
 import { createHash, timingSafeEqual } from "node:crypto"
 import type { Caller } from "../kernel/Caller.ts"
+import type { AccountId } from "../kernel/Ids.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { isStorable, storableRule } from "../kernel/StoredText.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
@@ -19,6 +23,8 @@ import type { Client, ClientsContract } from "./Clients.ts"
 import * as Codes from "./Codes.ts"
 import type { Code } from "./Codes.ts"
 import { DeploymentSecret } from "./DeploymentSecret.ts"
+import * as Devices from "./Devices.ts"
+import type { DeviceCodes } from "./Devices.ts"
 import { ClientIdNotFound, ClientIdRequired, InvalidScope, OAuthRefusal } from "./Problems.ts"
 import { fromRow, grantOf, includes, scopes } from "./Scope.ts"
 import type { Grant } from "./Scope.ts"
@@ -64,6 +70,28 @@ export interface TokenRequest {
   readonly client_id?: string | undefined
   readonly code_verifier?: string | undefined
   readonly refresh_token?: string | undefined
+  readonly device_code?: string | undefined
+}
+
+/** What an application without a browser asks for. */
+export interface DeviceRequest {
+  readonly client_id?: string | undefined
+  readonly scope?: string | undefined
+}
+
+/** A device that waits for the decision of the person who has typed its code. */
+export interface DeviceConsent {
+  readonly client: Client
+  /** What the application gets if the person allows it. */
+  readonly grant: Grant
+}
+
+/** Who a person is, in the claims of OpenID Connect. */
+export interface UserInfo {
+  readonly sub: AccountId
+  readonly name: string
+  readonly email: string
+  readonly email_verified: boolean
 }
 
 /** Tokens are good for an hour, refresh tokens for a week; `ConsentRequest` comes from `check`. */
@@ -77,9 +105,28 @@ export interface AuthorizationContract {
     person: Pick<Caller, "account_id" | "tenant_id">,
     request: ConsentRequest
   ) => Effect.Effect<string, BooksUnavailable>
-  /** Tokens for a code, or for a refresh token. */
+  /** Tokens for a code, for a device's code that a person has allowed, or for a refresh token. */
   readonly exchange: (request: TokenRequest) => Effect.Effect<Exchanged, OAuthRefusal | BooksUnavailable>
+  /** Two codes for an application without a browser, good for ten minutes (`Devices.lifetime`). */
+  readonly beginDevice: (request: DeviceRequest) => Effect.Effect<DeviceCodes, OAuthRefusal | BooksUnavailable>
+  /** Who waits with this user code, however it is typed; `undefined` where nobody does, or not any more. */
+  readonly findDevice: (user_code: string) => Effect.Effect<DeviceConsent | undefined>
+  /** The person's decision. Answers whether a device still waited for it. */
+  readonly decideDevice: (
+    person: Pick<Caller, "account_id" | "tenant_id">,
+    user_code: string,
+    decision: "allow" | "deny"
+  ) => Effect.Effect<boolean, BooksUnavailable>
+  /** Ends the sign-in that a token of the application follows from, by an access token or a refresh token. */
+  readonly revoke: (request: {
+    readonly token?: string | undefined
+    readonly client_id?: string | undefined
+  }) => Effect.Effect<void, OAuthRefusal | BooksUnavailable>
+  readonly userInfo: (account: AccountId) => Effect.Effect<UserInfo>
 }
+
+/** The grant type of RFC 8628. */
+export const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 
 const nonceMax = 1_000
 
@@ -91,7 +138,9 @@ const invalidGrant = () =>
   OAuthRefusal.of("invalid_grant", "the code or token is not valid, has expired, or was used before")
 
 const make = Effect.gen(function* () {
-  const codes = Codes.make(yield* SqlClient, yield* Writer, yield* DeploymentSecret)
+  const [sql, writer, secret] = [yield* SqlClient, yield* Writer, yield* DeploymentSecret]
+  const codes = Codes.make(sql, writer, secret)
+  const devices = Devices.make(sql, writer, secret)
   const clients = yield* Clients
   const sessions = yield* Sessions
   const tokens = yield* Tokens
@@ -132,23 +181,60 @@ const make = Effect.gen(function* () {
     const pair = yield* sessions.openBeside({ account_id, tenant_id, client_id, team_first: true, grant }, (family) =>
       codes.spend(code, family, now)
     )
-    return pair !== undefined && includes(grant, "openid") ? { ...pair, id_token: yield* idToken(code) } : pair
+    return pair === undefined ? undefined : yield* withIdToken(pair, grant, code)
   })
 
-  const idToken = Effect.fnUntraced(function* ({ account_id, client_id, nonce }: Code) {
-    const [person] = yield* tenants.named([account_id])
+  const withIdToken = Effect.fnUntraced(function* (
+    pair: TokenPair,
+    grant: Grant,
+    { account_id, client_id, nonce }: Pick<Code, "account_id" | "client_id" | "nonce">
+  ) {
+    if (!includes(grant, "openid")) return pair
+    const { sub: _, ...who } = yield* userInfo(account_id)
+    return { ...pair, id_token: yield* tokens.signId({ account_id, client_id, nonce, ...who }) }
+  })
+
+  const userInfo: AuthorizationContract["userInfo"] = Effect.fnUntraced(function* (account) {
+    const [person] = yield* tenants.named([account])
     const { email = "", name = "" } = person ?? {}
-    const email_verified = (yield* tenants.verifiedEmail(account_id)) === email
-    return yield* tokens.signId({ account_id, client_id, nonce, email, email_verified, name })
+    return { sub: account, name, email, email_verified: (yield* tenants.verifiedEmail(account)) === email }
+  })
+
+  const byDevice = Effect.fnUntraced(function* ({ client_id }: Client, device_code: string | undefined) {
+    if (device_code === undefined) return yield* OAuthRefusal.of("invalid_request", "device_code is required")
+    const row = yield* devices.find(device_code)
+    if (row === undefined || row.client_id !== client_id) return yield* invalidGrant()
+    const now = yield* Clock.currentTimeMillis
+    const { account_id, decision, family_id, tenant_id } = row
+    if (row.used_at !== null) {
+      // Somebody has a copy of it: what it gave ends.
+      if (account_id !== null && family_id !== null) yield* sessions.end(account_id, family_id)
+      return yield* invalidGrant()
+    }
+    if (row.expires_at <= now) return yield* OAuthRefusal.of("expired_token", "the codes have expired: begin again")
+    if (decision === "deny") return yield* OAuthRefusal.of("access_denied", "the person did not allow it")
+    if (account_id === null || tenant_id === null) {
+      return (yield* devices.poll(row))
+        ? yield* OAuthRefusal.of("slow_down", "wait five seconds longer between two requests from now on")
+        : yield* OAuthRefusal.of("authorization_pending", "the person has not decided yet")
+    }
+    const grant = fromRow(row.scope)
+    const pair = yield* sessions.openBeside({ account_id, tenant_id, client_id, team_first: true, grant }, (family) =>
+      devices.spend(row, family, now)
+    )
+    // Two at once: the other one has it.
+    if (pair === undefined) return yield* invalidGrant()
+    return yield* withIdToken(pair, grant, { account_id, client_id, nonce: null })
   })
 
   const exchange: AuthorizationContract["exchange"] = Effect.fn("Authorization.exchange")(function* (request) {
     const { grant_type = "", refresh_token } = request
-    if (grant_type !== "authorization_code" && grant_type !== "refresh_token") {
+    if (grant_type !== "authorization_code" && grant_type !== "refresh_token" && grant_type !== deviceGrant) {
       return yield* OAuthRefusal.of(`Unsupported grant_type: ${grant_type.slice(0, 200)}`)
     }
     const client = yield* knownClient(request.client_id)
     if (grant_type === "authorization_code") return yield* byCode(client, request)
+    if (grant_type === deviceGrant) return yield* byDevice(client, request.device_code)
     if (refresh_token === undefined) {
       return yield* OAuthRefusal.of("invalid_request", "refresh_token is required")
     }
@@ -158,7 +244,46 @@ const make = Effect.gen(function* () {
     )
   })
 
-  return { check: checkBy(clients), consent: codes.issue, exchange } satisfies AuthorizationContract
+  const beginDevice: AuthorizationContract["beginDevice"] = Effect.fn("Authorization.beginDevice")(function* ({
+    client_id,
+    scope = ""
+  }) {
+    const client = yield* knownClient(client_id)
+    if (client.device !== true) {
+      return yield* OAuthRefusal.of("unauthorized_client", "this client is not registered for the device flow")
+    }
+    const granted = grantOf(scope, client.trusted === true)
+    if ("unknown" in granted) {
+      return yield* OAuthRefusal.of("invalid_scope", `scope: one or more of ${scopes.join(", ")}`)
+    }
+    return yield* devices.begin(client.client_id, granted.grant)
+  })
+
+  const findDevice: AuthorizationContract["findDevice"] = Effect.fnUntraced(function* (user_code) {
+    const row = yield* devices.waiting(user_code)
+    const client = row === undefined ? undefined : yield* clients.find(row.client_id, ["oauth"])
+    return row === undefined || client === undefined ? undefined : { client, grant: row.grant }
+  })
+
+  const revoke: AuthorizationContract["revoke"] = Effect.fn("Authorization.revoke")(function* ({ client_id, token }) {
+    const client = yield* knownClient(client_id)
+    if (token === undefined || token === "") return yield* OAuthRefusal.of("invalid_request", "token is required")
+    yield* sessions.revoke(token, client.client_id)
+    const access = yield* Effect.option(tokens.verify(token))
+    if (Option.isSome(access) && access.value.client_id === client.client_id)
+      yield* sessions.end(access.value.account_id, access.value.family)
+  })
+
+  return {
+    check: checkBy(clients),
+    consent: codes.issue,
+    exchange,
+    beginDevice,
+    findDevice,
+    decideDevice: (person, user_code, decision) => devices.decide(user_code, person, decision),
+    revoke,
+    userInfo
+  } satisfies AuthorizationContract
 })
 
 const checkBy = (clients: ClientsContract): AuthorizationContract["check"] =>

@@ -1,5 +1,6 @@
 /**
- * The code flow in a browser: the person signs in with a provider, reads who asks for what, and decides. What is remembered between
+ * The OAuth flows in a browser: the person signs in with a provider, reads who asks for what, and decides; in the device flow they type
+ * the code that their device shows before. What is remembered between
  * two pages travels sealed, in a cookie and in the provider's `state`; both are good for ten minutes.
  */
 import { HttpServerResponse } from "@effect/platform"
@@ -20,6 +21,7 @@ import * as BrowserState from "./BrowserState.ts"
 import type { SignedIn } from "./BrowserState.ts"
 import { Clients, mayRedirect } from "./Clients.ts"
 import { DeploymentSecret } from "./DeploymentSecret.ts"
+import { shownUserCode } from "./Devices.ts"
 import { back, html, redirect, tooMany } from "./PageReply.ts"
 import * as Pages from "./Pages.ts"
 
@@ -31,6 +33,10 @@ export interface BrowserContract {
   readonly authorize: (request: Request) => Effect.Effect<Response>
   /** `POST /oauth/authorize`: the person's decision. */
   readonly decide: (request: Request) => Effect.Effect<Response>
+  /** `GET /oauth/device`: asks which code the device shows, and then the person. */
+  readonly device: (request: Request) => Effect.Effect<Response>
+  /** `POST /oauth/device`: the person's decision about a device. */
+  readonly decideDevice: (request: Request) => Effect.Effect<Response>
   /** `POST /oauth/signed-in`: the provider's token for the person, in a form. */
   readonly signedIn: (request: Request) => Effect.Effect<Response>
   /** `GET /oauth/continue`: the same browser again, with its cookie, which the provider's form did not bring. */
@@ -105,41 +111,92 @@ const make = Effect.gen(function* () {
         person: person?.email ?? "",
         allows: described(consentRequest.grant),
         trusted: consentRequest.grant === "all",
-        redirect_host: new URL(consentRequest.redirect_uri).host,
+        then: `You will be taken to ${new URL(consentRequest.redirect_uri).host}.`,
         action: `${pages}/authorize`,
         fields: { ...request, proof: secret.hash("browser", cookie) }
       })
     )
   })
 
+  /** Where to sign in; `page` is where the browser comes back to, signed in. */
+  const signInFirst = Effect.fnUntraced(function* (page: string, client: string | undefined) {
+    const nonce = randomBytes(16).toString("hex")
+    const leaving = yield* seal({ kind: "leaving", nonce, until: yield* until })
+    const providers = yield* Effect.forEach(identity.configured, (provider) =>
+      Effect.gen(function* () {
+        const state = yield* seal({ kind: "errand", provider, nonce, page, until: yield* until })
+        const url = yield* identity.signInPage(provider, { redirect_uri: `${public_url}/oauth/signed-in`, nonce, state })
+        return [{ name: names[provider], url }]
+      }).pipe(Effect.catchAll(() => Effect.succeed([])))
+    )
+    const found = providers.flat()
+    if (found.length === 0) return html(503, Pages.wrong("Nobody can be signed in just now."))
+    const body = Pages.signIn({ service: service_name, client, providers: found })
+    return HttpServerResponse.setHeader(html(200, body), "set-cookie", setCookie(leaving))
+  })
+
+  /** Who has signed in in this browser, and the cookie that says so. */
+  const signedInBy = Effect.fnUntraced(function* (http: Request) {
+    const cookie = http.cookies[BrowserState.cookieName]
+    const who = yield* open("signed-in", cookie)
+    return who === undefined || cookie === undefined ? undefined : { who, cookie }
+  })
+
+  /** Who decides. The proof is only in our own form: no other site can decide for the person. */
+  const decidedBy = Effect.fnUntraced(function* (http: Request, form: URLSearchParams) {
+    const person = yield* signedInBy(http)
+    const proof = form.get("proof") ?? ""
+    return person !== undefined && same(proof, secret.hash("browser", person.cookie)) ? person.who : undefined
+  })
+
   const authorize: BrowserContract["authorize"] = (http) => {
     const request = requestIn(queryOf(http))
     return checked(request, (consentRequest) =>
-      Effect.gen(function* () {
-        const cookie = http.cookies[BrowserState.cookieName]
-        const who = yield* open("signed-in", cookie)
-        if (who !== undefined && cookie !== undefined) return yield* ask(consentRequest, request, cookie, who)
-
-        const nonce = randomBytes(16).toString("hex")
-        const leaving = yield* seal({ kind: "leaving", nonce, until: yield* until })
-        const providers = yield* Effect.forEach(identity.configured, (provider) =>
-          Effect.gen(function* () {
-            const state = yield* seal({ kind: "errand", provider, nonce, request, until: yield* until })
-            const url = yield* identity.signInPage(provider, {
-              redirect_uri: `${public_url}/oauth/signed-in`,
-              nonce,
-              state
-            })
-            return [{ name: names[provider], url }]
-          }).pipe(Effect.catchAll(() => Effect.succeed([])))
-        )
-        const found = providers.flat()
-        if (found.length === 0) return html(503, Pages.wrong("Nobody can be signed in just now."))
-        const body = Pages.signIn({ service: service_name, client: consentRequest.client.name, providers: found })
-        return HttpServerResponse.setHeader(html(200, body), "set-cookie", setCookie(leaving))
-      })
+      Effect.flatMap(signedInBy(http), (person) =>
+        person === undefined
+          ? signInFirst(`authorize?${queryText(request)}`, consentRequest.client.name)
+          : ask(consentRequest, request, person.cookie, person.who)
+      )
     )
   }
+
+  const device: BrowserContract["device"] = Effect.fnUntraced(function* (http) {
+    const user_code = shownUserCode(queryOf(http).get("user_code") ?? "")
+    if (user_code === "") return html(200, Pages.deviceCode({ service: service_name, action: `${pages}/device` }))
+    // Who guesses codes signs in first.
+    const person = yield* signedInBy(http)
+    if (person === undefined) return yield* signInFirst(`device?${queryText({ user_code })}`, undefined)
+    const waiting = yield* authorization.findDevice(user_code)
+    if (waiting === undefined) {
+      return html(400, Pages.deviceCode({ service: service_name, action: `${pages}/device`, unknown: user_code }))
+    }
+    const [named] = yield* tenants.named([person.who.account_id])
+    return html(
+      200,
+      Pages.consent({
+        service: service_name,
+        client: waiting.client.name,
+        person: named?.email ?? "",
+        allows: described(waiting.grant),
+        trusted: waiting.grant === "all",
+        warning: `Only go on if your own device shows ${user_code} now. If somebody sent you this code or a link to this page, do not allow it.`,
+        then: "You can close this page afterwards.",
+        action: `${pages}/device`,
+        fields: { user_code, proof: secret.hash("browser", person.cookie) }
+      })
+    )
+  })
+
+  const decideDevice: BrowserContract["decideDevice"] = Effect.fnUntraced(function* (http) {
+    const form = yield* formOf(http)
+    const who = yield* decidedBy(http, form)
+    if (who === undefined) return html(400, Pages.wrong(tooLong))
+    const decision = form.get("decision") === "allow" ? "allow" : "deny"
+    const done = yield* storable(authorization.decideDevice(who, form.get("user_code") ?? "", decision))
+    return done
+      ? html(200, Pages.decided(decision === "allow"))
+      : html(400, Pages.wrong("The code has expired, or was decided on before. Begin again on your device."))
+  })
 
   const signedIn: BrowserContract["signedIn"] = Effect.fnUntraced(function* (http) {
     const form = yield* formOf(http)
@@ -155,7 +212,7 @@ const make = Effect.gen(function* () {
       account_id,
       tenant_id: home_tenant_id,
       nonce: errand.nonce,
-      request: errand.request,
+      page: errand.page,
       until: yield* until
     })
     return redirect(`${pages}/continue?${new URLSearchParams({ arriving })}`)
@@ -168,23 +225,16 @@ const make = Effect.gen(function* () {
     if (arriving === undefined || leaving === undefined || leaving.nonce !== arriving.nonce) {
       return html(400, Pages.wrong("This sign-in took too long, or was begun in another browser."))
     }
-    const { account_id, request, tenant_id } = arriving
+    const { account_id, page, tenant_id } = arriving
     const cookie = yield* seal({ kind: "signed-in", account_id, tenant_id, until: yield* until })
-    const query = new URLSearchParams(
-      Object.entries(request).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
-    )
-    return HttpServerResponse.setHeader(redirect(`${pages}/authorize?${query}`), "set-cookie", setCookie(cookie))
+    return HttpServerResponse.setHeader(redirect(`${pages}/${page}`), "set-cookie", setCookie(cookie))
   })
 
   const decide: BrowserContract["decide"] = Effect.fnUntraced(function* (http) {
     const form = yield* formOf(http)
     const request = requestIn(form)
-    const cookie = http.cookies[BrowserState.cookieName]
-    const who = yield* open("signed-in", cookie)
-    // The proof is only in our own form: no other site can decide for the person.
-    if (who === undefined || cookie === undefined || !same(form.get("proof") ?? "", secret.hash("browser", cookie))) {
-      return html(400, Pages.wrong("This page was open for too long. Nothing was allowed."))
-    }
+    const who = yield* decidedBy(http, form)
+    if (who === undefined) return html(400, Pages.wrong(tooLong))
     return yield* checked(request, (consentRequest) => {
       const { redirect_uri, state } = consentRequest
       return form.get("decision") === "allow"
@@ -205,10 +255,19 @@ const make = Effect.gen(function* () {
   return {
     authorize: limited("authorize", authorize),
     decide: limited("authorize", decide),
+    device: limited("authorize", device),
+    decideDevice: limited("authorize", decideDevice),
     signedIn: limited("sign_in", signedIn),
     resume: limited("authorize", resume)
   } satisfies BrowserContract
 })
+
+const tooLong = "This page was open for too long. Nothing was allowed."
+
+const queryText = (values: AuthorizationRequest | { readonly user_code: string }): string =>
+  new URLSearchParams(
+    Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
+  ).toString()
 
 const same = (one: string, other: string): boolean => {
   const [left, right] = [Buffer.from(one), Buffer.from(other)]

@@ -1,8 +1,7 @@
-/** What the pages of the code flow remember from one to the next: sealed, in a cookie and in the provider's `state`, for ten minutes. */
+/** What the pages of the OAuth flows remember from one to the next: sealed, in a cookie and in the provider's `state`, for ten minutes. */
 import { Clock, Duration, Effect } from "effect"
 import type { AccountId, TenantId } from "../kernel/Ids.ts"
 import type { ProviderName } from "../upstream/Identity.ts"
-import type { AuthorizationRequest } from "./Authorization.ts"
 import type { DeploymentSecretContract } from "./DeploymentSecret.ts"
 
 const lifetime = Duration.minutes(10)
@@ -25,14 +24,15 @@ interface Errand {
   readonly kind: "errand"
   readonly provider: ProviderName
   readonly nonce: string
-  readonly request: AuthorizationRequest
+  /** The page to come back to, below `pages`: `authorize?client_id=...`. */
+  readonly page: string
   readonly until: number
 }
 /** A person whom the provider has vouched for, on the way back to their browser. */
 interface Arriving extends Omit<SignedIn, "kind"> {
   readonly kind: "arriving"
   readonly nonce: string
-  readonly request: AuthorizationRequest
+  readonly page: string
 }
 type Sealed = SignedIn | Leaving | Errand | Arriving
 

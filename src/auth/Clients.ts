@@ -26,6 +26,8 @@ export interface Client {
   readonly redirect_uris: ReadonlyArray<string>
   /** An `oauth` client of the operator's own, which may do all that a sign-in may. */
   readonly trusted?: boolean | undefined
+  /** An `oauth` client that may use the device flow. */
+  readonly device?: boolean | undefined
 }
 
 /** Those of the configuration. */
@@ -47,7 +49,11 @@ export class Clients extends Context.Tag("tollgate/auth/Clients")<Clients, Clien
   static readonly layer = Layer.suspend(() => Layer.effect(Clients, make))
 }
 
-type Row = Omit<Client, "redirect_uris" | "trusted"> & { readonly redirect_uris: string; readonly trusted: number }
+type Row = Omit<Client, "redirect_uris" | "trusted" | "device"> & {
+  readonly redirect_uris: string
+  readonly trusted: number
+  readonly device: number
+}
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
@@ -57,7 +63,8 @@ const make = Effect.gen(function* () {
   const fromRow = (row: Row): Client => ({
     ...row,
     redirect_uris: JSON.parse(row.redirect_uris) as ReadonlyArray<string>,
-    trusted: row.trusted === 1
+    trusted: row.trusted === 1,
+    device: row.device === 1
   })
 
   const find: ClientsContract["find"] = Effect.fnUntraced(function* (client_id, kinds) {
@@ -65,7 +72,7 @@ const make = Effect.gen(function* () {
     const [row] =
       known === undefined
         ? yield* Effect.orDie(
-            sql<Row>`SELECT client_id, kind, name, redirect_uris, trusted FROM tollgate_auth_clients
+            sql<Row>`SELECT client_id, kind, name, redirect_uris, trusted, device FROM tollgate_auth_clients
               WHERE client_id = ${client_id} AND revoked_at IS NULL`
           )
         : []
@@ -75,12 +82,13 @@ const make = Effect.gen(function* () {
 
   const list = Effect.map(
     Effect.orDie(
-      sql<Row>`SELECT client_id, kind, name, redirect_uris, trusted FROM tollgate_auth_clients WHERE revoked_at IS NULL ORDER BY created_at`
+      sql<Row>`SELECT client_id, kind, name, redirect_uris, trusted, device FROM tollgate_auth_clients WHERE revoked_at IS NULL ORDER BY created_at`
     ),
     (rows) => [...configured, ...rows.map(fromRow)]
   )
 
   const create: ClientsContract["create"] = Effect.fnUntraced(function* ({
+    device = false,
     kind,
     name,
     redirect_uris,
@@ -88,11 +96,12 @@ const make = Effect.gen(function* () {
   }) {
     const now = yield* Clock.currentTimeMillis
     const client_id = `${kind}-${randomBytes(12).toString("hex")}`
-    const client: Client = { client_id, kind, name, redirect_uris, trusted }
+    const client: Client = { client_id, kind, name, redirect_uris, trusted, device }
     const row = {
       ...client,
       redirect_uris: JSON.stringify(redirect_uris),
       trusted: trusted ? 1 : 0,
+      device: device ? 1 : 0,
       created_at: now
     }
     yield* Statements.write(writer, statement(sql`INSERT INTO tollgate_auth_clients ${sql.insert(row)}`))

@@ -16,6 +16,8 @@ export const purposes = [
   "tenant_invite",
   "transfer_invite",
   "authorization_code",
+  "device_code",
+  "user_code",
   "client_token",
   "browser"
 ] as const

@@ -1,23 +1,27 @@
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
-import { Effect, Schema } from "effect"
+import { Duration, Effect, Schema } from "effect"
 import { Api } from "../Api.ts"
 import { storable } from "../http/Answer.ts"
 import { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import { CurrentCaller } from "../http/Caller.ts"
 import { parse } from "../http/Json.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { RateLimits } from "../http/RateLimits.ts"
+import type { RateLimitName } from "../http/RateLimits.ts"
 import { described, scopes, scopeText } from "./Scope.ts"
 import { envelope } from "../kernel/Envelope.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { Identity } from "../upstream/Identity.ts"
 import type { ProviderName } from "../upstream/Identity.ts"
 import type { RefreshRequest, SignInRequest } from "./Api.ts"
-import { Authorization } from "./Authorization.ts"
-import type { TokenRequest } from "./Authorization.ts"
+import { Authorization, deviceGrant } from "./Authorization.ts"
+import type { DeviceRequest, TokenRequest } from "./Authorization.ts"
 import { Browser } from "./Browser.ts"
 import { Clients } from "./Clients.ts"
+import * as Devices from "./Devices.ts"
+import { shownUserCode } from "./Devices.ts"
 import { ClientIdNotFound, ClientIdRequired, OAuthRefusal, UnsupportedGrantType } from "./Problems.ts"
 import { Sessions } from "./Sessions.ts"
 import { SigningKeys } from "./SigningKeys.ts"
@@ -104,18 +108,44 @@ export const OAuthHttp = HttpApiBuilder.group(
       issuer: public_url,
       authorization_endpoint: `${public_url}/oauth/authorize`,
       token_endpoint: `${public_url}/v1/auth/oauth/token`,
+      device_authorization_endpoint: `${public_url}/v1/auth/oauth/device`,
+      revocation_endpoint: `${public_url}/v1/auth/oauth/revoke`,
+      userinfo_endpoint: `${public_url}/v1/auth/oauth/userinfo`,
       jwks_uri: `${public_url}/.well-known/jwks.json`,
       scopes_supported: scopes,
       claims_supported: ["iss", "sub", "aud", "iat", "exp", "nonce", "email", "email_verified", "name"],
       response_types_supported: ["code"],
       response_modes_supported: ["query"],
-      grant_types_supported: ["authorization_code", "refresh_token"],
+      grant_types_supported: ["authorization_code", "refresh_token", deviceGrant],
       code_challenge_methods_supported: ["S256"],
       token_endpoint_auth_methods_supported: ["none"],
+      revocation_endpoint_auth_methods_supported: ["none"],
       subject_types_supported: ["public"],
       id_token_signing_alg_values_supported: ["ES256"],
       authorization_response_iss_parameter_supported: true
     }
+
+    /** A route in the form of OAuth: JSON or a form comes, JSON goes or nothing, and refusals are in the words of RFC 6749. */
+    const asForm =
+      (limit: RateLimitName, answer: (form: OAuthForm) => Effect.Effect<object | void, OAuthRefusal | BooksUnavailable>) =>
+      ({ request }: { readonly request: HttpServerRequest.HttpServerRequest }) =>
+        limits.take(limit, request).pipe(
+          Effect.andThen(oauthForm(request)),
+          Effect.flatMap((form) => storable(answer(form))),
+          Effect.map((body) =>
+            body === undefined
+              ? HttpServerResponse.empty({ status: 200, headers: noStore })
+              : HttpServerResponse.unsafeJson(body, { headers: noStore })
+          ),
+          Effect.catchTag("OAuthRefusal", ({ error, error_description, status }) =>
+            Effect.succeed(
+              HttpServerResponse.unsafeJson(
+                { error, ...(error_description !== undefined && { error_description }) },
+                { status, headers: noStore }
+              )
+            )
+          )
+        )
 
     return handlers
       .handle("request", ({ payload, request }) =>
@@ -136,21 +166,21 @@ export const OAuthHttp = HttpApiBuilder.group(
           )
         )
       )
-      .handleRaw("token", ({ request }) =>
-        limits.take("token", request).pipe(
-          Effect.andThen(tokenRequest(request)),
-          Effect.flatMap((form) => storable(authorization.exchange(form))),
-          Effect.map((pair) => HttpServerResponse.unsafeJson(pair, { headers: noStore })),
-          Effect.catchTag("OAuthRefusal", ({ error, error_description, status }) =>
-            Effect.succeed(
-              HttpServerResponse.unsafeJson(
-                { error, ...(error_description !== undefined && { error_description }) },
-                { status, headers: noStore }
-              )
-            )
-          )
+      .handleRaw("token", asForm("token", authorization.exchange))
+      .handleRaw(
+        "device",
+        asForm("authorize", (form) =>
+          Effect.map(authorization.beginDevice(form), ({ device_code, user_code }) => ({
+            device_code,
+            user_code: shownUserCode(user_code),
+            verification_uri: `${public_url}/oauth/device`,
+            verification_uri_complete: `${public_url}/oauth/device?user_code=${shownUserCode(user_code)}`,
+            expires_in: Duration.toSeconds(Devices.lifetime),
+            interval: Duration.toSeconds(Devices.pause)
+          }))
         )
       )
+      .handleRaw("revokeToken", asForm("token", authorization.revoke))
       .handle("discovery", () => Effect.succeed(discovery))
       .handle("authorizationServer", () => Effect.succeed(discovery))
   })
@@ -158,9 +188,14 @@ export const OAuthHttp = HttpApiBuilder.group(
 
 const noStore = { "cache-control": "no-store", pragma: "no-cache" }
 
-/** A token request as JSON or as a form. */
-const tokenRequest = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<TokenRequest, OAuthRefusal> =>
-  Effect.flatMap(Effect.orDie(request.text), (text): Effect.Effect<TokenRequest, OAuthRefusal> => {
+/** What the routes of OAuth read. */
+interface OAuthForm extends TokenRequest, DeviceRequest {
+  readonly token?: string | undefined
+}
+
+/** A request of OAuth as JSON or as a form. */
+const oauthForm = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<OAuthForm, OAuthRefusal> =>
+  Effect.flatMap(Effect.orDie(request.text), (text): Effect.Effect<OAuthForm, OAuthRefusal> => {
     const [type = ""] = (request.headers["content-type"] ?? "").split(";", 1)
     if (type.trim().toLowerCase() === "application/x-www-form-urlencoded") {
       return Effect.succeed(Object.fromEntries(new URLSearchParams(text)))
@@ -178,7 +213,10 @@ const readFields = Schema.decodeUnknownEither(
     redirect_uri: text,
     client_id: text,
     code_verifier: text,
-    refresh_token: text
+    refresh_token: text,
+    device_code: text,
+    scope: text,
+    token: text
   })
 )
 
@@ -207,6 +245,16 @@ export const ConsentHttp = HttpApiBuilder.group(
   })
 )
 
+export const UserInfoHttp = HttpApiBuilder.group(
+  Api,
+  "userinfo",
+  Effect.fnUntraced(function* (handlers) {
+    const authorization = yield* Authorization
+    const userInfo = () => Effect.flatMap(CurrentCaller, ({ account_id }) => authorization.userInfo(account_id))
+    return handlers.handle("userinfo", userInfo).handle("userinfoPosted", userInfo)
+  })
+)
+
 export const BrowserHttp = HttpApiBuilder.group(
   Api,
   "browser",
@@ -215,6 +263,8 @@ export const BrowserHttp = HttpApiBuilder.group(
     return handlers
       .handleRaw("authorize", ({ request }) => browser.authorize(request))
       .handleRaw("decide", ({ request }) => browser.decide(request))
+      .handleRaw("device", ({ request }) => browser.device(request))
+      .handleRaw("decideDevice", ({ request }) => browser.decideDevice(request))
       .handleRaw("signedIn", ({ request }) => browser.signedIn(request))
       .handleRaw("resume", ({ request }) => browser.resume(request))
   })

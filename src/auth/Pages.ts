@@ -1,4 +1,4 @@
-/** The pages of the code flow, for a person in a browser: no script, no style from elsewhere, readable as they are. */
+/** The pages of the OAuth flows, for a person in a browser: no script, no style from elsewhere, readable as they are. */
 
 const escape = (text: string): string => text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
 
@@ -10,7 +10,7 @@ const page = (title: string, body: string): string => `<!doctype html>
 <title>${escape(title)}</title>
 <style>
 body { font: 1.1rem/1.5 system-ui, sans-serif; max-width: 32rem; margin: 4rem auto; padding: 0 1rem; color: #222; }
-button, .button { font: inherit; padding: .6rem 1.2rem; margin: .5rem .5rem .5rem 0; border: 1px solid #444; border-radius: .4rem;
+button, .button, input { font: inherit; padding: .6rem 1.2rem; margin: .5rem .5rem .5rem 0; border: 1px solid #444; border-radius: .4rem;
   background: #fff; color: #222; text-decoration: none; display: inline-block; cursor: pointer; }
 button.yes { background: #124; color: #fff; }
 .small { color: #555; font-size: .9rem; }
@@ -33,13 +33,14 @@ const hidden = (fields: Readonly<Record<string, string | undefined>>): string =>
 /** Where to sign in first. */
 export const signIn = (options: {
   readonly service: string
-  readonly client: string
+  /** The application that asks; `undefined` where it is not known yet, in the device flow. */
+  readonly client: string | undefined
   readonly providers: ReadonlyArray<{ readonly name: string; readonly url: string }>
 }): string =>
   page(
     `Sign in to ${options.service}`,
     `<h1>Sign in to ${escape(options.service)}</h1>
-<p><strong>${escape(options.client)}</strong> would like to use your account. Sign in first; you will be asked before anything is
+<p>${options.client === undefined ? "A device" : `<strong>${escape(options.client)}</strong>`} would like to use your account. Sign in first; you will be asked before anything is
 shared.</p>
 ${options.providers.map(({ name, url }) => `<a class="button" href="${escape(url)}">Continue with ${escape(name)}</a>`).join("\n")}`
   )
@@ -52,7 +53,10 @@ export const consent = (options: {
   /** What it can do then, each the end of a sentence. */
   readonly allows: ReadonlyArray<string>
   readonly trusted: boolean
-  readonly redirect_host: string
+  /** What to look at before. */
+  readonly warning?: string
+  /** What comes after the decision. */
+  readonly then: string
   /** Where the decision goes. */
   readonly action: string
   readonly fields: Readonly<Record<string, string | undefined>>
@@ -67,13 +71,48 @@ export const consent = (options: {
     }</p>
 <ul>
 ${options.allows.map((words) => `<li>${escape(words)}</li>`).join("\n")}
-</ul>
+</ul>${options.warning === undefined ? "" : `
+<p><strong>${escape(options.warning)}</strong></p>`}
 <form method="post" action="${escape(options.action)}">
 ${hidden(options.fields)}
 <button class="yes" name="decision" value="allow">Allow</button>
 <button name="decision" value="deny">Do not allow</button>
 </form>
-<p class="small">You will be taken to ${escape(options.redirect_host)}. Signing out of the application ends its access.</p>`
+<p class="small">${escape(options.then)} Signing out of the application ends its access.</p>`
+  )
+
+/** Which code a device shows. */
+export const deviceCode = (options: {
+  readonly service: string
+  readonly action: string
+  /** What was typed, and is the code of no device that waits. */
+  readonly unknown?: string
+}): string =>
+  page(
+    "Connect a device",
+    `<h1>Connect a device to ${escape(options.service)}</h1>${
+      options.unknown === undefined
+        ? ""
+        : `
+<p role="alert">No device waits with the code ${escape(options.unknown)}. It may have expired: begin again on the device.</p>`
+    }
+<form method="get" action="${escape(options.action)}">
+<p><label for="user_code">The code that your device or command line shows:</label></p>
+<p><input id="user_code" name="user_code" required autofocus autocomplete="off" autocapitalize="characters" spellcheck="false"
+  maxlength="20" placeholder="XXXX-XXXX"></p>
+<button class="yes">Continue</button>
+</form>`
+  )
+
+/** The end of the device flow in the browser. */
+export const decided = (allowed: boolean): string =>
+  page(
+    allowed ? "Connected" : "Not allowed",
+    allowed
+      ? `<h1>Connected</h1>
+<p>Your device goes on by itself. You can close this page.</p>`
+      : `<h1>Not allowed</h1>
+<p>The device gets no access. You can close this page.</p>`
   )
 
 /** A fault that the person cannot correct, but may report. */

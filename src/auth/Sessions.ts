@@ -64,8 +64,8 @@ export interface SessionsContract {
     readonly client_id: string
     readonly tenant_id: TenantId | undefined
   }) => Effect.Effect<TokenPair, InvalidGrant | NotAMember | BooksUnavailable>
-  /** Ends the sign-in that a refresh token belongs to; a token that is none ends nothing. */
-  readonly revoke: (token: string) => Effect.Effect<void, BooksUnavailable>
+  /** Ends the sign-in that a refresh token belongs to, if it is of this client where one is named; a token that is none ends nothing. */
+  readonly revoke: (token: string, client_id?: string) => Effect.Effect<void, BooksUnavailable>
 }
 
 /** How long a refresh token waits to be used, and how long a sign-in lasts however often it is refreshed. */
@@ -208,9 +208,10 @@ const make = Effect.gen(function* () {
     return yield* pair(signIn, family_id, token)
   })
 
-  const revoke = Effect.fn("Sessions.revoke")(function* (token: string) {
+  const revoke = Effect.fn("Sessions.revoke")(function* (token: string, client_id?: string) {
     const row = yield* find(token)
-    if (row !== undefined) yield* end(row.account_id, row.family_id)
+    if (row === undefined || (client_id !== undefined && row.client_id !== client_id)) return
+    yield* end(row.account_id, row.family_id)
   })
 
   return { open, openBeside, end, isLive, refresh, revoke } satisfies SessionsContract

@@ -30,17 +30,25 @@ const clientsOf = (kind: "app" | "web") =>
 const OAuthClient = readAs(
   Schema.Struct({
     ...ClientEntry.fields,
-    redirect_uris: Schema.NonEmptyArray(RedirectAddress),
+    redirect_uris: Schema.optionalWith(Schema.Array(RedirectAddress), { default: () => [] }),
     /** The operator's own: it may do all that the person may, and its consent page says so. */
-    trusted: Schema.optionalWith(Schema.Boolean, { default: () => false })
-  }),
+    trusted: Schema.optionalWith(Schema.Boolean, { default: () => false }),
+    /** It may use the device flow: a person who reads a code on one device allows it in the browser of another. */
+    device: Schema.optionalWith(Schema.Boolean, { default: () => false })
+  }).pipe(
+    Schema.filter(({ device, redirect_uris }) =>
+      device || redirect_uris.length > 0
+        ? undefined
+        : { path: ["redirect_uris"], message: "at least one address, where `device` is not true" }
+    )
+  ),
   (entry): Client => ({ ...entry, kind: "oauth" })
 )
 
 export const fields = {
   /** The applications that may sign people in with a provider's token. */
   clients: clientsOf("app"),
-  /** The applications that may use the OAuth code flow, and where it may lead back to. */
+  /** The applications that may use OAuth: where the code flow may lead back to, and whether they may use the device flow. */
   oauth_clients: Schema.optionalWith(Schema.Array(OAuthClient), { default: () => [] }),
   /** The websites whose contact forms may write to the operator. */
   web_clients: clientsOf("web"),

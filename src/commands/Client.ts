@@ -15,22 +15,28 @@ const clientCreate = Command.make(
   "create",
   {
     kind: Options.choice("kind", ["app", "oauth", "web"]).pipe(
-      Options.withDescription("app: signs in by a provider's token; oauth: by the code flow; web: a contact form")
+      Options.withDescription("app: signs in by a provider's token; oauth: by the code flow or the device flow; web: a contact form")
     ),
     name: Options.text("name").pipe(Options.withDescription("shown to people")),
     redirect: Options.text("redirect-uri").pipe(
       Options.withDescription("oauth only: where the code flow may lead back to; may be given several times"),
       Options.repeated
     ),
+    device: Options.boolean("device").pipe(
+      Options.withDescription("oauth only: may use the device flow, for command lines and devices without a browser")
+    ),
     trusted: Options.boolean("trusted").pipe(
       Options.withDescription("oauth only: an application of your own, which may do all that the person may")
     )
   },
-  ({ kind, name, redirect, trusted }) =>
+  ({ device, kind, name, redirect, trusted }) =>
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
       const title = yield* oneLine("--name", name)
-      if (kind === "oauth" && redirect.length === 0) return yield* refuse("--redirect-uri: an oauth client needs one")
+      if (kind === "oauth" && redirect.length === 0 && !device) {
+        return yield* refuse("--redirect-uri: an oauth client needs one, or --device")
+      }
+      if (kind !== "oauth" && device) return yield* refuse("--device: only an oauth client can be")
       if (kind !== "oauth" && trusted) return yield* refuse("--trusted: only an oauth client can be")
       if (kind !== "oauth" && redirect.length > 0) return yield* refuse("--redirect-uri: only an oauth client has one")
       const wrong = redirect.find((uri) => !isRedirectAddress(uri))
@@ -44,7 +50,7 @@ const clientCreate = Command.make(
           return yield* refuse(
             `--name ${title}: ${same.client_id} is called that; take another name, or revoke it first`
           )
-        return yield* clients.create({ kind, name: title, redirect_uris: redirect, trusted })
+        return yield* clients.create({ kind, name: title, redirect_uris: redirect, trusted, device })
       }).pipe(Effect.provide(clientsOf(facts)))
       yield* Console.log(client.client_id)
     })
@@ -57,12 +63,10 @@ const clientList = Command.make("list", { json }, ({ json }) =>
     if (json) return yield* printed({ clients: found })
     yield* Effect.forEach(
       found,
-      ({ client_id, kind, name, redirect_uris, trusted }) =>
-        Console.log(
-          [client_id, trusted === true ? `${kind}, trusted` : kind, CommandLine.printable(name), ...redirect_uris].join(
-            "\t"
-          )
-        ),
+      ({ client_id, device, kind, name, redirect_uris, trusted }) => {
+        const kinds = [kind, ...(trusted === true ? ["trusted"] : []), ...(device === true ? ["device"] : [])].join(", ")
+        return Console.log([client_id, kinds, CommandLine.printable(name), ...redirect_uris].join("\t"))
+      },
       { discard: true }
     )
   })

@@ -6,6 +6,7 @@ import { Command, Options } from "@effect/cli"
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Console, Effect, Layer } from "effect"
 import { codesEnd } from "../auth/Codes.ts"
+import { devicesEnd } from "../auth/Devices.ts"
 import type { Ending, Protected } from "../auth/DeploymentSecret.ts"
 import { sessionsEnd } from "../auth/Sessions.ts"
 import { signingKeysEnd } from "../auth/SigningKeys.ts"
@@ -30,6 +31,9 @@ const endings: Record<Protected, Ending | undefined> = {
   refresh_token: sessionsEnd,
   signing_key: signingKeysEnd,
   authorization_code: codesEnd,
+  device_code: devicesEnd,
+  // It stands in the same row.
+  user_code: undefined,
   tenant_invite: invitationsEnd,
   transfer_invite: transferLinksEnd,
   client_token: clientTokensEnd,

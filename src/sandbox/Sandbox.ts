@@ -141,7 +141,8 @@ export const make = ({
             {
               client_id: oauth_client.client_id,
               name: "Sandbox Application",
-              redirect_uris: [oauth_client.redirect_uri]
+              redirect_uris: [oauth_client.redirect_uri],
+              device: true
             },
             {
               client_id: trusted_client_id,

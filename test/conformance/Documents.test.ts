@@ -212,6 +212,7 @@ describe("the examples", () => {
   const others = new Set([
     "GET /oauth/authorize",
     "POST /oauth/authorize",
+    "POST /oauth/device",
     "POST /oauth/signed-in",
     "GET /oauth/continue",
     "POST /v1/webhooks/stripe",

@@ -1,7 +1,7 @@
 /** The code flow with PKCE, by an off-the-shelf client library and by a person in a browser; and every refusal of it. */
 import * as oidc from "openid-client"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { Browser, fieldsOf, redirect_uri, request, text, toTheQuestion, verifierOf } from "../support/OAuth.ts"
+import { Browser, fieldsOf, redirect_uri, request, text, tokensFor, toTheQuestion, verifierOf } from "../support/OAuth.ts"
 import { start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
 
@@ -27,13 +27,16 @@ const codeFor = async (who: Person, verifier: string): Promise<string> => {
 const redeem = (code: string, code_verifier: string, more: object = {}) =>
   exchange({ grant_type: "authorization_code", code, redirect_uri, code_verifier, ...more })
 
+const discovered = () =>
+  oidc.discovery(new URL(service.url), client_id, undefined, oidc.None(), {
+    execute: [oidc.allowInsecureRequests],
+    algorithm: "oauth2"
+  })
+
 describe("by a client library", () => {
   it("the whole flow: discovery, consent in a browser without script, tokens, refresh", async () => {
     const who = await person()
-    const config = await oidc.discovery(new URL(service.url), client_id, undefined, oidc.None(), {
-      execute: [oidc.allowInsecureRequests],
-      algorithm: "oauth2"
-    })
+    const config = await discovered()
     const verifier = oidc.randomPKCECodeVerifier()
     const state = oidc.randomState()
     const page = oidc.buildAuthorizationUrl(config, {
@@ -289,6 +292,178 @@ describe("a code", () => {
   it.each(["password", "client_credentials", ""])("grant type %j is not supported", async (grant_type) => {
     const answer = await exchange({ grant_type })
     expect([answer.status, answer.body.error]).toEqual([400, `Unsupported grant_type: ${grant_type}`])
+  })
+})
+
+describe("who a person is", () => {
+  it("is told to a client library, by the metadata", async () => {
+    const who = await person()
+    const config = await discovered()
+    const { access_token, id_token } = (await tokensFor(service, who, "openid")).body
+    expect(id_token).toEqual(expect.any(String))
+    const claims = await oidc.fetchUserInfo(config, access_token, who.account_id)
+    expect(claims).toEqual({ sub: who.account_id, email: who.email, email_verified: true, name: expect.any(String) })
+    const posted = await service.call("/v1/auth/oauth/userinfo", { token: access_token, method: "POST" })
+    expect(posted.body).toEqual(claims)
+  })
+
+  it("is told by an access token only", async () => {
+    const who = await person()
+    const { id_token } = (await tokensFor(service, who, "openid")).body
+    for (const token of [undefined, id_token, await service.key(who)])
+      expect((await service.call("/v1/auth/oauth/userinfo", { ...(token !== undefined && { token }) })).status).toBe(401)
+  })
+})
+
+describe("revocation", () => {
+  const revoke = (json: object) => service.call("/v1/auth/oauth/revoke", { json: { client_id, ...json } })
+  const isLive = async ({ access_token, refresh_token }: Record<string, string>) => [
+    (await service.call("/v1/me", { token: access_token! })).status === 200,
+    (await exchange({ grant_type: "refresh_token", refresh_token })).status === 200
+  ]
+
+  it.each(["access_token", "refresh_token"] as const)("by the %s ends the sign-in, for a client library", async (by) => {
+    const tokens = (await tokensFor(service, await person(), "profile")).body
+    await oidc.tokenRevocation(await discovered(), tokens[by])
+    expect(await isLive(tokens)).toEqual([false, false])
+    expect((await revoke({ token: tokens[by] })).status).toBe(200)
+  })
+
+  it("of what is no token, or another client's, is answered alike and ends nothing", async () => {
+    const tokens = (await tokensFor(service, await person(), "profile")).body
+    for (const json of [
+      { token: "rt_nothing" },
+      { token: "x.y.z" },
+      { token: tokens.refresh_token, client_id: "sandbox-desktop" },
+      { token: tokens.access_token, client_id: "sandbox-desktop" }
+    ]) {
+      const answer = await revoke(json)
+      expect([answer.status, answer.body]).toEqual([200, ""])
+    }
+    expect(await isLive(tokens)).toEqual([true, true])
+  })
+
+  it.each([
+    [{}, 400, "invalid_request"],
+    [{ token: "x", client_id: "nobody" }, 401, "invalid_client"],
+    [{ token: 7 }, 400, "invalid_request"]
+  ])("is refused for %j", async (json, status, error) => {
+    const answer = await revoke(json)
+    expect([answer.status, answer.body.error]).toEqual([status, error])
+  })
+})
+
+describe("the device flow", () => {
+  const begin = async (json: object = {}) =>
+    (await service.call("/v1/auth/oauth/device", { json: { client_id, scope: "openid transfers", ...json } })).body
+  const poll = (device_code: string) => exchange({ grant_type: deviceGrant, device_code })
+  const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
+
+  /** The person's way: the page, the code, the sign-in, the decision. */
+  const decide = async (browser: Browser, page: string, email: string, decision: string) => {
+    const question = await toTheQuestion(browser, page, email)
+    return browser.open(`${service.url}/oauth/device`, { ...fieldsOf(question.html), decision })
+  }
+
+  it("from a command line to its tokens, by a client library", async () => {
+    const who = await person()
+    const config = await discovered()
+    const begun = await oidc.initiateDeviceAuthorization(config, { scope: "openid" })
+    expect(begun).toMatchObject({ expires_in: 600, interval: 5, verification_uri: `${service.url}/oauth/device` })
+    expect(begun.user_code).toMatch(/^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/)
+
+    // The person types the code, in lower case and without its dash.
+    const browser = new Browser(service)
+    const asked = await browser.open(begun.verification_uri)
+    expect([asked.status, asked.html.includes('name="user_code"')]).toEqual([200, true])
+    const typed = `${begun.verification_uri}?user_code=${begun.user_code.replace("-", "").toLowerCase()}`
+    const question = await toTheQuestion(browser, typed, who.email)
+    for (const words of [begun.user_code, "Sandbox Application", who.email, "read your usage and your balance"])
+      expect(question.html).toContain(words)
+    expect(question.html).not.toContain("send your credit")
+    const decided = await browser.open(`${service.url}/oauth/device`, {
+      ...fieldsOf(question.html),
+      decision: "allow"
+    })
+    expect([decided.status, decided.html.includes("Connected")]).toEqual([200, true])
+
+    const tokens = await oidc.pollDeviceAuthorizationGrant(config, { ...begun, interval: 0 })
+    expect(tokens.claims()?.sub).toBe(who.account_id)
+    expect((await service.call("/v1/me", { token: tokens.access_token })).body.result.account.id).toBe(who.account_id)
+  })
+
+  it("waits, slows down who asks too often, and works once", async () => {
+    const who = await person()
+    const { device_code, verification_uri_complete } = await begin()
+    expect((await poll(device_code)).body.error).toBe("authorization_pending")
+    expect((await poll(device_code)).body.error).toBe("slow_down")
+    await service.control("/clock", { advance_ms: 5_000 })
+    expect((await poll(device_code)).body.error).toBe("slow_down")
+    await service.control("/clock", { advance_ms: 15_000 })
+    expect((await poll(device_code)).body.error).toBe("authorization_pending")
+    await decide(new Browser(service), verification_uri_complete, who.email, "allow")
+
+    const answers = await Promise.all([poll(device_code), poll(device_code), poll(device_code)])
+    const [won, ...others] = answers.filter(({ status }) => status === 200)
+    expect([others, won!.body.scope]).toEqual([[], "openid profile email calls transfers"])
+    // A second use is a copy: what the first gave ends.
+    expect((await poll(device_code)).body.error).toBe("invalid_grant")
+    expect((await service.call("/v1/me", { token: won!.body.access_token })).status).toBe(401)
+  })
+
+  it("a person who does not allow it is believed; a decision is made once", async () => {
+    const who = await person()
+    const { device_code, verification_uri_complete } = await begin()
+    const browser = new Browser(service)
+    const question = await toTheQuestion(browser, verification_uri_complete, who.email)
+    const { proof: _, ...forged } = fieldsOf(question.html)
+    expect((await browser.open(`${service.url}/oauth/device`, { ...forged, decision: "allow" })).status).toBe(400)
+    const decision = (decision: string) =>
+      browser.open(`${service.url}/oauth/device`, { ...fieldsOf(question.html), decision })
+    expect((await decision("deny")).html).toContain("Not allowed")
+    expect((await decision("allow")).status).toBe(400)
+    expect((await poll(device_code)).body.error).toBe("access_denied")
+  })
+
+  it("lasts ten minutes", async () => {
+    const who = await person()
+    const { device_code, verification_uri_complete } = await begin()
+    await service.control("/clock", { advance_ms: 601_000 })
+    expect((await poll(device_code)).body.error).toBe("expired_token")
+    const page = await toTheQuestion(new Browser(service), verification_uri_complete, who.email)
+    expect([page.status, page.html.includes("No device waits")]).toEqual([400, true])
+  })
+
+  it("tells nobody who has not signed in whether a code is one", async () => {
+    const { verification_uri_complete } = await begin()
+    const real = await new Browser(service).open(verification_uri_complete)
+    const guessed = await new Browser(service).open(`${service.url}/oauth/device?user_code=BBBB-BBBB`)
+    expect([real.status, guessed.status]).toEqual([200, 200])
+    expect(guessed.html).toContain("Continue with Google")
+    expect(guessed.html.replaceAll(/state=[^"&]+/g, "").length).toBe(real.html.replaceAll(/state=[^"&]+/g, "").length)
+    const markup = await new Browser(service).open(`${service.url}/oauth/device?user_code=${encodeURIComponent('"><b>')}`)
+    expect(markup.html).not.toContain("<b>")
+  })
+
+  it.each([
+    [{ client_id: "nobody" }, "invalid_client"],
+    [{ client_id: "sandbox-desktop" }, "unauthorized_client"],
+    [{ scope: "openid everything" }, "invalid_scope"]
+  ])("is refused for %j", async (json, error) => {
+    expect((await begin(json)).error).toBe(error)
+  })
+
+  it.each([[{}, "invalid_request"] as const, [{ device_code: "dc_x" }, "invalid_grant"] as const])(
+    "a question with %j is refused",
+    async (json, error) => {
+      expect((await exchange({ grant_type: deviceGrant, ...json })).body.error).toBe(error)
+    }
+  )
+
+  it("a code is its client's", async () => {
+    const { device_code } = await begin()
+    const other = await exchange({ grant_type: deviceGrant, device_code, client_id: "sandbox-desktop" })
+    expect(other.body.error).toBe("invalid_grant")
   })
 })
 

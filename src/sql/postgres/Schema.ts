@@ -514,7 +514,26 @@ export const base: ReadonlyArray<string> = [
 
 /** What came after `base`, by the names of its migrations. A database is brought up to date while nodes of the version before serve it. */
 export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
-  "0002_token_details": [`ALTER TABLE tollgate_usage_records ADD COLUMN token_details ${text}`]
+  "0002_token_details": [`ALTER TABLE tollgate_usage_records ADD COLUMN token_details ${text}`],
+  "0003_devices": [
+    `ALTER TABLE tollgate_auth_clients ADD COLUMN device bigint NOT NULL DEFAULT 0 CHECK (device IN (0, 1))`,
+    `CREATE TABLE tollgate_auth_device_codes (
+      hash ${text} PRIMARY KEY,
+      user_code_hash ${text} NOT NULL,
+      client_id ${text} NOT NULL,
+      scope ${text} NOT NULL,
+      expires_at bigint NOT NULL,
+      pause_ms bigint NOT NULL,
+      polled_at bigint,
+      decision ${text} CHECK (decision IN ('allow', 'deny')),
+      account_id ${text},
+      tenant_id ${text},
+      used_at bigint,
+      family_id ${text}
+    )`,
+    `CREATE UNIQUE INDEX tollgate_auth_device_codes_user ON tollgate_auth_device_codes (user_code_hash)`,
+    `CREATE INDEX tollgate_auth_device_codes_age ON tollgate_auth_device_codes (expires_at)`
+  ]
 }
 
 /** What follows from rows that were put in with their numbers: the next numbers, and when the newest row of each owner was booked. */
