@@ -125,7 +125,11 @@ const make = Effect.gen(function* () {
     const providers = yield* Effect.forEach(identity.configured, (provider) =>
       Effect.gen(function* () {
         const state = yield* seal({ kind: "errand", provider, nonce, page, until: yield* until })
-        const url = yield* identity.signInPage(provider, { redirect_uri: `${public_url}/oauth/signed-in`, nonce, state })
+        const url = yield* identity.signInPage(provider, {
+          redirect_uri: `${public_url}/oauth/signed-in`,
+          nonce,
+          state
+        })
         return [{ name: names[provider], url }]
       }).pipe(Effect.catchAll(() => Effect.succeed([])))
     )

@@ -142,7 +142,10 @@ const newUserCode = (): string =>
 
 /** As a person reads it: `BCDF-GHJK`. */
 export const shownUserCode = (user_code: string): string => {
-  const bare = user_code.toUpperCase().replaceAll(/[^A-Z]/g, "").slice(0, userCodeLength)
+  const bare = user_code
+    .toUpperCase()
+    .replaceAll(/[^A-Z]/g, "")
+    .slice(0, userCodeLength)
   return bare.length <= 4 ? bare : `${bare.slice(0, 4)}-${bare.slice(4)}`
 }
 

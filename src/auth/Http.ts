@@ -127,7 +127,10 @@ export const OAuthHttp = HttpApiBuilder.group(
 
     /** A route in the form of OAuth: JSON or a form comes, JSON goes or nothing, and refusals are in the words of RFC 6749. */
     const asForm =
-      (limit: RateLimitName, answer: (form: OAuthForm) => Effect.Effect<object | void, OAuthRefusal | BooksUnavailable>) =>
+      (
+        limit: RateLimitName,
+        answer: (form: OAuthForm) => Effect.Effect<object | void, OAuthRefusal | BooksUnavailable>
+      ) =>
       ({ request }: { readonly request: HttpServerRequest.HttpServerRequest }) =>
         limits.take(limit, request).pipe(
           Effect.andThen(oauthForm(request)),

@@ -71,8 +71,12 @@ export const consent = (options: {
     }</p>
 <ul>
 ${options.allows.map((words) => `<li>${escape(words)}</li>`).join("\n")}
-</ul>${options.warning === undefined ? "" : `
-<p><strong>${escape(options.warning)}</strong></p>`}
+</ul>${
+      options.warning === undefined
+        ? ""
+        : `
+<p><strong>${escape(options.warning)}</strong></p>`
+    }
 <form method="post" action="${escape(options.action)}">
 ${hidden(options.fields)}
 <button class="yes" name="decision" value="allow">Allow</button>

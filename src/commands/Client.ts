@@ -15,7 +15,9 @@ const clientCreate = Command.make(
   "create",
   {
     kind: Options.choice("kind", ["app", "oauth", "web"]).pipe(
-      Options.withDescription("app: signs in by a provider's token; oauth: by the code flow or the device flow; web: a contact form")
+      Options.withDescription(
+        "app: signs in by a provider's token; oauth: by the code flow or the device flow; web: a contact form"
+      )
     ),
     name: Options.text("name").pipe(Options.withDescription("shown to people")),
     redirect: Options.text("redirect-uri").pipe(
@@ -64,7 +66,9 @@ const clientList = Command.make("list", { json }, ({ json }) =>
     yield* Effect.forEach(
       found,
       ({ client_id, device, kind, name, redirect_uris, trusted }) => {
-        const kinds = [kind, ...(trusted === true ? ["trusted"] : []), ...(device === true ? ["device"] : [])].join(", ")
+        const kinds = [kind, ...(trusted === true ? ["trusted"] : []), ...(device === true ? ["device"] : [])].join(
+          ", "
+        )
         return Console.log([client_id, kinds, CommandLine.printable(name), ...redirect_uris].join("\t"))
       },
       { discard: true }

@@ -1,7 +1,16 @@
 /** The code flow with PKCE, by an off-the-shelf client library and by a person in a browser; and every refusal of it. */
 import * as oidc from "openid-client"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { Browser, fieldsOf, redirect_uri, request, text, tokensFor, toTheQuestion, verifierOf } from "../support/OAuth.ts"
+import {
+  Browser,
+  fieldsOf,
+  redirect_uri,
+  request,
+  text,
+  tokensFor,
+  toTheQuestion,
+  verifierOf
+} from "../support/OAuth.ts"
 import { start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
 
@@ -311,7 +320,9 @@ describe("who a person is", () => {
     const who = await person()
     const { id_token } = (await tokensFor(service, who, "openid")).body
     for (const token of [undefined, id_token, await service.key(who)])
-      expect((await service.call("/v1/auth/oauth/userinfo", { ...(token !== undefined && { token }) })).status).toBe(401)
+      expect((await service.call("/v1/auth/oauth/userinfo", { ...(token !== undefined && { token }) })).status).toBe(
+        401
+      )
   })
 })
 
@@ -322,12 +333,15 @@ describe("revocation", () => {
     (await exchange({ grant_type: "refresh_token", refresh_token })).status === 200
   ]
 
-  it.each(["access_token", "refresh_token"] as const)("by the %s ends the sign-in, for a client library", async (by) => {
-    const tokens = (await tokensFor(service, await person(), "profile")).body
-    await oidc.tokenRevocation(await discovered(), tokens[by])
-    expect(await isLive(tokens)).toEqual([false, false])
-    expect((await revoke({ token: tokens[by] })).status).toBe(200)
-  })
+  it.each(["access_token", "refresh_token"] as const)(
+    "by the %s ends the sign-in, for a client library",
+    async (by) => {
+      const tokens = (await tokensFor(service, await person(), "profile")).body
+      await oidc.tokenRevocation(await discovered(), tokens[by])
+      expect(await isLive(tokens)).toEqual([false, false])
+      expect((await revoke({ token: tokens[by] })).status).toBe(200)
+    }
+  )
 
   it("of what is no token, or another client's, is answered alike and ends nothing", async () => {
     const tokens = (await tokensFor(service, await person(), "profile")).body
@@ -441,7 +455,9 @@ describe("the device flow", () => {
     expect([real.status, guessed.status]).toEqual([200, 200])
     expect(guessed.html).toContain("Continue with Google")
     expect(guessed.html.replaceAll(/state=[^"&]+/g, "").length).toBe(real.html.replaceAll(/state=[^"&]+/g, "").length)
-    const markup = await new Browser(service).open(`${service.url}/oauth/device?user_code=${encodeURIComponent('"><b>')}`)
+    const markup = await new Browser(service).open(
+      `${service.url}/oauth/device?user_code=${encodeURIComponent('"><b>')}`
+    )
     expect(markup.html).not.toContain("<b>")
   })
 
