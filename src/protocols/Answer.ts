@@ -1,10 +1,12 @@
 /** What a model answered, whole, in one form for all protocols; and how it follows from the steps of a stream. */
+import { Either } from "effect"
 import type { Signer } from "./Conversation.ts"
-import type { StopReason } from "./Delta.ts"
+import type { Delta, Failure, StopReason } from "./Delta.ts"
 import type { Usage } from "./Usage.ts"
 
 export type AnswerPart =
-  | { readonly type: "text" | "refusal"; readonly text: string }
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "refusal"; readonly text: string }
   | {
       readonly type: "thinking"
       readonly text: string
@@ -32,4 +34,119 @@ export interface Answer {
   readonly stop_sequence: string | undefined
   /** `undefined` where the vendor reports none. */
   readonly usage: Usage | undefined
+}
+
+interface OpenPart {
+  readonly type: AnswerPart["type"]
+  text: string
+  signature: string | undefined
+  readonly signer: Signer
+  readonly redacted: boolean
+  readonly id: string
+  readonly name: string
+  readonly custom: boolean
+}
+
+const partOf = ({ custom, id, name, redacted, signature, signer, text, type }: OpenPart): AnswerPart => {
+  switch (type) {
+    case "text":
+    case "refusal":
+      return { type, text }
+    case "thinking":
+      return { type, text, signature, signer, redacted }
+    case "tool_call":
+      return { type, id, name, arguments: text, custom }
+  }
+}
+
+const blank = {
+  text: "",
+  signature: undefined,
+  signer: "unknown",
+  redacted: false,
+  id: "",
+  name: "",
+  custom: false
+} as const
+
+/** The whole answer that the steps of a stream make: a failure where the stream broke, or has not ended. */
+export const answerOf = (deltas: Iterable<Delta>): Either.Either<Answer, Failure> => {
+  const parts: Array<OpenPart> = []
+  let id: string | undefined
+  let model: string | undefined
+  let usage: Usage | undefined
+  let stop: StopReason = "end"
+  let stop_sequence: string | undefined
+  for (const delta of deltas) {
+    switch (delta.type) {
+      case "start":
+        id = delta.id
+        model = delta.model
+        usage = delta.usage
+        break
+      case "text_start":
+      case "refusal_start":
+        parts[delta.index] = { ...blank, type: delta.type === "text_start" ? "text" : "refusal" }
+        break
+      case "thinking_start":
+        parts[delta.index] = { ...blank, type: "thinking", signer: delta.signer, redacted: delta.redacted }
+        break
+      case "tool_start":
+        parts[delta.index] = { ...blank, type: "tool_call", id: delta.id, name: delta.name, custom: delta.custom }
+        break
+      case "piece":
+        parts[delta.index]!.text += delta.text
+        break
+      case "signature":
+        parts[delta.index]!.signature = (parts[delta.index]!.signature ?? "") + delta.text
+        break
+      case "usage":
+        usage = delta.usage
+        break
+      case "stop":
+        stop = delta.reason
+        stop_sequence = delta.sequence
+        break
+      case "failure":
+        return Either.left(delta.failure)
+      case "end":
+        return Either.right({ id, model, parts: parts.map(partOf), stop, stop_sequence, usage })
+      case "part_end":
+        break
+    }
+  }
+  return Either.left({ kind: "vendor", message: "the stream has not ended" })
+}
+
+/** The steps of a whole answer, as if it had been streamed: each part one piece. */
+export const deltasOf = (answer: Answer): ReadonlyArray<Delta> => [
+  { type: "start", id: answer.id, model: answer.model, usage: undefined },
+  ...answer.parts.flatMap((part, index) => partDeltas(part, index)),
+  ...(answer.usage === undefined ? [] : [{ type: "usage", usage: answer.usage } as const]),
+  { type: "stop", reason: answer.stop, sequence: answer.stop_sequence },
+  { type: "end" }
+]
+
+const partDeltas = (part: AnswerPart, index: number): ReadonlyArray<Delta> => {
+  const text = part.type === "tool_call" ? part.arguments : part.text
+  const signature = part.type === "thinking" ? part.signature : undefined
+  return [
+    startOf(part, index),
+    ...(text === "" ? [] : [{ type: "piece", index, text } as const]),
+    ...(signature === undefined ? [] : [{ type: "signature", index, text: signature } as const]),
+    { type: "part_end", index }
+  ]
+}
+
+const startOf = (part: AnswerPart, index: number): Delta => {
+  switch (part.type) {
+    case "text":
+      return { type: "text_start", index }
+    case "refusal":
+      return { type: "refusal_start", index }
+    case "thinking":
+      return { type: "thinking_start", index, signer: part.signer, redacted: part.redacted }
+    case "tool_call":
+      return { type: "tool_start", index, id: part.id, name: part.name, custom: part.custom }
+  }
 }

@@ -86,7 +86,6 @@ export interface ToolResultPart {
   readonly id: string
   readonly content: ReadonlyArray<TextPart | ImagePart | DocumentPart>
   readonly is_error: boolean
-  readonly custom: boolean
   readonly cache: CacheMark | undefined
 }
 
@@ -147,10 +146,12 @@ export type ResponseFormat =
       readonly strict: boolean | undefined
     }
 
-/** How much OpenAI's models are to think, and by the same words others; `none` is not at all. */
-export type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max"
+/** How much a model is to think. */
+export type Effort = "minimal" | "low" | "medium" | "high" | "xhigh" | "max"
 
 export interface Reasoning {
+  /** Not at all. */
+  readonly off: boolean
   readonly effort: Effort | undefined
   /** In tokens; a vendor that knows only efforts is told the nearest. */
   readonly budget: number | undefined

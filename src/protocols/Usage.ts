@@ -47,3 +47,7 @@ export const count = (value: unknown): number | undefined =>
 /** The sum of figures, `undefined` where the first was not reported. */
 export const sum = (first: number | undefined, ...others: ReadonlyArray<number | undefined>): number | undefined =>
   first === undefined ? undefined : others.reduce<number>((total, one) => total + (one ?? 0), first)
+
+/** All that was written to a cache, for protocols that do not say for how long. */
+export const written = ({ cache_write_1h_tokens, cache_write_tokens }: Usage): number | undefined =>
+  cache_write_tokens === undefined ? cache_write_1h_tokens : sum(cache_write_tokens, cache_write_1h_tokens)

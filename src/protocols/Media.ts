@@ -1,0 +1,57 @@
+/** Images, files and audio: data addresses, media types, and the names that vendors have for them. */
+import type { Source } from "./Conversation.ts"
+
+/** What an address says: data of its own (`data:image/png;base64,...`), or where something is. `undefined` for data in another form. */
+export const sourceOf = (url: string): Source | undefined => {
+  if (!/^data:/i.test(url)) return { type: "url", url }
+  const comma = url.indexOf(",")
+  const [media_type, ...parameters] = url.slice(5, comma).split(";")
+  if (comma === -1 || comma > 300 || parameters.at(-1)?.toLowerCase() !== "base64") return undefined
+  return { type: "data", media_type: media_type === "" ? "text/plain" : media_type!, data: url.slice(comma + 1) }
+}
+
+/** The address of a source. */
+export const urlOf = (source: Source): string =>
+  source.type === "url" ? source.url : `data:${source.media_type};base64,${source.data}`
+
+/** Bedrock's names of the formats of documents, by media type; the name is the ending of a file too. */
+const documents: ReadonlyMap<string, string> = new Map([
+  ["application/pdf", "pdf"],
+  ["text/csv", "csv"],
+  ["application/msword", "doc"],
+  ["application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"],
+  ["application/vnd.ms-excel", "xls"],
+  ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"],
+  ["text/html", "html"],
+  ["text/plain", "txt"],
+  ["text/markdown", "md"]
+])
+
+export const documentFormat = (media_type: string): string | undefined => documents.get(media_type)
+
+export const documentType = (format: string): string | undefined =>
+  [...documents].find(([, name]) => name === format)?.[0]
+
+const imageFormats: ReadonlyMap<string, string> = new Map([
+  ["image/jpeg", "jpeg"],
+  ["image/jpg", "jpeg"],
+  ["image/png", "png"],
+  ["image/gif", "gif"],
+  ["image/webp", "webp"]
+])
+
+export const imageFormat = (media_type: string): string | undefined => imageFormats.get(media_type)
+
+/** The media type that the ending of an address says. */
+export const typeByEnding = (url: string): string | undefined => {
+  const ending = /\.(\w{2,4})(?:[?#]|$)/.exec(url)?.[1]?.toLowerCase()
+  if (ending === undefined) return undefined
+  return (ending === "jpg" ? "image/jpeg" : imageEnding(ending)) ?? documentType(ending)
+}
+
+const imageEnding = (ending: string): string | undefined =>
+  imageFormats.has(`image/${ending}`) ? `image/${ending}` : undefined
+
+/** How closely an image is looked at; `auto` is what everybody does who is not told. */
+export const detailOf = (detail: unknown): string | undefined =>
+  typeof detail === "string" && detail !== "auto" ? detail : undefined

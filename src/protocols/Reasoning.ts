@@ -1,0 +1,89 @@
+/**
+ * How much a model is to think, between vendors that say it in words and vendors that say it in tokens.
+ *
+ * Where the specification is silent:
+ * - An effort becomes the share of the answer's limit that its name says (`shares`), at least 1,024 tokens; a budget the smallest effort
+ *   whose share of the limit holds it.
+ * - Claude's models from 4.6 on are told the effort itself; older ones, and models of others behind `messages`, a budget. An effort is
+ *   left out where they would refuse it: with a tool that must be called, after calls without their thoughts, with no room for 1,024
+ *   tokens. It is how much to think, not what is asked. A client that itself speaks of budgets is taken by its word.
+ */
+import type { AssistantPart, Conversation, Effort, JsonObject, Reasoning } from "./Conversation.ts"
+import { present } from "./Json.ts"
+import { isTakenBy } from "./Thoughts.ts"
+
+const shares: Readonly<Record<Effort, number>> = {
+  minimal: 0.1,
+  low: 0.2,
+  medium: 0.5,
+  high: 0.8,
+  xhigh: 0.95,
+  max: 0.95
+}
+
+export const isEffort = (value: unknown): value is Effort => typeof value === "string" && Object.hasOwn(shares, value)
+
+const budgetLeast = 1_024
+/** Where nobody says how long the answer may be. */
+const limitUsual = 32_000
+
+export const budgetOf = (effort: Effort, limit: number | undefined): number =>
+  Math.max(budgetLeast, Math.floor((limit ?? limitUsual) * shares[effort]))
+
+/** The word for how much is to be thought; `undefined` where that is left to the model. */
+export const effortOf = ({ budget, effort }: Reasoning, limit: number | undefined): Effort | undefined => {
+  if (effort !== undefined || budget === undefined) return effort
+  const share = budget / (limit ?? limitUsual)
+  return share <= shares.low ? "low" : share <= shares.medium ? "medium" : "high"
+}
+
+/** Claude's models that are told a budget, and know no effort. */
+const isOld = (model: string): boolean =>
+  /claude-(?:[123]|instant|v\d|(?:opus|sonnet|haiku)-4(?:-[015])?(?:$|[-:@]\d{8}|[@:]|-latest|-v\d))/.test(model)
+
+const knowsEffort = (model: string): boolean => model.includes("claude") && !isOld(model)
+
+/** Whether the newest calls of tools stand without the thoughts that led to them. */
+const lacksThoughts = ({ turns }: Conversation): boolean => {
+  const last = turns.findLast((turn) => turn.role === "assistant")
+  const parts: ReadonlyArray<AssistantPart> = last?.role === "assistant" ? last.parts : []
+  return (
+    parts.some((part) => part.type === "tool_call") &&
+    !parts.some((part) => part.type === "thinking" && isTakenBy("anthropic", part))
+  )
+}
+
+/** The fields `thinking` and `output_config.effort` of Anthropic's models. */
+export interface AnthropicThinking {
+  readonly thinking: JsonObject | undefined
+  readonly effort: Effort | undefined
+}
+
+const nothing: AnthropicThinking = { thinking: undefined, effort: undefined }
+
+export const anthropicThinking = (
+  conversation: Conversation,
+  model: string,
+  limit: number | undefined
+): AnthropicThinking => {
+  const { protocol, reasoning, tool_choice } = conversation
+  if (reasoning === undefined) return nothing
+  const display = reasoning.summary === false ? "omitted" : undefined
+  if (reasoning.off) return { thinking: { type: "disabled" }, effort: reasoning.effort }
+  if (reasoning.adaptive) return { thinking: present({ type: "adaptive", display }), effort: reasoning.effort }
+  if (reasoning.budget !== undefined)
+    return {
+      thinking: present({ type: "enabled", budget_tokens: reasoning.budget, display }),
+      effort: reasoning.effort
+    }
+  if (reasoning.effort === undefined) return nothing
+  if (protocol === "messages" || protocol === "bedrock") return { thinking: undefined, effort: reasoning.effort }
+  const forced = tool_choice !== undefined && tool_choice.type !== "auto" && tool_choice.type !== "none"
+  if (knowsEffort(model)) {
+    const effort = reasoning.effort === "minimal" ? "low" : reasoning.effort
+    return forced ? { thinking: undefined, effort } : { thinking: { type: "adaptive" }, effort }
+  }
+  const budget_tokens = budgetOf(reasoning.effort, limit)
+  if (forced || lacksThoughts(conversation) || (limit !== undefined && budget_tokens >= limit)) return nothing
+  return { thinking: { type: "enabled", budget_tokens }, effort: undefined }
+}

@@ -1,0 +1,18 @@
+/** OpenAI's chat completions, as it and compatible servers speak them. */
+import type { Translation } from "../Translation.ts"
+import { readAnswer, writeAnswer } from "./Answer.ts"
+import { reader, writer } from "./Events.ts"
+import { readRequest, writeRequest } from "./Request.ts"
+import { usageOf, writeUsage } from "./Usage.ts"
+
+export const chat: Translation = {
+  protocol: "chat",
+  readRequest,
+  writeRequest,
+  readAnswer,
+  writeAnswer,
+  reader,
+  writer,
+  usageOf,
+  writeUsage
+}

@@ -1,0 +1,96 @@
+/**
+ * Thoughts in chat completions, for which OpenAI has no words: `reasoning_content` (DeepSeek, vLLM and most) or `reasoning`, and
+ * `reasoning_details` (OpenRouter), which alone hold signatures, each with the name of the format that it has.
+ *
+ * Where the specification is silent:
+ * - A client is given `reasoning_content`, and `reasoning_details` where a vendor signed its thoughts.
+ * - Signed thoughts that came from an upstream of chat keep the name of their format in the signature (`xai-responses-v1~...`), since only
+ *   an upstream of chat can read them again.
+ */
+import type { AnswerPart } from "../Answer.ts"
+import type { JsonObject, Signer, ThinkingPart } from "../Conversation.ts"
+import { isObject, listOf, present, text, textOr } from "../Json.ts"
+
+const formats: Readonly<Record<Exclude<Signer, "unknown">, string>> = {
+  anthropic: "anthropic-claude-v1",
+  openai: "openai-responses-v1",
+  google: "google-gemini-v1"
+}
+
+const signers: ReadonlyMap<unknown, Signer> = new Map(
+  Object.entries(formats).map(([signer, format]) => [format, signer as Signer])
+)
+
+export type Thought = Extract<AnswerPart, { type: "thinking" }>
+
+/** What a message, or a piece of one, says of its thoughts without signatures. */
+export const plainThought = (message: JsonObject): string => {
+  const { reasoning, reasoning_content } = message
+  return typeof reasoning_content === "string" && reasoning_content !== "" ? reasoning_content : textOr(reasoning, "")
+}
+
+/** One of `reasoning_details`. Of a client each goes back to its signer; a vendor's go back to a vendor of chat. */
+const detailOf = (detail: JsonObject, of: "client" | "vendor"): Thought => {
+  const value = text(detail.signature) ?? text(detail.data)
+  const format = textOr(detail.format, "")
+  const signer = (of === "client" && signers.get(format)) || "unknown"
+  const sealed = detail.type === "reasoning.encrypted"
+  return {
+    type: "thinking",
+    text: sealed ? "" : (text(detail.text) ?? textOr(detail.summary, "")),
+    signature: value === undefined ? undefined : signer === "unknown" && format !== "" ? `${format}~${value}` : value,
+    signer,
+    redacted: sealed && signer === "anthropic"
+  }
+}
+
+/** The details of a message, those that have the same `index` (pieces of a stream that were kept apart) each by itself. */
+export const detailsOf = (message: JsonObject, of: "client" | "vendor"): ReadonlyArray<Thought> =>
+  listOf(message.reasoning_details).flatMap((detail) => (isObject(detail) ? [detailOf(detail, of)] : []))
+
+/** All thoughts of a message. */
+export const thoughtsOf = (message: JsonObject, of: "client" | "vendor"): ReadonlyArray<Thought> => {
+  const details = detailsOf(message, of)
+  const plain = plainThought(message)
+  const readable = details.some((one) => one.text !== "")
+  return plain === "" || readable
+    ? details
+    : [{ type: "thinking", text: plain, signature: undefined, signer: "unknown", redacted: false }, ...details]
+}
+
+/** How a signature is written: with the name of its format. */
+const signed = (signer: Signer, signature: string): { readonly format: string; readonly value: string } => {
+  if (signer !== "unknown") return { format: formats[signer], value: signature }
+  const cut = signature.indexOf("~")
+  return cut === -1
+    ? { format: "unknown", value: signature }
+    : { format: signature.slice(0, cut), value: signature.slice(cut + 1) }
+}
+
+/** One entry of `reasoning_details`; `index` numbers the thoughts of a message. */
+export const detail = (
+  thought: Pick<ThinkingPart, "text" | "signature" | "signer">,
+  index: number,
+  sealed: boolean
+): JsonObject => {
+  const { format, value } = signed(thought.signer, thought.signature ?? "")
+  if (sealed) return { type: "reasoning.encrypted", data: value, format, index }
+  return present({
+    type: "reasoning.text",
+    text: thought.text,
+    signature: thought.signature === undefined ? undefined : value,
+    format,
+    index
+  })
+}
+
+/** The fields of a message for its thoughts. */
+export const writeThoughts = (
+  thoughts: ReadonlyArray<Pick<ThinkingPart, "text" | "signature" | "signer">>
+): JsonObject => {
+  const plain = thoughts.map((thought) => thought.text).join("")
+  const reasoning_content = plain === "" ? undefined : plain
+  if (thoughts.every((thought) => thought.signature === undefined)) return present({ reasoning_content })
+  const reasoning_details = thoughts.map((thought, index) => detail(thought, index, thought.text === ""))
+  return present({ reasoning_content, reasoning_details })
+}

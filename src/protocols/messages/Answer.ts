@@ -1,0 +1,152 @@
+/**
+ * A whole answer of Messages, read and written; and the stop reasons and errors that a stream of it says too.
+ *
+ * Where the specification is silent:
+ * - `model_context_window_exceeded` is `length`. A refusal in the words of the model is a text with the stop reason `refusal`.
+ * - Blocks of a kind that is unknown are passed over: the vendor's own tools were refused with the request.
+ */
+import { Either } from "effect"
+import type { Answer, AnswerPart } from "../Answer.ts"
+import type { JsonObject } from "../Conversation.ts"
+import type { Failure, FailureKind, StopReason } from "../Delta.ts"
+import { isDeep, isObject, listOf, objectOf, text, textOr } from "../Json.ts"
+import { stopWith } from "../Stream.ts"
+import { home } from "../Thoughts.ts"
+import { argumentsOf, callId, inputOf } from "../ToolCalls.ts"
+import type { AnswerOptions } from "../Translation.ts"
+import { noUsage } from "../Usage.ts"
+import { writeThinking } from "./Blocks.ts"
+import { usageOf, writeUsage } from "./Usage.ts"
+
+const reasons: ReadonlyMap<unknown, StopReason> = new Map([
+  ["end_turn", "end"],
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["stop_sequence", "sequence"],
+  ["tool_use", "tool"],
+  ["pause_turn", "pause"],
+  ["refusal", "refusal"]
+])
+
+export const readStop = (reason: unknown): StopReason | undefined => reasons.get(reason)
+
+const words: Readonly<Record<StopReason, string>> = {
+  end: "end_turn",
+  length: "max_tokens",
+  sequence: "stop_sequence",
+  tool: "tool_use",
+  pause: "pause_turn",
+  refusal: "refusal"
+}
+
+export const writeStop = (reason: StopReason, refused: boolean): string =>
+  words[refused && reason === "end" ? "refusal" : reason]
+
+const kinds: ReadonlyMap<unknown, FailureKind> = new Map([
+  ["overloaded_error", "overloaded"],
+  ["rate_limit_error", "rate_limit"],
+  ["invalid_request_error", "invalid_request"]
+])
+
+/** The failure in an object `{ "error": { "type", "message" } }`. */
+export const failureOf = (json: JsonObject): Failure => {
+  const { message, type } = objectOf(json.error)
+  return { kind: kinds.get(type) ?? "vendor", message: textOr(message, "the upstream sent an error") }
+}
+
+const types: Readonly<Record<FailureKind, string>> = {
+  overloaded: "overloaded_error",
+  rate_limit: "rate_limit_error",
+  invalid_request: "invalid_request_error",
+  vendor: "api_error"
+}
+
+export const writeFailure = ({ kind, message }: Failure): JsonObject => ({
+  type: "error",
+  error: { type: types[kind], message }
+})
+
+const readPart = (block: unknown): ReadonlyArray<AnswerPart> => {
+  if (!isObject(block)) return []
+  switch (block.type) {
+    case "text":
+      return [{ type: "text", text: textOr(block.text, "") }]
+    case "thinking": {
+      const signature = textOr(block.signature, "")
+      return [
+        {
+          type: "thinking",
+          text: textOr(block.thinking, ""),
+          signature: signature === "" ? undefined : signature,
+          signer: home.messages,
+          redacted: false
+        }
+      ]
+    }
+    case "redacted_thinking":
+      return [{ type: "thinking", text: "", signature: textOr(block.data, ""), signer: home.messages, redacted: true }]
+    case "tool_use":
+      return [
+        {
+          type: "tool_call",
+          id: textOr(block.id, ""),
+          name: textOr(block.name, ""),
+          arguments: argumentsOf(block.input) ?? "{}",
+          custom: false
+        }
+      ]
+    default:
+      return []
+  }
+}
+
+export const readAnswer = (json: unknown): Either.Either<Answer, Failure> => {
+  if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's answer is no JSON object" })
+  if (json.type === "error" || isObject(json.error)) return Either.left(failureOf(json))
+  if (!Array.isArray(json.content))
+    return Either.left({ kind: "vendor", message: "the upstream's answer has no content" })
+  if (isDeep(json)) return Either.left({ kind: "vendor", message: "the upstream's answer is nested too deeply" })
+  const parts = listOf(json.content).flatMap(readPart)
+  return Either.right({
+    id: text(json.id),
+    model: text(json.model),
+    parts,
+    stop: stopWith(
+      readStop(json.stop_reason),
+      parts.some((part) => part.type === "tool_call")
+    ),
+    stop_sequence: text(json.stop_sequence),
+    usage: usageOf(json.usage)
+  })
+}
+
+const writePart = (part: AnswerPart, id: string, index: number): JsonObject => {
+  switch (part.type) {
+    case "text":
+    case "refusal":
+      return { type: "text", text: part.text }
+    case "thinking":
+      return writeThinking(part)
+    case "tool_call":
+      return {
+        type: "tool_use",
+        id: callId(part.id, id, index),
+        name: part.name,
+        input: part.custom ? { input: part.arguments } : inputOf(part.arguments)
+      }
+  }
+}
+
+export const writeAnswer = (answer: Answer, { id, model }: AnswerOptions): JsonObject => ({
+  id: `msg_${id}`,
+  type: "message",
+  role: "assistant",
+  model,
+  content: answer.parts.map((part, index) => writePart(part, id, index)),
+  stop_reason: writeStop(
+    answer.stop,
+    answer.parts.some((part) => part.type === "refusal")
+  ),
+  stop_sequence: answer.stop_sequence ?? null,
+  usage: writeUsage(answer.usage ?? noUsage)
+})

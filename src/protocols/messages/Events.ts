@@ -1,0 +1,296 @@
+/**
+ * The events of a stream of Messages, read and written.
+ *
+ * Where the specification is silent:
+ * - `message_start` says what the prompt used where the vendor says it that early, else zero; `message_delta` says it in any case.
+ * - One block is open at a time. Of tool calls that come by turns the second begins when the first has ended.
+ */
+import type { JsonObject, Signer } from "../Conversation.ts"
+import type { Delta } from "../Delta.ts"
+import { objectOf, text, textOr } from "../Json.ts"
+import { cutOff, event, inSequence, nameOf, noDeltas, senseless, stopWith, streamReader } from "../Stream.ts"
+import { home, signatureIn } from "../Thoughts.ts"
+import { argumentsOf, callId } from "../ToolCalls.ts"
+import type { StreamOptions, StreamReader, StreamWriter } from "../Translation.ts"
+import { noUsage } from "../Usage.ts"
+import type { Usage } from "../Usage.ts"
+import { failureOf, readStop, writeFailure, writeStop } from "./Answer.ts"
+import { usageOf, writeUsage } from "./Usage.ts"
+
+/** A block of the vendor's that is open. */
+interface Block {
+  /** The part that it is; -1 of a block that is passed over. */
+  readonly part: number
+  /** Arguments that came with its start, for vendors that send no pieces of them. */
+  early: string
+}
+
+class Reading {
+  readonly #blocks = new Map<unknown, Block>()
+  #parts = 0
+  #calls = false
+  #usage: JsonObject = {}
+
+  #start(block: JsonObject): { readonly deltas: Array<Delta>; readonly early: string; readonly part: number } {
+    const index = this.#parts
+    const deltas: Array<Delta> = []
+    const add = (start: Delta, pieces: unknown, signature?: unknown) => {
+      this.#parts++
+      deltas.push(start)
+      if (typeof pieces === "string" && pieces !== "") deltas.push({ type: "piece", index, text: pieces })
+      if (typeof signature === "string" && signature !== "") deltas.push({ type: "signature", index, text: signature })
+      return index
+    }
+    switch (block.type) {
+      case "text":
+        return { part: add({ type: "text_start", index }, block.text), deltas, early: "" }
+      case "thinking": {
+        const start: Delta = { type: "thinking_start", index, signer: home.messages, redacted: false }
+        return { part: add(start, block.thinking, block.signature), deltas, early: "" }
+      }
+      case "redacted_thinking": {
+        const start: Delta = { type: "thinking_start", index, signer: home.messages, redacted: true }
+        return { part: add(start, "", block.data), deltas, early: "" }
+      }
+      case "tool_use": {
+        this.#calls = true
+        const start: Delta = {
+          type: "tool_start",
+          index,
+          id: textOr(block.id, ""),
+          name: textOr(block.name, ""),
+          custom: false
+        }
+        return { part: add(start, ""), deltas, early: argumentsOf(block.input) ?? "{}" }
+      }
+      default:
+        return { part: -1, deltas, early: "" }
+    }
+  }
+
+  #delta(json: JsonObject): ReadonlyArray<Delta> {
+    const block = this.#blocks.get(json.index)
+    if (block === undefined) return [senseless("a piece of a block that has not begun")]
+    const index = block.part
+    if (index === -1) return noDeltas
+    const delta = objectOf(json.delta)
+    switch (delta.type) {
+      case "text_delta":
+        return piece(index, delta.text)
+      case "thinking_delta":
+        return piece(index, delta.thinking)
+      case "input_json_delta":
+        if (typeof delta.partial_json === "string" && delta.partial_json !== "") block.early = ""
+        return piece(index, delta.partial_json)
+      case "signature_delta":
+        return typeof delta.signature === "string" && delta.signature !== ""
+          ? [{ type: "signature", index, text: delta.signature }]
+          : noDeltas
+      default:
+        return noDeltas
+    }
+  }
+
+  #stop(json: JsonObject): ReadonlyArray<Delta> {
+    const block = this.#blocks.get(json.index)
+    if (block === undefined) return [senseless("the end of a block that has not begun")]
+    this.#blocks.delete(json.index)
+    if (block.part === -1) return noDeltas
+    const end: Delta = { type: "part_end", index: block.part }
+    return block.early === "" ? [end] : [...piece(block.part, block.early), end]
+  }
+
+  #counted(usage: unknown): Usage | undefined {
+    const reported = objectOf(usage)
+    const all: Record<string, unknown> = { ...this.#usage }
+    for (const name in reported) if (reported[name] !== null) all[name] = reported[name]
+    this.#usage = all
+    return usageOf(all)
+  }
+
+  #ending(json: JsonObject): ReadonlyArray<Delta> {
+    const usage = this.#counted(json.usage)
+    const { stop_reason, stop_sequence } = objectOf(json.delta)
+    const deltas: Array<Delta> = []
+    if (usage !== undefined) deltas.push({ type: "usage", usage })
+    if (typeof stop_reason === "string")
+      deltas.push({
+        type: "stop",
+        reason: stopWith(readStop(stop_reason), this.#calls),
+        sequence: text(stop_sequence)
+      })
+    return deltas
+  }
+
+  read(json: JsonObject, name: string | undefined): ReadonlyArray<Delta> {
+    switch (nameOf(json, name)) {
+      case "content_block_delta":
+        return this.#delta(json)
+      case "content_block_start": {
+        const { deltas, early, part } = this.#start(objectOf(json.content_block))
+        if (this.#blocks.has(json.index)) return [senseless("a block that has begun already")]
+        this.#blocks.set(json.index, { part, early })
+        return deltas
+      }
+      case "content_block_stop":
+        return this.#stop(json)
+      case "message_start": {
+        const { id, model, usage } = objectOf(json.message)
+        return [{ type: "start", id: text(id), model: text(model), usage: this.#counted(usage) }]
+      }
+      case "message_delta":
+        return this.#ending(json)
+      case "message_stop":
+        return [{ type: "end" }]
+      case "error":
+        return [{ type: "failure", failure: failureOf(json) }]
+      default:
+        return noDeltas
+    }
+  }
+}
+
+const piece = (index: number, value: unknown): ReadonlyArray<Delta> =>
+  typeof value === "string" && value !== "" ? [{ type: "piece", index, text: value }] : noDeltas
+
+export const reader = (): StreamReader => {
+  const reading = new Reading()
+  return streamReader(
+    (json, name) => reading.read(json, name),
+    () => [cutOff]
+  )
+}
+
+const startEvent = ({ id, model }: StreamOptions, usage: Usage | undefined): string =>
+  event(
+    "message_start",
+    JSON.stringify({
+      type: "message_start",
+      message: {
+        id: `msg_${id}`,
+        type: "message",
+        role: "assistant",
+        model,
+        content: [],
+        stop_reason: null,
+        stop_sequence: null,
+        usage: writeUsage(usage ?? noUsage)
+      }
+    })
+  )
+
+const blockStart = (index: number, block: JsonObject): string =>
+  event("content_block_start", JSON.stringify({ type: "content_block_start", index, content_block: block }))
+
+/** The event of each piece, which is written thousands of times: only its text is made into JSON. */
+const blockDelta = (index: number, type: string, field: string, text: string): string =>
+  `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${field}":${JSON.stringify(text)}}}\n\n`
+
+/** What a part is, while it is open. */
+interface Open {
+  readonly type: "text" | "thinking" | "redacted" | "tool"
+  readonly signer: Signer
+  signature: string | undefined
+}
+
+class Writing {
+  readonly #options: StreamOptions
+  #usage: Usage | undefined
+  #stop: Extract<Delta, { type: "stop" }> = { type: "stop", reason: "end", sequence: undefined }
+  #refused = false
+  #open: Open = { type: "text", signer: "unknown", signature: undefined }
+  #out = ""
+  readonly #sequence = inSequence((delta) => {
+    this.#out += this.#write(delta)
+  })
+
+  constructor(options: StreamOptions) {
+    this.#options = options
+  }
+
+  write(delta: Delta): string {
+    this.#sequence(delta)
+    const out = this.#out
+    this.#out = ""
+    return out
+  }
+
+  #write(delta: Delta): string {
+    switch (delta.type) {
+      case "piece":
+        return this.#piece(delta.index, delta.text)
+      case "start":
+        this.#usage = delta.usage
+        return startEvent(this.#options, delta.usage)
+      case "text_start":
+      case "refusal_start":
+        this.#refused ||= delta.type === "refusal_start"
+        this.#open = { type: "text", signer: "unknown", signature: undefined }
+        return blockStart(delta.index, { type: "text", text: "" })
+      case "thinking_start":
+        this.#open = { type: delta.redacted ? "redacted" : "thinking", signer: delta.signer, signature: undefined }
+        return delta.redacted ? "" : blockStart(delta.index, { type: "thinking", thinking: "", signature: "" })
+      case "tool_start": {
+        this.#open = { type: "tool", signer: "unknown", signature: undefined }
+        const id = callId(delta.id, this.#options.id, delta.index)
+        return blockStart(delta.index, { type: "tool_use", id, name: delta.name, input: {} })
+      }
+      case "signature":
+        this.#open.signature = (this.#open.signature ?? "") + delta.text
+        return ""
+      case "part_end":
+        return (
+          this.#partEnd(delta.index) +
+          `event: content_block_stop\ndata: {"type":"content_block_stop","index":${delta.index}}\n\n`
+        )
+      case "usage":
+        this.#usage = delta.usage
+        return ""
+      case "stop":
+        this.#stop = delta
+        return ""
+      case "failure":
+        return event("error", JSON.stringify(writeFailure(delta.failure)))
+      case "end":
+        return this.#end()
+    }
+  }
+
+  #piece(index: number, text: string): string {
+    switch (this.#open.type) {
+      case "text":
+        return blockDelta(index, "text_delta", "text", text)
+      case "tool":
+        return blockDelta(index, "input_json_delta", "partial_json", text)
+      case "thinking":
+        return blockDelta(index, "thinking_delta", "thinking", text)
+      case "redacted":
+        return ""
+    }
+  }
+
+  /** The signature, which is whole only when the part ends. */
+  #partEnd(index: number): string {
+    const { signature, signer, type } = this.#open
+    if (type !== "thinking" && type !== "redacted") return ""
+    const redacted = type === "redacted"
+    const whole = signatureIn(home.messages, { signature, signer, redacted })
+    if (redacted) return blockStart(index, { type: "redacted_thinking", data: whole ?? "" })
+    return whole === undefined ? "" : blockDelta(index, "signature_delta", "signature", whole)
+  }
+
+  #end(): string {
+    const { reason, sequence } = this.#stop
+    const delta = { stop_reason: writeStop(reason, this.#refused), stop_sequence: sequence ?? null }
+    const usage = this.#usage === undefined ? { output_tokens: 0 } : writeUsage(this.#usage)
+    return (
+      event("message_delta", JSON.stringify({ type: "message_delta", delta, usage })) +
+      event("message_stop", '{"type":"message_stop"}')
+    )
+  }
+}
+
+export const writer = (options: StreamOptions): StreamWriter => {
+  const writing = new Writing(options)
+  return { write: (delta) => writing.write(delta) }
+}

@@ -1,0 +1,57 @@
+/** The usage of Anthropic's Messages: `input_tokens` is without what a cache gave or took. */
+import type { JsonObject } from "../Conversation.ts"
+import { isObject, objectOf } from "../Json.ts"
+import { count, sum } from "../Usage.ts"
+import type { Usage } from "../Usage.ts"
+
+export const usageOf = (usage: unknown): Usage | undefined => {
+  if (!isObject(usage)) return undefined
+  const input = count(usage.input_tokens)
+  const completion_tokens = count(usage.output_tokens)
+  if (input === undefined && completion_tokens === undefined) return undefined
+  const cached_tokens = count(usage.cache_read_input_tokens)
+  const creation = count(usage.cache_creation_input_tokens)
+  const { ephemeral_1h_input_tokens, ephemeral_5m_input_tokens } = objectOf(usage.cache_creation)
+  const hour = count(ephemeral_1h_input_tokens)
+  const minutes = count(ephemeral_5m_input_tokens)
+  const split = hour !== undefined || minutes !== undefined
+  return {
+    prompt_tokens: sum(input, cached_tokens, split ? sum(minutes ?? 0, hour) : creation),
+    completion_tokens,
+    cached_tokens,
+    cache_write_tokens: split ? minutes : creation,
+    cache_write_1h_tokens: hour,
+    reasoning_tokens: count(objectOf(usage.output_tokens_details).thinking_tokens),
+    prompt_audio_tokens: undefined,
+    completion_audio_tokens: undefined,
+    prompt_image_tokens: undefined,
+    completion_image_tokens: undefined
+  }
+}
+
+/** What a prompt used beside the cache: no figure that is below nothing, whatever a vendor reports. */
+const uncached = (usage: Usage): number =>
+  Math.max(
+    0,
+    (usage.prompt_tokens ?? 0) -
+      (usage.cached_tokens ?? 0) -
+      (usage.cache_write_tokens ?? 0) -
+      (usage.cache_write_1h_tokens ?? 0)
+  )
+
+export const writeUsage = (usage: Usage): JsonObject => {
+  const minutes = usage.cache_write_tokens ?? 0
+  const hour = usage.cache_write_1h_tokens ?? 0
+  return {
+    input_tokens: uncached(usage),
+    cache_creation_input_tokens: minutes + hour,
+    cache_read_input_tokens: usage.cached_tokens ?? 0,
+    ...(usage.cache_write_1h_tokens === undefined
+      ? undefined
+      : { cache_creation: { ephemeral_5m_input_tokens: minutes, ephemeral_1h_input_tokens: hour } }),
+    output_tokens: usage.completion_tokens ?? 0,
+    ...(usage.reasoning_tokens === undefined
+      ? undefined
+      : { output_tokens_details: { thinking_tokens: usage.reasoning_tokens } })
+  }
+}

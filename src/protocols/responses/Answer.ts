@@ -1,0 +1,254 @@
+/**
+ * A whole response, read and written; and the stop reasons and errors that a stream of it says too.
+ *
+ * Where the specification is silent:
+ * - A refusal that is no text of the model is `incomplete` with the reason `content_filter`. An answer that came to a stop sequence or pauses
+ *   is `completed`.
+ * - Items of a kind that is unknown are passed over: the vendor's own tools were refused with the request.
+ * - An answer says the request's fields again, as they came; `store` is false whatever was asked.
+ */
+import { Either } from "effect"
+import type { Answer, AnswerPart } from "../Answer.ts"
+import type { JsonObject } from "../Conversation.ts"
+import type { Failure, FailureKind, StopReason } from "../Delta.ts"
+import { isObject, listOf, objectOf, text, textOr } from "../Json.ts"
+import { stopWith } from "../Stream.ts"
+import { home, signatureIn } from "../Thoughts.ts"
+import { argumentsText, callId } from "../ToolCalls.ts"
+import type { AnswerOptions } from "../Translation.ts"
+import type { Usage } from "../Usage.ts"
+import { thoughtText } from "./Items.ts"
+import { usageOf, writeUsage } from "./Usage.ts"
+
+/** Why a response stopped; `undefined` where it says nothing beyond that it is complete. */
+export const readStop = (response: JsonObject): StopReason | undefined => {
+  if (response.status !== "incomplete") return undefined
+  return objectOf(response.incomplete_details).reason === "content_filter" ? "refusal" : "length"
+}
+
+export interface Ending {
+  readonly status: "completed" | "incomplete"
+  readonly incomplete_details: JsonObject | null
+}
+
+const complete: Ending = { status: "completed", incomplete_details: null }
+
+export const writeStop = (reason: StopReason, refused: boolean): Ending => {
+  if (reason === "length") return { status: "incomplete", incomplete_details: { reason: "max_output_tokens" } }
+  return reason === "refusal" && !refused
+    ? { status: "incomplete", incomplete_details: { reason: "content_filter" } }
+    : complete
+}
+
+const kinds: ReadonlyMap<unknown, FailureKind> = new Map([
+  ["rate_limit_exceeded", "rate_limit"],
+  ["server_is_overloaded", "overloaded"],
+  ["slow_down", "overloaded"],
+  ["invalid_prompt", "invalid_request"],
+  ["invalid_request_error", "invalid_request"],
+  ["context_length_exceeded", "invalid_request"]
+])
+
+/** The failure that an object with `code` and `message` says. */
+export const failureOf = (error: unknown): Failure => {
+  const { code, message, type } = objectOf(error)
+  return {
+    kind: kinds.get(code) ?? kinds.get(type) ?? "vendor",
+    message: textOr(message, "the upstream sent an error")
+  }
+}
+
+const codes: Readonly<Record<FailureKind, string>> = {
+  overloaded: "server_is_overloaded",
+  rate_limit: "rate_limit_exceeded",
+  invalid_request: "invalid_prompt",
+  vendor: "server_error"
+}
+
+export const writeFailure = ({ kind, message }: Failure): JsonObject => ({ code: codes[kind], message })
+
+const readItem = (item: unknown): ReadonlyArray<AnswerPart> => {
+  if (!isObject(item)) return []
+  switch (item.type) {
+    case "message":
+      return listOf(item.content).flatMap((part): ReadonlyArray<AnswerPart> => {
+        const { refusal, text: said, type } = objectOf(part)
+        if (type === "output_text") return [{ type: "text", text: textOr(said, "") }]
+        return type === "refusal" ? [{ type, text: textOr(refusal, "") }] : []
+      })
+    case "reasoning":
+      return [
+        {
+          type: "thinking",
+          text: thoughtText(item),
+          signature: text(item.encrypted_content),
+          signer: home.responses,
+          redacted: false
+        }
+      ]
+    case "function_call":
+    case "custom_tool_call": {
+      const custom = item.type === "custom_tool_call"
+      return [
+        {
+          type: "tool_call",
+          id: textOr(item.call_id, ""),
+          name: textOr(item.name, ""),
+          arguments: textOr(custom ? item.input : item.arguments, ""),
+          custom
+        }
+      ]
+    }
+    default:
+      return []
+  }
+}
+
+export const readAnswer = (json: unknown): Either.Either<Answer, Failure> => {
+  if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's answer is no JSON object" })
+  if (isObject(json.error)) return Either.left(failureOf(json.error))
+  const { status } = json
+  if (status !== undefined && status !== null && status !== "completed" && status !== "incomplete")
+    return Either.left({ kind: "vendor", message: "the upstream's answer is not complete" })
+  if (!Array.isArray(json.output))
+    return Either.left({ kind: "vendor", message: "the upstream's answer has no output" })
+  const parts = listOf(json.output).flatMap(readItem)
+  return Either.right({
+    id: text(json.id),
+    model: text(json.model),
+    parts,
+    stop: stopWith(
+      readStop(json),
+      parts.some((part) => part.type === "tool_call")
+    ),
+    stop_sequence: undefined,
+    usage: usageOf(json.usage)
+  })
+}
+
+export const textPart = (value: string): JsonObject => ({
+  type: "output_text",
+  text: value,
+  annotations: [],
+  logprobs: []
+})
+
+export const refusalPart = (value: string): JsonObject => ({ type: "refusal", refusal: value })
+
+export const messageItem = (id: string, status: string, content: ReadonlyArray<JsonObject>): JsonObject => ({
+  id,
+  type: "message",
+  status,
+  role: "assistant",
+  content
+})
+
+export const thoughtItem = (
+  id: string,
+  part: Pick<Extract<AnswerPart, { type: "thinking" }>, "text" | "signature" | "signer" | "redacted">
+): JsonObject => ({
+  id,
+  type: "reasoning",
+  summary: part.text === "" ? [] : [{ type: "summary_text", text: part.text }],
+  encrypted_content: signatureIn(home.responses, part) ?? null
+})
+
+interface CallItem {
+  readonly status: string
+  readonly call_id: string
+  readonly name: string
+  readonly arguments: string
+  readonly custom: boolean
+}
+
+export const callItem = (id: string, call: CallItem): JsonObject => {
+  const { arguments: written, call_id, custom, name, status } = call
+  return custom
+    ? { id, type: "custom_tool_call", status, call_id, name, input: written }
+    : { id, type: "function_call", status, call_id, name, arguments: written }
+}
+
+/** The id of an item, which follows from the answer's and its place in the output. */
+export const itemId = (kind: "msg" | "rs" | "fc" | "ctc", answer: string, output_index: number): string =>
+  `${kind}_${answer}_${output_index}`
+
+/** The output of an answer; texts and refusals that follow each other are one message. */
+const writeOutput = (parts: ReadonlyArray<AnswerPart>, id: string): ReadonlyArray<JsonObject> => {
+  const output: Array<JsonObject> = []
+  let content: Array<JsonObject> | undefined
+  for (const [index, part] of parts.entries()) {
+    if (part.type === "text" || part.type === "refusal") {
+      if (content === undefined) {
+        content = []
+        output.push(messageItem(itemId("msg", id, output.length), "completed", content))
+      }
+      content.push(part.type === "text" ? textPart(part.text) : refusalPart(part.text))
+      continue
+    }
+    content = undefined
+    output.push(
+      part.type === "thinking"
+        ? thoughtItem(itemId("rs", id, output.length), part)
+        : callItem(itemId(part.custom ? "ctc" : "fc", id, output.length), {
+            status: "completed",
+            call_id: callId(part.id, id, index),
+            name: part.name,
+            arguments: argumentsText(part),
+            custom: part.custom
+          })
+    )
+  }
+  return output
+}
+
+/** A response: what it is, and what the client asked, again. */
+export const responseOf = (
+  { created, id, model, request }: AnswerOptions,
+  state: {
+    readonly status: string
+    readonly incomplete_details: JsonObject | null
+    readonly error: JsonObject | null
+    readonly output: ReadonlyArray<JsonObject>
+    readonly usage: Usage | undefined
+  }
+): JsonObject => ({
+  id: `resp_${id}`,
+  object: "response",
+  created_at: created,
+  status: state.status,
+  background: false,
+  error: state.error,
+  incomplete_details: state.incomplete_details,
+  instructions: request.instructions ?? null,
+  max_output_tokens: request.max_output_tokens ?? null,
+  max_tool_calls: request.max_tool_calls ?? null,
+  model,
+  output: state.output,
+  parallel_tool_calls: request.parallel_tool_calls ?? true,
+  previous_response_id: null,
+  prompt_cache_key: request.prompt_cache_key ?? null,
+  reasoning: request.reasoning ?? { effort: null, summary: null },
+  safety_identifier: request.safety_identifier ?? null,
+  service_tier: "default",
+  store: false,
+  temperature: request.temperature ?? 1,
+  text: request.text ?? { format: { type: "text" } },
+  tool_choice: request.tool_choice ?? "auto",
+  tools: request.tools ?? [],
+  top_p: request.top_p ?? 1,
+  truncation: "disabled",
+  usage: state.usage === undefined ? null : writeUsage(state.usage),
+  user: request.user ?? null,
+  metadata: request.metadata ?? {}
+})
+
+export const writeAnswer = (answer: Answer, options: AnswerOptions): JsonObject =>
+  responseOf(options, {
+    ...writeStop(
+      answer.stop,
+      answer.parts.some((part) => part.type === "refusal")
+    ),
+    error: null,
+    output: writeOutput(answer.parts, options.id),
+    usage: answer.usage
+  })
