@@ -11,16 +11,57 @@ class EndToEndFirst extends BaseSequencer {
   }
 }
 
+/** What `npm test` runs on PostgreSQL as well: something of each domain that moves money. `npm run test:postgres` runs all there. */
+const onPostgresToo = [
+  "test/autoreload/Unanswered.test.ts",
+  "test/conformance/Texts.test.ts",
+  "test/conformance/Transfers.test.ts",
+  "test/gate/Unavailable.test.ts",
+  "test/idempotency/*.test.ts",
+  "test/ledger/Audit.test.ts",
+  "test/ledger/Operations.test.ts",
+  "test/payments/*.test.ts",
+  "test/pooling/*.test.ts",
+  "test/tenants/Applications.test.ts",
+  "test/tenants/Organisations.test.ts",
+  "test/transfers/*.test.ts"
+]
+
+const shared = {
+  setupFiles: ["test/support/testers.ts"],
+  // Only what hangs should fail by it: a machine that others use too may take several times as long as a quiet one.
+  testTimeout: 180_000,
+  hookTimeout: 180_000,
+  // Test files that run in one worker share their modules: loading them anew costs more than a second a file.
+  isolate: false
+}
+
+const everything = { ...shared, include: ["test/**/*.test.ts"] }
+
+const onPostgres = { env: { TEST_DATABASE: "postgres" }, globalSetup: ["test/support/postgres.ts"] }
+
+const fewer = String(0.1 * Number(process.env["FC_RUNS"] ?? 1))
+
+const isAllOnPostgres = process.env["TEST_DATABASE"] === "postgres"
+
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    globalSetup: ["test/support/build.ts", "test/support/postgres.ts"],
-    setupFiles: ["test/support/testers.ts"],
-    // Only what hangs should fail by it: a machine that others use too may take several times as long as a quiet one.
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
-    // Test files that run in one worker share their modules: loading them anew costs more than a second a file.
-    isolate: false,
+    projects: isAllOnPostgres
+      ? [{ test: { ...everything, ...onPostgres, name: "postgres" } }]
+      : [
+          { test: { ...everything, name: "sqlite" } },
+          // Its stories are fewer: what they look for, the others have looked for.
+          {
+            test: {
+              ...shared,
+              ...onPostgres,
+              name: "postgres",
+              include: onPostgresToo,
+              env: { ...onPostgres.env, FC_RUNS: fewer }
+            }
+          }
+        ],
+    globalSetup: ["test/support/build.ts"],
     sequence: { sequencer: EndToEndFirst },
     // For two cores: while some tests wait, for a process or for a limit in seconds, others compute.
     maxWorkers: 3,

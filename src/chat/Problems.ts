@@ -13,6 +13,7 @@ export class UnknownChatModel extends InvalidRequest {
   /** As the call names it. */
   readonly model: string
 
+  // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- it is made from a name, and decoded as the InvalidRequest that it is
   constructor(model: string) {
     super({
       message: `model: there is no model ${JSON.stringify(model.slice(0, 100))}; GET /v1/models lists them`,

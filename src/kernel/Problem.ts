@@ -142,7 +142,9 @@ export const Problem =
       readonly message: string
     }
     // What it is made of is held by the types; a refusal that could fail to be made would be a defect instead.
+    // @effect-diagnostics-next-line classSelfMismatch:off -- the class that is declared by this one is what it is an instance of
     class Base extends Schema.TaggedError<Instance>(`tollgate/${tag}`)(tag, data) {
+      // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- the text that it declares is its own where none is given
       constructor(words: ProblemWords = {}) {
         super((words.message === undefined ? { ...words, message: error } : words) as never, true)
       }

@@ -58,6 +58,7 @@ export class UnknownProvider extends InvalidRequest {
   /** The names that there are. */
   readonly providers: ReadonlyArray<string>
 
+  // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- it is made from a name, and decoded as the InvalidRequest that it is
   constructor(provider: string, providers: ReadonlyArray<string>) {
     super(oneOf("provider", providers))
     this.provider = provider
@@ -71,6 +72,7 @@ export class UnknownModel extends InvalidRequest {
   /** The names that there are. */
   readonly models: ReadonlyArray<string>
 
+  // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- it is made from a name, and decoded as the InvalidRequest that it is
   constructor(model: string, models: ReadonlyArray<string>) {
     super(oneOf("model", models))
     this.model = model

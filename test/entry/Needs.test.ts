@@ -79,6 +79,7 @@ describe("the needs of a layer", () => {
     const run = (effect: Effect.Effect<void, unknown>) => expect(Effect.isEffect(effect)).toBe(true)
     const books = Database.layerMemory
     run(Effect.provide(program, Gate.layer.pipe(Layer.provide(Gate.Payers.layerOwnOnly), Layer.provide(books))))
+    // @effect-diagnostics-next-line missingEffectContext:off -- what is shown
     // @ts-expect-error -- nobody is said to pay
     run(Effect.provide(program, Gate.layer.pipe(Layer.provide(books))))
     const purchases = Effect.asVoid(Payments.Purchases)
@@ -89,6 +90,7 @@ describe("the needs of a layer", () => {
         Payments.layer.pipe(Layer.provide([Payments.Payments.layerNone, nothing]), Layer.provide(books))
       )
     )
+    // @effect-diagnostics-next-line missingEffectContext:off -- what is shown
     // @ts-expect-error -- no processor, and not said so
     run(Effect.provide(purchases, Payments.layer.pipe(Layer.provide(nothing), Layer.provide(books))))
   })

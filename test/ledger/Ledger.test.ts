@@ -90,6 +90,7 @@ describe("Ledger", () => {
     }).pipe(Effect.provide(Scene.layer))
   )
 
+  // The plan is SQLite's: PostgreSQL makes one by how many rows there are.
   it.effect.skipIf(isPostgres)("finds its rows by index", () =>
     Effect.gen(function* () {
       const ledger = yield* Ledger

@@ -188,6 +188,7 @@ describe("Sorted runs", () => {
     }).pipe(Effect.provide(layer))
   )
 
+  // The plan is SQLite's: PostgreSQL makes one by how many rows there are.
   it.effect.skipIf(isPostgres)("are found by index", () =>
     Effect.gen(function* () {
       yield* add(2 * runSize)

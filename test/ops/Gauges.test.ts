@@ -56,6 +56,7 @@ describe("the gauges", () => {
     }).pipe(Effect.provide(Scene.layer))
   )
 
+  // The plan is SQLite's: PostgreSQL makes one by how many rows there are.
   it.effect.skipIf(isPostgres)("do not look at all accounts", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient

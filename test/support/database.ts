@@ -14,7 +14,7 @@ import * as Client from "../../src/sql/postgres/Client.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 import * as Postgres from "./postgres.ts"
 
-/** Whether tests have PostgreSQL. */
+/** Whether tests have PostgreSQL. A test of what SQLite alone has is skipped by it (`it.skipIf(isPostgres)`), with the reason above it. */
 export const isPostgres = Postgres.isWanted()
 
 /** Tests of what SQLite alone has: files, their locks and permissions, the writer's thread, migrations of earlier versions. */

@@ -105,9 +105,8 @@ const freePort = (): Promise<number> =>
 /** Whether tests are to have databases of PostgreSQL. */
 export const isWanted = (): boolean => process.env["TEST_DATABASE"] === "postgres"
 
-/** Starts the server of all tests, where it is wanted; answers what stops it. */
+/** Before the tests of a project that has PostgreSQL: starts their server; answers what stops it. */
 export const setup = async (): Promise<() => Promise<void>> => {
-  if (!isWanted()) return async () => {}
   // What is acknowledged need not outlive the machine of a test.
   const { stop, url } = await startServer(["fsync=off"])
   process.env[variable] = url

@@ -8,6 +8,6 @@ export const tell = <Notebook extends object, World extends object>(
 ): Promise<void> =>
   Story.tell({
     ...telling,
-    stories: telling.stories * Number(process.env.FC_RUNS ?? 1),
+    stories: Math.ceil(telling.stories * Number(process.env.FC_RUNS ?? 1)),
     seed: process.env.FC_SEED === undefined ? undefined : Number(process.env.FC_SEED)
   })

@@ -72,7 +72,7 @@ export const everything = async (folder: string): Promise<string> => {
 export const boundLocks = async (folder: string): Promise<void> => {
   if (!Postgres.isWanted()) return
   const url = await Postgres.databaseOf(folder)
-  await askAt(url, `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET lock_timeout = '1s'`)
+  await askAt(url, `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET lock_timeout = '200ms'`)
 }
 
 /** Keeps everybody from changing the books, while they can be read; answers what lets go of them. */

@@ -113,6 +113,7 @@ describe("the summary", () => {
     }).pipe(Effect.provide(layer))
   )
 
+  // The plan is SQLite's: PostgreSQL makes one by how many rows there are.
   it.effect.skipIf(isPostgres)("finds its rows by index", () =>
     Effect.gen(function* () {
       yield* Scene.tenant(acme)
