@@ -22,25 +22,33 @@ const own = (status: number, description: string) =>
     HttpApiSchema.annotations({ status, description, identifier: `DecisionModel${status}` })
   )
 
+const asked = <const Name extends string>(name: Name, path: `/${string}`, summary: string) =>
+  HttpApiEndpoint.post(name, path)
+    .setPayload(DecisionRequest)
+    .addSuccess(DecisionAnswer)
+    .addError(own(422, "The model's own body, naming the offending field"))
+    .addError(own(429, "The model's own body; Retry-After is passed through"))
+    .addError(own(529, "The model's own body: it is overloaded"))
+    .annotate(Fast, true)
+    .annotate(ReadsOwnBody, true)
+    .annotate(Example, {
+      body: {
+        state: { cart_usd: 140, returning: true },
+        questions: { offer_discount: { type: "noul", instructions: "Would a discount be decisive?" } }
+      }
+    })
+    .annotate(Metered, { charge_known: true })
+    .annotate(OpenApi.Summary, summary)
+
 export class DecisionsApi extends HttpApiGroup.make("decisions")
   .add(
-    HttpApiEndpoint.post("decide", "/v1/decisions")
-      .setPayload(DecisionRequest)
-      .addSuccess(DecisionAnswer)
-      .addError(own(422, "The model's own body, naming the offending field"))
-      .addError(own(429, "The model's own body; Retry-After is passed through"))
-      .addError(own(529, "The model's own body: it is overloaded"))
-      .annotate(Fast, true)
-      .annotate(ReadsOwnBody, true)
-      .annotate(Example, {
-        body: {
-          state: { cart_usd: 140, returning: true },
-          questions: { offer_discount: { type: "noul", instructions: "Would a discount be decisive?" } }
-        }
-      })
-      .annotate(Metered, { charge_known: true })
-      .annotate(OpenApi.Summary, "Answer typed questions about a state; 0.30 is set aside, input tokens are charged")
+    asked(
+      "decide",
+      "/v1/decisions",
+      "Answer typed questions about a state; 0.30 is set aside, input tokens are charged"
+    )
   )
+  .add(asked("systemOne", "/v1/systemone", "The same on the path that TypeSafe's own clients call"))
   .addError(InvalidRequest)
   .addError(DecisionBodyUnreadable)
   .addError(DecisionBodyTooLarge)

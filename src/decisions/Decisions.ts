@@ -31,6 +31,8 @@ import {
 export interface DecisionCall {
   readonly caller: Caller
   readonly request: DecisionRequest
+  /** The route's name in usage records: `decisions` unless it is said. */
+  readonly endpoint?: string | undefined
   /** Statements that stand or fall with the admission of the call. */
   readonly beside?: Claim["beside"]
   /** Names the call in the log. */
@@ -92,13 +94,13 @@ const make = Effect.gen(function* () {
   const upstream = upstreamOf(model.upstream)
   const price = yield* versions.of([{ quantity: "prompt_tokens", unit: "token", price: model.input_price }])
 
-  const decide: DecisionsContract["decide"] = ({ beside, caller, request, request_id }) =>
+  const decide: DecisionsContract["decide"] = ({ beside, caller, endpoint = "decisions", request, request_id }) =>
     Effect.flatMap(bodyFor(request, model), (body) =>
       gate.meter(
         {
           caller,
           usage_type: "inference",
-          endpoint: "decisions",
+          endpoint,
           model: model.model,
           provider: upstream.name,
           price,

@@ -1,4 +1,4 @@
-/** The decisions route: bytes to a request, a decision to bytes. */
+/** The decisions routes: bytes to a request, a decision to bytes. */
 import { Effect, Either } from "effect"
 import { Api } from "../Api.ts"
 import type { Inbound } from "../http/Inbound.ts"
@@ -20,8 +20,8 @@ import type { DecisionRefused } from "./Problems.ts"
 
 const bodyBytesMax = 1024 * 1024
 
-/** `POST /v1/decisions`. Without a model it refuses before it reads the body. */
-const decide = Effect.gen(function* () {
+/** Handlers by the names of their routes, by which keys and usage are told apart. Without a model they refuse before they read a body. */
+const routes = Effect.gen(function* () {
   const decisions = yield* Decisions
   const idempotency = yield* Idempotency
   const model = yield* Effect.either(decisions.model)
@@ -32,14 +32,16 @@ const decide = Effect.gen(function* () {
       Effect.catchTag("DecisionRefused", (refusal) => Effect.succeed(replyOfRefusal(refusal)))
     )
 
-  return (caller: Caller, inbound: Inbound) => {
+  return (endpoint: string) => (caller: Caller, inbound: Inbound) => {
     if (Either.isLeft(model)) return model.left
     const call = (inbound: Inbound, beside: Beside | undefined) =>
       Effect.flatMap(bytesOf(inbound), (bytes) =>
-        Effect.flatMap(read(bytes), (request) => answer({ caller, request, beside, request_id: inbound.request_id }))
+        Effect.flatMap(read(bytes), (request) =>
+          answer({ caller, request, endpoint, beside, request_id: inbound.request_id })
+        )
       )
     return Effect.catchTag(
-      idempotency.onceOf(caller, inbound, "decisions", bodyBytesMax, call),
+      idempotency.onceOf(caller, inbound, endpoint, bodyBytesMax, call),
       "PayloadTooLarge",
       () => new DecisionBodyTooLarge()
     )
@@ -47,7 +49,9 @@ const decide = Effect.gen(function* () {
 })
 
 export const DecisionsHttp = group(Api, "decisions", (handlers) =>
-  Effect.map(decide, (decide) => handlers.handleRaw("decide", raw(decide)))
+  Effect.map(routes, (route) =>
+    handlers.handleRaw("decide", raw(route("decisions"))).handleRaw("systemOne", raw(route("systemone")))
+  )
 )
 
 const bytesOf = (inbound: Inbound) =>

@@ -96,7 +96,8 @@ export type { Demand, Grant, Scope } from "../auth/Scope.ts"
 export type { Beside, Idempotency, IdempotencyContract, IdempotencyProblem } from "../idempotency/Idempotency.ts"
 export type * from "../idempotency/Problems.ts"
 export type { ImageAnswer, ImageRequest, ImageSize, ImageStatusQuery } from "../images/Image.ts"
-export type { ImageJob, ImagePatience, Images, ImagesContract } from "../images/Images.ts"
+export type { CreationPatience, ImageJob, ImagePatience, Images, ImagesContract } from "../images/Images.ts"
+export type { Creation, OpenAiEditFields, OpenAiImageRequest, OpenAiImages } from "../images/OpenAi.ts"
 export type * from "../images/Problems.ts"
 export type { ImageProvider, ImageProviders } from "../images/Settings.ts"
 export type { Decimal } from "../kernel/Decimal.ts"
@@ -223,7 +224,7 @@ export type { SearchProvider, SearchProviders } from "../search/Settings.ts"
 export type { SearchAnswer, SearchQuery } from "../search/Query.ts"
 export type { Search, SearchCall, SearchContract, SearchProblem, SearchResults } from "../search/Search.ts"
 export type { SpeechModel, SpeechProvider, SpeechProviders } from "../speech/Settings.ts"
-export type { SpeechFormat, SpeechRequest, ToolSpeechRequest } from "../speech/Request.ts"
+export type { OpenAiSpeechRequest, SpeechFormat, SpeechRequest, ToolSpeechRequest } from "../speech/Request.ts"
 export type { Speech, SpeechAudio, SpeechCall, SpeechContract, SpeechProblem } from "../speech/Speech.ts"
 export type {
   Account,
@@ -273,11 +274,19 @@ export type {
 export type * from "../tenants/Problems.ts"
 export type { TenantsContract, Tenants, Welcomed } from "../tenants/Tenants.ts"
 export type { Audio } from "../transcription/Audio.ts"
-export type { TranscriptionAnswer, TranscriptionFields } from "../transcription/Fields.ts"
+export type {
+  OpenAiFields,
+  OpenAiTranscriptionFields,
+  OpenAiTranslationFields,
+  TranscriptFormat,
+  TranscriptionAnswer,
+  TranscriptionFields
+} from "../transcription/Fields.ts"
 export type { Length } from "../transcription/Length.ts"
 export type * from "../transcription/Problems.ts"
 export type { TranscriptionModel, TranscriptionProvider, TranscriptionProviders } from "../transcription/Settings.ts"
 export type {
+  ProviderAnswer,
   Transcript,
   Transcription,
   TranscriptionCall,

@@ -1,5 +1,6 @@
 /** Images: made at once or polled for, and who makes them. */
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, Multipart, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
 import { Example, Metered } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Annotations.ts"
@@ -10,7 +11,16 @@ import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { UpstreamRefusal } from "../upstream/Problems.ts"
 import { ProviderList, ProviderNames } from "../upstream/Provider.ts"
 import { ImageAnswer, ImageRequest, ImageStatusQuery } from "./Image.ts"
-import { ImageNotFound } from "./Problems.ts"
+import { OpenAiEditFields, OpenAiImageRequest, OpenAiImages } from "./OpenAi.ts"
+import { ImageNotFound, ImagesNotFetched, ImagesPending, ImagesTooLarge } from "./Problems.ts"
+
+const EditForm = HttpApiSchema.Multipart(
+  Schema.Struct({
+    image: Multipart.FilesSchema,
+    mask: Schema.optional(Multipart.SingleFileSchema),
+    ...OpenAiEditFields.fields
+  })
+)
 
 const generate = <const Name extends string>(name: Name, path: `/${string}`) =>
   HttpApiEndpoint.post(name, path)
@@ -38,6 +48,39 @@ const status = <const Name extends string>(name: Name, path: `/${string}`) =>
 export class ImagesApi extends HttpApiGroup.make("images")
   .add(generate("generate", "/v1/images/generate"))
   .add(generate("toolGenerate", "/v1/tools/images/generate"))
+  .add(
+    HttpApiEndpoint.post("createImage", "/v1/images/generations")
+      .setPayload(OpenAiImageRequest)
+      .addSuccess(OpenAiImages)
+      .addError(InvalidRequest)
+      .addError(BodyRefusal)
+      .addError(GateRefusal)
+      .addError(IdempotencyRefusal)
+      .addError(UpstreamRefusal)
+      .addError(ImagesPending)
+      .addError(ImagesNotFetched)
+      .annotate(ReadsOwnBody, true)
+      .annotate(Example, { body: { prompt: "a lighthouse at dusk", size: "1024x1024" } })
+      .annotate(Metered, { charge_known: true })
+      .annotate(OpenApi.Summary, "Make images with OpenAI's fields, on OpenAI's path; waited for")
+  )
+  .add(
+    HttpApiEndpoint.post("editImage", "/v1/images/edits")
+      .setPayload(EditForm)
+      .addSuccess(OpenAiImages)
+      .addError(InvalidRequest)
+      .addError(ImagesTooLarge)
+      .addError(BodyRefusal)
+      .addError(GateRefusal)
+      .addError(IdempotencyRefusal)
+      .addError(UpstreamRefusal)
+      .addError(ImagesPending)
+      .addError(ImagesNotFetched)
+      .annotate(ReadsOwnBody, true)
+      .annotate(Example, { body: { prompt: "the same at night" } })
+      .annotate(Metered, { charge_known: true })
+      .annotate(OpenApi.Summary, "Make images from images with OpenAI's fields; waited for")
+  )
   .add(status("status", "/v1/images/status"))
   .add(status("toolStatus", "/v1/tools/images/status"))
   .add(

@@ -1,18 +1,31 @@
 import { HttpApiBuilder } from "@effect/platform"
-import { Effect } from "effect"
+import { Clock, Effect, Either, Schema } from "effect"
+import { createHash } from "node:crypto"
 import { Api } from "../Api.ts"
+import { Gate } from "../gate/Gate.ts"
 import { json } from "../http/Body.ts"
 import { CurrentCaller } from "../http/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
+import { formOf } from "../http/Multipart.ts"
 import { raw } from "../http/Raw.ts"
 import * as Reply from "../http/Reply.ts"
+import { affordable } from "../idempotency/BeforeBody.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Caller } from "../kernel/Caller.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { toDecimal } from "../kernel/Money.ts"
+import type { Nano } from "../kernel/Money.ts"
+import { charge } from "../kernel/Price.ts"
+import { download } from "../upstream/Download.ts"
+import { UpstreamFailed, UpstreamRejected } from "../upstream/Problems.ts"
 import { listOf, namesOf } from "../upstream/Provider.ts"
 import { ImageRequest } from "./Image.ts"
 import type { ImageAnswer } from "./Image.ts"
+import { imageTypeOf, OpenAiEditFields, OpenAiImageRequest } from "./OpenAi.ts"
+import type { Creation, OpenAiImages } from "./OpenAi.ts"
+import { ImagesNotFetched, ImagesPending, ImagesTooLarge } from "./Problems.ts"
 import { ImageProviders } from "./Settings.ts"
+import type { ImageProvider } from "./Settings.ts"
 import { Images } from "./Images.ts"
 import type { ImageJob } from "./Images.ts"
 
@@ -32,6 +45,90 @@ const answerOf = ({ error, images, provider, request_id, status }: ImageJob): Im
 
 const replyOf = (job: ImageJob): Reply.Reply =>
   Reply.json(200, answerOf(job), job.charge === undefined ? {} : { "x-charge-usd": toDecimal(job.charge.charged) })
+
+// ---- OpenAI's routes -------------------------------------------------------------------------------------------------------------
+
+/** The longest body without images. */
+const creationBytesMax = 1024 * 1024
+/** The longest form of an edit. */
+const formBytesMax = 20 * 1024 * 1024
+/** The longest image that is fetched to be put into an answer. */
+const imageBytesMax = 32 * 1024 * 1024
+/** How many images of an answer are fetched at once. */
+const fetchesAtOnce = 4
+
+const decodeCreation = json(OpenAiImageRequest)
+const readCreation = (inbound: Inbound) => Effect.flatMap(inbound.read(creationBytesMax), decodeCreation)
+const decodeEdit = Schema.decodeUnknownEither(OpenAiEditFields)
+
+const readEdit = (inbound: Inbound) =>
+  inbound.read(formBytesMax).pipe(
+    Effect.catchTag("PayloadTooLarge", () => new ImagesTooLarge()),
+    Effect.flatMap((bytes) => editOf(inbound.header("content-type") ?? "", bytes))
+  )
+
+/** An edit with the hash of what it asks for. (Clients put another boundary into the form each time.) */
+interface Edit {
+  readonly creation: Creation
+  readonly fingerprint: string
+}
+
+const editOf = Effect.fnUntraced(function* (type: string, bytes: Buffer): Effect.fn.Return<Edit, InvalidRequest> {
+  const { files, texts } = yield* formOf(type, bytes)
+  const fields = yield* Either.mapLeft(decodeEdit({ ...texts }), InvalidRequest.ofDecoding)
+  const images: Array<string> = []
+  const masks: Array<string> = []
+  for (const { bytes, field } of files) {
+    const of = field === "image" || field === "image[]" ? images : field === "mask" ? masks : undefined
+    if (of === undefined) return yield* InvalidRequest.of(field, "not a file of this form")
+    const media = imageTypeOf(bytes)
+    if (media === undefined) return yield* InvalidRequest.of(field, "a PNG, JPEG or WebP image")
+    of.push(`data:${media};base64,${bytes.toString("base64")}`)
+  }
+  if (images.length === 0) return yield* InvalidRequest.of("image", "required: the image to edit")
+  if (masks.length > 1) return yield* InvalidRequest.of("mask", "one image")
+  const creation: Creation = { ...fields, images, mask: masks[0] }
+  return { creation, fingerprint: createHash("sha256").update(JSON.stringify(creation)).digest("hex") }
+})
+
+/** The job in OpenAI's words, or the problem that it came to. */
+const openAiReplyOf = Effect.fnUntraced(function* (job: ImageJob, format: Creation["response_format"]) {
+  const { charge, error = "", error_type, images = [], request_id, status } = job
+  if (status === "PROCESSING") return yield* new ImagesPending({ request_id })
+  if (status === "FAILED") {
+    if (error_type === "media_rejected") return yield* new UpstreamRejected({ message: error, field: "", rule: error })
+    return yield* new UpstreamFailed({ message: error })
+  }
+  const data =
+    format === "b64_json"
+      ? yield* Effect.forEach(images, ({ url }) => Effect.map(fetched(request_id, url), (b64_json) => ({ b64_json })), {
+          concurrency: fetchesAtOnce
+        })
+      : images.map(({ url }) => ({ url }))
+  const created = Math.floor((yield* Clock.currentTimeMillis) / 1_000)
+  return Reply.json(200, { created, data } satisfies OpenAiImages, {
+    "x-charge-usd": toDecimal(charge?.charged ?? 0n)
+  })
+})
+
+const fetched = (request_id: string, url: string): Effect.Effect<string, ImagesNotFetched> =>
+  download(url, imageBytesMax).pipe(
+    Effect.map((bytes) => bytes.toString("base64")),
+    Effect.catchAll(({ reason }) =>
+      Effect.zipRight(
+        Effect.annotateLogs(Effect.logWarning("an image that was made could not be fetched"), { request_id, reason }),
+        new ImagesNotFetched({ request_id })
+      )
+    )
+  )
+
+/** The least that an image costs, of each provider. */
+const costsOf = (providers: ReadonlyArray<ImageProvider>): ReadonlyArray<Nano> =>
+  providers.flatMap(({ price, price_by_pixels, price_by_size }) =>
+    [price, ...Object.values(price_by_size), ...Object.values(price_by_pixels)].flatMap((price) =>
+      price === undefined ? [] : [charge([{ units: 1, price }])]
+    )
+  )
 
 export const ImagesHttp = HttpApiBuilder.group(
   Api,
@@ -60,12 +157,57 @@ export const ImagesHttp = HttpApiBuilder.group(
           )
       )
     )
+    const generations = raw((caller: Caller, inbound: Inbound) =>
+      idempotency.onceOf(
+        caller,
+        inbound,
+        "images/generations",
+        creationBytesMax,
+        (inbound, beside) =>
+          Effect.flatMap(readCreation(inbound), (creation) =>
+            Effect.flatMap(images.create({ caller, creation, beside }), (job) =>
+              openAiReplyOf(job, creation.response_format)
+            )
+          ),
+        (inbound, call) =>
+          Effect.flatMap(readCreation(inbound), (creation) => made(caller, call, creation.response_format))
+      )
+    )
+
+    const ifAffordable = affordable(yield* Gate, idempotency, costsOf(providers))
+    const edits = raw((caller: Caller, inbound: Inbound) =>
+      ifAffordable(
+        caller,
+        inbound,
+        Effect.flatMap(readEdit(inbound), ({ creation, fingerprint }) =>
+          idempotency.once(
+            caller,
+            inbound.header("idempotency-key"),
+            () => `images/edits ${fingerprint}`,
+            (beside) =>
+              Effect.flatMap(images.create({ caller, creation, endpoint: "images/edits", beside }), (job) =>
+                openAiReplyOf(job, creation.response_format)
+              ),
+            (call) => made(caller, call, creation.response_format)
+          )
+        )
+      )
+    )
+
+    /** The answer for a call whose answer was not kept: its job is the same. */
+    const made = (caller: Caller, call: string, format: Creation["response_format"]) =>
+      Effect.flatMap(images.ofCall({ caller, call }), (job) =>
+        job === undefined ? Effect.succeed(undefined) : openAiReplyOf(job, format)
+      )
+
     const status = (request_id: string) =>
       Effect.flatMap(CurrentCaller, (caller) => Effect.map(images.status({ caller, request_id }), answerOf))
 
     return handlers
       .handleRaw("generate", generate)
       .handleRaw("toolGenerate", generate)
+      .handleRaw("createImage", generations)
+      .handleRaw("editImage", edits)
       .handle("status", ({ urlParams }) => status(urlParams.request_id))
       .handle("toolStatus", ({ urlParams }) => status(urlParams.request_id))
       .handle("providers", () => Effect.succeed(namesOf(providers)))

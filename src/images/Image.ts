@@ -4,6 +4,10 @@ import { imageSizes, isImage } from "../media/Model.ts"
 
 export type ImageSize = (typeof imageSizes)[number]
 
+export const OutputFormat = Schema.Literal("png", "jpeg", "webp").annotations({
+  message: () => ({ message: "one of png, jpeg, webp", override: true })
+})
+
 const wholeNumber = Schema.Int.annotations({ message: () => ({ message: "a whole number", override: true }) })
 
 export const ImageRequest = Schema.Struct({

@@ -2,7 +2,8 @@
  * Images by the direct route: jobs of the same kind as `media/Media` makes, waited for unless the caller would rather poll.
  *
  * Where the specification is silent:
- * - An image request waits up to 30 seconds and then answers `PROCESSING` with its id.
+ * - An image request waits up to 30 seconds and then answers `PROCESSING` with its id. One with OpenAI's fields, whose clients know no
+ *   polling, waits up to five minutes.
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import type { Claim } from "../gate/Gate.ts"
@@ -11,7 +12,7 @@ import type { Caller } from "../kernel/Caller.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Nano } from "../kernel/Money.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
-import type { Job, JobCharge, Order } from "../media/Job.ts"
+import type { FailureType, Job, JobCharge, Order } from "../media/Job.ts"
 import { Jobs } from "../media/Jobs.ts"
 import { isObject } from "../upstream/Failures.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
@@ -19,6 +20,8 @@ import { UpstreamBusy, UpstreamFailed, UpstreamRejected } from "../upstream/Prob
 import { pick } from "../upstream/Provider.ts"
 import { upstreamLookup } from "../upstream/Upstreams.ts"
 import type { ImageAnswer, ImageRequest } from "./Image.ts"
+import { madeOf, providerFor } from "./OpenAi.ts"
+import type { Creation, Made } from "./OpenAi.ts"
 import { ImageProviders } from "./Settings.ts"
 import type { ImageProvider } from "./Settings.ts"
 import { ImageNotFound } from "./Problems.ts"
@@ -30,6 +33,8 @@ export interface ImageJob extends ImageAnswer {
   readonly quote: Nano
   /** `undefined` while it is `PROCESSING`. */
   readonly charge: JobCharge | undefined
+  /** Why it is `FAILED`: `media_rejected` where the vendor found fault with the request. */
+  readonly error_type: FailureType | null
 }
 
 export interface ImagesContract {
@@ -42,6 +47,14 @@ export interface ImagesContract {
     readonly request: ImageRequest
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | InsufficientCredits | BooksUnavailable>
+  /** The same with OpenAI's fields: it waits for the images, `CreationPatience` at most, and then gives the job as it stands. */
+  readonly create: (call: {
+    readonly caller: Caller
+    readonly creation: Creation
+    /** The route's name in usage records: `images/generations` unless it is said. */
+    readonly endpoint?: string | undefined
+    readonly beside?: Claim["beside"]
+  }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | InsufficientCredits | BooksUnavailable>
   /** How it stands, after a look at the vendor. */
   readonly status: (call: {
     readonly caller: Caller
@@ -50,7 +63,8 @@ export interface ImagesContract {
   /** What a metered call made for this request, waited for like a new one; `undefined` where it made none. */
   readonly ofCall: (call: {
     readonly caller: Caller
-    readonly request: ImageRequest
+    /** Without a request it was a creation. */
+    readonly request?: Pick<ImageRequest, "sync_mode"> | undefined
     readonly call: string
   }) => Effect.Effect<ImageJob | undefined>
 }
@@ -58,6 +72,11 @@ export interface ImagesContract {
 /** How long `generate` waits for images. */
 export class ImagePatience extends Context.Reference<ImagePatience>()("tollgate/images/ImagePatience", {
   defaultValue: (): Duration.Duration => Duration.seconds(30)
+}) {}
+
+/** How long `create` waits for images. */
+export class CreationPatience extends Context.Reference<CreationPatience>()("tollgate/images/CreationPatience", {
+  defaultValue: (): Duration.Duration => Duration.minutes(5)
 }) {}
 
 /** Between two looks at a job that is waited for. */
@@ -78,36 +97,67 @@ const make = Effect.gen(function* () {
   const providers = yield* ImageProviders
   yield* upstreamLookup("image provider", providers)
   const patience = Duration.toMillis(yield* ImagePatience)
+  const creationPatience = Duration.toMillis(yield* CreationPatience)
 
   const generate: ImagesContract["generate"] = Effect.fn("Images.generate")(function* ({ beside, caller, request }) {
     const provider = yield* pick(providers, request.provider)
     const endpoint = yield* endpointOf(provider, request)
+    const made: Made = {
+      endpoint,
+      input: inputOf(request),
+      units: request.num_images,
+      price: provider.price_by_size[request.image_size] ?? provider.price
+    }
+    const job = yield* submitted(caller, provider, made, "images/generate", beside)
+    return yield* answered(caller, request.sync_mode ? patience : undefined, job)
+  })
+
+  const create: ImagesContract["create"] = Effect.fn("Images.create")(function* ({
+    beside,
+    caller,
+    creation,
+    endpoint = "images/generations"
+  }) {
+    const provider = yield* providerFor(providers, creation.model)
+    const made = yield* madeOf(provider, creation)
+    const job = yield* submitted(caller, provider, made, endpoint, beside)
+    return yield* answered(caller, creationPatience, job)
+  })
+
+  const submitted = (
+    caller: Caller,
+    provider: ImageProvider,
+    { endpoint, input, price, units }: Made,
+    usage_endpoint: string,
+    beside: Claim["beside"]
+  ): Effect.Effect<Job, UpstreamProblem | InsufficientCredits | BooksUnavailable> => {
     const order: Order = {
       route: "images",
+      usage_endpoint,
       type: "image",
       model: endpoint,
       provider: provider.id,
       upstream: provider.upstream,
       endpoint,
-      input: inputOf(request),
-      units: request.num_images,
+      input,
+      units,
       unit: "image",
-      price: provider.price_by_size[request.image_size] ?? provider.price,
+      price,
       error_types
     }
-    const job = yield* Effect.catchTags(jobs.submit({ caller, order, beside }), {
+    return Effect.catchTags(jobs.submit({ caller, order, beside }), {
       JobRejected: ({ words }) => new UpstreamRejected(words),
       VendorBusy: ({ words }) => new UpstreamBusy(words),
       VendorUnavailable: () => new UpstreamFailed()
     })
-    return yield* answered(caller, request, job)
-  })
+  }
 
-  const answered = (caller: Caller, { sync_mode }: ImageRequest, job: Job): Effect.Effect<ImageJob> =>
+  /** The job, waited for so many milliseconds at most; as it stands without them. */
+  const answered = (caller: Caller, patience: number | undefined, job: Job): Effect.Effect<ImageJob> =>
     Effect.map(
-      sync_mode
-        ? Effect.flatMap(Clock.currentTimeMillis, (now) => waited(caller, job, now + patience))
-        : Effect.succeed(job),
+      patience === undefined
+        ? Effect.succeed(job)
+        : Effect.flatMap(Clock.currentTimeMillis, (now) => waited(caller, job, now + patience)),
       imageJobOf
     )
 
@@ -123,7 +173,8 @@ const make = Effect.gen(function* () {
 
   const ofCall: ImagesContract["ofCall"] = Effect.fn("Images.ofCall")(function* ({ call, caller, request }) {
     const job = yield* jobs.ofCall({ account_id: caller.account_id, route: "images", call })
-    return job === undefined ? undefined : yield* answered(caller, request, job)
+    const wait = request === undefined ? creationPatience : request.sync_mode ? patience : undefined
+    return job === undefined ? undefined : yield* answered(caller, wait, job)
   })
 
   const status: ImagesContract["status"] = Effect.fn("Images.status")(function* ({ caller, request_id }) {
@@ -131,7 +182,7 @@ const make = Effect.gen(function* () {
     return job === undefined ? yield* new ImageNotFound({ request_id }) : imageJobOf(job)
   })
 
-  return { generate, status, ofCall } satisfies ImagesContract
+  return { generate, create, status, ofCall } satisfies ImagesContract
 })
 
 /** The provider's model for the request, which it must be able to make. */
@@ -157,10 +208,11 @@ const inputOf = ({ source_url, strength, ...request }: ImageRequest) => ({
   ...(source_url !== undefined && { image_url: source_url, ...(strength !== undefined && { strength }) })
 })
 
-const imageJobOf = ({ charge, error, output, provider, quote, request_id }: Job): ImageJob => {
-  if (charge === undefined) return { request_id, status: "PROCESSING", provider, quote, charge }
+const imageJobOf = ({ charge, error, error_type, output, provider, quote, request_id }: Job): ImageJob => {
+  if (charge === undefined) return { request_id, status: "PROCESSING", provider, quote, charge, error_type }
   if (output === null) {
-    return { request_id, status: "FAILED", provider, error: error ?? "the generation failed", quote, charge }
+    const why = error ?? "the generation failed"
+    return { request_id, status: "FAILED", provider, error: why, quote, charge, error_type }
   }
   const images = Array.isArray(output.images) ? output.images : []
   return {
@@ -173,6 +225,7 @@ const imageJobOf = ({ charge, error, output, provider, quote, request_id }: Job)
       ...(typeof height === "number" && { height })
     })),
     quote,
-    charge
+    charge,
+    error_type
   }
 }

@@ -5,9 +5,15 @@ import type { UnitPrice } from "../kernel/Price.ts"
 import { Count, distinct, NonEmpty, readAs } from "../kernel/Setting.ts"
 import { imageSizes } from "../media/Model.ts"
 import { named, providerFields } from "../upstream/Provider.ts"
+import { OutputFormat } from "./Image.ts"
 import type { ImageSize } from "./Image.ts"
 
 type PricesBySize = { readonly [Size in ImageSize]: Schema.optional<Schema.Schema<UnitPrice, string | number>> }
+
+/** `1536x1024` */
+const Pixels = Schema.String.pipe(
+  Schema.pattern(/^[1-9]\d{1,4}x[1-9]\d{1,4}$/, { message: () => "a size in pixels, like 1536x1024" })
+)
 
 /** A provider with a generation queue in the manner of fal. */
 export const ImageProvider = readAs(
@@ -23,7 +29,25 @@ export const ImageProvider = readAs(
     price_by_size: Schema.optionalWith(
       Schema.Struct(Object.fromEntries(imageSizes.map((size) => [size, Schema.optional(UsdPer(1))])) as PricesBySize),
       { default: () => ({}) }
-    ).pipe(Schema.fromKey("usd_per_image_by_size"))
+    ).pipe(Schema.fromKey("usd_per_image_by_size")),
+    /** Sizes in pixels that it makes beside the named ones, each with its price: `{ "1536x1024": "0.06" }`. */
+    price_by_pixels: Schema.optionalWith(Schema.Record({ key: Pixels, value: UsdPer(1) }), {
+      default: () => ({})
+    }).pipe(Schema.fromKey("usd_per_image_by_pixels")),
+    /** The forms that a caller may choose between; without any the vendor chooses. */
+    output_formats: Schema.optionalWith(Schema.Array(OutputFormat), { default: () => [] }),
+    /** How it edits images; without it, by `image_to_image_endpoint`, one image and no mask. */
+    edits: Schema.optional(
+      Schema.Struct({
+        endpoint: NonEmpty,
+        /** More than one are sent as `image_urls`, one as `image_url`. */
+        images_max: Schema.optionalWith(Count, { default: () => 1 }),
+        /** Whether it takes a mask, as `mask_url`. */
+        mask: Schema.optionalWith(Schema.Boolean, { default: () => false })
+      })
+    ),
+    /** What callers of OpenAI's path may call it beside its id, as the `model`. */
+    aliases: Schema.optionalWith(Schema.Array(NonEmpty), { default: () => [] })
   }),
   named
 )

@@ -12,6 +12,8 @@ export type JobRoute = "media" | "images"
 /** What is to be made, at which price. */
 export interface Order {
   readonly route: JobRoute
+  /** What usage records call the route. */
+  readonly usage_endpoint: string
   readonly type: "video" | "image"
   readonly model: string
   readonly provider: string

@@ -92,7 +92,7 @@ const make = Effect.gen(function* () {
     const claim: Claim = {
       caller,
       usage_type: "tool",
-      endpoint: `${order.route}/generate`,
+      endpoint: order.usage_endpoint,
       model: order.model,
       provider: order.provider,
       price: yield* versions.of([{ quantity: "units", unit: order.unit, price: order.price }]),

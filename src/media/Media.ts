@@ -83,6 +83,7 @@ const make = Effect.gen(function* () {
     const { input, model, price, unit, units } = yield* Model.quoteOf(models, job)
     const order: Order = {
       route: "media",
+      usage_endpoint: "media/generate",
       type: model.type,
       model: model.id,
       provider: model.upstream,

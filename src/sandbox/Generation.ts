@@ -23,13 +23,13 @@ interface SandboxJob {
   duration?: number
 }
 
-const sizes: Readonly<Record<string, readonly [width: number, height: number]>> = {
-  square_hd: [1024, 1024],
-  square: [512, 512],
-  portrait_4_3: [768, 1024],
-  portrait_16_9: [576, 1024],
-  landscape_4_3: [1024, 768],
-  landscape_16_9: [1024, 576]
+const sizes: Readonly<Record<string, { readonly width: number; readonly height: number }>> = {
+  square_hd: { width: 1024, height: 1024 },
+  square: { width: 512, height: 512 },
+  portrait_4_3: { width: 768, height: 1024 },
+  portrait_16_9: { width: 576, height: 1024 },
+  landscape_4_3: { width: 1024, height: 768 },
+  landscape_16_9: { width: 1024, height: 576 }
 }
 
 const vendor = (
@@ -176,7 +176,11 @@ const videoOf = (job: SandboxJob, origin: string) => {
 }
 
 const imagesOf = (job: SandboxJob, origin: string) => {
-  const [width, height] = sizes[String(job.input["image_size"] ?? "square_hd")] ?? [1024, 1024]
+  const { image_size = "square_hd" } = job.input
+  const { height, width } =
+    typeof image_size === "object" && image_size !== null
+      ? (image_size as { readonly width: number; readonly height: number })
+      : (sizes[String(image_size)] ?? { width: 1024, height: 1024 })
   return {
     images: Array.from({ length: Number(job.input["num_images"] ?? 1) }, (_, i) => ({
       url: `${origin}/files/images/${job.id}-${i}.png`,
@@ -270,7 +274,11 @@ export const images = vendor("images", (origin) => ({
         upstream: "sandbox-images",
         endpoint: "sandbox/flux",
         image_to_image_endpoint: "sandbox/flux/image-to-image",
-        usd_per_image: "0.04"
+        usd_per_image: "0.04",
+        usd_per_image_by_pixels: { "1536x1024": "0.06", "1024x1536": "0.06" },
+        output_formats: ["png"],
+        edits: { endpoint: "sandbox/flux/edit", images_max: 4, mask: true },
+        aliases: ["sandbox-image"]
       }
     ]
   }

@@ -28,7 +28,7 @@ export const make: Make = ({ origin }) =>
             models: [
               { id: "tts-1", usd_per_million_characters: "15" },
               { id: "tts-1-hd", usd_per_million_characters: "30" },
-              { id: "vendor-4o-mini-tts", usd_per_million_characters: "30" }
+              { id: "vendor-4o-mini-tts", events: true, usd_per_million_characters: "30" }
             ]
           }
         ]
@@ -44,17 +44,30 @@ const speak = ({ body, headers }: Received): Answer => {
     return json(401, { error: { message: "no API key", type: "invalid_request_error", param: null, code: null } })
   }
   const asked = parse(body) as Readonly<Record<string, unknown>>
-  const { input, model, response_format = "mp3", voice } = asked
+  const { input, model, response_format = "mp3", stream_format = "audio", voice } = asked
   if (typeof input !== "string" || input === "") throw refuse("Invalid 'input': expected a text.", "input")
   if (typeof model !== "string") throw refuse("you must provide a model parameter", "model")
   if (typeof voice !== "string") throw refuse("you must provide a voice parameter", "voice")
   const type = types[String(response_format)]
   if (type === undefined) throw refuse("Invalid 'response_format'.", "response_format")
-  return { status: 200, headers: { "content-type": type }, pieces: silence([...input].length), first: 2 }
+  const characters = [...input].length
+  return stream_format === "sse"
+    ? { status: 200, headers: { "content-type": "text/event-stream" }, pieces: events(characters), first: 2 }
+    : { status: 200, headers: { "content-type": type }, pieces: silence(characters), first: 2 }
 }
 
 const kilobyte = new Uint8Array(1_024)
 
 function* silence(count: number): Generator<Uint8Array> {
   for (let i = 0; i < count; i++) yield kilobyte
+}
+
+/** The same silence in events. */
+function* events(count: number): Generator<string> {
+  const event = (value: object) => `data: ${JSON.stringify(value)}\n\n`
+  for (const piece of silence(count)) {
+    yield event({ type: "speech.audio.delta", audio: Buffer.from(piece).toString("base64") })
+  }
+  const usage = { input_tokens: count, output_tokens: count, total_tokens: 2 * count }
+  yield event({ type: "speech.audio.done", usage })
 }

@@ -9,7 +9,14 @@ import type { Answer, Make, Received } from "./Outside.ts"
 export const make: Make = ({ origin }) =>
   Effect.succeed({
     service: "transcription",
-    routes: [{ method: "POST", path: "/audio-text/v1/audio/transcriptions", answer: transcribe }],
+    routes: [
+      {
+        method: "POST",
+        path: "/audio-text/v1/audio/transcriptions",
+        answer: (received) => hear(received, "transcribe")
+      },
+      { method: "POST", path: "/audio-text/v1/audio/translations", answer: (received) => hear(received, "translate") }
+    ],
     configuration: {
       upstreams: { "sandbox-transcription": { base_url: `${origin}/audio-text/v1`, api_key: "sandbox" } },
       tools: {
@@ -20,7 +27,7 @@ export const make: Make = ({ origin }) =>
             description: "Hears how long it is",
             upstream: "sandbox-transcription",
             models: [
-              { id: "whisper-1", wire_format: "verbose_json", usd_per_minute: "0.006" },
+              { id: "whisper-1", wire_format: "verbose_json", translates: true, usd_per_minute: "0.006" },
               { id: "vendor-4o-transcribe", usd_per_minute: "0.006" },
               { id: "vendor-4o-mini-transcribe", usd_per_minute: "0.006" }
             ]
@@ -33,7 +40,7 @@ export const make: Make = ({ origin }) =>
 const refuse = (message: string, param: string): Refusal =>
   new Refusal(json(400, { error: { message, type: "invalid_request_error", param, code: null } }))
 
-const transcribe = async ({ body, headers }: Received): Promise<Answer> => {
+const hear = async ({ body, headers }: Received, task: "transcribe" | "translate"): Promise<Answer> => {
   if (!/^bearer +\S/i.test(headers.authorization ?? "")) {
     return json(401, { error: { message: "no API key", type: "invalid_request_error", param: null, code: null } })
   }
@@ -48,6 +55,26 @@ const transcribe = async ({ body, headers }: Received): Promise<Answer> => {
   const seconds = file.size / 16_000
   const text = `${seconds} seconds of ${file.name}`
   return form.get("response_format") === "verbose_json"
-    ? json(200, { task: "transcribe", language: "english", duration: seconds, text, segments: [] })
+    ? json(200, { task, language: "english", duration: seconds, text, ...timesOf(text, seconds, form) })
     : json(200, { text, usage: { type: "duration", seconds: Math.ceil(seconds) } })
+}
+
+/** Segments of three words, each as long as the others, and words where they are asked for. */
+const timesOf = (text: string, seconds: number, form: FormData) => {
+  const asked = form.getAll("timestamp_granularities[]")
+  const words = text.split(" ").map((word, i, { length }) => ({
+    word,
+    start: (seconds * i) / length,
+    end: (seconds * (i + 1)) / length
+  }))
+  const segments = []
+  for (let i = 0; i < words.length; i += 3) {
+    const some = words.slice(i, i + 3)
+    const { start } = some[0]!
+    segments.push({ id: i / 3, start, end: some.at(-1)!.end, text: ` ${some.map(({ word }) => word).join(" ")}` })
+  }
+  return {
+    ...((asked.length === 0 || asked.includes("segment")) && { segments }),
+    ...(asked.includes("word") && { words })
+  }
 }

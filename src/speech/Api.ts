@@ -8,7 +8,7 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { KeyOrToken } from "../http/Security.ts"
 import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { UpstreamRefusal } from "../upstream/Problems.ts"
-import { SpeechRequest, ToolSpeechRequest } from "./Request.ts"
+import { OpenAiSpeechRequest, SpeechRequest, ToolSpeechRequest } from "./Request.ts"
 
 const Audio = HttpApiSchema.Uint8Array({ contentType: "audio/mpeg" })
 
@@ -30,6 +30,15 @@ export class SpeechApi extends HttpApiGroup.make("speech")
       .annotate(Example, { body: { input: "The tide is in." } })
       .annotate(Metered, { charge_known: true })
       .annotate(OpenApi.Summary, "Text to speech, where only the text must be given")
+  )
+  .add(
+    HttpApiEndpoint.post("createSpeech", "/v1/audio/speech")
+      .setPayload(OpenAiSpeechRequest)
+      .addSuccess(Audio)
+      .annotate(ReadsOwnBody, true)
+      .annotate(Example, { body: { input: "The tide is in.", model: "tts-1", voice: "alloy" } })
+      .annotate(Metered, { charge_known: true })
+      .annotate(OpenApi.Summary, "Text to speech with OpenAI's fields, on OpenAI's path")
   )
   .addError(InvalidRequest)
   .addError(BodyRefusal)

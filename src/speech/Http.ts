@@ -1,7 +1,6 @@
 /** The speech routes: JSON to a request, audio as it comes. */
 import { HttpApiBuilder } from "@effect/platform"
-import { Effect } from "effect"
-import type { Either } from "effect"
+import { Effect, Either } from "effect"
 import { Api } from "../Api.ts"
 import { json } from "../http/Body.ts"
 import type { Inbound } from "../http/Inbound.ts"
@@ -12,7 +11,9 @@ import type { Beside } from "../idempotency/Idempotency.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { toDecimal } from "../kernel/Money.ts"
-import { SpeechRequest, ToolSpeechRequest } from "./Request.ts"
+import { withModel } from "../upstream/Provider.ts"
+import { OpenAiSpeechRequest, SpeechRequest, ToolSpeechRequest } from "./Request.ts"
+import { SpeechProviders } from "./Settings.ts"
 import { Speech } from "./Speech.ts"
 import type { SpeechAudio } from "./Speech.ts"
 
@@ -25,21 +26,36 @@ export const SpeechHttp = HttpApiBuilder.group(
     const speech = yield* Speech
     const idempotency = yield* Idempotency
 
-    /** A route, by which its keys are told from the other's, and how its body is read. */
-    const speak = (route: string, read: (bytes: Buffer) => Either.Either<SpeechRequest, InvalidRequest>) => {
+    const providers = yield* SpeechProviders
+
+    /** A route, by which its keys are told from the others', how its body is read, and what usage records call it. */
+    const speak = (
+      route: string,
+      read: (bytes: Buffer) => Either.Either<SpeechRequest, InvalidRequest>,
+      endpoint?: string
+    ) => {
       const call = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
         const request = yield* read(yield* inbound.read(bodyBytesMax))
-        return replyOf(yield* speech.speak({ caller, request, beside }))
+        return replyOf(yield* speech.speak({ caller, request, endpoint, beside }))
       })
       return (caller: Caller, inbound: Inbound) =>
         idempotency.onceOf(caller, inbound, route, bodyBytesMax, (inbound, beside) => call(caller, inbound, beside))
     }
 
+    /** OpenAI's clients name a model and no provider. */
+    const openAi = (bytes: Buffer) =>
+      Either.flatMap(readOpenAi(bytes), (request) =>
+        Either.map(withModel(providers, request.model), ({ id }): SpeechRequest => ({ ...request, provider: id }))
+      )
+
     return handlers
       .handleRaw("speak", raw(speak("speech", json(SpeechRequest))))
       .handleRaw("speakSimply", raw(speak("tools/speech", json(ToolSpeechRequest))))
+      .handleRaw("createSpeech", raw(speak("audio/speech", openAi, "audio/speech")))
   })
 )
+
+const readOpenAi = json(OpenAiSpeechRequest)
 
 const replyOf = ({ audio, content_type, cost }: SpeechAudio): Reply => ({
   status: 200,

@@ -36,12 +36,11 @@ const oneOf = <const T extends string>(values: ReadonlyArray<T>) =>
 export const inputMax = 4_096
 export const charactersOf = (text: string): number => [...text].length
 
-const rest = {
+const manner = {
   response_format: Schema.optionalWith(oneOf(formatNames), { default: () => "mp3" as const }),
   speed: Schema.optional(
     Schema.JsonNumber.pipe(Schema.between(0.25, 4, { message: () => "a number from 0.25 to 4.0" }))
   ),
-  provider: Schema.optional(Schema.String),
   /** How it is to be said, where the model can be told. Only the input is charged, so that this is no longer than that may be. */
   instructions: Schema.optional(
     Schema.String.pipe(
@@ -51,6 +50,7 @@ const rest = {
     )
   )
 } as const
+const rest = { ...manner, provider: Schema.optional(Schema.String) } as const
 
 const Input = Schema.String.pipe(
   Schema.filter((text) => text !== "" && charactersOf(text) <= inputMax, {
@@ -58,10 +58,14 @@ const Input = Schema.String.pipe(
   })
 )
 
+// Empty would mean the provider's first model, which only the route below `/v1/tools` has as its default.
+const ModelId = Schema.NonEmptyString.annotations({
+  message: () => ({ message: "required: a model's id", override: true })
+})
+
 export const SpeechRequest = Schema.Struct({
   input: Input,
-  // Empty would mean the provider's first model, which only the route below has as its default.
-  model: Schema.NonEmptyString.annotations({ message: () => ({ message: "required: a model's id", override: true }) }),
+  model: ModelId,
   voice: oneOf(voices),
   ...rest
 }).annotations({ identifier: "SpeechRequest" })
@@ -74,5 +78,24 @@ export const ToolSpeechRequest = Schema.Struct({
   ...rest
 }).annotations({ identifier: "ToolSpeechRequest" })
 
-/** A text that is to be spoken, as either route reads it. Without a model it is the provider's first, without a provider the first. */
-export interface SpeechRequest extends Schema.Schema.Type<typeof ToolSpeechRequest> {}
+const voiceNameMax = 100
+
+/** The same on OpenAI's path, with OpenAI's fields. A field that is not known could change the audio, and is refused. */
+export const OpenAiSpeechRequest = Schema.Struct({
+  input: Input,
+  model: ModelId,
+  /** Each provider has voices of its own, and refuses the others itself. */
+  voice: Schema.String.pipe(Schema.filter((name) => name !== "" && name.length <= voiceNameMax)).annotations({
+    message: () => ({ message: `required: the name of a voice, up to ${voiceNameMax} characters`, override: true })
+  }),
+  ...manner,
+  /** `sse`: as events that hold pieces of audio, of models that make such. */
+  stream_format: Schema.optionalWith(oneOf(["audio", "sse"]), { default: () => "audio" as const })
+}).annotations({ identifier: "OpenAiSpeechRequest", parseOptions: { onExcessProperty: "error" } })
+
+/** A text that is to be spoken, as any route reads it. Without a model it is the provider's first, without a provider the first. */
+export interface SpeechRequest extends Omit<Schema.Schema.Type<typeof ToolSpeechRequest>, "voice"> {
+  readonly voice: string
+  /** Bytes of audio, which is the default, or events that hold them. */
+  readonly stream_format?: "audio" | "sse" | undefined
+}

@@ -7,10 +7,12 @@ import { modelFields, named, providerFields } from "../upstream/Provider.ts"
 export const SpeechModel = readAs(
   Schema.Struct({
     ...modelFields,
+    /** Whether it makes its audio as events, too (`stream_format: "sse"`). */
+    events: Schema.optionalWith(Schema.Boolean, { default: () => false }),
     /** USD a character. */
     price: Schema.propertySignature(UsdPer(1_000_000)).pipe(Schema.fromKey("usd_per_million_characters"))
   }),
-  ({ id, model, price }) => ({ id, upstream_model: model ?? id, price })
+  ({ events, id, model, price }) => ({ id, upstream_model: model ?? id, events, price })
 )
 export interface SpeechModel extends Schema.Schema.Type<typeof SpeechModel> {}
 

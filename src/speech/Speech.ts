@@ -7,6 +7,7 @@ import type { InsufficientCredits } from "../gate/Problems.ts"
 import { handedOver } from "../upstream/ByteStream.ts"
 import type { How } from "../upstream/ByteStream.ts"
 import type { Caller } from "../kernel/Caller.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
@@ -27,13 +28,15 @@ import type { SpeechRequest } from "./Request.ts"
 export interface SpeechCall {
   readonly caller: Caller
   readonly request: SpeechRequest
+  /** The route's name in usage records: `speech` unless it is said. */
+  readonly endpoint?: string | undefined
   /** Statements that stand or fall with the admission of the call. */
   readonly beside?: Claim["beside"]
 }
 
 export interface SpeechAudio {
   /**
-   * The audio as it comes. Its end waits until the charge is in the books; it is destroyed with an error where the upstream breaks off.
+   * The audio as it comes, or the events that hold it. Its end waits until the charge is in the books; it is destroyed with an error where the upstream breaks off.
    * It must be read to its end or destroyed: until then the call is open.
    */
   readonly audio: Readable
@@ -44,7 +47,13 @@ export interface SpeechAudio {
   readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
 }
 
-export type SpeechProblem = UnknownProvider | UnknownModel | InsufficientCredits | BooksUnavailable | UpstreamProblem
+export type SpeechProblem =
+  | InvalidRequest
+  | UnknownProvider
+  | UnknownModel
+  | InsufficientCredits
+  | BooksUnavailable
+  | UpstreamProblem
 
 export interface SpeechContract {
   /** Answers once the first bytes of audio have come. */
@@ -72,15 +81,21 @@ const make = Effect.gen(function* () {
   const upstreamOf = yield* upstreamLookup("speech provider", providers)
   const versions = yield* PriceVersions
 
-  const speak: SpeechContract["speak"] = Effect.fnUntraced(function* ({ beside, caller, request }) {
+  const speak: SpeechContract["speak"] = Effect.fnUntraced(function* ({
+    beside,
+    caller,
+    endpoint = "speech",
+    request
+  }) {
     const provider = yield* pick(providers, request.provider)
     const model = yield* pickModel(provider.models, request.model)
+    if (request.stream_format === "sse" && !model.events) return yield* noEvents
     const characters = charactersOf(request.input)
     const cost = charge([{ units: characters, price: model.price }])
     const claim = {
       caller,
       usage_type: "tool",
-      endpoint: "speech",
+      endpoint,
       model: model.id,
       provider: provider.id,
       price: yield* versions.of([{ quantity: "units", unit: "character", price: model.price }]),
@@ -100,10 +115,19 @@ const make = Effect.gen(function* () {
     order: Order
   ): Effect.fn.Return<Metered<SpeechAudio>, UpstreamProblem> {
     const { cost, model, provider, request } = order
-    const { input, instructions, response_format, speed, voice } = request
+    const { input, instructions, response_format, speed, stream_format, voice } = request
+    const events = stream_format === "sse"
     const upstream = upstreamOf(provider.upstream)
     const unreachable = ({ reason }: Wire.Unreachable) => failed(upstream.name, reason)
-    const body = JSON.stringify({ model: model.upstream_model, input, voice, response_format, speed, instructions })
+    const body = JSON.stringify({
+      model: model.upstream_model,
+      input,
+      voice,
+      response_format,
+      speed,
+      instructions,
+      stream_format: events ? stream_format : undefined
+    })
     const sent = { method: "POST", path: "/audio/speech", headers: upstream.headers, body } as const
     const answer = yield* Effect.catchAll(upstream.wire(admission).open(sent), unreachable)
     if (answer.status < 200 || answer.status > 299) {
@@ -111,9 +135,9 @@ const make = Effect.gen(function* () {
       return yield* refused(upstream.name, whole)
     }
     const type = Wire.header(answer.headers, "content-type") ?? ""
-    if (/json|text\//.test(type)) {
+    if (events ? !eventStream.test(type) : /json|text\//.test(type)) {
       answer.abort()
-      return yield* failed(upstream.name, `its answer is ${type}, not audio`)
+      return yield* failed(upstream.name, `its answer is ${type}, not ${events ? "events" : "audio"}`)
     }
     const passage = Passage.make(answer)
     // Once an answer has begun, the only way to say that it is empty is to cut it off.
@@ -127,13 +151,21 @@ const make = Effect.gen(function* () {
       })
     )
     return yield* admission.goOn(
-      { audio: passage.body, content_type: formats[response_format], cost, receipt: Deferred.await(receipt) },
+      {
+        audio: passage.body,
+        content_type: events ? "text/event-stream" : formats[response_format],
+        cost,
+        receipt: Deferred.await(receipt)
+      },
       settled
     )
   })
 
   return { speak } satisfies SpeechContract
 })
+
+const eventStream = /^text\/event-stream\b/i
+const noEvents = InvalidRequest.of("stream_format", "audio: this model makes no events")
 
 /** Audio whose reader leaves was made all the same; what the upstream broke off costs nothing. */
 const measuredOf = (how: How, { characters, cost, provider }: Order): Measured => ({

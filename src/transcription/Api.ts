@@ -1,7 +1,7 @@
 /** Audio transcription. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, Multipart, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { Metered } from "../http/Documented.ts"
+import { Example, Metered } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Annotations.ts"
 import { BodyRefusal } from "../http/Problems.ts"
@@ -11,9 +11,20 @@ import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { UpstreamRefusal } from "../upstream/Problems.ts"
 import { AudioTooLarge } from "./Problems.ts"
-import { TranscriptionAnswer, TranscriptionFields } from "./Fields.ts"
+import {
+  OpenAiTranscriptionFields,
+  OpenAiTranslationFields,
+  TranscriptionAnswer,
+  TranscriptionFields
+} from "./Fields.ts"
 
-const Form = HttpApiSchema.Multipart(Schema.Struct({ file: Multipart.SingleFileSchema, ...TranscriptionFields.fields }))
+const form = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
+  HttpApiSchema.Multipart(Schema.Struct({ file: Multipart.SingleFileSchema, ...fields }))
+const Form = form(TranscriptionFields.fields)
+
+/** Of which answer it is, the `response_format` says. */
+const OpenAiAnswer = Schema.Struct({ text: Schema.String }).annotations({ identifier: "OpenAiTranscription" })
+const PlainText = HttpApiSchema.Text({ contentType: "text/plain" })
 
 export class TranscriptionApi extends HttpApiGroup.make("transcription")
   .add(
@@ -31,6 +42,26 @@ export class TranscriptionApi extends HttpApiGroup.make("transcription")
       .annotate(ReadsOwnBody, true)
       .annotate(Metered, { charge_known: true })
       .annotate(OpenApi.Summary, "Speech to text, its answer in an envelope")
+  )
+  .add(
+    HttpApiEndpoint.post("createTranscription", "/v1/audio/transcriptions")
+      .setPayload(form(OpenAiTranscriptionFields.fields))
+      .addSuccess(OpenAiAnswer)
+      .addSuccess(PlainText)
+      .annotate(ReadsOwnBody, true)
+      .annotate(Example, { body: { model: "whisper-1" } })
+      .annotate(Metered, { charge_known: true })
+      .annotate(OpenApi.Summary, "Speech to text with OpenAI's fields, on OpenAI's path: JSON, text or subtitles")
+  )
+  .add(
+    HttpApiEndpoint.post("createTranslation", "/v1/audio/translations")
+      .setPayload(form(OpenAiTranslationFields.fields))
+      .addSuccess(OpenAiAnswer)
+      .addSuccess(PlainText)
+      .annotate(ReadsOwnBody, true)
+      .annotate(Example, { body: { model: "whisper-1" } })
+      .annotate(Metered, { charge_known: true })
+      .annotate(OpenApi.Summary, "Speech to English text, by models that translate")
   )
   .addError(InvalidRequest)
   .addError(AudioTooLarge)

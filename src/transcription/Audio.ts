@@ -21,20 +21,18 @@ export const release = (audio: Audio): void => {
   if ("stream" in audio) audio.stream.destroy()
 }
 
-/** The form: the fields, then the file. */
+/** The form: the fields, one of several values once for each, then the file. */
 export const formOf = (
   audio: Audio,
-  fields: Readonly<Record<string, string | undefined>>,
+  fields: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>,
   boundary: string
 ): { readonly body: Readable; readonly length: number } => {
   const { content_type, name } = audio
   const quoted = (text: string) => text.replace(/["\r\n]/g, (one) => encodeURIComponent(one))
   const head = Buffer.from(
     Object.entries(fields)
-      .flatMap(([key, value]) =>
-        value === undefined
-          ? []
-          : [`--${boundary}\r\ncontent-disposition: form-data; name="${key}"\r\n\r\n${value}\r\n`]
+      .flatMap(([key, value = []]) =>
+        [value].flat().map((one) => `--${boundary}\r\ncontent-disposition: form-data; name="${key}"\r\n\r\n${one}\r\n`)
       )
       .join("") +
       `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="${quoted(name)}"\r\n` +

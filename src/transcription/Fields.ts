@@ -1,30 +1,63 @@
-/** The fields of a transcription's form beside its file, and what is answered. */
+/** The fields of a transcription's form beside its file, on each route, and what is answered. */
 import { Schema } from "effect"
 
 const text = Schema.optional(Schema.String)
 
-/** The fields beside the file. */
-export const TranscriptionFields = Schema.Struct({
-  model: text,
+const oneOf = <const T extends string>(...values: ReadonlyArray<T>) =>
+  Schema.Literal(...values).annotations({
+    message: () => ({ message: `one of ${values.join(", ")}`, override: true })
+  })
+
+/** The forms that a transcript has. */
+export type TranscriptFormat = typeof TranscriptFormat.Type
+const TranscriptFormat = oneOf("json", "text", "verbose_json", "srt", "vtt")
+
+const shared = {
   prompt: text,
-  response_format: Schema.optional(
-    Schema.Literal("json", "text", "verbose_json", "srt", "vtt").annotations({
-      message: () => ({ message: "one of json, text, verbose_json, srt, vtt", override: true })
-    })
-  ),
+  response_format: Schema.optional(TranscriptFormat),
   temperature: Schema.optional(
     Schema.String.pipe(
       Schema.filter((text) => /^\d+(\.\d+)?$/.test(text) && Number(text) <= 2, {
         message: () => "a number from 0 to 2"
       })
     )
-  ),
-  language: Schema.optional(
-    Schema.String.pipe(Schema.pattern(/^[a-z]{2}$/, { message: () => "an ISO-639-1 code, like en" }))
-  ),
-  provider: text
-})
+  )
+} as const
+
+const Language = Schema.optional(
+  Schema.String.pipe(Schema.pattern(/^[a-z]{2}$/, { message: () => "an ISO-639-1 code, like en" }))
+)
+
+/** The fields beside the file. */
+export const TranscriptionFields = Schema.Struct({ model: text, ...shared, language: Language, provider: text })
 export interface TranscriptionFields extends Schema.Schema.Type<typeof TranscriptionFields> {}
+
+const ModelId = Schema.NonEmptyString.annotations({
+  message: () => ({ message: "required: a model's id", override: true })
+})
+
+const Granularity = oneOf("word", "segment")
+const Granularities = Schema.optional(Schema.Union(Granularity, Schema.Array(Granularity)))
+
+/** A field that is not known could change the transcript, and is refused. */
+const strictly = { parseOptions: { onExcessProperty: "error" } } as const
+
+/** The same on OpenAI's path, with OpenAI's fields. */
+export const OpenAiTranscriptionFields = Schema.Struct({
+  model: ModelId,
+  ...shared,
+  language: Language,
+  stream: Schema.optional(oneOf("true", "false")),
+  timestamp_granularities: Granularities,
+  /** Clients write a list with brackets behind its name. */
+  "timestamp_granularities[]": Granularities
+}).annotations(strictly)
+
+/** Of a translation to English. */
+export const OpenAiTranslationFields = Schema.Struct({ model: ModelId, ...shared }).annotations(strictly)
+
+/** Both, as they are read. */
+export interface OpenAiFields extends Schema.Schema.Type<typeof OpenAiTranscriptionFields> {}
 
 const answer = {
   text: Schema.String,

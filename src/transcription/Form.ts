@@ -9,8 +9,8 @@ import type { WriteStream } from "node:fs"
 import type { Readable } from "node:stream"
 import { bodyProblemOf } from "../http/Incoming.ts"
 import type { BodyProblem } from "../http/Incoming.ts"
+import { dispositionOf, unreadable } from "../http/Multipart.ts"
 import type { PayloadTooLarge } from "../http/Problems.ts"
-import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { fileBytesMax } from "./Length.ts"
 import { AudioTooLarge } from "./Problems.ts"
 
@@ -30,10 +30,6 @@ export interface FormFile {
 /** Why a form could not be read. */
 export type FormProblem = Exclude<BodyProblem, PayloadTooLarge> | AudioTooLarge
 
-/** Whether the content type is that of a form with a boundary that is not empty: without one its parts cannot be told apart. */
-export const isForm = (type: string): boolean =>
-  /^\s*multipart\/form-data\s*;/i.test(type) && /;\s*boundary=(?:"[^"]+"|[^\s;"]+)/i.test(type)
-
 /** Reads the form of this content type, and writes its audio to `path`. */
 export const formFrom = (source: Readable, type: string, path: string): Effect.Effect<Form, FormProblem> =>
   Effect.async((resume) => {
@@ -41,8 +37,6 @@ export const formFrom = (source: Readable, type: string, path: string): Effect.E
     reading.begin()
     return Effect.sync(() => reading.stop())
   })
-
-const unreadable = InvalidRequest.of("", "a form that can be read, and comes whole")
 
 type Outcome = Effect.Effect<Form, FormProblem>
 
@@ -164,15 +158,3 @@ class Reading {
 }
 
 const ignore = () => {}
-
-/** The names of a part and of its file, read from the header itself: the parser's own reading knows Latin-1 only. */
-const dispositionOf = ({ headers }: Multipasta.PartInfo): { readonly name: string; readonly filename?: string } => {
-  const header = String(headers["content-disposition"] ?? "")
-  const parameters = new Map<string, string>()
-  for (const [, key, quoted, bare] of header.matchAll(/;\s*([\w*-]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/g)) {
-    parameters.set(key!.toLowerCase(), quoted === undefined ? bare! : quoted.replace(/\\(["\\])/g, "$1"))
-  }
-  const encoded = /^utf-8''(.*)$/i.exec(parameters.get("filename*") ?? "")?.[1]
-  const filename = encoded === undefined ? parameters.get("filename") : decodeURIComponent(encoded)
-  return { name: parameters.get("name") ?? "", ...(filename !== undefined && { filename }) }
-}

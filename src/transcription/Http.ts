@@ -1,7 +1,8 @@
 /** The transcription routes: a form to a file on the disk, a transcript to JSON. */
 import { HttpApiBuilder } from "@effect/platform"
 import type { FileSystem, Path } from "@effect/platform"
-import { Effect } from "effect"
+import { Effect, Either } from "effect"
+import type { Schema } from "effect"
 import { Api } from "../Api.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import { raw } from "../http/Raw.ts"
@@ -12,60 +13,123 @@ import { affordable } from "../idempotency/BeforeBody.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import { envelope } from "../kernel/Envelope.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { toDecimal } from "../kernel/Money.ts"
-import type { TranscriptionAnswer } from "./Fields.ts"
+import { withModel } from "../upstream/Provider.ts"
+import { OpenAiTranscriptionFields, OpenAiTranslationFields, TranscriptionFields } from "./Fields.ts"
+import type { OpenAiFields, TranscriptionAnswer } from "./Fields.ts"
+import { events, formatted } from "./Formats.ts"
+import { TranscriptionProviders } from "./Settings.ts"
 import { Transcription } from "./Transcription.ts"
 import type { Transcript, TranscriptionCall } from "./Transcription.ts"
 import { receive } from "./Upload.ts"
-import type { Upload } from "./Upload.ts"
 
 export const TranscriptionHttp = HttpApiBuilder.group(
   Api,
   "transcription",
   Effect.fnUntraced(function* (handlers) {
     const transcription = yield* Transcription
+    const providers = yield* TranscriptionProviders
     const idempotency = yield* Idempotency
     const disk = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
     const ifAffordable = affordable(yield* Gate, idempotency, [transcription.least])
 
-    /** A route, by which its keys are told from the other's, and what the body of its answer is. */
-    const transcribe = (route: string, shape: (answer: TranscriptionAnswer) => object) => {
+    /**
+     * A route, by which its keys are told from the others', the fields of its form, whose call they make, and how its transcript is
+     * answered.
+     */
+    const route = <Fields, I>(
+      name: string,
+      schema: Schema.Schema<Fields, I>,
+      asked: (fields: Fields) => Either.Either<Asked, InvalidRequest>,
+      replied: (transcript: Transcript, fields: Fields) => Reply
+    ) => {
+      const received = receive(schema)
       const served = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound) {
-        const upload = yield* receive(inbound)
+        const { bytes, content_type, fields, fingerprint, name: file, path } = yield* received(inbound)
+        const call = yield* asked(fields)
         // Who asks for what there is not is told so whatever the key was used for.
-        yield* transcription.quote(upload.fields, upload.bytes)
+        yield* transcription.quote(call, bytes)
+        const audio = { name: file, content_type, path, length: bytes }
         return yield* idempotency.once(
           caller,
           inbound.header("idempotency-key"),
-          () => `${route} ${upload.fingerprint}`,
+          () => `${name} ${fingerprint}`,
           (beside) =>
-            Effect.map(transcription.transcribe(callOf(caller, upload, beside)), (transcript) =>
-              replyOf(transcript, shape)
+            Effect.map(transcription.transcribe({ ...call, caller, audio, beside }), (transcript) =>
+              replied(transcript, fields)
             )
         )
       })
-      return (caller: Caller, inbound: Inbound) =>
+      return raw((caller: Caller, inbound: Inbound) =>
         ifAffordable(caller, inbound, Effect.provide(Effect.scoped(served(caller, inbound)), disk))
+      )
     }
 
+    const documented = (name: string, shape: (answer: TranscriptionAnswer) => object) =>
+      route(
+        name,
+        TranscriptionFields,
+        (fields) => Either.right(askedOf(fields)),
+        (transcript) => replyOf(transcript, shape)
+      )
+
+    const openAi = <I>(name: string, schema: Schema.Schema<OpenAiFields, I>, task: Asked["task"]) =>
+      route(
+        name,
+        schema,
+        (fields) =>
+          Either.flatMap(openAiAskedOf(fields), (asked) =>
+            Either.map(withModel(providers, fields.model), ({ id }) => ({
+              ...asked,
+              task,
+              endpoint: name,
+              provider: id
+            }))
+          ),
+        openAiReplyOf
+      )
+
     return handlers
-      .handleRaw("transcribe", raw(transcribe("transcriptions", (answer) => answer)))
-      .handleRaw("toolTranscribe", raw(transcribe("tools/transcriptions", envelope)))
+      .handleRaw(
+        "transcribe",
+        documented("transcriptions", (answer) => answer)
+      )
+      .handleRaw("toolTranscribe", documented("tools/transcriptions", envelope))
+      .handleRaw("createTranscription", openAi("audio/transcriptions", OpenAiTranscriptionFields, "transcribe"))
+      .handleRaw("createTranslation", openAi("audio/translations", OpenAiTranslationFields, "translate"))
   })
 )
 
-const callOf = (caller: Caller, upload: Upload, beside: TranscriptionCall["beside"]): TranscriptionCall => {
-  const { language, model, prompt, provider, temperature } = upload.fields
-  return {
-    caller,
-    audio: { name: upload.name, content_type: upload.content_type, path: upload.path, length: upload.bytes },
-    provider,
-    model,
-    language,
-    prompt,
-    temperature: temperature === undefined ? undefined : Number(temperature),
-    beside
-  }
+/** What a form's fields ask for. */
+type Asked = Omit<TranscriptionCall, "caller" | "audio" | "beside">
+
+const askedOf = ({ language, model, prompt, provider, temperature }: TranscriptionFields): Asked => ({
+  provider,
+  model,
+  language,
+  prompt,
+  temperature: temperature === undefined ? undefined : Number(temperature)
+})
+
+const openAiAskedOf = (fields: OpenAiFields): Either.Either<Asked, InvalidRequest> => {
+  const { response_format: format = "json" } = fields
+  const granularities = [fields.timestamp_granularities ?? fields["timestamp_granularities[]"] ?? []].flat()
+  if (granularities.length > 0 && format !== "verbose_json") return noGranularities
+  if (fields.stream === "true" && format !== "json" && format !== "text") return notStreamed
+  const detail = format === "verbose_json" ? "verbose" : format === "srt" || format === "vtt" ? "segments" : undefined
+  return Either.right({ ...askedOf({ ...fields, provider: undefined }), detail, granularities })
+}
+
+const noGranularities = Either.left(
+  InvalidRequest.of("timestamp_granularities", "only with verbose_json as the response_format")
+)
+const notStreamed = Either.left(InvalidRequest.of("stream", "only with json or text as the response_format"))
+
+const openAiReplyOf = (transcript: Transcript, { response_format = "json", stream }: OpenAiFields): Reply => {
+  const { body, content_type } = stream === "true" ? events(transcript) : formatted(transcript, response_format)
+  const headers = { "content-type": content_type, "x-charge-usd": toDecimal(transcript.receipt.charged) }
+  return { status: 200, headers, body }
 }
 
 const replyOf = (

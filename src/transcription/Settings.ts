@@ -10,12 +10,15 @@ export const TranscriptionModel = readAs(
     ...modelFields,
     /** The response format in which the upstream says how long the audio is: `verbose_json`, where the model knows it. */
     wire_format: Schema.optionalWith(Schema.Literal("verbose_json", "json"), { default: () => "json" as const }),
+    /** Whether it also translates speech to English, at the same price. */
+    translates: Schema.optionalWith(Schema.Boolean, { default: () => false }),
     usd_per_minute: UsdPer(1)
   }),
-  ({ id, model, usd_per_minute, wire_format }) => ({
+  ({ id, model, translates, usd_per_minute, wire_format }) => ({
     id,
     upstream_model: model ?? id,
     wire_format,
+    translates,
     /** USD a second; every second that has begun counts. */
     price: (usd_per_minute / 60n) as UnitPrice
   })

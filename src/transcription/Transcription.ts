@@ -1,5 +1,5 @@
 /** Transcriptions over the OpenAI audio route, at the model's price of a second. */
-import { Context, Effect, Layer, Redacted } from "effect"
+import { Context, Effect, Either, Layer, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
 import { Gate } from "../gate/Gate.ts"
 import type { Admission, Claim, Measured, Receipt } from "../gate/Gate.ts"
@@ -17,6 +17,7 @@ import type { UnknownModel, UnknownProvider } from "../upstream/Provider.ts"
 import { upstreamLookup } from "../upstream/Upstreams.ts"
 import { formOf, lengthInBytes, release } from "./Audio.ts"
 import type { Audio } from "./Audio.ts"
+import { segmentsIn } from "./Formats.ts"
 import { fileBytesMax, lengthOf, secondsMost } from "./Length.ts"
 import { AudioTooLarge } from "./Problems.ts"
 import { TranscriptionProviders } from "./Settings.ts"
@@ -26,6 +27,10 @@ import type { TranscriptionModel, TranscriptionProvider } from "./Settings.ts"
 export interface TranscriptionChoice {
   readonly provider?: string | undefined
   readonly model?: string | undefined
+  /** `transcribe` unless it is said; `translate`: to English, by models that do so. */
+  readonly task?: "transcribe" | "translate" | undefined
+  /** What is wanted beyond the text, of models that give it: the provider's `verbose` answer, or one with timed `segments`. */
+  readonly detail?: "verbose" | "segments" | undefined
 }
 
 /** One audio file that is to be transcribed. */
@@ -38,6 +43,10 @@ export interface TranscriptionCall extends TranscriptionChoice {
   readonly prompt?: string | undefined
   /** From 0 to 2. */
   readonly temperature?: number | undefined
+  /** What a verbose answer has times of. */
+  readonly granularities?: ReadonlyArray<"word" | "segment"> | undefined
+  /** The route's name in usage records: `transcriptions` unless it is said. */
+  readonly endpoint?: string | undefined
   /** Statements that stand or fall with the admission of the call. */
   readonly beside?: Claim["beside"]
 }
@@ -49,6 +58,14 @@ export interface Transcript {
   /** The id of the provider that answered. */
   readonly provider: string
   readonly receipt: Receipt
+  /** The provider's whole answer, in the form that the model is asked for. */
+  readonly upstream: ProviderAnswer
+}
+
+export interface ProviderAnswer {
+  readonly format: TranscriptionModel["wire_format"]
+  readonly bytes: Buffer
+  readonly body: Readonly<Record<string, unknown>>
 }
 
 export interface TranscriptionQuote {
@@ -75,7 +92,7 @@ export interface TranscriptionContract {
   readonly quote: (
     choice: TranscriptionChoice,
     bytes: number
-  ) => Effect.Effect<TranscriptionQuote, UnknownProvider | UnknownModel>
+  ) => Effect.Effect<TranscriptionQuote, InvalidRequest | UnknownProvider | UnknownModel>
   /** Sends the audio once. Of a stream, whatever is not read is thrown away. */
   readonly transcribe: (call: TranscriptionCall) => Effect.Effect<Transcript, TranscriptionProblem>
 }
@@ -96,14 +113,12 @@ const make = Effect.gen(function* () {
   const versions = yield* PriceVersions
 
   const quote: TranscriptionContract["quote"] = Effect.fnUntraced(function* (choice, bytes) {
-    const provider = yield* pick(providers, choice.provider)
-    const model = yield* pickModel(provider.models, choice.model)
+    const { model, provider } = yield* chosen(providers, choice)
     return { provider: provider.id, model: model.id, most: most(bytes, model) }
   })
 
   const metered = Effect.fnUntraced(function* (call: TranscriptionCall) {
-    const provider = yield* pick(providers, call.provider)
-    const model = yield* pickModel(provider.models, call.model)
+    const { model, provider } = yield* chosen(providers, call)
     const bytes = lengthInBytes(call.audio)
     if (bytes === 0) return yield* empty
     if (bytes > fileBytesMax) return yield* new AudioTooLarge()
@@ -111,7 +126,7 @@ const make = Effect.gen(function* () {
     const claim = {
       caller: call.caller,
       usage_type: "tool",
-      endpoint: "transcriptions",
+      endpoint: call.endpoint ?? "transcriptions",
       model: model.id,
       provider: provider.id,
       price: yield* versions.of([{ quantity: "units", unit: "second", price: model.price }]),
@@ -126,7 +141,7 @@ const make = Effect.gen(function* () {
     admission: Admission,
     provider: TranscriptionProvider,
     model: TranscriptionModel,
-    { audio, language, prompt, temperature }: TranscriptionCall
+    { audio, detail, granularities, language, prompt, task, temperature }: TranscriptionCall
   ) {
     const upstream = upstreamOf(provider.upstream)
     const boundary = `tollgate-${randomBytes(16).toString("hex")}`
@@ -137,7 +152,8 @@ const make = Effect.gen(function* () {
         response_format: model.wire_format,
         language,
         prompt,
-        temperature: temperature?.toString()
+        temperature: temperature?.toString(),
+        "timestamp_granularities[]": granularities
       },
       boundary
     )
@@ -145,7 +161,7 @@ const make = Effect.gen(function* () {
       upstream.wire(admission).exchange(
         {
           method: "POST",
-          path: "/audio/transcriptions",
+          path: task === "translate" ? "/audio/translations" : "/audio/transcriptions",
           headers: {
             authorization: `Bearer ${Redacted.value(upstream.key)}`,
             "content-type": `multipart/form-data; boundary=${boundary}`,
@@ -163,6 +179,9 @@ const make = Effect.gen(function* () {
     if (parsed === undefined || typeof text !== "string") {
       return yield* failed(upstream.name, "its answer holds no text")
     }
+    if (detail === "segments" && segmentsIn(parsed) === undefined) {
+      return yield* failed(upstream.name, "its answer holds no segments")
+    }
     const reported = parsed.duration ?? (isObject(parsed.usage) ? parsed.usage.seconds : undefined)
     const { duration, seconds, usage_source } = lengthOf(reported, lengthInBytes(audio))
     const measured: Measured = {
@@ -179,7 +198,8 @@ const make = Effect.gen(function* () {
       text,
       provider: provider.id,
       ...(duration !== undefined && { duration }),
-      receipt
+      receipt,
+      upstream: { format: model.wire_format, bytes: answer.body, body: parsed }
     }))
   })
 
@@ -193,6 +213,27 @@ const make = Effect.gen(function* () {
       )
   } satisfies TranscriptionContract
 })
+
+/** The provider and the model that are asked, which must give what is wanted. */
+const chosen = (
+  providers: ReadonlyArray<TranscriptionProvider>,
+  choice: TranscriptionChoice
+): Either.Either<Chosen, InvalidRequest> =>
+  Either.flatMap(pick(providers, choice.provider), (provider) =>
+    Either.flatMap(pickModel(provider.models, choice.model), (model): Either.Either<Chosen, InvalidRequest> => {
+      if (choice.task === "translate" && !model.translates) return noTranslation
+      if (choice.detail !== undefined && model.wire_format !== "verbose_json") return noTimes
+      return Either.right({ provider, model })
+    })
+  )
+
+interface Chosen {
+  readonly provider: TranscriptionProvider
+  readonly model: TranscriptionModel
+}
+
+const noTranslation = Either.left(InvalidRequest.of("model", "this model does not translate"))
+const noTimes = Either.left(InvalidRequest.of("response_format", "json or text: this model gives no times"))
 
 const most = (bytes: number, { price }: TranscriptionModel): Nano => charge([{ units: secondsMost(bytes), price }])
 

@@ -5,14 +5,14 @@ import type { Scope } from "effect"
 import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
 import type { Inbound } from "../http/Inbound.ts"
+import { isForm, notForm } from "../http/Multipart.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
-import { TranscriptionFields } from "./Fields.ts"
-import { formFrom, isForm } from "./Form.ts"
+import { formFrom } from "./Form.ts"
 import type { FormProblem } from "./Form.ts"
 import { fileBytesMax } from "./Length.ts"
 
-export interface Upload {
-  readonly fields: TranscriptionFields
+export interface Upload<Fields> {
+  readonly fields: Fields
   readonly path: string
   readonly name: string
   readonly content_type: string
@@ -24,11 +24,14 @@ export interface Upload {
 /** Room for the form around the file. */
 const formBytesMax = 1024 * 1024
 
-/** Reads the form and writes its file to the disk. The file is deleted with the scope. */
-export const receive = (
+/** Reads a form with these fields, and writes its file to the disk. The file is deleted with the scope. */
+export const receive = <Fields, I>(
+  schema: Schema.Schema<Fields, I>
+): ((
   inbound: Inbound
-): Effect.Effect<Upload, FormProblem, Scope.Scope | FileSystem.FileSystem | Path.Path> =>
-  Effect.gen(function* () {
+) => Effect.Effect<Upload<Fields>, FormProblem, Scope.Scope | FileSystem.FileSystem | Path.Path>) => {
+  const readFields = Schema.decodeUnknownEither(schema)
+  return Effect.fnUntraced(function* (inbound: Inbound) {
     const type = inbound.header("content-type") ?? ""
     if (!isForm(type)) return yield* notForm
     const files = yield* FileSystem.FileSystem
@@ -55,7 +58,4 @@ export const receive = (
     })
     return { fields, path, name, content_type, bytes, fingerprint: hash.digest("hex") }
   })
-
-const notForm = InvalidRequest.of("", "multipart/form-data with a boundary")
-
-const readFields = Schema.decodeUnknownEither(TranscriptionFields)
+}

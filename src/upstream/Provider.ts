@@ -104,4 +104,14 @@ export const pickModel = <M extends { readonly id: string }>(
   return found === undefined ? Either.left(new UnknownModel(name ?? "", idsOf(models))) : Either.right(found)
 }
 
+/** The first provider that has this model, for callers who name no provider. */
+export const withModel = <P extends Provider & { readonly models: ReadonlyArray<{ readonly id: string }> }>(
+  providers: ReadonlyArray<P>,
+  model: string
+): Either.Either<P, UnknownModel> => {
+  const found = providers.find(({ models }) => models.some(({ id }) => id === model))
+  if (found !== undefined) return Either.right(found)
+  return Either.left(new UnknownModel(model, [...new Set(providers.flatMap(({ models }) => idsOf(models)))]))
+}
+
 const idsOf = (named: ReadonlyArray<{ readonly id: string }>): ReadonlyArray<string> => named.map(({ id }) => id)

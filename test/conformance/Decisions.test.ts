@@ -1,5 +1,14 @@
 /** Decisions from outside: the answers, the exact price, every status, and what nobody is charged for. */
-import { choice, noul, TypeSafeClient } from "@typesafe-ai/sdk"
+import {
+  AuthenticationError,
+  BadRequestError,
+  choice,
+  noul,
+  RateLimitError,
+  score,
+  TypeSafeClient,
+  UnprocessableEntityError
+} from "@typesafe-ai/sdk"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { start } from "../support/Service.ts"
 import type { Answer, Person, Service } from "../support/Service.ts"
@@ -75,22 +84,68 @@ describe("a decision", () => {
     })
   })
 
-  it("is asked by the vendor's own library, with keys too", async () => {
+  it("is asked by the vendor's own library on its own path, with keys too", async () => {
     const who = await person()
-    const client = new TypeSafeClient({
-      apiKey: await service.key(who),
-      baseURL: service.url,
-      fetch: (url, init) => fetch(String(url).replace("/v1/systemone", "/v1/decisions"), init)
+    const client = new TypeSafeClient({ apiKey: await service.key(who), baseURL: service.url })
+    const { data, response } = await client
+      .systemOne({
+        state: { document: "I was charged twice. Please fix this ASAP." },
+        questions: {
+          category: choice("What is this ticket about?", { billing: null, other: null }),
+          urgent: noul("Is it urgent?"),
+          grave: score("How grave is it?", ["little", "much"])
+        }
+      })
+      .withResponse()
+    expect(data.answers.category.choice).toBe("billing")
+    expect(data.answers.urgent.noul).toBeCloseTo(0.9)
+    expect(data.answers.grave.score).toBe(1)
+    expect(data.model).toBe("jev-1.13.0")
+    const [record] = await service.usage(who)
+    const cost = (data.usage.input_tokens * 42) / 1e9
+    expect(record).toMatchObject({ endpoint: "systemone", usage_type: "inference", cost, success: true })
+    expect(Number(response.headers.get("x-charge-usd"))).toBe(cost)
+    const why = (await service.call(`/v1/usage/${record.id}/explain`, { token: who.token })).body
+    expect(why).toMatchObject({ endpoint: "systemone", charged_usd: cost, computed_usd: cost })
+  })
+
+  it("the library makes of every refusal its own error, and tries a 529 again", async () => {
+    const who = await person()
+    const library = (apiKey: string, maxRetries = 0) =>
+      new TypeSafeClient({ apiKey, baseURL: service.url, logLevel: "off", retry: { maxRetries, backoffInitialMs: 1 } })
+    const client = library(await service.key(who))
+    const asked = { state: "x", questions: { urgent: noul("Is it urgent?") } }
+    const refusal = (call: Promise<unknown>) =>
+      call.then(
+        () => expect.unreachable(),
+        (error: unknown) => error
+      )
+    expect(await refusal(library("svc-prod-none").systemOne(asked))).toBeInstanceOf(AuthenticationError)
+    const unknown = await refusal(client.systemOne({ ...asked, model: "other" }))
+    expect(unknown).toBeInstanceOf(BadRequestError)
+    expect(unknown).toMatchObject({ message: expect.stringMatching(/^400 model: one of jev-1.13/) })
+    const wrong = await refusal(client.systemOne({ state: "x", questions: { a: noul("") } }))
+    expect(wrong).toBeInstanceOf(UnprocessableEntityError)
+    expect(wrong).toMatchObject({ message: expect.stringContaining("questions.a.instructions: required") })
+    await fault({ status: 429, headers: { "retry-after": "7" }, body: { error: { message: "too many" } } })
+    const busy = await refusal(client.systemOne(asked))
+    expect(busy).toBeInstanceOf(RateLimitError)
+    expect(busy).toMatchObject({ message: "429 too many", retryAfterMs: 7_000 })
+    await fault({ status: 529, body: { error: { message: "overloaded" } } })
+    expect((await library(await service.key(who), 1).systemOne(asked)).answers.urgent.noul).toBeCloseTo(0.9)
+    expect((await service.usage(who)).map(({ error_type }) => error_type)).toEqual([
+      undefined,
+      "upstream_overloaded",
+      "upstream_rate_limited",
+      "upstream_rejected"
+    ])
+    const poor = await person()
+    const key = await service.key(poor)
+    await service.control(`/tenants/${poor.tenant_id}`, { billing_status: "suspended" })
+    expect(await refusal(library(key).systemOne(asked))).toMatchObject({
+      status: 402,
+      message: "402 insufficient credits"
     })
-    const { answers } = await client.systemOne({
-      state: { document: "I was charged twice. Please fix this ASAP." },
-      questions: {
-        category: choice("What is this ticket about?", { billing: null, other: null }),
-        urgent: noul("Is it urgent?")
-      }
-    })
-    expect(answers.category.choice).toBe("billing")
-    expect(answers.urgent.noul).toBeCloseTo(0.9)
   })
 
   it.each(["jev-1.13", "jev-1.13.0", "jev-latest", undefined])("the model may be called %s", async (model) => {

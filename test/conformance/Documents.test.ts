@@ -96,6 +96,9 @@ describe("the document", () => {
   })
 })
 
+/** The head of a picture, which is all that is looked at. */
+const picture = new Blob([Buffer.from("89504e470d0a1a0a", "hex")])
+
 /** A silent second. */
 const audio = (): Blob => {
   const wave = Buffer.alloc(16_044)
@@ -194,7 +197,9 @@ describe("the examples", () => {
     const content = requestBody?.content ?? {}
     if ("multipart/form-data" in content) {
       const form = new FormData()
-      form.set("file", audio(), "speech.wav")
+      if (path.endsWith("/images/edits")) form.set("image", picture, "picture.png")
+      else form.set("file", audio(), "speech.wav")
+      for (const [name, value] of Object.entries(content["multipart/form-data"]?.example ?? {})) form.set(name, value)
       const response = await fetch(address, {
         method,
         body: form,

@@ -1,5 +1,5 @@
 /** The official `openai` package, knowing nothing of us but an address and a key. */
-import OpenAI from "openai"
+import OpenAI, { toFile } from "openai"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
@@ -142,6 +142,117 @@ describe("the openai package", () => {
     expect(found).toMatchObject({ id: "sandbox-large", object: "model", owned_by: "sandbox" })
     expect(found.created).toBeGreaterThan(0)
     await expect(client.models.retrieve("nobody/nothing")).rejects.toMatchObject({ status: 404 })
+  })
+
+  /** The newest record, which costs what its explanation says. */
+  const recorded = async () => {
+    const [record] = await service.usage(ada)
+    const why = (await service.call(`/v1/usage/${record.id}/explain`, { token: ada.token })).body
+    expect(why).toMatchObject({ endpoint: record.endpoint, charged_usd: record.cost, computed_usd: record.cost })
+    return record
+  }
+
+  it("speaks: audio whole, as it comes, and as events", async () => {
+    const asked = { model: "vendor-4o-mini-tts", voice: "coral", input: "hello" } as const
+    const whole = await client.audio.speech.create({ ...asked, instructions: "softly", speed: 1.5 })
+    expect(whole.headers.get("content-type")).toBe("audio/mpeg")
+    expect(whole.headers.get("x-charge-usd")).toBe("0.00015")
+    expect((await whole.arrayBuffer()).byteLength).toBe(5 * 1_024)
+    expect(await recorded()).toMatchObject({ endpoint: "audio/speech", usage_type: "tool", units: 5, cost: 0.00015 })
+    const wav = await client.audio.speech.create({ ...asked, response_format: "wav" })
+    let bytes = 0
+    for await (const chunk of wav.body as unknown as AsyncIterable<Uint8Array>) bytes += chunk.length
+    expect([wav.headers.get("content-type"), bytes]).toEqual(["audio/wav", 5 * 1_024])
+    const events = await (await client.audio.speech.create({ ...asked, stream_format: "sse" })).text()
+    const types = events.split("\n\n").flatMap((event) => /"type":"([\w.]+)"/.exec(event)?.[1] ?? [])
+    expect(types).toEqual([...Array.from({ length: 5 }, () => "speech.audio.delta"), "speech.audio.done"])
+  })
+
+  it("transcribes: JSON, verbose JSON with times, text, subtitles, and events", async () => {
+    const file = () => toFile(Buffer.alloc(48_000, "a"), "talk.wav")
+    const { transcriptions } = client.audio
+    const model = "whisper-1"
+    const text = "3 seconds of talk.wav"
+    const short = await transcriptions.create({ file: await file(), model, language: "en", temperature: 0.2 })
+    expect(short).toEqual({ text, usage: { type: "duration", seconds: 3 } })
+    expect(await recorded()).toMatchObject({ endpoint: "audio/transcriptions", units: 3, cost: 0.0003 })
+    const verbose = await transcriptions.create({
+      file: await file(),
+      model,
+      response_format: "verbose_json",
+      timestamp_granularities: ["word", "segment"]
+    })
+    expect(verbose).toMatchObject({ text, duration: 3, language: "english" })
+    expect(verbose.words?.map(({ word }) => word)).toEqual(["3", "seconds", "of", "talk.wav"])
+    expect(verbose.segments?.map(({ end, text }) => [end, text])).toEqual([
+      [2.25, " 3 seconds of"],
+      [3, " talk.wav"]
+    ])
+    expect(await transcriptions.create({ file: await file(), model, response_format: "text" })).toBe(`${text}\n`)
+    expect(await transcriptions.create({ file: await file(), model, response_format: "srt" })).toBe(
+      "1\n00:00:00,000 --> 00:00:02,250\n3 seconds of\n\n2\n00:00:02,250 --> 00:00:03,000\ntalk.wav\n\n"
+    )
+    expect(await transcriptions.create({ file: await file(), model, response_format: "vtt" })).toBe(
+      "WEBVTT\n\n00:00:00.000 --> 00:00:02.250\n3 seconds of\n\n00:00:02.250 --> 00:00:03.000\ntalk.wav\n\n"
+    )
+    const heard = []
+    const streamed = await transcriptions.create({ file: await file(), model: "vendor-4o-transcribe", stream: true })
+    for await (const event of streamed) heard.push(event)
+    expect(heard).toEqual([
+      { type: "transcript.text.delta", delta: text },
+      { type: "transcript.text.done", text, usage: { type: "duration", seconds: 3 } }
+    ])
+  })
+
+  it("translates, by a model that does", async () => {
+    const file = await toFile(Buffer.alloc(16_000, "a"), "talk.wav")
+    expect(await client.audio.translations.create({ file, model: "whisper-1" })).toMatchObject({
+      text: "1 seconds of talk.wav"
+    })
+    expect(await recorded()).toMatchObject({ endpoint: "audio/translations", units: 1, cost: 0.0001 })
+  })
+
+  it("makes images, as addresses and as bytes, at the price of their size", async () => {
+    const { created, data } = await client.images.generate({ prompt: "a hill", n: 2, model: "sandbox-image" })
+    expect(created).toBeGreaterThan(1_000_000_000)
+    expect(data?.map(({ url }) => url)).toEqual([expect.stringMatching(/^http:/), expect.stringMatching(/^http:/)])
+    expect(await recorded()).toMatchObject({ endpoint: "images/generations", usage_type: "tool", units: 2, cost: 0.08 })
+    const drawn = await client.images.generate({
+      prompt: "a lake",
+      size: "1536x1024",
+      response_format: "b64_json",
+      output_format: "png",
+      quality: "auto",
+      background: "auto",
+      user: "somebody"
+    })
+    expect(Buffer.from(drawn.data![0]!.b64_json!, "base64").toString("latin1", 1, 4)).toBe("PNG")
+    expect(await recorded()).toMatchObject({ units: 1, cost: 0.06 })
+    const [asked] = (await service.control("/calls?service=images")).filter(({ body }: { body: unknown }) => body)
+    expect(asked.body).toEqual({
+      prompt: "a lake",
+      num_images: 1,
+      image_size: { width: 1536, height: 1024 },
+      output_format: "png"
+    })
+  })
+
+  it("edits images, with a mask", async () => {
+    const png = Buffer.from("89504e470d0a1a0a", "hex")
+    const edited = await client.images.edit({
+      prompt: "without the tree",
+      image: [await toFile(png, "a.png"), await toFile(png, "b.png")],
+      mask: await toFile(png, "mask.png"),
+      response_format: "b64_json"
+    })
+    expect(edited.data).toEqual([{ b64_json: expect.stringMatching(/^iVBOR/) }])
+    expect(await recorded()).toMatchObject({ endpoint: "images/edits", units: 1, cost: 0.04 })
+    const [asked] = (await service.control("/calls?service=images")).filter(({ body }: { body: unknown }) => body)
+    const uri = `data:image/png;base64,${png.toString("base64")}`
+    expect(asked).toMatchObject({
+      path: "/images-queue/sandbox/flux/edit",
+      body: { prompt: "without the tree", image_urls: [uri, uri], mask_url: uri }
+    })
   })
 
   it("hears of a wrong key", async () => {

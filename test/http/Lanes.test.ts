@@ -119,6 +119,7 @@ const good: Record<string, { readonly query?: string; readonly body?: object }> 
   "POST /v1/chat/completions": { body: { model: "sandbox-large", messages: [{ role: "user", content: "Hi" }] } },
   "POST /v1/completions": { body: { model: "sandbox-large", prompt: "Hi" } },
   "POST /v1/decisions": { body: { state: "charged twice for billing", questions: { about: question } } },
+  "POST /v1/systemone": { body: { state: "charged twice for billing", questions: { about: question } } },
   "GET /v1/search": { query: "?query=why%20is%20it&max_results=2" }
 }
 
@@ -298,7 +299,12 @@ describe.each(fast)("%s", (endpoint) => {
   })
 
   it("passes on what its upstream says in the same words", async () => {
-    const of = path.includes("completions") ? "chat" : path.slice("/v1/".length)
+    const named: Record<string, string> = {
+      "/v1/chat/completions": "chat",
+      "/v1/completions": "chat",
+      "/v1/systemone": "decisions"
+    }
+    const of = named[path] ?? path.slice("/v1/".length)
     for (const status of [400, 401, 422, 429, 500, 529]) {
       const fault = { status, body: { error: { message: `no: ${status}` } }, headers: { "retry-after": "7" } }
       await service.control("/faults", { service: of, times: 2, ...fault })

@@ -4,7 +4,7 @@ import { Duration, Effect, Layer } from "effect"
 import type { ImageRequest } from "../../src/images/Image.ts"
 import { ImageProviders } from "../../src/images/Settings.ts"
 import type { ImageProvider } from "../../src/images/Settings.ts"
-import { ImagePatience, Images } from "../../src/images/Images.ts"
+import { CreationPatience, ImagePatience, Images } from "../../src/images/Images.ts"
 import { billingAccountOf } from "../../src/kernel/Ids.ts"
 import { usd } from "../../src/kernel/Money.ts"
 import type { UnitPrice } from "../../src/kernel/Price.ts"
@@ -22,7 +22,11 @@ const provider: ImageProvider = {
   image_to_image_endpoint: undefined,
   images_max: 4,
   price: 40_000_000_000_000_000n as UnitPrice,
-  price_by_size: { square: 10_000_000_000_000_000n as UnitPrice }
+  price_by_size: { square: 10_000_000_000_000_000n as UnitPrice },
+  price_by_pixels: { "1536x1024": 60_000_000_000_000_000n as UnitPrice },
+  output_formats: ["png", "webp"],
+  edits: undefined,
+  aliases: ["gpt-image-1"]
 }
 const price = usd / 25n
 
@@ -96,7 +100,12 @@ layer(over(room, "images-queue"), { excludeTestServices: true })("images", (it) 
   )
 })
 
-layer(over(room.pipe(Layer.provide(Layer.succeed(ImagePatience, Duration.zero))), "images-queue"), {
+const noPatience = Layer.merge(
+  Layer.succeed(ImagePatience, Duration.zero),
+  Layer.succeed(CreationPatience, Duration.zero)
+)
+
+layer(over(room.pipe(Layer.provide(noPatience)), "images-queue"), {
   excludeTestServices: true
 })("images that take longer than the patience", (it) => {
   it.effect("are processing, and are found by the call that made them", () =>
@@ -117,6 +126,27 @@ layer(over(room.pipe(Layer.provide(Layer.succeed(ImagePatience, Duration.zero)))
         status: "COMPLETED",
         charge: { charged: 2n * price }
       })
+    })
+  )
+
+  it.effect("in OpenAI's fields too, at the price of a size of the provider's own", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const images = yield* Images
+      const creation = { prompt: "a lighthouse", model: "gpt-image-1", size: "1536x1024" }
+      const submitted = yield* images.create({ caller, creation })
+      expect(submitted).toMatchObject({ status: "PROCESSING", quote: (usd * 6n) / 100n, charge: undefined })
+      const sizes = yield* Effect.flip(images.create({ caller, creation: { ...creation, size: "1x1" } }))
+      expect(sizes).toMatchObject({
+        field: "size",
+        rule: "one of auto, 1024x1024, 512x512, 768x1024, 576x1024, 1024x768, 1024x576, 1536x1024"
+      })
+      expect(yield* Effect.flip(images.create({ caller, creation: { ...creation, model: "x" } }))).toMatchObject({
+        field: "model",
+        rule: "one of vendor, gpt-image-1"
+      })
+      const edit = { ...creation, images: ["data:image/png;base64,AAAA"] }
+      expect(yield* Effect.flip(images.create({ caller, creation: edit }))).toMatchObject({ field: "image" })
     })
   )
 })

@@ -157,6 +157,7 @@ const submits = fc.tuple(fc.constantFrom(...people), fc.integer({ min: 1, max: 1
   deed(`${who} wants ${seconds} seconds (${toDecimal((BigInt(seconds) * usd) / 20n)})`, async (notebook, world) => {
     const order = {
       route: "media",
+      usage_endpoint: "media/generate",
       type: "video",
       model: "sandbox-video",
       provider: "vendor",

@@ -21,7 +21,7 @@ const provider: SpeechProvider = {
   name: "Vendor",
   description: "",
   upstream: "vendor",
-  models: [{ id: "tts-1", upstream_model: "tts-1", price }]
+  models: [{ id: "tts-1", upstream_model: "tts-1", events: false, price }]
 }
 
 /** A kilobyte of audio for each character. */

@@ -25,8 +25,14 @@ const provider: TranscriptionProvider = {
   description: "",
   upstream: "vendor",
   models: [
-    { id: "whisper-1", upstream_model: "whisper-1", wire_format: "verbose_json", price },
-    { id: "dear", upstream_model: "whisper-1", wire_format: "json", price: (2n * price) as UnitPrice }
+    { id: "whisper-1", upstream_model: "whisper-1", wire_format: "verbose_json", translates: false, price },
+    {
+      id: "dear",
+      upstream_model: "whisper-1",
+      wire_format: "json",
+      translates: false,
+      price: (2n * price) as UnitPrice
+    }
   ]
 }
 
@@ -51,7 +57,8 @@ layer(over(room, "audio-text/v1"), { excludeTestServices: true })("a transcripti
       const length = bytes.length
       const stream = Readable.from([bytes.subarray(0, 1_000), bytes.subarray(1_000)])
       for (const one of [audio, { ...file, path, length }, { ...file, stream, length }]) {
-        const { receipt, ...transcript } = yield* transcribe({ caller, audio: one })
+        const { receipt, upstream, ...transcript } = yield* transcribe({ caller, audio: one })
+        expect(upstream).toMatchObject({ format: "verbose_json", body: { duration: 3 } })
         expect(transcript).toEqual({ text: "3 seconds of a.wav", duration: 3, provider: "vendor" })
         expect(receipt.charged).toBe(3n * second)
       }

@@ -50,8 +50,8 @@ const model: Models["Type"]["models"][number] = {
   routes: ["here", upstream].map((name) => ({ upstream: name, model: "one", limit_field: "max_tokens" }))
 }
 
-const speech = [{ id: "one", upstream_model: "one", price }] as const
-const transcription = [{ id: "one", upstream_model: "one", wire_format: "json", price }] as const
+const speech = [{ id: "one", upstream_model: "one", events: false, price }] as const
+const transcription = [{ id: "one", upstream_model: "one", wire_format: "json", translates: false, price }] as const
 
 type Needs = Gate | Jobs | PriceVersions | Upstreams
 
@@ -81,7 +81,18 @@ const rooms: ReadonlyArray<readonly [named_by: string, Layer.Layer<never, unknow
     Images.layer.pipe(
       Layer.provide(
         ImageProviders.layer([
-          { ...provider, endpoint: "one", image_to_image_endpoint: undefined, price, images_max: 1, price_by_size: {} }
+          {
+            ...provider,
+            endpoint: "one",
+            image_to_image_endpoint: undefined,
+            price,
+            images_max: 1,
+            price_by_size: {},
+            price_by_pixels: {},
+            output_formats: [],
+            edits: undefined,
+            aliases: []
+          }
         ])
       )
     )
@@ -143,6 +154,7 @@ layer(world)("an upstream that is not there", (it) => {
       } as const
       const order: Order = {
         route: "images",
+        usage_endpoint: "images/generate",
         type: "image",
         model: "one",
         provider: "one",
