@@ -228,7 +228,7 @@ describe("the openai package", () => {
     })
     expect(Buffer.from(drawn.data![0]!.b64_json!, "base64").toString("latin1", 1, 4)).toBe("PNG")
     expect(await recorded()).toMatchObject({ units: 1, cost: 0.06 })
-    const [asked] = (await service.control("/calls?service=images")).filter(({ body }: { body: unknown }) => body)
+    const asked = (await service.control("/calls?service=images")).find(({ body }: { body: unknown }) => body)
     expect(asked.body).toEqual({
       prompt: "a lake",
       num_images: 1,
@@ -247,7 +247,7 @@ describe("the openai package", () => {
     })
     expect(edited.data).toEqual([{ b64_json: expect.stringMatching(/^iVBOR/) }])
     expect(await recorded()).toMatchObject({ endpoint: "images/edits", units: 1, cost: 0.04 })
-    const [asked] = (await service.control("/calls?service=images")).filter(({ body }: { body: unknown }) => body)
+    const asked = (await service.control("/calls?service=images")).find(({ body }: { body: unknown }) => body)
     const uri = `data:image/png;base64,${png.toString("base64")}`
     expect(asked).toMatchObject({
       path: "/images-queue/sandbox/flux/edit",
