@@ -2,8 +2,10 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import * as Audit from "./ledger/Audit.ts"
+import * as BatchEnd from "./ledger/BatchEnd.ts"
 import * as Invariants from "./ledger/Invariants.ts"
 import { beginning } from "./ledger/Mark.ts"
+import type { Mark } from "./ledger/Mark.ts"
 import type { VerifySince } from "./ledger/Verifications.ts"
 import * as payments from "./payments/Checks.ts"
 import * as transfers from "./transfers/Checks.ts"
@@ -13,14 +15,18 @@ const checks: ReadonlyArray<Invariants.Check> = [...Invariants.checks, ...transf
 /** The names of all checks, in the order in which they run. */
 export const checkNames: ReadonlyArray<string> = [...Object.keys(Audit.sentences), ...checks.map(({ name }) => name)]
 
-const looked: VerifySince = Effect.fnUntraced(function* (mark, { pace, progress = () => Effect.void } = {}) {
+const looked = Effect.fnUntraced(function* (
+  mark: Mark | undefined,
+  { pace, progress = () => Effect.void }: Parameters<VerifySince>[1] = {},
+  end: Audit.End | undefined
+) {
   const found = new Map<string, Array<Invariants.Finding>>()
   const report: Audit.Report = (check, row) => {
     const findings = found.get(check) ?? []
     if (findings.length === 0) found.set(check, findings)
     if (findings.length < Invariants.findingsMax) findings.push({ check, ...row, message: Audit.sentences[check](row) })
   }
-  const reached = yield* Audit.audit(mark ?? beginning, report, progress, pace)
+  const reached = yield* Audit.audit(mark ?? beginning, report, progress, pace, end)
   const rest = yield* Invariants.lookAt(
     mark === undefined ? checks : checks.filter(({ isShort }) => isShort === true),
     pace
@@ -30,7 +36,8 @@ const looked: VerifySince = Effect.fnUntraced(function* (mark, { pace, progress 
 })
 
 /** In slices: nobody waits for it. */
-export const verifySince: VerifySince = (mark, options) => atOneMoment(looked(mark, options))
+export const verifySince: VerifySince = (mark, options) =>
+  Effect.flatMap(BatchEnd.find(mark ?? beginning), (end) => atOneMoment(looked(mark, options, end)))
 
 /**
  * On PostgreSQL all of it is read as it was at one moment, which keeps nobody from writing. On SQLite that would keep the log from being

@@ -5,7 +5,8 @@
  * same transaction as the last rows. So whatever is written meanwhile is either read too or not there yet: it causes no finding and hides none.
  *
  * An audit may begin behind rows that were found right before (`Mark`). Then it looks at what came since: the rows, and the accounts that
- * they touch. What was changed in older rows, only an audit of everything finds; it alone looks at the rollups.
+ * they touch. What was changed in older rows, only an audit of everything finds; it alone looks at the rollups. Of several writers one may
+ * commit rows that lie before those that an audit has read. So there the mark is a place that no batch writes before any more (`BatchEnd`).
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -238,12 +239,27 @@ class RunningTotals {
   revenue: Value
   readonly report: Report
   readonly whole: boolean
+  private readonly end: Place
+  /** What world and revenue come to at the end. */
+  private atEnd: { readonly world: Value; readonly revenue: Value } | undefined
 
-  constructor(since: Mark, report: Report) {
+  constructor(since: Mark, report: Report, end: Place) {
     this.world = valueOf(since.world)
     this.revenue = valueOf(since.revenue)
     this.whole = since.entry === 0
     this.report = report
+    this.end = end
+  }
+
+  /** The mark behind what was read, up to these places at most. */
+  markAt({ entry, record }: Place): Mark {
+    const { revenue, world } = this.atEnd ?? this
+    return {
+      entry: Math.min(entry, this.end.entry),
+      record: Math.min(record, this.end.record),
+      world: BigInt(world),
+      revenue: BigInt(revenue)
+    }
   }
 
   /** The account begins behind this entry, or with its first. */
@@ -303,6 +319,7 @@ class RunningTotals {
   /** The other side of an entry. */
   private move(row: EntryRow, isCredit: boolean, amount: Value): void {
     const { account, reference, source } = row
+    if (row.seq > this.end.entry) this.atEnd ??= { world: this.world, revenue: this.revenue }
     if (source === null) {
       if (isCredit) return
       this.revenue = plus(this.revenue, amount)
@@ -512,15 +529,16 @@ const giftableBehind = (
 
 // ---- slices -------------------------------------------------------------------------------------------------------------
 
-/** Reads what there is behind the mark, and reports what is off; answers the mark behind all that it read. */
+/** Reads what there is behind the mark, and reports what is off; answers the mark behind what it read, up to `end` at most. */
 export const audit = Effect.fnUntraced(function* (
   since: Mark,
   report: Report,
   progress: (progress: Progress) => Effect.Effect<void>,
-  pace: Pace = quick
+  pace: Pace = quick,
+  end: End = endless
 ) {
   const sql = yield* SqlClient
-  const totals = new RunningTotals(since, report)
+  const totals = new RunningTotals(since, report, end)
   const reader = readerOf(sql, since, totals)
   const { place } = reader
   const comparer = comparerOf(sql, totals, reader.rest, pace)
@@ -529,25 +547,25 @@ export const audit = Effect.fnUntraced(function* (
       COALESCE((SELECT MAX(seq) FROM tollgate_usage_records), 0) AS record`,
     ([row]) => row!
   )
-  const behind = (end: Place) => end.entry - place.entry + end.record - place.record
-  let end = yield* newest
-  for (let rows = 0, found = 1; found > 0 && behind(end) > 0; rows += found) {
+  const behind = ({ entry, record }: Place) => entry - place.entry + record - place.record
+  let last = yield* newest
+  for (let rows = 0, found = 1; found > 0 && behind(last) > 0; rows += found) {
     // The one whose time is behind comes first, so that a cost and its debit are met close to each other.
-    const isEntry = place.record >= end.record || (place.entry < end.entry && totals.entryAt <= totals.recordAt)
+    const isEntry = place.record >= last.record || (place.entry < last.entry && totals.entryAt <= totals.recordAt)
     found = yield* isEntry ? reader.entries(pace.slice) : reader.records(pace.slice)
     yield* comparer.offsets
-    yield* progress({ rows, of: end.entry - since.entry + end.record - since.record })
+    yield* progress({ rows, of: last.entry - since.entry + last.record - since.record })
     yield* pace.pause
     yield* comparer.daysOver
-    if (behind(end) > 0) continue
+    if (behind(last) > 0) continue
     // What was written meanwhile is read in slices too: only the rest of it, less than a slice, is read in the last transaction.
     const now = yield* newest
-    if (behind(now) > pace.slice) end = now
+    if (behind(now) > pace.slice) last = now
   }
   if (totals.whole) yield* comparer.rest
   yield* sql.withTransaction(reader.last)
   yield* comparer.offsets
-  return { ...place, world: BigInt(totals.world), revenue: BigInt(totals.revenue) } satisfies Mark
+  return totals.markAt(place)
 }, Effect.orDie)
 
 /** The last entry and record that were read. */
@@ -555,6 +573,11 @@ interface Place {
   entry: number
   record: number
 }
+
+/** An entry and a record before which nothing is written any more. */
+export type End = Readonly<Place>
+
+const endless: End = { entry: Number.MAX_SAFE_INTEGER, record: Number.MAX_SAFE_INTEGER }
 
 const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
   const whole = since.entry === 0

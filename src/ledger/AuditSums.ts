@@ -1,6 +1,7 @@
 /**
- * Whether the rollups say what the records up to the watermarks sum to. An audit hands the records in as it reads them. They are in the
- * order of time, so a day is over when the first record of another comes, and only the sums of one day are in memory. The rows of a day
+ * Whether the rollups say what the records up to the watermarks sum to. An audit hands the records in as it reads them. Those of one owner
+ * are in the order of time, and those of all nearly so: writers of several nodes take their places at the same time, and have clocks of
+ * their own. So a day is over when the first record of the day after the next comes, and the sums of two days are in memory. The rows of a day
  * are compared owner by owner (a tenant, a caller, a payer), some of them in a transaction, which reads the watermarks too: the records
  * of the day that lie beyond their tenant's are taken off. So it does not matter what is folded meanwhile.
  *
@@ -141,21 +142,32 @@ class DaysOfOwners {
 /** As many bits as a small integer of V8 has. */
 const daysInWord = 30
 
-/** What the records that were read so far sum to: days that are over and not compared yet, and the day of the last record. */
+/** What the records that were read so far sum to: days that are over and not compared yet, and those that may have more records. */
 export class DailySums {
   private current: Day | undefined
+  private readonly open = new Map<number, Day>()
   private readonly over: Array<Day> = []
   private readonly days = rollups.map(() => new DaysOfOwners())
 
   read(row: MeasuredRow, cost: Value, dimensions: DimensionsRow): void {
     const start = row.at - (row.at % day)
-    if (this.current === undefined || this.current.start !== start) {
-      if (this.current !== undefined) this.over.push(this.current)
-      this.current = new Day(start)
-    }
+    if (this.current === undefined || this.current.start !== start) this.current = this.dayOf(start)
     const group = this.current.add(row, cost, dimensions)
     if (group === undefined) return
     for (let i = 0; i < rollups.length; i++) this.days[i]!.add(ownerOf(rollups[i]!, group.dimensions), start)
+  }
+
+  private dayOf(start: number): Day {
+    const known = this.open.get(start)
+    if (known !== undefined) return known
+    const one = new Day(start)
+    this.open.set(start, one)
+    for (const [other, before] of this.open) {
+      if (other > start - 2 * day) continue
+      this.over.push(before)
+      this.open.delete(other)
+    }
+    return one
   }
 
   /** The days that are over, each once. */
@@ -163,9 +175,9 @@ export class DailySums {
     return this.over.splice(0)
   }
 
-  /** All days that were not taken; the last may be read on. */
+  /** All days that were not taken; those that are not over may be read on. */
   takeAll(): ReadonlyArray<Day> {
-    return this.current === undefined ? [] : [...this.takeOver(), this.current]
+    return [...this.takeOver(), ...this.open.values()]
   }
 
   hasRecords(rollup: number, owner: string, start: number): boolean {

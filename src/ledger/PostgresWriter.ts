@@ -3,7 +3,7 @@
  * each have a batch at a time; what a batch touches is locked (`Several`), so those of one node and of many come out alike.
  *
  * Where the specification is silent:
- * - A batch that lost against another (deadlock, serialization) is run again, whole; nothing of it was written.
+ * - A batch that lost against another (deadlock, serialization, an account that both open) is run again, whole; nothing of it was written.
  * - Where the connection ends before PostgreSQL was told to commit, nothing was written. Where it ends behind that, PostgreSQL is asked, over
  *   another connection, what became of the transaction; until it says so, everything is refused. Unless it was rolled back, it may have been
  *   written: settlements are handed in again, which changes nothing where they were, and others are refused so.
@@ -11,7 +11,7 @@
 import { Duration, Effect, Layer, Runtime } from "effect"
 import type { Client } from "pg"
 import { Postgres } from "../sql/postgres/Client.ts"
-import { isConnectionFault, isLostRace } from "../sql/postgres/Faults.ts"
+import { isConnectionFault, isDuplicate, isLostRace } from "../sql/postgres/Faults.ts"
 import type { Ask, Insert, Change, Rows } from "./Ask.ts"
 import * as Batch from "./Batch.ts"
 import * as CommitWatch from "./CommitWatch.ts"
@@ -43,11 +43,18 @@ const reconnectPause = 200
 /** How much longer than the server a silent connection is given, in milliseconds. */
 const graceMillis = 1_000
 
+/**
+ * How much of the limit a node may be silent in the middle of a batch. Beyond it the server takes the node to be frozen and lets go of what
+ * the batch has locked, before others have waited for it as long as they may.
+ */
+const silentShare = 0.5
+
 /** From how many transactions on a second batch is begun beside one at work: fewer wait for its end, and are one batch then. */
 const companyMin = 32
 
-/** How often a batch is run again that lost against another. */
+/** How often a batch is run again that lost against another, and one that found a row there which it had not seen. */
 const racesMax = 20
+const duplicatesMax = 2
 
 /** The server went away before it answered a commit, and may have done it. */
 class MaybeWritten extends Error {
@@ -106,6 +113,7 @@ const make = Effect.gen(function* () {
     const client = connect({
       pipeline: true,
       statement_timeout: limit,
+      idle_in_transaction_session_timeout: Math.ceil(limit * silentShare),
       connectionTimeoutMillis: limit,
       // A server that does not even say that it has given up is not waited for: the driver ends the connection.
       query_timeout: limit + graceMillis
@@ -189,7 +197,7 @@ const make = Effect.gen(function* () {
         for (const [i, { resume }] of batch.entries()) resume(resolve(outcomes[i]!))
         return
       } catch (error) {
-        if (isLostRace(error) && races < racesMax) continue
+        if (races < (isLostRace(error) ? racesMax : isDuplicate(error) ? duplicatesMax : 0)) continue
         if (isStorageFault(error) || error instanceof LeaseLost || error instanceof MaybeWritten) {
           became(true, error)
           const maybe_written = error instanceof MaybeWritten

@@ -1,6 +1,6 @@
 /** Writes the sorted runs of tenants with many records (`SortedRuns`), a little behind the records, in pieces that hold nobody up. */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import * as Loop from "../kernel/Loop.ts"
 import { inPieces, turn } from "../kernel/Pieces.ts"
 import { recordsOf } from "./Chains.ts"
@@ -26,6 +26,12 @@ const tenantsInPiece = 1024
 const recordsInPiece = 4096
 const blocksInPiece = 24
 
+/**
+ * How long a batch may be at work at most, in milliseconds. Where several write, one may commit records that lie before those of another that
+ * were looked at already: so they are looked at again when that is over.
+ */
+const batchMillis = 60_000
+
 /** How many runs a turn of the job writes at the most, and the pauses behind a turn that wrote some and one that wrote none. */
 const runsInTurn = 64
 const pauseBusy = "200 millis"
@@ -39,13 +45,23 @@ const make = Effect.gen(function* () {
   const waiting = new Set<string>()
   /** The last record that was looked at; none before all tenants were. */
   let seen: number | undefined
+  const hasCompany = sql.onDialectOrElse({ pg: () => true, orElse: () => false })
+  /** What is looked at again, from when on. */
+  let again: Array<{ readonly from: number; readonly last: number; readonly at: number }> = []
 
   const find = Effect.fnUntraced(function* () {
     const [row] = yield* sql<{ readonly seq: number | null }>`SELECT MAX(seq) AS seq FROM tollgate_usage_records`
     const last = row?.seq ?? 0
+    const now = yield* Clock.currentTimeMillis
     if (seen === undefined) yield* findAll
-    else yield* findBehind(seen, last)
+    else if (last > seen) {
+      yield* findBehind(seen, last)
+      if (hasCompany) again.push({ from: seen, last, at: now + batchMillis })
+    }
     seen = last
+    const due = again.filter(({ at }) => at <= now)
+    again = again.filter(({ at }) => at > now)
+    for (const { from, last } of due) yield* findBehind(from, last)
   })
 
   const findAll = Effect.gen(function* () {
@@ -109,7 +125,10 @@ const make = Effect.gen(function* () {
     (made) => (made > 0 ? pauseBusy : pauseIdle)
   )
   // Records that other nodes wrote may have become visible in another order. A run that two nodes write is the same bytes.
-  const takeOver = Effect.sync(() => (seen = undefined))
+  const takeOver = Effect.sync(() => {
+    seen = undefined
+    again = []
+  })
   return { write, job: { name: "sorter", turn: turnOfJob, takeOver } } satisfies SorterContract
 })
 

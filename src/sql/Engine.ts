@@ -54,6 +54,7 @@ export const settingsOf = ({
 }: Pick<PostgresDatabase, "connections" | "node" | "url">): Client.PostgresSettings => ({
   url,
   ...(node !== undefined && { node }),
+  knows: Migrate.newest,
   ...connectionsPreset,
   ...connections
 })

@@ -45,8 +45,8 @@ export interface Notebook {
   readonly accounts: ReadonlyMap<string, ModelAccount>
   /** Open calls: who pays, and how much is reserved. */
   readonly calls: ReadonlyMap<string, Amount>
-  /** Settled calls, and the `usage_id` that the ledger gave to each. */
-  readonly settled: ReadonlyMap<string, string>
+  /** Settled calls, and the `usage_id` that the ledger gave to each; `undefined` where that answer was lost. */
+  readonly settled: ReadonlyMap<string, string | undefined>
   /** Open escrows by their transfer: who sends, and how much. */
   readonly escrows: ReadonlyMap<string, Amount>
   /** Transfers whose escrow has ended, and what they were. */

@@ -28,9 +28,10 @@ export interface Telling<Notebook, World> {
   readonly length: number
   /** Tells the same stories again. */
   readonly seed?: number | undefined
+  /** How long a failing story is shrunk, in milliseconds; twenty seconds, unless given. After that it is told as it stands. */
+  readonly shrink_limit?: number | undefined
 }
 
-/** How long a failing story is shrunk, in milliseconds. After that it is told as it stands. */
 const shrinkLimit = 20_000
 
 /** One telling of a story: what it works on, and the steps that have happened so far. */
@@ -68,7 +69,7 @@ class Command<Notebook, World> implements fc.AsyncCommand<Run<Notebook, World>, 
 export const tell = async <Notebook extends object, World extends object>(
   telling: Telling<Notebook, World>
 ): Promise<void> => {
-  const { length, seed, steps, stories } = telling
+  const { length, seed, shrink_limit = shrinkLimit, steps, stories } = telling
   let deadline = Number.POSITIVE_INFINITY
   let failure: Failure<Notebook, World> | undefined
   const property = fc.asyncProperty(
@@ -81,7 +82,7 @@ export const tell = async <Notebook extends object, World extends object>(
       const failed = await tellOnce(telling, story)
       if (failed === undefined) return
       failure = failed
-      deadline = Math.min(deadline, performance.now() + shrinkLimit)
+      deadline = Math.min(deadline, performance.now() + shrink_limit)
       throw failed.error
     }
   )

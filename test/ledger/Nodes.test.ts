@@ -1,98 +1,31 @@
 /**
  * The books where several nodes write to one PostgreSQL database: the property suite for ledgers told to three nodes in turn; what two of them would do twice; leases that lapse; a commit whose answer is lost; a connection that falls silent. A planted mistake shows that it bites.
  */
-import { Context, Duration, Effect, Layer, Logger, LogLevel, ManagedRuntime, Option, Redacted, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
+import type { Clock } from "effect"
 import { connect as connectTo, createServer } from "node:net"
 import type { AddressInfo, Socket } from "node:net"
-import { Client } from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { verify } from "../../src/Checks.ts"
-import type { BillingAccountId } from "../../src/kernel/Ids.ts"
+import { verify, verifySince } from "../../src/Checks.ts"
+import { failure, Gate } from "../../src/gate/Gate.ts"
+import type { AccountId, BillingAccountId, TenantId } from "../../src/kernel/Ids.ts"
 import { Ledger } from "../../src/ledger/Ledger.ts"
-import * as PostgresWriter from "../../src/ledger/PostgresWriter.ts"
 import { LedgerRefusal } from "../../src/ledger/Problems.ts"
 import type { Posting, Result } from "../../src/ledger/Transaction.ts"
-import { CommitLimit, Writer } from "../../src/ledger/Writer.ts"
-import { connectionsPreset } from "../../src/sql/Location.ts"
-import * as Connections from "../../src/sql/postgres/Client.ts"
-import { migrate } from "../../src/sql/postgres/Migrate.ts"
+import { Writer } from "../../src/ledger/Writer.ts"
 import { Runs } from "../../src/sql/Runs.ts"
+import * as SteeredClock from "../../src/sandbox/SteeredClock.ts"
 import * as transfers from "../../src/transfers/Checks.ts"
 import { checkLedger } from "../../src/testing/LedgerStories.ts"
 import type { Answer, LedgerUnderTest } from "../../src/testing/LedgerProperties.ts"
-import { startServer } from "../support/postgres.ts"
-import type { Server } from "../support/postgres.ts"
+import { asked, nodeOf, startDatabases } from "../support/nodes.ts"
+import type { Databases, Node, NodeOptions } from "../support/nodes.ts"
 
-let server: Server
-let made = 0
-
-const urlOf = (database: string): string => {
-  const url = new URL(server.url)
-  url.pathname = `/${database}`
-  return url.href
-}
-
-const asked = async <A>(url: string, ask: (client: Client) => Promise<A>): Promise<A> => {
-  const client = new Client(url)
-  await client.connect()
-  try {
-    return await ask(client)
-  } finally {
-    await client.end()
-  }
-}
-
-/** A migrated database of its own. */
-const fresh = async (): Promise<{ readonly url: string; readonly drop: () => Promise<unknown> }> => {
-  const name = `books_${made++}`
-  await asked(server.url, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE books`))
-  return {
-    url: urlOf(name),
-    drop: () => asked(server.url, (client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`))
-  }
-}
-
+let server: Databases
 beforeAll(async () => {
-  server = await startServer(["fsync=off"])
-  await asked(server.url, (client) => client.query("CREATE DATABASE books"))
-  const settings = { ...connectionsPreset, url: Redacted.make(urlOf("books")), readers: 1, writers: 1 }
-  await Effect.runPromise(Effect.provide(migrate("books"), Connections.layer(settings)))
+  server = await startDatabases()
 })
 afterAll(() => server.stop())
-
-/** Changes the text of statements, as a mistake in them would. */
-type Mistake = (text: string) => string
-const none: Mistake = (text) => text
-
-/** A node: its ledger, its writer, its run. */
-const nodeOf = (url: string, mistake: Mistake = none, limit = 10_000) => {
-  const connections = Layer.map(
-    Connections.layer({ ...connectionsPreset, url: Redacted.make(url), readers: 1, writers: 1 }),
-    (context) => {
-      const { connect, settings } = Context.get(context, Connections.Postgres)
-      return Context.add(context, Connections.Postgres, {
-        settings,
-        connect: (config: Parameters<typeof connect>[0]) => {
-          const client = connect(config)
-          const query = client.query.bind(client) as (...args: ReadonlyArray<unknown>) => unknown
-          client.query = ((text: unknown, ...rest: ReadonlyArray<unknown>) =>
-            query(typeof text === "string" ? mistake(text) : text, ...rest)) as Client["query"]
-          return client
-        }
-      })
-    }
-  )
-  return ManagedRuntime.make(
-    Ledger.layer.pipe(
-      Layer.provideMerge(Layer.provide(PostgresWriter.layer, Layer.succeed(CommitLimit, Duration.millis(limit)))),
-      Layer.provideMerge(Runs.layer),
-      Layer.provideMerge(connections),
-      // Lost connections are what some of the tests are about.
-      Layer.provide(Logger.minimumLogLevel(LogLevel.None))
-    )
-  )
-}
-type Node = ReturnType<typeof nodeOf>
 
 const refusalOf = Schema.encodeSync(LedgerRefusal)
 
@@ -113,8 +46,9 @@ const ofTransfers: ReadonlySet<string> = new Set(transfers.checks.map(({ name })
 
 /** Three nodes as one ledger: each transaction goes to the next of them. */
 const threeNodes = async () => {
-  const { drop, url } = await fresh()
-  const nodes = [nodeOf(url), nodeOf(url), nodeOf(url)]
+  const { drop, url } = await server.fresh()
+  const nodes = [nodeOf({ url }), nodeOf({ url }), nodeOf({ url })]
+  await Promise.all(nodes.map((node) => node.runPromise(Gate)))
   let turn = 0
   const next = (): Node => nodes[turn++ % nodes.length]!
   const ledger: LedgerUnderTest = {
@@ -196,13 +130,15 @@ const settle = (call: string, cost: bigint): Posting => ({
 const withNodes = async (
   count: number,
   run: (nodes: ReadonlyArray<Node>, url: string) => Promise<void>,
-  mistake: Mistake = none
+  options: Omit<NodeOptions, "url"> = {}
 ) => {
-  const { drop, url } = await fresh()
-  const nodes = Array.from({ length: count }, () => nodeOf(url, mistake))
+  const { drop, url } = await server.fresh()
+  const nodes = Array.from({ length: count }, () => nodeOf({ url, ...options }))
   try {
+    // A gate that opens gives back what nobody's run has set aside.
+    await Promise.all(nodes.map((node) => node.runPromise(Gate)))
     await run(nodes, url)
-    if (mistake === none) expect(await nodes[0]!.runPromise(verify)).toEqual([])
+    if (options.mistake === undefined) expect(await nodes[0]!.runPromise(verify)).toEqual([])
   } finally {
     await Promise.all(nodes.map((node) => node.dispose()))
     await drop()
@@ -284,7 +220,7 @@ describe("a node whose lease lapsed", () => {
         await asked(url, (client) => client.query("UPDATE tollgate_sql_nodes SET ended = true WHERE run = $1", [run]))
         expect(resultOf(await submitTo(one!, [reserve("call_1", "a", run)]))).toBe("Reserved")
       },
-      (text) => text.replace("SELECT ended FROM", "SELECT 0 AS ended FROM")
+      { mistake: (text) => text.replace("SELECT ended FROM", "SELECT 0 AS ended FROM") }
     ))
 
   it("is not ended while its lease lasts", () =>
@@ -295,6 +231,156 @@ describe("a node whose lease lapsed", () => {
         client.query("SELECT ended FROM tollgate_sql_nodes WHERE run = $1", [run])
       )
       expect(rows).toEqual([{ ended: false }])
+    }))
+})
+
+describe("a call that a frozen node settles late", () => {
+  it("charges nothing, once others have given back what it had set aside, and says so", () =>
+    withNodes(
+      2,
+      async ([one, two], url) => {
+        const tenant_id = "ten_a" as TenantId
+        await submitTo(one!, [open("bil_a", tenant_id), credit("bil_a", 10n)])
+        const run = await one!.runPromise(Effect.map(Runs, (runs) => runs.run))
+        const account = Effect.map(
+          Effect.flatMap(Ledger, (ledger) => ledger.account("bil_a" as BillingAccountId)),
+          Option.getOrThrow
+        )
+        const caller = {
+          account_id: "acc_a" as AccountId,
+          tenant_id,
+          application_id: null,
+          credential: "user_token",
+          team_first: false
+        } as const
+        const claim = {
+          caller,
+          usage_type: "tool",
+          endpoint: "x",
+          model: "x",
+          provider: "x",
+          most: 5n,
+          least: 5n
+        } as const
+        const late = await one!.runPromise(
+          Effect.flatMap(Gate, ({ meter }) =>
+            meter(claim, (admission) =>
+              Effect.gen(function* () {
+                // The node wakes when another has done this.
+                yield* Effect.promise(async () => {
+                  await asked(url, (client) =>
+                    client.query("UPDATE tollgate_sql_nodes SET until = now() - interval '1 hour' WHERE run = $1", [
+                      run
+                    ])
+                  )
+                  expect(await two!.runPromise(Effect.flatMap(Gate, ({ reclaim }) => reclaim))).toBe(1)
+                  expect(await two!.runPromise(account)).toMatchObject({ giftable: 10n, reserved: 0n, entries: 1 })
+                })
+                const measured = { ...failure(""), cost: 5n, success: true, error_type: null }
+                const receipt = yield* admission.settle(measured)
+                expect(yield* admission.settle(measured)).toEqual(receipt)
+                return yield* admission.answer(measured, (again) => [receipt, again])
+              })
+            )
+          )
+        )
+        expect(late.map(({ balance, charged }) => ({ balance, charged }))).toEqual([
+          { charged: 0n, balance: 10n },
+          { charged: 0n, balance: 10n }
+        ])
+        expect(await one!.runPromise(account)).toMatchObject({ giftable: 10n, reserved: 0n, entries: 1 })
+      },
+      { steered: true }
+    ))
+})
+
+describe("an audit of books that several write to", () => {
+  /** An hour before the next midnight of UTC, and an hour after it. */
+  const clocks = async (): Promise<ReadonlyArray<Clock.Clock>> => {
+    const day = 24 * 3_600_000
+    const midnight = Math.ceil(Date.now() / day) * day + day
+    return Promise.all(
+      [-3_600_000, 3_600_000].map(async (hour) => {
+        const { advance, clock } = await Effect.runPromise(Effect.orDie(SteeredClock.make(undefined)))
+        await Effect.runPromise(advance(midnight + hour - Date.now()))
+        return clock
+      })
+    )
+  }
+
+  it("finds nothing where the rows of two days lie between each other", async () => {
+    const { drop, url } = await server.fresh()
+    const nodes = (await clocks()).map((clock) => nodeOf({ url, clock, tailMax: 2 }))
+    for (const [i, node] of nodes.entries()) await submitTo(node, [open(`${i}`), credit(`${i}`, 1_000n)])
+    for (let call = 0; call < 20; call++) {
+      const account = call % 2
+      await submitTo(nodes[account]!, [reserve(`call_${call}`, `${account}`, "run_x", 5n)])
+      await submitTo(nodes[account]!, [settle(`call_${call}`, 2n)])
+    }
+    const days = await asked(url, (client) =>
+      client.query("SELECT at / 86400000 AS day FROM tollgate_usage_records ORDER BY seq")
+    )
+    const changes = days.rows.filter(({ day }, i) => i > 0 && day !== days.rows[i - 1].day)
+    expect(changes.length).toBeGreaterThan(10)
+    expect(await nodes[0]!.runPromise(verify)).toEqual([])
+    await Promise.all(nodes.map((node) => node.dispose()))
+    await drop()
+  })
+
+  it("goes on behind rows that were committed after later ones", () =>
+    withNodes(2, async ([one, two]) => {
+      await submitTo(one!, [open("a"), open("b")])
+      const { mark } = await two!.runPromise(verifySince(undefined))
+      const { reached, release } = one!.hold()
+      const first = submitTo(one!, [credit("a", 5n)])
+      await reached
+      await submitTo(two!, [credit("b", 7n)])
+      const meanwhile = await two!.runPromise(verifySince(mark))
+      release()
+      await first
+      const after = await two!.runPromise(verifySince(meanwhile.mark))
+      expect([meanwhile.findings, after.findings]).toEqual([[], []])
+      expect(after.mark.world).toBe(-12n)
+    }))
+})
+
+describe("a node that freezes in the middle of a batch", () => {
+  it("does not keep others from what the batch has locked, and writes nothing of it when it wakes", () =>
+    withNodes(
+      2,
+      async ([one, two]) => {
+        await submitTo(one!, [open("a")])
+        const { reached, release } = one!.hold()
+        const late = one!.runPromise(
+          Effect.flatMap(Writer, (writer) =>
+            Effect.flip(writer.submit({ postings: [credit("a", 5n)], statements: [] }))
+          )
+        )
+        await reached
+        const [credited] = await two!.runPromise(
+          Effect.flatMap(Writer, (writer) => writer.submit({ postings: [credit("a", 7n)], statements: [] }))
+        )
+        expect(credited).toEqual({ _tag: "Credited", balance: 7n })
+        release()
+        expect((await late)._tag).toBe("BooksUnavailable")
+        // It goes on over another connection.
+        expect(resultOf(await submitTo(one!, [credit("a", 1n)]))).toBe("Credited")
+        const account = await two!.runPromise(
+          Effect.flatMap(Ledger, (ledger) => ledger.account("a" as BillingAccountId))
+        )
+        expect(Option.getOrThrow(account)).toMatchObject({ giftable: 8n, entries: 2 })
+      },
+      { limit: 3_000 }
+    ))
+})
+
+describe("two nodes at once", () => {
+  it("open the same account: one of them does, and the other is refused", () =>
+    withNodes(2, async ([one, two]) => {
+      for (let i = 0; i < 10; i++) {
+        const answers = await Promise.all([submitTo(one!, [open(`a${i}`)]), submitTo(two!, [open(`a${i}`)])])
+        expect(answers.map(resultOf).toSorted()).toEqual(["AccountExists", "Opened"])
+      }
     }))
 })
 
@@ -339,13 +425,13 @@ describe("a commit whose answer is lost", () => {
   it.each([true, false])(
     "is refused as what may have been done, or surely was not: it reaches the server %s",
     async (reaches) => {
-      const { drop, url } = await fresh()
-      const direct = nodeOf(url)
+      const { drop, url } = await server.fresh()
+      const direct = nodeOf({ url })
       await submitTo(direct, [open("a")])
       const { lost, port, proxy } = await losing(reaches)
       const through = new URL(url)
       through.port = `${port}`
-      const node = nodeOf(through.href)
+      const node = nodeOf({ url: through.href })
       const answer = await node.runPromise(
         Effect.either(
           Effect.flatMap(Writer, (writer) => writer.submit({ postings: [credit("a", 7n)], statements: [] }))
@@ -368,7 +454,7 @@ describe("a commit whose answer is lost", () => {
 
 describe("a connection that falls silent", () => {
   it("is given up, and the next one is used", async () => {
-    const { drop, url } = await fresh()
+    const { drop, url } = await server.fresh()
     const target = new URL(server.url)
     let silent = false
     const sockets = new Set<Socket>()
@@ -385,7 +471,7 @@ describe("a connection that falls silent", () => {
     await new Promise<void>((listening) => proxy.listen(0, "127.0.0.1", listening))
     const through = new URL(url)
     through.port = `${(proxy.address() as AddressInfo).port}`
-    const node = nodeOf(through.href, none, 300)
+    const node = nodeOf({ url: through.href, limit: 300 })
     await submitTo(node, [open("a")])
     silent = true
     const first = await node.runPromise(
@@ -411,7 +497,7 @@ describe("a connection that falls silent", () => {
     await node.dispose()
     for (const socket of sockets) socket.destroy()
     proxy.close()
-    const direct = nodeOf(url)
+    const direct = nodeOf({ url })
     const account = await direct.runPromise(Effect.flatMap(Ledger, (ledger) => ledger.account("a" as BillingAccountId)))
     // What was on its way when it fell silent never reached the server.
     expect(Option.getOrThrow(account).giftable).toBe(5n)

@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, TestClock } from "effect"
 import { cover, due, fanOut, faultsOf, runSize, sizes, written } from "../../src/ledger/SortedRuns.ts"
 import { Sorter } from "../../src/ledger/Sorter.ts"
 import { Records } from "../../src/usage/Records.ts"
@@ -8,7 +8,7 @@ import { directions, sorts } from "../../src/usage/Usage.ts"
 import type { Direction, Sort, UsageRecord } from "../../src/usage/Usage.ts"
 import * as Scene from "../usage/Scene.ts"
 import { acme, ada } from "../usage/Scene.ts"
-import { isPostgres } from "../support/database.ts"
+import { describePostgres, isPostgres } from "../support/database.ts"
 
 const layer = Layer.merge(Records.layer, Sorter.layer).pipe(Layer.provideMerge(Scene.layer))
 
@@ -204,6 +204,24 @@ describe("Sorted runs", () => {
           ORDER BY value, seq LIMIT 1`
       )
       expect(plan.map(({ detail }) => detail)).toEqual([expect.stringContaining("SEARCH")])
+    }).pipe(Effect.provide(layer))
+  )
+})
+
+describePostgres("With several writers", () => {
+  it.effect("records are found that were committed behind later ones", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient
+      const { write } = yield* Sorter
+      yield* Scene.tenant(acme)
+      yield* add(1)
+      expect(yield* write(10)).toBe(0)
+      yield* sql`UPDATE tollgate_usage_records SET seq = 1000000`
+      expect(yield* write(10)).toBe(0)
+      yield* add(runSize)
+      expect(yield* write(10)).toBe(0)
+      yield* TestClock.adjust("1 minute")
+      expect(yield* write(10)).toBe(1)
     }).pipe(Effect.provide(layer))
   )
 })

@@ -20,6 +20,8 @@ export interface PostgresSettings extends Connections {
   /** What this node is called, where other than its host; and its version. */
   readonly node?: string
   readonly version?: string
+  /** The newest migration that this version has; without it, it is taken to have all. */
+  readonly knows?: number
 }
 
 /** How connections are made; the writer takes some of its own. */

@@ -2,11 +2,11 @@
 
 /**
  * The connection fails (08), it has no room (53) or shuts down (57P), its disk fails (58), it is a standby or read only (25006), a lock
- * or a statement took too long (55P03, 57014): whatever was asked would have failed.
+ * or a statement took too long (55P03, 57014), or this process did (25P03): whatever was asked would have failed.
  */
-const fault = /^(08...|53...|57P..|58...|25006|55P03|57014)$/
+const fault = /^(08...|53...|57P..|58...|25006|25P03|55P03|57014)$/
 
-const socket = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENET|08|57P)/
+const socket = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENET|08|25P03|57P)/
 
 /** Errors of the driver that have no code. */
 const driver =
@@ -19,6 +19,9 @@ const codeOf = (error: unknown): string => {
 
 /** Whether it lost against another transaction. Nothing of it was written. */
 export const isLostRace = (error: unknown): boolean => codeOf(error) === "40001" || codeOf(error) === "40P01"
+
+/** Whether another transaction has put a row in first. Nothing of this one was written. */
+export const isDuplicate = (error: unknown): boolean => codeOf(error) === "23505"
 
 /** Whether the connection to the server is lost: what was sent before may have been done. */
 export const isConnectionFault = (error: unknown): boolean =>

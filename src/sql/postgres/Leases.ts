@@ -11,6 +11,7 @@ import { Effect } from "effect"
 import { hostname } from "node:os"
 import type { Client } from "pg"
 import * as Ids from "../../kernel/Ids.ts"
+import { migrationsTable } from "../Opening.ts"
 import type { RunsContract } from "../Runs.ts"
 import { Postgres } from "./Client.ts"
 import * as Locks from "./Locks.ts"
@@ -28,6 +29,7 @@ export const make = Effect.gen(function* () {
   const { connect, settings } = yield* Postgres
   const run = yield* Ids.make("run")
   const name = settings.node ?? hostname()
+  const knows = settings.knows ?? anyVersion
   let client: Client | undefined
   const ask = async (text: string, params: ReadonlyArray<unknown>) => {
     if (client === undefined) {
@@ -65,11 +67,15 @@ export const make = Effect.gen(function* () {
   /** The connection that holds the lock of the leader. */
   let leading: Client | undefined
   let found: Found = { leader: undefined, nodes: 1, lapsed: 0 }
+  let outdated = false
   const listeners = { lead: new Set<() => void>(), lapse: new Set<() => void>() }
-  const leaseLeft = () => renewedAt + leaseMillis - performance.now()
+  const leaseLeft = () => (outdated ? 0 : renewedAt + leaseMillis - performance.now())
   const leads = () => leading !== undefined && leading === client && leaseLeft() > 0
 
   const renew = Effect.gen(function* () {
+    const [needed] = yield* asked(selectOldestNeeded)
+    if (needed!.oldest > knows) return yield* giveUp(needed!.id)
+    outdated = false
     const at = performance.now()
     yield* asked(renewRun, run)
     renewedAt = at
@@ -86,8 +92,25 @@ export const make = Effect.gen(function* () {
     if (found.lapsed > 0) listeners.lapse.forEach((listener) => listener())
   })
 
+  /** The node admits no calls from now on, and another one leads. */
+  const giveUp = (migration: number) =>
+    Effect.suspend(() => {
+      if (outdated) return Effect.void
+      outdated = true
+      leading = undefined
+      return Effect.zipRight(
+        Effect.logFatal(
+          `a newer version brought the database up to date (migration ${migration}), and this one cannot serve it any more: run that`
+        ),
+        asked("UPDATE tollgate_sql_nodes SET until = now(), ended = true WHERE run = ?", run).pipe(
+          // With it goes the lock of the leader.
+          Effect.zipRight(Effect.promise(async () => client?.end().catch(() => {})))
+        )
+      )
+    })
+
   yield* Effect.acquireRelease(
-    Effect.orDie(Effect.zipRight(asked(insertRun, run, name, settings.version ?? ""), renew)),
+    Effect.orDie(Effect.zipRight(asked(insertRun, run, name, settings.version ?? "", knows), renew)),
     () =>
       Effect.ignore(asked("DELETE FROM tollgate_sql_nodes WHERE run = ?", run)).pipe(
         Effect.zipRight(Effect.promise(async () => client?.end().catch(() => {})))
@@ -146,8 +169,23 @@ const applicationOf = (run: string): string => `tollgate ${run}`
 
 const until = `now() + interval '${lease} seconds'`
 
-const insertRun = `INSERT INTO tollgate_sql_nodes (run, name, version, started_at, until)
-  VALUES (?, ?, ?, (extract(epoch FROM now()) * 1000)::bigint, ${until})`
+const insertRun = `INSERT INTO tollgate_sql_nodes (run, name, version, knows, started_at, until)
+  VALUES (?, ?, ?, ?, (extract(epoch FROM now()) * 1000)::bigint, ${until})`
+
+/** What a node has that is taken to know every migration. */
+const anyVersion = 2_147_483_647
+
+/**
+ * The newest migration, and which migration a version must have at least to serve the database. (A database that was made before versions
+ * could serve beside each other does not say: then only the version that made it.)
+ */
+export const selectOldestNeeded = `SELECT COALESCE(max(m.migration_id), 0) AS id,
+    COALESCE(max(COALESCE((to_jsonb(m) ->> 'oldest')::integer, m.migration_id)), 0) AS oldest
+  FROM ${migrationsTable} m`
+
+/** The names of the nodes at work whose version does not have this migration. */
+export const selectOlder = `SELECT n.name FROM tollgate_sql_nodes n
+  WHERE NOT ended AND until > now() AND COALESCE((to_jsonb(n) ->> 'knows')::integer, 1) < ? ORDER BY n.name`
 
 const renewRun = `UPDATE tollgate_sql_nodes SET until = ${until}, ended = false WHERE run = ?`
 

@@ -2,6 +2,7 @@
  * The tables on PostgreSQL: those that SQLite's migrations come to (`test/sql/Engines.test.ts` compares them), and what several writers need
  * beside: numbers that are handed out under a row's lock, and the leases of nodes.
  */
+import { migrationsTable } from "../Opening.ts"
 
 /** Compared and sorted by bytes, as SQLite does, whatever the database's own order of letters is. */
 const text = 'text COLLATE "C"'
@@ -533,8 +534,19 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     )`,
     `CREATE UNIQUE INDEX tollgate_auth_device_codes_user ON tollgate_auth_device_codes (user_code_hash)`,
     `CREATE INDEX tollgate_auth_device_codes_age ON tollgate_auth_device_codes (expires_at)`
+  ],
+  "0004_versions": [
+    `ALTER TABLE ${migrationsTable} ADD COLUMN oldest integer NOT NULL DEFAULT 1`,
+    // The newest migration that the node's version has.
+    `ALTER TABLE tollgate_sql_nodes ADD COLUMN knows integer NOT NULL DEFAULT 1`
   ]
 }
+
+/**
+ * Of those that take something away, the oldest version that can serve over each (`Migrate`): the number of its newest migration. Those that
+ * are not here only expand: every version can.
+ */
+export const contracting: Readonly<Record<string, number>> = {}
 
 /** What follows from rows that were put in with their numbers: the next numbers, and when the newest row of each owner was booked. */
 export const settle: ReadonlyArray<string> = [

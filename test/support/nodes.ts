@@ -1,0 +1,209 @@
+/**
+ * Nodes of a test, in its own process: each has connections, a writer, a gate, an outbox and a run of its own, over one PostgreSQL database.
+ * What a node sends to the database can be changed (a mistake in a statement) and cut off (a lost connection, a kill).
+ */
+import { Clock, Context, Duration, Effect, Layer, Logger, LogLevel, ManagedRuntime, Redacted } from "effect"
+import { Client } from "pg"
+import type { Socket } from "node:net"
+import * as DeploymentSecret from "../../src/auth/DeploymentSecret.ts"
+import { Gate } from "../../src/gate/Gate.ts"
+import { Payers } from "../../src/gate/Payers.ts"
+import { Ledger } from "../../src/ledger/Ledger.ts"
+import * as PostgresWriter from "../../src/ledger/PostgresWriter.ts"
+import { CommitLimit } from "../../src/ledger/Writer.ts"
+import { TailMax } from "../../src/ledger/Tails.ts"
+import { Outbox } from "../../src/mail/Outbox.ts"
+import { connectionsPreset } from "../../src/sql/Location.ts"
+import * as Connections from "../../src/sql/postgres/Client.ts"
+import { migrate } from "../../src/sql/postgres/Migrate.ts"
+import { Runs } from "../../src/sql/Runs.ts"
+import { Mail } from "../../src/upstream/Mail.ts"
+import { startServer } from "./postgres.ts"
+
+export const asked = async <A>(url: string, ask: (client: Client) => Promise<A>): Promise<A> => {
+  const client = new Client(url)
+  await client.connect()
+  try {
+    return await ask(client)
+  } finally {
+    await client.end()
+  }
+}
+
+/** A migrated database of its own. */
+export interface Database {
+  readonly url: string
+  readonly drop: () => Promise<unknown>
+}
+
+/** A server with databases that are made one after the other. */
+export const startDatabases = async () => {
+  const { stop, url } = await startServer(["fsync=off"])
+  const urlOf = (database: string): string => {
+    const one = new URL(url)
+    one.pathname = `/${database}`
+    return one.href
+  }
+  await asked(url, (client) => client.query("CREATE DATABASE books"))
+  const settings = { ...connectionsPreset, url: Redacted.make(urlOf("books")), readers: 1, writers: 1 }
+  await Effect.runPromise(Effect.provide(migrate("books"), Connections.layer(settings)))
+  let made = 0
+  const fresh = async (): Promise<Database> => {
+    const name = `books_${made++}`
+    await asked(url, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE books`))
+    return {
+      url: urlOf(name),
+      drop: () => asked(url, (client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`))
+    }
+  }
+  return { url, stop, fresh }
+}
+export type Databases = Awaited<ReturnType<typeof startDatabases>>
+
+/** Changes the text of statements, as a mistake in them would. */
+export type Mistake = (text: string) => string
+export const none: Mistake = (text) => text
+
+/** What happens to a node at a statement of its writer. */
+export interface Cut {
+  /** How many statements, or commits, come before it. */
+  left: number
+  readonly of: "statements" | "commits"
+  /** Whether the statement is sent still. */
+  readonly reaches: boolean
+  /** All of the node ends, not the one connection. */
+  readonly kills: boolean
+}
+
+export interface NodeOptions {
+  readonly url: string
+  readonly mistake?: Mistake | undefined
+  /** How long a commit may take, in milliseconds. */
+  readonly limit?: number
+  /** The test says when leases are renewed and lapse, not the time that passes. */
+  readonly steered?: boolean
+  /** Where letters go, by their Message-ID. */
+  readonly send?: (id: string) => void
+  readonly clock?: Clock.Clock
+  /** From how many records on a tail is folded into the rollups. */
+  readonly tailMax?: number
+}
+
+type Connect = Context.Tag.Service<typeof Connections.Postgres>["connect"]
+
+let named = 0
+
+const socketOf = (client: Client): Socket => (client as unknown as { connection: { stream: Socket } }).connection.stream
+
+/** The statements that time decides, as they are where the test decides. */
+const steeredTexts: Mistake = (text) =>
+  text.startsWith("UPDATE tollgate_sql_nodes SET until = now() +")
+    ? `${text} AND false`
+    : text.replace("pg_postmaster_start_time()", "'-infinity'::timestamptz")
+
+const secret = DeploymentSecret.layer(new Uint8Array(32).fill(7))
+
+export const nodeOf = ({
+  clock = Clock.make(),
+  limit = 10_000,
+  mistake = none,
+  send = () => {},
+  steered = false,
+  tailMax = 256,
+  url
+}: NodeOptions) => {
+  const application_name = `node ${named++}`
+  const clients = new Set<Client>()
+  let cut: Cut | undefined
+  let held: { readonly reached: () => void; readonly released: Promise<void> } | undefined
+  let dead = false
+  let die = () => {}
+  const died = new Promise<void>((resolve) => (die = resolve))
+
+  const kill = () => {
+    dead = true
+    die()
+    for (const client of clients) socketOf(client).destroy()
+  }
+  const textOf: Mistake = steered ? (text) => steeredTexts(mistake(text)) : mistake
+
+  const wrapped =
+    (connect: Connect): Connect =>
+    (config = {}) => {
+      const client = connect({ application_name, ...config })
+      if (dead) {
+        client.connect = () => Promise.reject(new Error("Connection terminated"))
+        return client
+      }
+      clients.add(client)
+      client.once("end", () => clients.delete(client))
+      const query = client.query.bind(client) as (...args: ReadonlyArray<unknown>) => unknown
+      const isWriters = config.application_name === undefined
+      client.query = ((text: unknown, ...rest: ReadonlyArray<unknown>) => {
+        const send = () => query(typeof text === "string" ? textOf(text) : text, ...rest)
+        if (held !== undefined && text === "COMMIT") {
+          const { reached, released } = held
+          held = undefined
+          reached()
+          return released.then(send)
+        }
+        if (!isWriters || cut === undefined || (cut.of === "commits" && text !== "COMMIT") || cut.left-- > 0)
+          return send()
+        const { kills, reaches } = cut
+        cut = undefined
+        const end = kills ? kill : () => void socketOf(client).destroy()
+        if (!reaches) end()
+        const answer = send()
+        if (reaches) setImmediate(end)
+        return answer
+      }) as Client["query"]
+      return client
+    }
+
+  const connections = Layer.map(
+    Connections.layer({ ...connectionsPreset, url: Redacted.make(url), readers: 1, writers: 1 }),
+    (context) => {
+      const { connect, settings } = Context.get(context, Connections.Postgres)
+      return Context.add(context, Connections.Postgres, { settings, connect: wrapped(connect) })
+    }
+  )
+  const mail = Layer.succeed(Mail, { domain: "example.com", send: ({ id }) => Effect.sync(() => send(id)) })
+  const runtime = ManagedRuntime.make(
+    Layer.mergeAll(Gate.layer, Outbox.layer).pipe(
+      Layer.provide([Payers.layerOwnOnly, mail, secret]),
+      Layer.provideMerge(Ledger.layer),
+      Layer.provideMerge(Layer.provide(PostgresWriter.layer, Layer.succeed(CommitLimit, Duration.millis(limit)))),
+      Layer.provideMerge(Runs.layer),
+      Layer.provideMerge(connections),
+      // Lost connections are what some of the tests are about.
+      Layer.provide([Logger.minimumLogLevel(LogLevel.None), Layer.setClock(clock), Layer.succeed(TailMax, tailMax)])
+    )
+  )
+  return {
+    runPromise: runtime.runPromise,
+    dispose: runtime.dispose,
+    kill,
+    isDead: () => dead,
+    died,
+    /** From the next statement on. */
+    cut: (one: Cut) => void (cut = one),
+    /** Holds the next batch before its commit. `reached`: it is there. */
+    hold: () => {
+      let release = () => {}
+      const released = new Promise<void>((go) => (release = go))
+      const reached = new Promise<void>((there) => (held = { reached: there, released }))
+      return { reached, release }
+    },
+    /** Nothing happens to it any more. */
+    heal: () => void (cut = undefined),
+    /** Waits until the server has nothing of a node that was killed any more: until then it may commit yet what was sent to it. */
+    gone: async () => {
+      const left = () =>
+        asked(url, (client) =>
+          client.query("SELECT 1 FROM pg_stat_activity WHERE application_name = $1", [application_name])
+        )
+      while ((await left()).rows.length > 0) await new Promise((again) => setTimeout(again, 5))
+    }
+  }
+}
+export type Node = ReturnType<typeof nodeOf>
