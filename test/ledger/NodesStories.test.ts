@@ -312,13 +312,17 @@ const giving =
 const place = fc.nat({ max: places - 1 })
 const nodeAt = (at: number): string => `node ${at + 1}`
 
-const cuts = (of: Cut["of"], most: number) =>
-  fc.tuple(place, fc.nat({ max: most }), fc.boolean(), fc.boolean()).map(([at, left, reaches, kills]): NodesStep => ({
-    sentence: `${nodeAt(at)} ${kills ? "is killed" : "loses its connection"} ${reaches ? "behind" : "before"} the next but ${left} of its ${of}`,
-    happen: async (_, deployment) => deployment.cut(at, { of, left, reaches, kills })
-  }))
+const cutting = (at: number, cut: Cut): NodesStep => ({
+  sentence: `${nodeAt(at)} ${cut.kills ? "is killed" : "loses its connection"} ${cut.reaches ? "behind" : "before"} the next but ${cut.left} of its ${cut.of}`,
+  happen: async (_, deployment) => deployment.cut(at, cut)
+})
 
-const commits = cuts("commits", 1)
+const cuts = (of: Cut["of"], most: number) =>
+  fc
+    .tuple(place, fc.nat({ max: most }), fc.boolean(), fc.boolean())
+    .map(([at, left, reaches, kills]) => cutting(at, { of, left, reaches, kills }))
+
+const lostAnswers = place.map((at) => cutting(at, { of: "commits", left: 0, reaches: true, kills: false }))
 
 const lapses: fc.Arbitrary<NodesStep> = fc.nat({ max: places - 1 }).map((which) => ({
   sentence: `the lease of the run ${which} before the newest lapses`,
@@ -330,9 +334,19 @@ const reclaims: fc.Arbitrary<NodesStep> = fc.integer({ min: 1, max: places }).ma
   happen: giving((deployment, notebook) => deployment.reclaim(count, notebook))
 }))
 
+const letters: fc.Arbitrary<NodesStep> = fc.constant({
+  sentence: "a letter is written",
+  happen: (_, deployment) => deployment.write()
+})
+
+const sends: fc.Arbitrary<NodesStep> = fc.constant({
+  sentence: "all nodes send letters",
+  happen: (_, deployment) => deployment.send()
+})
+
 const faults: ReadonlyArray<fc.Arbitrary<NodesStep>> = [
   cuts("statements", 14),
-  commits,
+  cuts("commits", 1),
   place.map((at) => ({
     sentence: `${nodeAt(at)} is killed, if another one lives`,
     happen: (_, deployment) => deployment.kill(at)
@@ -344,8 +358,8 @@ const faults: ReadonlyArray<fc.Arbitrary<NodesStep>> = [
   lapses,
   reclaims,
   place.map((at) => ({ sentence: `${nodeAt(at)} renews its lease`, happen: (_, deployment) => deployment.renew(at) })),
-  fc.constant({ sentence: "a letter is written", happen: (_, deployment) => deployment.write() }),
-  fc.constant({ sentence: "all nodes send letters", happen: (_, deployment) => deployment.send() })
+  letters,
+  sends
 ]
 
 /** Tells stories of nodes that make a mistake, if one is given. */
@@ -415,14 +429,15 @@ const mistakes: Readonly<Record<string, Planted>> = {
       text.replace(
         /(SET status = 'sending'[^]* WHERE key = \S+) AND status = 'waiting' AND attempts = (\S+)/,
         "$1 AND $2::int >= 0"
-      )
+      ),
+    often: [letters, sends, letters, sends]
   },
   "a run is ended while its lease lasts": {
     mistake: (text) => text.replace(/(AND NOT ended) AND greatest\(.*\) < now\(\)/, "$1")
   },
   "a commit without an answer is taken to be rolled back": {
     mistake: (text) => text.replace("pg_xact_status(?::xid8)", "left('aborted' || ?, 7)"),
-    often: [commits, commits, commits]
+    often: [lostAnswers, lostAnswers, lostAnswers, lostAnswers]
   }
 }
 

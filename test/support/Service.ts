@@ -153,6 +153,8 @@ export const freePort = (): Promise<number> =>
 export const freshFolder = (): string => mkdtempSync(join(tmpdir(), "tollgate-"))
 
 export interface StartOptions {
+  /** Where `dist/` is: this build, unless given. */
+  readonly build?: string
   readonly folder?: string
   readonly port?: number
   readonly args?: ReadonlyArray<string>
@@ -182,7 +184,7 @@ export const start = async (options: StartOptions = {}, tries = 1): Promise<Serv
     ...options.env
   })
   const child = spawn(program!, args, {
-    cwd: root,
+    cwd: options.build ?? root,
     env,
     stdio: ["ignore", "pipe", "pipe"]
   })

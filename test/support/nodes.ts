@@ -69,7 +69,7 @@ export interface Cut {
   /** How many statements, or commits, come before it. */
   left: number
   readonly of: "statements" | "commits"
-  /** Whether the statement is sent still. */
+  /** Whether the statement is done still: then it is its answer that does not come. */
   readonly reaches: boolean
   /** All of the node ends, not the one connection. */
   readonly kills: boolean
@@ -87,6 +87,8 @@ export interface NodeOptions {
   readonly clock?: Clock.Clock
   /** From how many records on a tail is folded into the rollups. */
   readonly tailMax?: number
+  /** The newest migration that its version has; it has all, unless given. */
+  readonly knows?: number
 }
 
 type Connect = Context.Tag.Service<typeof Connections.Postgres>["connect"]
@@ -105,6 +107,7 @@ const secret = DeploymentSecret.layer(new Uint8Array(32).fill(7))
 
 export const nodeOf = ({
   clock = Clock.make(),
+  knows,
   limit = 10_000,
   mistake = none,
   send = () => {},
@@ -152,16 +155,26 @@ export const nodeOf = ({
         const { kills, reaches } = cut
         cut = undefined
         const end = kills ? kill : () => void socketOf(client).destroy()
-        if (!reaches) end()
-        const answer = send()
-        if (reaches) setImmediate(end)
-        return answer
+        if (!reaches) {
+          end()
+          return send()
+        }
+        return (send() as Promise<unknown>).then(() => {
+          end()
+          throw new Error("Connection terminated unexpectedly")
+        })
       }) as Client["query"]
       return client
     }
 
   const connections = Layer.map(
-    Connections.layer({ ...connectionsPreset, url: Redacted.make(url), readers: 1, writers: 1 }),
+    Connections.layer({
+      ...connectionsPreset,
+      url: Redacted.make(url),
+      readers: 1,
+      writers: 1,
+      ...(knows !== undefined && { knows })
+    }),
     (context) => {
       const { connect, settings } = Context.get(context, Connections.Postgres)
       return Context.add(context, Connections.Postgres, { settings, connect: wrapped(connect) })
