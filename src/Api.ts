@@ -8,11 +8,13 @@ import { InternalError } from "./http/Problems.ts"
 import { ChatApi } from "./chat/Api.ts"
 import { ContactApi } from "./contact/Api.ts"
 import { DecisionsApi } from "./decisions/Api.ts"
+import { MessagesApi } from "./messages/Api.ts"
 import { NotificationsApi } from "./notifications/Api.ts"
 import { OpsApi } from "./ops/Api.ts"
 import { PoolingApi } from "./pooling/Api.ts"
 import { PaymentsApi, WebhooksApi } from "./payments/Api.ts"
 import { PricesApi } from "./prices/Api.ts"
+import { ResponsesApi } from "./responses/Api.ts"
 import { SandboxApi } from "./sandbox/Api.ts"
 import { OrganisationsApi, TenantsApi } from "./tenants/Api.ts"
 import { TransferInvitesApi, TransfersApi } from "./transfers/Api.ts"
@@ -43,6 +45,8 @@ const routes = HttpApi.make("tollgate")
   .add(PoolingApi)
   .add(UsageApi)
   .add(ChatApi)
+  .add(MessagesApi)
+  .add(ResponsesApi)
   .add(DecisionsApi)
   .add(MailApi)
   .add(ImagesApi)

@@ -34,6 +34,8 @@ import { Ledger } from "./ledger/Ledger.ts"
 import { Sorter } from "./ledger/Sorter.ts"
 import { Verifier } from "./ledger/Verifier.ts"
 import { Outbox } from "./mail/Outbox.ts"
+import { MessagesHttp } from "./messages/Http.ts"
+import { Messages } from "./messages/Messages.ts"
 import { NotificationsHttp } from "./notifications/Http.ts"
 import { Notifications } from "./notifications/Notifications.ts"
 import { documents } from "./ops/DocumentsHttp.ts"
@@ -44,6 +46,8 @@ import { Purchases } from "./payments/Purchases.ts"
 import { PoolingHttp } from "./pooling/Http.ts"
 import { Pooling } from "./pooling/Pooling.ts"
 import { PricesHttp } from "./prices/Http.ts"
+import { ResponsesHttp } from "./responses/Http.ts"
+import { Responses } from "./responses/Responses.ts"
 import * as Leadership from "./sql/Leadership.ts"
 import { SandboxHttp } from "./sandbox/Http.ts"
 import { Applications } from "./tenants/Applications.ts"
@@ -86,6 +90,8 @@ const verifier = Verifier.layer(
 /** Every room's service, and below it what it is made of. */
 export const domains = Layer.mergeAll(
   Chat.layer,
+  Messages.layer,
+  Responses.layer,
   Decisions.layer,
   Images.layer,
   Media.layer,
@@ -150,6 +156,8 @@ const api = HttpApiBuilder.api(Api).pipe(
     AutoReloadHttp,
     BillingHttp,
     ChatHttp,
+    MessagesHttp,
+    ResponsesHttp,
     ContactHttp,
     DecisionsHttp,
     ImagesHttp,

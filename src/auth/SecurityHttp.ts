@@ -12,12 +12,22 @@ import type { InsufficientScope, InvalidToken, MissingAuthorization } from "./Pr
 import { TenantMismatch, TenantMismatchUsage } from "./Problems.ts"
 import type { Demand } from "./Scope.ts"
 import { Authentication } from "../http/Authentication.ts"
-import type { Authenticate } from "../http/Authentication.ts"
+import type { Authenticate, Headed } from "../http/Authentication.ts"
 import * as Security from "../http/Security.ts"
 import { Credentials } from "./Credentials.ts"
 
 // The platform's own decoding cannot tell a missing header from an empty one, so the header is read here.
-const authorization = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) => headers.authorization)
+const headed = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }): Headed => ({
+  header: (name) => headers[name]
+}))
+const authorizationIn = (request: Headed): string | undefined => request.header("authorization")
+
+/** What `x-api-key` says counts as a bearer, where there is no `Authorization`. */
+const eitherIn = (request: Headed): string | undefined => {
+  const authorization = authorizationIn(request)
+  const key = request.header("x-api-key")
+  return (authorization ?? "") === "" && key !== undefined && key !== "" ? `Bearer ${key}` : authorization
+}
 
 type TokenProblem = MissingAuthorization | InvalidToken | InsufficientScope
 
@@ -36,7 +46,7 @@ const answered = <Self, E>(way: Way<Self, E>, then: (caller: Caller) => Ask<E>) 
     Effect.map(Credentials, ({ userToken }) => ({
       user_token: () =>
         Effect.flatMap(
-          Effect.flatMap(authorization, (header) => userToken(header, way.demand)),
+          Effect.flatMap(headed, (request) => userToken(authorizationIn(request), way.demand)),
           then
         )
     }))
@@ -83,20 +93,33 @@ export const SecurityHttp = Layer.mergeAll(
       Credentials,
       ({ apiKey, keyOrToken, userToken }) =>
         new Map<string, Authenticate>([
-          [Security.KeyOrToken.key, keyOrToken],
-          [Security.ApiKey.key, apiKey],
-          ...anywhereWays.map((way): [string, Authenticate] => [way.key, (header) => userToken(header, way.demand)])
+          [Security.KeyOrToken.key, (request) => keyOrToken(authorizationIn(request))],
+          [Security.KeyOrTokenEitherHeader.key, (request) => keyOrToken(eitherIn(request))],
+          [Security.ApiKey.key, (request) => apiKey(authorizationIn(request))],
+          ...anywhereWays.map((way): [string, Authenticate] => [
+            way.key,
+            (request) => userToken(authorizationIn(request), way.demand)
+          ])
         ])
     )
   ),
   Layer.effect(
     Security.KeyOrToken,
     Effect.map(Credentials, ({ keyOrToken }) => ({
-      user_token_or_api_key: () => Effect.flatMap(authorization, keyOrToken)
+      user_token_or_api_key: () => Effect.flatMap(headed, (request) => keyOrToken(authorizationIn(request)))
     }))
   ),
   Layer.effect(
+    Security.KeyOrTokenEitherHeader,
+    Effect.map(Credentials, ({ keyOrToken }) => {
+      const caller = Effect.flatMap(headed, (request) => keyOrToken(eitherIn(request)))
+      return { user_token_or_api_key: () => caller, x_api_key: () => caller }
+    })
+  ),
+  Layer.effect(
     Security.ApiKey,
-    Effect.map(Credentials, ({ apiKey }) => ({ api_key: () => Effect.flatMap(authorization, apiKey) }))
+    Effect.map(Credentials, ({ apiKey }) => ({
+      api_key: () => Effect.flatMap(headed, (request) => apiKey(authorizationIn(request)))
+    }))
   )
 )

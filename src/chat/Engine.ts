@@ -48,6 +48,8 @@ export interface Call<Prompt> {
   readonly prompt: Prompt
   /** The prompt's JSON, where the caller has it: it is then not written again to bound the prompt's tokens, and to pass the prompt on. */
   readonly json?: Buffer | undefined
+  /** Headers of the protocol, for upstreams that speak it. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
   /** Statements that stand or fall with the admission of the call. */
   readonly beside?: Claim["beside"]
   /** Names the call in the log. */
@@ -165,7 +167,7 @@ const make = Effect.gen(function* () {
       const prompt = read.right
       const found = findModel(catalogue, prompt.model)
       if (found === undefined) return yield* new UnknownChatModel(prompt.model)
-      const extras = extrasOf(found, protocol.billed, prompt.body)
+      const extras = extrasOf(found, protocol.billed, prompt.body, call.headers)
       if (Either.isLeft(extras)) return yield* extras.left
       const ways = carrying(protocol, waysOf.get(found.id)!, prompt)
       if (Either.isLeft(ways)) return yield* ways.left
@@ -185,9 +187,7 @@ const make = Effect.gen(function* () {
         enough,
         most
       } as const
-      return yield* gate.meter(claim, (admission) =>
-        relay(protocol, form, admission, model, prompt, ways.right, call.request_id)
-      )
+      return yield* gate.meter(claim, (admission) => relay(protocol, form, admission, model, prompt, ways.right, call))
     })
   }
 
@@ -198,7 +198,7 @@ const make = Effect.gen(function* () {
     model: Model,
     prompt: ValidPrompt,
     ways: ReadonlyArray<Way>,
-    request_id: string | undefined
+    { headers, request_id }: Pick<Call<unknown>, "headers" | "request_id">
   ): Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable> => {
     const limit = answerTokensWithin(model, prompt, admission.reserved)
     return firstOf(ways, (way) => {
@@ -209,7 +209,7 @@ const make = Effect.gen(function* () {
         request: {
           method: "POST",
           path: way.path,
-          headers: way.headers,
+          headers: headers === undefined ? way.headers : { ...way.headers, ...headers },
           body: protocol.bodyFor(prompt, way, form.streams, takes ? limit : undefined)
         },
         admission,

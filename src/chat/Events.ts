@@ -42,8 +42,8 @@ export interface ChatChunk extends Answer<Choice & { readonly delta?: Said }> {}
 /** A text completion, or a piece of one. */
 export interface TextCompletion extends Answer<Choice & { readonly text?: string }> {}
 
-/** The chunks of a stream of server-sent events, up to its last one, `[DONE]`. It fails where the stream breaks. */
-export const eventsOf = (bytes: Readable): Stream.Stream<Record<string, unknown>, UpstreamFailed> =>
+/** The data of server-sent events. */
+export const dataIn = (bytes: Readable): Stream.Stream<string, UpstreamFailed> =>
   Stream.fromAsyncIterable(bytes as AsyncIterable<Buffer>, () => new UpstreamFailed()).pipe(
     Stream.decodeText(),
     Stream.splitLines,
@@ -52,10 +52,15 @@ export const eventsOf = (bytes: Readable): Stream.Stream<Record<string, unknown>
         ? [noLines, lines.join("\n")]
         : [line.startsWith("data:") ? [...lines, line.slice(5)] : lines, undefined]
     ),
-    Stream.filter((data) => data !== undefined && data !== ""),
-    Stream.takeWhile((data) => data!.trim() !== "[DONE]"),
+    Stream.filter((data): data is string => data !== undefined && data !== "")
+  )
+
+/** The chunks of a stream of server-sent events, up to its last one, `[DONE]`. It fails where the stream breaks. */
+export const eventsOf = (bytes: Readable): Stream.Stream<Record<string, unknown>, UpstreamFailed> =>
+  dataIn(bytes).pipe(
+    Stream.takeWhile((data) => data.trim() !== "[DONE]"),
     Stream.mapEffect((data) => {
-      const chunk = parse(data!)
+      const chunk = parse(data)
       // The relay ends a broken stream with an event of this kind.
       return chunk === undefined || !Array.isArray(chunk.choices) ? new UpstreamFailed() : Effect.succeed(chunk)
     })

@@ -24,16 +24,16 @@ export interface Extra {
 }
 
 /** What a value asks for beyond a plain request; nothing where it changes no bill. */
-type AsksFor = (value: unknown) => ReadonlyArray<string>
+export type AsksFor = (value: unknown) => ReadonlyArray<string>
 
 const nothing: ReadonlyArray<string> = []
 const text = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value))
 
 /** Anything but null, `false` and an empty list. */
-const anything: AsksFor = (value) =>
+export const anything: AsksFor = (value) =>
   value === null || value === false || (Array.isArray(value) && value.length === 0) ? nothing : [text(value)]
 
-const otherThan =
+export const otherThan =
   (...plain: ReadonlyArray<string>): AsksFor =>
   (value) =>
     value === null || plain.includes(value as string) ? nothing : [text(value)]
@@ -41,16 +41,23 @@ const otherThan =
 const typeOf = (tool: unknown): unknown =>
   typeof tool === "object" && tool !== null ? Reflect.get(tool, "type") : tool
 
-const toolsOfVendor: AsksFor = (tools) =>
-  Array.isArray(tools) ? tools.flatMap((tool) => otherThan("function", "custom")(typeOf(tool))) : anything(tools)
+/** Tools of other types than these, which the client runs. */
+export const toolsOtherThan =
+  (isClients: (type: unknown) => boolean): AsksFor =>
+  (tools) =>
+    Array.isArray(tools)
+      ? tools.flatMap((tool) => {
+          const type = typeOf(tool)
+          return type === null || isClients(type) ? nothing : [text(type)]
+        })
+      : anything(tools)
 
 const modalities: AsksFor = (value) =>
   Array.isArray(value) ? value.flatMap((one) => otherThan("text")(one)) : anything(value)
 
-const otherModels = "it may be answered by another model, at another price"
-const searches = "the vendor searches the web, and bills it beside the tokens"
-const vendorTools = "the vendor runs tools of its own, and bills them beside the tokens"
-const ownLimit = "the limit of an answer is max_tokens or max_completion_tokens"
+export const otherModels = "it may be answered by another model, at another price"
+export const searches = "the vendor searches the web, and bills it beside the tokens"
+export const vendorTools = "the vendor runs tools of its own, and bills them beside the tokens"
 
 export interface Rule {
   readonly asksFor: AsksFor
@@ -61,6 +68,13 @@ export interface Rule {
 
 /** The fields of a protocol that make a vendor bill otherwise. */
 export type Billed = ReadonlyMap<string, Rule>
+
+/** Names of a limit that the protocol does not know: whoever sends one relies on a limit that would not be kept. */
+export const otherLimits = (own: string, others: ReadonlyArray<string>): ReadonlyArray<[string, Rule]> =>
+  [...others, "max_new_tokens", "max_tokens_to_sample", "num_predict"].map((name) => [
+    name,
+    { asksFor: anything, why: `the limit of an answer is ${own}`, never: true }
+  ])
 
 /** Those of chat and text completions, and why each of them costs otherwise. */
 export const billed: Billed = new Map<string, Rule>([
@@ -75,7 +89,7 @@ export const billed: Billed = new Map<string, Rule>([
   ],
   ["speed", { asksFor: otherThan("standard"), why: "another speed has another price" }],
   ["plugins", { asksFor: anything, why: vendorTools }],
-  ["tools", { asksFor: toolsOfVendor, why: vendorTools }],
+  ["tools", { asksFor: toolsOtherThan((type) => type === "function" || type === "custom"), why: vendorTools }],
   ["mcp_servers", { asksFor: anything, why: vendorTools }],
   ["data_sources", { asksFor: anything, why: vendorTools }],
   ["web_search_options", { asksFor: anything, why: searches }],
@@ -83,33 +97,41 @@ export const billed: Billed = new Map<string, Rule>([
   ["enable_search", { asksFor: anything, why: searches }],
   ["modalities", { asksFor: modalities, why: "an answer that is not text has another price" }],
   ["prediction", { asksFor: anything, why: "predicted tokens are billed beyond the limit of the answer" }],
-  ["max_output_tokens", { asksFor: anything, why: ownLimit, never: true }],
-  ["max_new_tokens", { asksFor: anything, why: ownLimit, never: true }],
-  ["max_tokens_to_sample", { asksFor: anything, why: ownLimit, never: true }],
-  ["num_predict", { asksFor: anything, why: ownLimit, never: true }]
+  ...otherLimits("max_tokens or max_completion_tokens", ["max_output_tokens"])
 ])
 
 /** The fields of these that a configuration may name. */
 export const priceableOf = (billed: Billed): ReadonlyArray<string> =>
   [...billed].flatMap(([field, { never }]) => (never ? [] : [field]))
 
-/** What the request asks for beyond a plain one, or why it is refused. Most ask for nothing. */
+/** What the request asks for beyond a plain one, or why it is refused. Most ask for nothing. Headers are fields as those of the body. */
 export const extrasOf = (
   model: Model,
   billed: Billed,
-  body: Readonly<Record<string, unknown>>
+  body: Readonly<Record<string, unknown>>,
+  headers: Readonly<Record<string, string>> | undefined
 ): Either.Either<ReadonlyArray<Extra>, InvalidRequest> => {
-  let asked: Array<Extra> | undefined
-  for (const field in body) {
+  const asked: Array<Extra> = []
+  const problem = addTo(asked, model, billed, body) ?? (headers && addTo(asked, model, billed, headers))
+  return problem === undefined ? Either.right(asked.length === 0 ? none : asked) : Either.left(problem)
+}
+
+const addTo = (
+  asked: Array<Extra>,
+  model: Model,
+  billed: Billed,
+  fields: Readonly<Record<string, unknown>>
+): InvalidRequest | undefined => {
+  for (const field in fields) {
     const rule = billed.get(field)
     if (rule === undefined) continue
-    for (const value of rule.asksFor(body[field])) {
+    for (const value of rule.asksFor(fields[field])) {
       const extra = model.extras.find((one) => one.field === field && (one.values?.includes(value) ?? true))
-      if (extra === undefined) return Either.left(refused(field, rule))
-      if (!(asked ??= []).includes(extra)) asked.push(extra)
+      if (extra === undefined) return refused(field, rule)
+      if (!asked.includes(extra)) asked.push(extra)
     }
   }
-  return Either.right(asked ?? none)
+  return undefined
 }
 
 const none: ReadonlyArray<Extra> = []

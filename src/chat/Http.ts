@@ -1,90 +1,25 @@
-/** The chat routes: JSON to a prompt, a completion or its events as the upstream sent them. And the models. */
-import { Clock, Effect, Either } from "effect"
+/** The chat routes, and the models. */
+import { Clock, Effect } from "effect"
 import { Api } from "../Api.ts"
-import { Gate } from "../gate/Gate.ts"
-import type { Inbound } from "../http/Inbound.ts"
-import { parse } from "../http/Json.ts"
 import { group, raw } from "../http/Raw.ts"
-import type { Reply } from "../http/Reply.ts"
-import { affordable } from "../idempotency/BeforeBody.ts"
-import { Idempotency } from "../idempotency/Idempotency.ts"
-import type { Beside } from "../idempotency/Idempotency.ts"
-import type { Caller } from "../kernel/Caller.ts"
-import { toDecimal as usdOf } from "../kernel/Money.ts"
 import { toDecimal } from "../kernel/Price.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
 import { detailNames } from "../kernel/TokenDetails.ts"
 import type { TokenDetail } from "../kernel/TokenDetails.ts"
 import type { ModelEntry } from "./Api.ts"
 import { Chat } from "./Chat.ts"
-import type { ChatCall, TextCall } from "./Chat.ts"
-import type { ChatProblem, Completed, Streamed } from "./Engine.ts"
 import type { Extra } from "./Extras.ts"
+import { routes } from "./Face.ts"
 import { Models } from "./Model.ts"
 import type { Catalogue, DetailPrices, LongContext, Model } from "./Model.ts"
 import { ModelNotFound } from "./Problems.ts"
-
-/** The longest request body: pictures travel in it. */
-const requestBytesMax = 32 * 1024 * 1024
-
-/** `POST /v1/chat/completions` and `POST /v1/completions`. */
-const completions = Effect.gen(function* () {
-  const chat = yield* Chat
-  const idempotency = yield* Idempotency
-  const ifAffordable = affordable(yield* Gate, idempotency, [chat.least])
-
-  /** A route, by which its keys are told from the other's. */
-  const route = (name: string, methods: Methods) => {
-    const call = serve(methods)
-    return (caller: Caller, inbound: Inbound) =>
-      ifAffordable(
-        caller,
-        inbound,
-        idempotency.onceOf(caller, inbound, name, requestBytesMax, (inbound, beside) => call(caller, inbound, beside))
-      )
-  }
-
-  return {
-    chat: route("chat/completions", { complete: chat.complete, stream: chat.stream } as Methods),
-    completion: route("completions", { complete: chat.completeText, stream: chat.streamText } as Methods)
-  }
-})
-
-/** The service's methods for one route. They validate the prompt themselves. */
-interface Methods {
-  readonly complete: (call: ChatCall | TextCall) => Effect.Effect<Completed<unknown>, ChatProblem>
-  readonly stream: (call: ChatCall | TextCall) => Effect.Effect<Streamed<unknown>, ChatProblem>
-}
-
-const serve = (methods: Methods) =>
-  Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
-    const bytes = yield* inbound.read(requestBytesMax)
-    const parsed = parse(bytes)
-    if (Either.isLeft(parsed)) return yield* parsed.left
-    const prompt = parsed.right as ChatCall["prompt"] | null
-    const call = { caller, prompt: prompt!, json: bytes, beside, request_id: inbound.request_id }
-    return prompt?.stream === true
-      ? streamReply(yield* methods.stream(call))
-      : completeReply(yield* methods.complete(call))
-  })
-
-const completeReply = ({ bytes, receipt }: Completed<unknown>): Reply => ({
-  status: 200,
-  headers: { "content-type": "application/json", "x-charge-usd": usdOf(receipt.charged) },
-  body: bytes
-})
-
-const streamReply = ({ bytes }: Streamed<unknown>): Reply => ({
-  status: 200,
-  headers: { "content-type": "text/event-stream", "cache-control": "no-cache" },
-  body: bytes
-})
 
 export const ChatHttp = group(
   Api,
   "chat",
   Effect.fnUntraced(function* (handlers) {
-    const { chat, completion } = yield* completions
+    const chat = yield* Chat
+    const route = yield* routes(chat.least)
     const data = listed(yield* Models, Math.floor((yield* Clock.currentTimeMillis) / 1_000))
     const rows = new Map(data.map((row) => [row.id, row]))
     const rowOf = (id: string) => {
@@ -92,8 +27,8 @@ export const ChatHttp = group(
       return row === undefined ? new ModelNotFound() : Effect.succeed(row)
     }
     return handlers
-      .handleRaw("chat", raw(chat))
-      .handleRaw("completion", raw(completion))
+      .handleRaw("chat", raw(route("chat/completions", chat)))
+      .handleRaw("completion", raw(route("completions", { complete: chat.completeText, stream: chat.streamText })))
       .handle("models", () => Effect.succeed({ object: "list" as const, data }))
       .handle("model", ({ path }) => rowOf(path.id))
       .handle("modelBelow", ({ path }) => rowOf(path["*"]))

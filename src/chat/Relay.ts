@@ -8,7 +8,7 @@
  * - From a stream whose client did not ask for usage, the member `usage` is cut out of each chunk; every other byte stays as it came.
  */
 import type { How } from "../upstream/ByteStream.ts"
-import { blankLine, blankLineCrLf, dataOf, endOfString, parse } from "./EventRelay.ts"
+import { blankLine, dataOf, eachEvent, endOfString, parse } from "./EventRelay.ts"
 import type { Reader } from "./EventRelay.ts"
 import { bytesAToken, tokensIn, tokensOfString } from "./Tokens.ts"
 import { usageOf } from "./Usage.ts"
@@ -32,12 +32,8 @@ export const reader = (options: { readonly show_usage: boolean }): Reader => {
   let tokens_counted = 0
   let finished = false
 
-  /**
-   * Looks at an event, and answers what the client is to have of it: the event itself, another, or nothing. `text` is its bytes as
-   * Latin-1, a character for each: searching a string costs a fraction of searching a buffer, and this is done for every piece of
-   * every answer.
-   */
-  const look = (text: string): string | "failure" => {
+  /** Looks at an event, and answers what the client is to have of it: the event itself, another, or nothing. */
+  const look = (text: string): string | undefined => {
     if (text.includes("[DONE]") && isDone.test(text)) {
       finished = true
       return ""
@@ -54,16 +50,12 @@ export const reader = (options: { readonly show_usage: boolean }): Reader => {
     if (data === undefined) return text
     const counted = typeof data.usage === "object" && data.usage !== null
     if (counted) usage = data.usage
-    if (isFailure(data)) return "failure"
+    if (isFailure(data)) return undefined
     if (options.show_usage || data.usage === undefined) return text
     const empty = !Array.isArray(data.choices) || data.choices.length === 0
     return counted && empty ? "" : withoutUsage(text)
   }
 
-  /**
-   * Looks at whole events; passes on, in one piece, what the client is to have of them. What an upstream says after an error, and
-   * of it, is not for the client: it may name addresses and keys.
-   */
   const take: Reader["take"] = (events, stream) => {
     const text = events.toString("latin1")
     const plain = glance(text)
@@ -74,29 +66,7 @@ export const reader = (options: { readonly show_usage: boolean }): Reader => {
       stream.pass(cut ? Buffer.from(text.replaceAll(noUsage, withoutNoUsage), "latin1") : events)
       return
     }
-    const blank = text.includes(blankLineCrLf) ? blankLineCrLf : blankLine
-    let output = ""
-    let from = 0
-    let at = 0
-    while (at < text.length) {
-      const blankAt = text.indexOf(blank, at)
-      const next = blankAt === -1 ? text.length : blankAt + blank.length
-      const event = text.slice(at, next)
-      const replaced = look(event)
-      if (replaced !== event) {
-        output += text.slice(from, at)
-        if (replaced === "failure") {
-          stream.pass(Buffer.from(output, "latin1"))
-          stream.end("broken")
-          stream.abort()
-          return
-        }
-        output += replaced
-        from = next
-      }
-      at = next
-    }
-    stream.pass(from === 0 ? events : Buffer.from(output + text.slice(from), "latin1"))
+    eachEvent(events, text, look, stream)
   }
 
   return {

@@ -1,6 +1,8 @@
 /** The models of the configuration file: `models` and `auto`. */
 import { Layer, Schema } from "effect"
 import { UsdPer } from "../kernel/Price.ts"
+import { billed as messagesBilled } from "../messages/Billed.ts"
+import { billed as responsesBilled } from "../responses/Billed.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
 import { Count, distinct, Factor, NonEmpty, readAs } from "../kernel/Setting.ts"
 import { billed, priceableOf } from "./Extras.ts"
@@ -8,7 +10,7 @@ import { Models } from "./Model.ts"
 import type { Catalogue, DetailPrices, Model } from "./Model.ts"
 
 /** The fields that `extras` may name. */
-const priceable = priceableOf(billed)
+const priceable = [...new Set([billed, messagesBilled, responsesBilled].flatMap(priceableOf))]
 
 const LimitField = Schema.Literal("max_completion_tokens", "max_tokens", "none").annotations({
   message: () => ({ message: "max_completion_tokens, max_tokens or none", override: true })
@@ -146,11 +148,8 @@ const modelOf = (entry: typeof ModelEntry.Type): Model => ({
   }))
 })
 
-/** An entry of `models`. */
-export const ModelSetting = readAs(ModelEntry, modelOf)
-
 export const fields = {
-  models: Schema.optionalWith(distinct(ModelSetting, ["auto"]), { default: () => [] }),
+  models: Schema.optionalWith(distinct(readAs(ModelEntry, modelOf), ["auto"]), { default: () => [] }),
   /** The model behind `auto`. */
   auto: Schema.optional(NonEmpty)
 }

@@ -184,6 +184,26 @@ export type {
   NotificationId,
   NotificationPage
 } from "../notifications/Notification.ts"
+export type { ModelMessage, MessageEvent, MessageUsage } from "../messages/Events.ts"
+export type {
+  Counted,
+  CountTokensCall,
+  MessageCall,
+  Messages,
+  MessagesContract,
+  Preview
+} from "../messages/Messages.ts"
+export type {
+  Block,
+  CountTokensPrompt,
+  CountTokensRequest,
+  MessageParam,
+  MessagesPrompt,
+  MessagesRequest
+} from "../messages/Prompt.ts"
+export type { ModelResponse, ResponseEvent, ResponseUsage } from "../responses/Events.ts"
+export type { Item, ResponsesPrompt, ResponsesRequest } from "../responses/Prompt.ts"
+export type { ResponseCall, Responses, ResponsesContract } from "../responses/Responses.ts"
 export type { NotificationsContract, Notifications } from "../notifications/Notifications.ts"
 export type * from "../notifications/Problems.ts"
 export type { Gauges } from "../ops/Gauges.ts"

@@ -1,5 +1,6 @@
 /** What a contract says of how an endpoint is served. */
 import { Context } from "effect"
+import type { ProblemInstance } from "../kernel/Problem.ts"
 
 /** The handler reads the body itself, with a limit of its own. */
 export class ReadsOwnBody extends Context.Reference<ReadsOwnBody>()("tollgate/http/ReadsOwnBody", {
@@ -14,6 +15,20 @@ export class NoHead extends Context.Reference<NoHead>()("tollgate/http/NoHead", 
 /** The fast lane serves the endpoint too (`FastLane`). Its handler is a raw one, and nothing in its path varies. */
 export class Fast extends Context.Reference<Fast>()("tollgate/http/Fast", {
   defaultValue: () => false
+}) {}
+
+/** How a refusal looks in the protocol of an endpoint: what that protocol's clients parse. */
+export interface Shape {
+  /** The body; the status stays the problem's own. `request_id` is what `X-Request-Id` says. */
+  readonly write: (problem: ProblemInstance<string>, request_id: string) => unknown
+  /** What the OpenAPI document calls it, and its JSON schema. */
+  readonly identifier: string
+  readonly schema: Readonly<Record<string, unknown>>
+}
+
+/** The shape of an endpoint's refusals, whoever refuses; `undefined`: `{ error, code?, details? }`. */
+export class RefusalShape extends Context.Reference<RefusalShape>()("tollgate/http/RefusalShape", {
+  defaultValue: (): Shape | undefined => undefined
 }) {}
 
 /**

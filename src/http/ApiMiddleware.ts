@@ -10,7 +10,8 @@ import { Context, Effect } from "effect"
 import { Readable } from "node:stream"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { traced, Tracing } from "../kernel/Tracing.ts"
-import { bodyBytesMax, BodyBytesMax, NoHead, openBodyBytesMax, ReadsOwnBody } from "./Annotations.ts"
+import { bodyBytesMax, BodyBytesMax, NoHead, openBodyBytesMax, ReadsOwnBody, RefusalShape } from "./Annotations.ts"
+import type { Shape } from "./Annotations.ts"
 import { Bytes } from "./Bytes.ts"
 import type { Budgets } from "./Bytes.ts"
 import { crossOrigin, preflight } from "./CrossOrigin.ts"
@@ -38,6 +39,7 @@ interface Route {
   /** Whether its bodies are counted by themselves. */
   readonly open: boolean
   readonly noHead: boolean
+  readonly shape: Shape | undefined
 }
 
 const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> =>
@@ -57,7 +59,8 @@ const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> =>
         ? undefined
         : (own ?? (open ? openBodyBytesMax : bodyBytesMax)),
       open,
-      noHead: Context.get(annotations, NoHead)
+      noHead: Context.get(annotations, NoHead),
+      shape: Context.get(annotations, RefusalShape)
     }
   })
 
@@ -118,7 +121,7 @@ const served = ({ bytes, observe, routes, tracing }: Facts, app: HttpApp.Default
         // An unknown method of a path that there is; what the route itself lacks is its own affair.
         Effect.map(
           problemOf(cause, Inbound.isGone(request), route === undefined ? methodsOf(samePath) : []),
-          (problem) => Reply.toResponse(Reply.ofProblem(problem))
+          (problem) => Reply.toResponse(Reply.ofProblem(problem, request_id, (route ?? samePath[0])?.shape))
         )
       ),
       Effect.annotateLogs("request_id", request_id),

@@ -4,6 +4,8 @@
  */
 import { HttpApi } from "@effect/platform"
 import { Context } from "effect"
+import { RefusalShape } from "./Annotations.ts"
+import type { Shape } from "./Annotations.ts"
 
 /**
  * A request that is answered with success. `{name}` in it stands for what only the caller has: a token, or an id that an earlier
@@ -60,6 +62,7 @@ interface Operation {
 }
 
 interface Document {
+  readonly components: { readonly schemas: Record<string, unknown> }
   readonly paths: Record<string, Record<string, Operation>>
 }
 
@@ -67,7 +70,7 @@ interface Document {
 export const described =
   (api: HttpApi.HttpApi.Any) =>
   (written: Record<string, unknown>): Record<string, unknown> => {
-    const { paths } = written as unknown as Document
+    const { components, paths } = written as unknown as Document
     HttpApi.reflect(api as never, {
       onGroup: () => {},
       onEndpoint: ({ endpoint, mergedAnnotations, middleware }) => {
@@ -88,6 +91,8 @@ export const described =
           if ("demand" in tag) demand(operation, String(tag.demand))
         }
         exemplify(operation, Context.get(mergedAnnotations, Example))
+        const shape = Context.get(mergedAnnotations, RefusalShape)
+        if (shape !== undefined) reshape(operation, shape, components.schemas)
       }
     })
     return open(written) as Record<string, unknown>
@@ -138,6 +143,15 @@ const exemplify = (operation: Operation, { body, headers = {}, query = {} }: Exa
   for (const parameter of operation.parameters) {
     const example = { ...query, ...headers }[parameter.name]
     if (example !== undefined) Object.assign(parameter, { example })
+  }
+}
+
+/** Every refusal in the shape of the endpoint's protocol. */
+const reshape = ({ responses }: Operation, { identifier, schema }: Shape, schemas: Record<string, unknown>): void => {
+  schemas[identifier] = schema
+  for (const [status, response] of Object.entries(responses)) {
+    if (Number(status) >= 400)
+      response.content = { "application/json": { schema: { $ref: `#/components/schemas/${identifier}` } } }
   }
 }
 

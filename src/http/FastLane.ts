@@ -13,7 +13,8 @@ import type { ListenOptions } from "node:net"
 import type { Caller } from "../kernel/Caller.ts"
 import * as FiberPool from "../kernel/FiberPool.ts"
 import { traced, Tracing } from "../kernel/Tracing.ts"
-import { Fast } from "./Annotations.ts"
+import { Fast, RefusalShape } from "./Annotations.ts"
+import type { Shape } from "./Annotations.ts"
 import { endpointsOf } from "./Endpoints.ts"
 import { Bytes } from "./Bytes.ts"
 import type { Budget } from "./Bytes.ts"
@@ -62,11 +63,12 @@ export const make: Effect.Effect<Lane, never, HttpApi.Api | Authentication | Sco
     const authenticate = way === undefined ? undefined : ways.get(way.key)
     if (handler === undefined) throw new Error(`${name} is marked Fast, but has no raw handler`)
     if (authenticate === undefined || others.length > 0) {
-      throw new Error(`${name} is marked Fast, but its middleware is not one credential that a header is enough for`)
+      throw new Error(`${name} is marked Fast, but its middleware is not one credential that headers are enough for`)
     }
     if (/[:*]/.test(endpoint.path)) throw new Error(`${name} is marked Fast, but its path varies`)
     const route = `${endpoint.method} ${endpoint.path}`
-    const served: Route = { name: route, handler, authenticate, facts }
+    const shape = Context.get(annotations, RefusalShape)
+    const served: Route = { name: route, handler, authenticate, shape, facts }
     lane.set(route, (request, response) => serve(served, request, response))
   }
   return lane
@@ -83,6 +85,7 @@ interface Route {
   readonly name: string
   readonly handler: RawHandler<unknown>
   readonly authenticate: Authenticate
+  readonly shape: Shape | undefined
   readonly facts: Facts
 }
 
@@ -114,7 +117,7 @@ class Call {
     const { authenticate, facts, name } = this.route
     this.inbound = inbound
     // Within the effect, so that whatever is thrown is answered.
-    const caller = Effect.flatMap(Effect.succeed(inbound.header("authorization")), authenticate)
+    const caller = Effect.flatMap(Effect.succeed(inbound), authenticate)
     const handled = Effect.flatMap(caller, this.handle)
     const traceable = facts.tracing ? traced(name, inbound.header("traceparent"), handled) : handled
     const running = facts.fibers.run(Effect.matchCauseEffect(Effect.interruptible(traceable), this))
@@ -141,7 +144,7 @@ class Call {
 
   readonly onFailure = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
     Effect.map(Effect.annotateLogs(problemOf(cause, isOver(this.response)), "request_id", this.id), (problem) =>
-      this.answer(Reply.ofProblem(problem))
+      this.answer(Reply.ofProblem(problem, this.id, this.route.shape))
     )
 
   private answer(reply: Reply.Reply): void {

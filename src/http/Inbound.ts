@@ -203,7 +203,8 @@ export const afterShortBody = (
   const inbound = new NodeInbound(request, response, bytes, request_id)
   const { authorization, "content-encoding": encoding, "content-length": declared, expect } = request.headers
   const length = Number(declared ?? 0)
-  const waits = length > 0 && length <= shortMax && authorization !== undefined
+  const shows = authorization !== undefined || request.headers["x-api-key"] !== undefined
+  const waits = length > 0 && length <= shortMax && shows
   if (!waits || encoding !== undefined || expect !== undefined || bytes.isTight()) return then(inbound)
   Body.whole(inbound, shortMax, (read) => {
     // Without its body the client is gone too: there is nobody to answer.

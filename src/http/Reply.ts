@@ -4,6 +4,7 @@ import type { ServerResponse } from "node:http"
 import type { Readable } from "node:stream"
 import { write } from "../kernel/Decimal.ts"
 import type { ProblemInstance } from "../kernel/Problem.ts"
+import type { Shape } from "./Annotations.ts"
 import { crossOrigin } from "./CrossOrigin.ts"
 import { isOver, whenOver } from "./Gone.ts"
 import { reasonOf } from "./Reason.ts"
@@ -20,13 +21,16 @@ export const json = (status: number, body: unknown, headers: Record<string, stri
   body: write(body)
 })
 
-export const ofProblem = ({ body, headers, retry_after, status }: ProblemInstance<string>): Reply =>
-  json(status, body, {
+/** A refusal, in the shape of its endpoint where that has one. */
+export const ofProblem = (problem: ProblemInstance<string>, request_id: string, shape: Shape | undefined): Reply => {
+  const { body, headers, retry_after, status } = problem
+  return json(status, shape === undefined ? body : shape.write(problem, request_id), {
     ...headers,
     ...(retry_after !== undefined && { "retry-after": String(retry_after) }),
     // What still comes of a body that came too slowly is not waited for.
     ...(status === 408 && { connection: "close" })
   })
+}
 
 const isStream = (body: Reply["body"]): body is Readable => typeof body !== "string" && !Buffer.isBuffer(body)
 

@@ -34,6 +34,10 @@ const asKey = bearer(
 )
 const asKeyOrToken = bearer("JWT, or <prefix>-prod-<64 hex digits>", "a user token or an API key, whichever you have.")
 
+const asHeader = HttpApiSecurity.apiKey({ key: "x-api-key", in: "header" }).pipe(
+  HttpApiSecurity.annotate(OpenApi.Description, "The same in `x-api-key`; without an `Authorization` header.")
+)
+
 const TokenProblem = Schema.Union(MissingAuthorization, InvalidToken, InsufficientScope)
 
 /** U: a live access token, else 401 `invalid or expired token`. */
@@ -94,6 +98,16 @@ export class KeyOrToken extends Object.assign(
     provides: CurrentCaller,
     failure: Schema.Union(MissingAuthorization, InvalidKeyFormat, ForeignKey, InvalidKey, InsufficientScope),
     security: { user_token_or_api_key: asKeyOrToken }
+  }),
+  { demand: "calls" as const }
+) {}
+
+/** The same, or either of both in `x-api-key`, which clients of Anthropic's protocol send. */
+export class KeyOrTokenEitherHeader extends Object.assign(
+  HttpApiMiddleware.Tag<KeyOrTokenEitherHeader>()("tollgate/http/KeyOrTokenEitherHeader", {
+    provides: CurrentCaller,
+    failure: Schema.Union(MissingAuthorization, InvalidKeyFormat, ForeignKey, InvalidKey, InsufficientScope),
+    security: { user_token_or_api_key: asKeyOrToken, x_api_key: asHeader }
   }),
   { demand: "calls" as const }
 ) {}

@@ -1,6 +1,7 @@
 /** How an answer is captured for its Idempotency-Key, whole or as it streams, and how it is given again. */
 import { Effect } from "effect"
-import * as Reply from "../http/Reply.ts"
+import type * as Reply from "../http/Reply.ts"
+import type { ProblemInstance } from "../kernel/Problem.ts"
 import { ByteStream, ofReadable } from "../upstream/ByteStream.ts"
 import { IdempotencyAnswerLost } from "./Problems.ts"
 import type { Row, StoredAnswer } from "./Keys.ts"
@@ -9,10 +10,10 @@ import type { Row, StoredAnswer } from "./Keys.ts"
 export const answerBytesMax = 8 * 1024 * 1024
 
 /** What is stored in place of an answer that is too long or was cut off. */
-export const lost: StoredAnswer = {
-  ...Reply.ofProblem(new IdempotencyAnswerLost()),
-  body: JSON.stringify(new IdempotencyAnswerLost().body)
-}
+export const lost = (refusal: Refusal): StoredAnswer => refusal(new IdempotencyAnswerLost())
+
+/** How a problem is answered on the route of a key. */
+export type Refusal = (problem: ProblemInstance<string>) => StoredAnswer
 
 /** The stored answer of this row. */
 export const replay = ({ body, headers }: Row, status: number): Reply.Reply => ({
@@ -27,12 +28,13 @@ export const replay = ({ body, headers }: Row, status: number): Reply.Reply => (
  */
 export const capture = (
   reply: Reply.Reply,
+  refusal: Refusal,
   store: (answer: StoredAnswer) => Effect.Effect<void>,
   run: (effect: Effect.Effect<void>) => void
 ): Effect.Effect<Reply.Reply> => {
   const { body, headers, status } = reply
   if (typeof body === "string" || Buffer.isBuffer(body)) {
-    return Effect.as(store(body.length > answerBytesMax ? lost : { status, headers, body }), reply)
+    return Effect.as(store(body.length > answerBytesMax ? lost(refusal) : { status, headers, body }), reply)
   }
   return Effect.sync(() => {
     let chunks: Array<Buffer> | undefined = []
@@ -50,7 +52,7 @@ export const capture = (
     })
     const end = Effect.flatMap(stream.ended, (how) => {
       const all = how === "complete" && chunks !== undefined
-      const stored = store(all ? { status, headers, body: Buffer.concat(chunks!) } : lost)
+      const stored = store(all ? { status, headers, body: Buffer.concat(chunks!) } : lost(refusal))
       return Effect.map(stored, () => (how === "complete" ? stream.finish() : stream.cut("the answer broke off")))
     })
     run(end)

@@ -27,6 +27,7 @@ import { createHash } from "node:crypto"
 import type { Readable } from "node:stream"
 import { drainLimit, OnLateSettlement } from "../gate/Gate.ts"
 import type { Claim } from "../gate/Gate.ts"
+import type { Shape } from "../http/Annotations.ts"
 import { problemOf } from "../http/Fault.ts"
 import { withBody } from "../http/Inbound.ts"
 import type { Inbound } from "../http/Inbound.ts"
@@ -55,7 +56,7 @@ export interface IdempotencyContract {
   /**
    * Runs the call unless one was made with the request's key; without a key it just runs. The body, of up to `limit` bytes, is read ahead
    * where there is a key: the same bytes on the same route are the same request. `resume` answers for a call that was made and whose
-   * answer was not stored, where it can.
+   * answer was not stored, where it can. `shape` is that of the route's refusals, since those are stored too.
    */
   readonly onceOf: <E extends ProblemInstance<string>, R>(
     caller: Caller,
@@ -63,7 +64,8 @@ export interface IdempotencyContract {
     route: string,
     limit: number,
     call: (inbound: Inbound, beside: Beside | undefined) => Effect.Effect<Reply.Reply, E, R>,
-    resume?: (inbound: Inbound, call: string) => Effect.Effect<Reply.Reply | undefined, E, R>
+    resume?: (inbound: Inbound, call: string) => Effect.Effect<Reply.Reply | undefined, E, R>,
+    shape?: Shape
   ) => Effect.Effect<Reply.Reply, E | IdempotencyProblem | Effect.Effect.Error<ReturnType<Inbound["read"]>>, R>
   /** The same for a body that is not held in memory: `fingerprint` says what the request is, and is asked for only where there is a key. */
   readonly once: <E extends ProblemInstance<string>, R>(
@@ -71,7 +73,8 @@ export interface IdempotencyContract {
     key: string | undefined,
     fingerprint: () => string,
     call: (beside: Beside | undefined) => Effect.Effect<Reply.Reply, E, R>,
-    resume?: (call: string) => Effect.Effect<Reply.Reply | undefined, E, R>
+    resume?: (call: string) => Effect.Effect<Reply.Reply | undefined, E, R>,
+    refusal?: Answers.Refusal
   ) => Effect.Effect<Reply.Reply, E | IdempotencyProblem, R>
   /** Whether no request with this key was made; without a key none was. */
   readonly isNew: (caller: Caller, key: string | undefined) => Effect.Effect<boolean>
@@ -142,7 +145,8 @@ const make = Effect.gen(function* () {
     key: Key,
     request_hash: string,
     call: Call<E, R>,
-    resume: Resume<E, R>
+    resume: Resume<E, R>,
+    refusal: Answers.Refusal
   ) {
     const fresh = { reply: Effect.suspend(() => call(key.beside)), toStore: true }
     if (yield* key.take(request_hash)) return fresh
@@ -161,7 +165,7 @@ const make = Effect.gen(function* () {
     const reply = resume === undefined ? undefined : yield* resume(row.call!)
     if (reply !== undefined) return { reply: Effect.succeed(reply), toStore: true }
     if (state?._tag === "open") return yield* inFlight
-    return { reply: Effect.succeed<Reply.Reply>(Answers.lost), toStore: true }
+    return { reply: Effect.succeed<Reply.Reply>(Answers.lost(refusal)), toStore: true }
   })
 
   /** A request with a key, to its end. */
@@ -169,20 +173,27 @@ const make = Effect.gen(function* () {
     key: Key,
     request_hash: string,
     call: Call<E, R>,
-    resume: Resume<E, R>
+    resume: Resume<E, R>,
+    refusal: Answers.Refusal
   ) {
-    const { reply, toStore } = yield* Effect.tapErrorCause(decide(key, request_hash, call, resume), () => free(key))
+    const { reply, toStore } = yield* Effect.tapErrorCause(decide(key, request_hash, call, resume, refusal), () =>
+      free(key)
+    )
     const exit = yield* Effect.exit(reply)
     if (Exit.isSuccess(exit) && toStore) {
-      return yield* Answers.capture(exit.value, (answer) => store(key, answer), fibers.run)
+      return yield* Answers.capture(exit.value, refusal, (answer) => store(key, answer), fibers.run)
     }
-    if (Exit.isFailure(exit)) yield* Effect.tapErrorCause(fail(key, exit.cause), () => free(key))
+    if (Exit.isFailure(exit)) yield* Effect.tapErrorCause(fail(key, exit.cause, refusal), () => free(key))
     else yield* free(key)
     return yield* exit
   })
 
   /** A call that reached no provider releases its key, any other has its failure stored. */
-  const fail = Effect.fnUntraced(function* (key: Key, cause: Cause.Cause<ProblemInstance<string>>) {
+  const fail = Effect.fnUntraced(function* (
+    key: Key,
+    cause: Cause.Cause<ProblemInstance<string>>,
+    refusal: Answers.Refusal
+  ) {
     const row = yield* key.find
     const state = row?.call == null ? undefined : yield* Calls.stateOf(sql, row.call)
     // What cannot be released just now is abandoned, tied to no call, and as good as new.
@@ -191,8 +202,7 @@ const make = Effect.gen(function* () {
     }
     // It was made, and is charged in the end: that the books were unavailable meanwhile is not its answer.
     if (isUnavailable(cause)) return yield* free(key)
-    const reply = Reply.ofProblem(yield* problemOf(cause, true))
-    yield* store(key, { ...reply, body: reply.body as string })
+    yield* store(key, refusal(yield* problemOf(cause, true)))
   })
 
   /**
@@ -231,7 +241,7 @@ const make = Effect.gen(function* () {
       )
     })
 
-  const once: IdempotencyContract["once"] = (caller, key, fingerprint, call, resume) => {
+  const once: IdempotencyContract["once"] = (caller, key, fingerprint, call, resume, refusal = plainly) => {
     if (key === undefined || key === "") return call(undefined)
     if (!isKey(key)) return new IdempotencyKeyInvalid()
     const mine = keys.of(caller, key)
@@ -239,7 +249,7 @@ const make = Effect.gen(function* () {
     const served = Effect.suspend(() => {
       if (inUse.has(mine.id)) return answerOfOther(mine, request_hash)
       inUse.add(mine.id)
-      return withinPatience(serve(mine, request_hash, call, resume))
+      return withinPatience(serve(mine, request_hash, call, resume, refusal))
     })
     return handedOver(served, bodyOf)
   }
@@ -249,7 +259,7 @@ const make = Effect.gen(function* () {
       ? Effect.succeed(true)
       : Effect.map(keys.of(caller, key).find, (row) => row === undefined)
 
-  const onceOf: IdempotencyContract["onceOf"] = (caller, inbound, route, limit, call, resume) => {
+  const onceOf: IdempotencyContract["onceOf"] = (caller, inbound, route, limit, call, resume, shape) => {
     const key = inbound.header("idempotency-key")
     if (key === undefined || key === "") return call(inbound, undefined)
     return Effect.flatMap(inbound.read(limit), (bytes) => {
@@ -259,7 +269,8 @@ const make = Effect.gen(function* () {
         key,
         () => hashOf(route, bytes),
         (beside) => call(again, beside),
-        resume && ((made) => resume(again, made))
+        resume && ((made) => resume(again, made)),
+        shape && refusalIn(shape, inbound.request_id ?? "")
       )
     })
   }
@@ -276,6 +287,15 @@ const make = Effect.gen(function* () {
     jobs: [{ name: "idempotency keys", turn: forget }]
   } satisfies IdempotencyContract
 })
+
+/** A refusal as it is stored. */
+const refusalIn =
+  (shape: Shape | undefined, request_id: string): Answers.Refusal =>
+  (problem) => {
+    const reply = Reply.ofProblem(problem, request_id, shape)
+    return { ...reply, body: reply.body as string }
+  }
+const plainly = refusalIn(undefined, "")
 
 /** The body of an answer that streams. */
 const bodyOf = ({ body }: Reply.Reply): Readable | undefined =>

@@ -3,12 +3,17 @@
  * between whitespace, so that everything about an answer and its price is known beforehand.
  */
 import { Effect } from "effect"
-import { randomUUID } from "node:crypto"
+import { protocolNames } from "../upstream/Protocol.ts"
 import { json, Refusal } from "./Outside.ts"
 import type { Answer, Make, Received, Route } from "./Outside.ts"
+import { countWords, cut, idOf, repeat } from "./Words.ts"
+import type { Repetition } from "./Words.ts"
+
+/** Where the vendor speaks every protocol (`Messages`, `Responses`). */
+export const newerMount = "/chat-a/v1"
 
 /** Two addresses of the same vendor. */
-const upstreams = { "sandbox-a": "/chat-a/v1", "sandbox-b": "/chat-b/v1" } as const
+const upstreams = { "sandbox-a": newerMount, "sandbox-b": "/chat-b/v1" } as const
 
 /** The most words that a prompt may have. */
 export const contextLength = 128_000
@@ -81,7 +86,10 @@ export const make: Make = ({ clock, origin }) => {
     routes,
     configuration: {
       upstreams: Object.fromEntries(
-        Object.entries(upstreams).map(([name, mount]) => [name, { base_url: origin + mount, api_key: "sandbox" }])
+        Object.entries(upstreams).map(([name, mount]) => [
+          name,
+          { base_url: origin + mount, api_key: "sandbox", ...(mount === newerMount && { speaks: [...protocolNames] }) }
+        ])
       ),
       models: models.map((model) => ({
         ...model,
@@ -151,13 +159,6 @@ const withinContext = (tokens: number, param: string): number => {
   )
 }
 
-const countWords = (text: string): number => {
-  const word = /\S+/g
-  let count = 0
-  while (word.test(text)) count += 1
-  return count
-}
-
 const textOf = (content: unknown): string => {
   if (typeof content === "string") return content
   if (content === undefined || content === null) return ""
@@ -169,40 +170,11 @@ const textOf = (content: unknown): string => {
 
 // ---- what is answered ---------------------------------------------------------------------------------------------------------
 
-/** An answer to one prompt: at most `limit` words of `text`. */
-interface Repetition {
-  readonly text: string
-  readonly words: number
-  readonly finish_reason: "stop" | "length"
-}
-
-const repeat = (text: string, limit: number | undefined): Repetition => {
-  const words = countWords(text)
-  return limit === undefined || words <= limit
-    ? { text: words === 0 ? "" : text, words, finish_reason: "stop" }
-    : { text: cut(text).slice(0, limit).join(""), words: limit, finish_reason: "length" }
-}
-
-/** The text word by word; what stands between two words goes with the second, what follows the last with it. */
-const cut = (text: string): Array<string> => {
-  const pieces: Array<string> = []
-  const word = /\S+/g
-  let from = 0
-  while (word.test(text)) {
-    pieces.push(text.slice(from, word.lastIndex))
-    from = word.lastIndex
-  }
-  if (pieces.length > 0) pieces[pieces.length - 1] += text.slice(from)
-  return pieces
-}
-
 const usageOf = (prompt_tokens: number, completion_tokens: number) => ({
   prompt_tokens,
   completion_tokens,
   total_tokens: prompt_tokens + completion_tokens
 })
-
-const idOf = (prefix: string): string => `${prefix}-${randomUUID().replaceAll("-", "")}`
 
 const vendorHeaders = (): Record<string, string> => ({ "x-request-id": idOf("req") })
 

@@ -14,6 +14,8 @@ import type { SteeredClock } from "./SteeredClock.ts"
 /** The services as faults and calls name them, whether they are there yet or not. */
 export const serviceNames = [
   "chat",
+  "messages",
+  "responses",
   "images",
   "search",
   "speech",

@@ -16,7 +16,9 @@ import * as Mail from "./Mail.ts"
 import { json } from "./Outside.ts"
 import type { Make, SandboxFailed, ServiceName } from "./Outside.ts"
 import type { LeverNote, SandboxInfo } from "./SandboxInfo.ts"
+import * as Messages from "./Messages.ts"
 import * as Payments from "./Payments.ts"
+import * as Responses from "./Responses.ts"
 import * as Search from "./Search.ts"
 import * as Speech from "./Speech.ts"
 import * as SteeredClock from "./SteeredClock.ts"
@@ -26,6 +28,8 @@ import * as Transcription from "./Transcription.ts"
 /** The outside world, a line for each service of it. */
 const world: ReadonlyArray<Make> = [
   Chat.make,
+  Messages.make,
+  Responses.make,
   Decisions.make,
   Generation.images,
   Generation.media,

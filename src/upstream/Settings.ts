@@ -17,7 +17,9 @@ const UpstreamEntry = Schema.Struct({
   /** How long it may stay silent before it counts as unreachable. */
   silence_ms_max: Schema.optionalWith(Seconds, { default: () => 300_000 }).pipe(Schema.fromKey("timeout_seconds")),
   /** The protocols in which it can be asked for models. */
-  speaks: Schema.optionalWith(Schema.NonEmptyArray(SpokenProtocol), { default: () => usualProtocols as never })
+  speaks: Schema.optionalWith(Schema.NonEmptyArray(SpokenProtocol), { default: () => usualProtocols as never }),
+  /** Whether callers may go on from responses that it has kept. They are kept by its key, not by who calls here. */
+  keeps_responses: Schema.optionalWith(Schema.Boolean, { default: () => false })
 })
 type UpstreamEntry = typeof UpstreamEntry.Type
 

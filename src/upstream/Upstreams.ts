@@ -15,13 +15,18 @@ export interface UpstreamSettings {
   readonly silence_ms_max: number
   /** The protocols in which it can be asked; `chat` and `text` unless it says so. */
   readonly speaks?: ReadonlyArray<ProtocolName> | undefined
+  /** Whether callers may go on from responses that it has kept; else it is asked to keep none. */
+  readonly keeps_responses?: boolean | undefined
 }
 
 export interface Upstream {
   readonly name: string
   readonly speaks: ReadonlyArray<ProtocolName>
+  readonly keeps_responses: boolean
   /** Only who has been admitted gets at the wire. */
   readonly wire: (admission: Admission) => Wire.Wire
+  /** For what the vendor does for nothing, and is nobody's call: to count tokens. */
+  readonly unbilled: Wire.Wire
   /** For JSON with the key as a bearer, as most want it. */
   readonly headers: Readonly<Record<string, string>>
   /** The key, for those that want it otherwise. */
@@ -40,11 +45,13 @@ export class Upstreams extends Context.Tag("tollgate/upstream/Upstreams")<Upstre
       Effect.map(
         Effect.forEach(
           Object.entries(settings),
-          ([name, { api_key, base_url, silence_ms_max, speaks = usualProtocols }]) =>
+          ([name, { api_key, base_url, keeps_responses = false, silence_ms_max, speaks = usualProtocols }]) =>
             Effect.map(observed(name, { base_url, silence_ms_max }), (wire): Upstream => ({
               name,
               speaks,
+              keeps_responses,
               wire: () => wire,
+              unbilled: wire,
               headers: { "content-type": "application/json", authorization: `Bearer ${Redacted.value(api_key)}` },
               key: api_key
             }))

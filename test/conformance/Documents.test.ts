@@ -66,9 +66,10 @@ describe("the document", () => {
       "api_key",
       "client_token",
       "user_token",
-      "user_token_or_api_key"
+      "user_token_or_api_key",
+      "x_api_key"
     ])
-    expect(new Set(Object.values(securitySchemes).map(({ description }) => description)).size).toBe(4)
+    expect(new Set(Object.values(securitySchemes).map(({ description }) => description)).size).toBe(5)
   })
 
   it("has the Idempotency-Key on every metered POST, and on no other but the transfer, which requires it", () => {

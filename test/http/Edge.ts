@@ -25,6 +25,7 @@ import { InvalidRequest } from "../../src/kernel/InvalidRequest.ts"
 import { group, raw } from "../../src/http/Raw.ts"
 import * as Reply from "../../src/http/Reply.ts"
 import { Authentication } from "../../src/http/Authentication.ts"
+import type { Authenticate } from "../../src/http/Authentication.ts"
 import { Decimal } from "../../src/kernel/Decimal.ts"
 import type { Caller } from "../../src/kernel/Caller.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
@@ -118,7 +119,10 @@ const credentials = Layer.merge(
     Anybody,
     Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => anyone(headers["authorization"]))
   ),
-  Layer.succeed(Authentication, new Map([[Anybody.key, anyone]]))
+  Layer.succeed(
+    Authentication,
+    new Map<string, Authenticate>([[Anybody.key, (request) => anyone(request.header("authorization"))]])
+  )
 )
 
 class EdgeApi extends HttpApi.make("edge").add(

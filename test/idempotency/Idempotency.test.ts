@@ -7,6 +7,7 @@ import { Readable } from "node:stream"
 import { text } from "node:stream/consumers"
 import { json } from "../../src/http/Reply.ts"
 import { capture, lost } from "../../src/idempotency/Answers.ts"
+import type { Refusal } from "../../src/idempotency/Answers.ts"
 import { Idempotency, lifetime } from "../../src/idempotency/Idempotency.ts"
 import type { StoredAnswer } from "../../src/idempotency/Keys.ts"
 import type { Caller } from "../../src/kernel/Caller.ts"
@@ -121,6 +122,8 @@ it.effect("a database of an earlier version keeps its keys, for every credential
 )
 
 describe("a stream", () => {
+  const refusal: Refusal = ({ body, status }) => ({ status, headers: {}, body: JSON.stringify(body) })
+
   /** What was stored of this body, and what its client got: the chunks as they came, `left` after the first of them. */
   const stored = (body: Readable, read: (body: Readable) => Promise<unknown>) =>
     Effect.runPromise(
@@ -129,6 +132,7 @@ describe("a stream", () => {
         const over: Array<Promise<void>> = []
         const reply = yield* capture(
           { status: 200, headers: {}, body },
+          refusal,
           (answer) =>
             Effect.as(
               Effect.sync(() => answers.push(answer)),
@@ -141,7 +145,8 @@ describe("a stream", () => {
         return { got, stored: answers.map(({ body, status }) => [status, String(body)]) }
       })
     )
-  const conflict = [lost.status, lost.body]
+  const { body, status } = lost(refusal)
+  const conflict = [status, body]
 
   it("is stored once it has passed", async () => {
     expect(await stored(Readable.from([Buffer.from("one "), Buffer.from("two")]), text)).toEqual({

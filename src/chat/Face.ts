@@ -1,0 +1,83 @@
+/** What the routes of the engine share: JSON to a prompt, an answer or its events as the upstream sent them, once for a key. */
+import { Effect, Either } from "effect"
+import { Gate } from "../gate/Gate.ts"
+import type { Shape } from "../http/Annotations.ts"
+import type { Inbound } from "../http/Inbound.ts"
+import { parse } from "../http/Json.ts"
+import type { Reply } from "../http/Reply.ts"
+import { affordable } from "../idempotency/BeforeBody.ts"
+import { Idempotency } from "../idempotency/Idempotency.ts"
+import type { Beside } from "../idempotency/Idempotency.ts"
+import type { Caller } from "../kernel/Caller.ts"
+import { toDecimal } from "../kernel/Money.ts"
+import type { Nano } from "../kernel/Money.ts"
+import type { Call, ChatProblem, Completed, Streamed } from "./Engine.ts"
+
+/** The longest request body: pictures travel in it. */
+export const requestBytesMax = 32 * 1024 * 1024
+
+/** A service's methods for one route. They validate the prompt themselves. */
+export interface Methods {
+  readonly complete: (call: never) => Effect.Effect<Completed<unknown>, ChatProblem>
+  readonly stream: (call: never) => Effect.Effect<Streamed<unknown>, ChatProblem>
+}
+
+export interface Protocolled {
+  /** The shape of the route's refusals. */
+  readonly shape: Shape
+  /** What the headers of the protocol say, for the call. */
+  readonly ofHeaders?: (inbound: Inbound) => object
+}
+
+/** Makes routes of a service of which no call costs less than `least`. Each has a name, by which its keys are told from the others'. */
+export const routes = Effect.fnUntraced(function* (least: Nano) {
+  const idempotency = yield* Idempotency
+  const ifAffordable = affordable(yield* Gate, idempotency, [least])
+  return (name: string, methods: Methods, { ofHeaders, shape }: Partial<Protocolled> = {}) => {
+    const call = serve(methods, ofHeaders)
+    return (caller: Caller, inbound: Inbound) =>
+      ifAffordable(
+        caller,
+        inbound,
+        idempotency.onceOf(
+          caller,
+          inbound,
+          name,
+          requestBytesMax,
+          (inbound, beside) => call(caller, inbound, beside),
+          undefined,
+          shape
+        )
+      )
+  }
+})
+
+/** The body of a request, and what it says. */
+export const bodyOf = Effect.fnUntraced(function* (inbound: Inbound) {
+  const json = yield* inbound.read(requestBytesMax)
+  const parsed = parse(json)
+  return Either.isLeft(parsed) ? yield* parsed.left : { json, prompt: parsed.right }
+})
+
+const serve = ({ complete, stream }: Methods, ofHeaders: Protocolled["ofHeaders"]) =>
+  Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
+    const json = yield* inbound.read(requestBytesMax)
+    const parsed = parse(json)
+    if (Either.isLeft(parsed)) return yield* parsed.left
+    const prompt = parsed.right as { readonly stream?: unknown } | null
+    const plain: Call<unknown> = { caller, prompt, json, beside, request_id: inbound.request_id }
+    const call = (ofHeaders === undefined ? plain : { ...plain, ...ofHeaders(inbound) }) as never
+    return prompt?.stream === true ? streamReply(yield* stream(call)) : completeReply(yield* complete(call))
+  })
+
+const completeReply = ({ bytes, receipt }: Completed<unknown>): Reply => ({
+  status: 200,
+  headers: { "content-type": "application/json", "x-charge-usd": toDecimal(receipt.charged) },
+  body: bytes
+})
+
+const streamReply = ({ bytes }: Streamed<unknown>): Reply => ({
+  status: 200,
+  headers: { "content-type": "text/event-stream", "cache-control": "no-cache" },
+  body: bytes
+})

@@ -1,0 +1,49 @@
+/** Responses, in OpenAI's protocol. Refusals have that protocol's shape. */
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { GateRefusal } from "../gate/Problems.ts"
+import { Fast, ReadsOwnBody, RefusalShape } from "../http/Annotations.ts"
+import { Example, Metered, Streams } from "../http/Documented.ts"
+import { BodyRefusal } from "../http/Problems.ts"
+import { KeyOrToken } from "../http/Security.ts"
+import { IdempotencyRefusal } from "../idempotency/Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import { UpstreamRefusal } from "../upstream/Problems.ts"
+import { ResponsesRequest } from "./Prompt.ts"
+import { responsesRefusal } from "./Refusal.ts"
+
+const ResponseAnswer = Schema.Struct({
+  id: Schema.String,
+  object: Schema.Literal("response"),
+  created_at: Schema.Number,
+  status: Schema.String,
+  model: Schema.String,
+  output: Schema.Array(Schema.Struct({ type: Schema.String, id: Schema.optional(Schema.String) })),
+  usage: Schema.NullOr(Schema.Struct({ input_tokens: Schema.Int, output_tokens: Schema.Int, total_tokens: Schema.Int }))
+}).annotations({ identifier: "ResponseAnswer" })
+
+const EventStream = HttpApiSchema.Text({ contentType: "text/event-stream" })
+
+export class ResponsesApi extends HttpApiGroup.make("responses")
+  .add(
+    HttpApiEndpoint.post("create", "/v1/responses")
+      .setPayload(ResponsesRequest)
+      .addSuccess(ResponseAnswer)
+      .addSuccess(EventStream)
+      .annotate(Fast, true)
+      .annotate(ReadsOwnBody, true)
+      .annotate(Example, { body: { model: "auto", input: "Why is the sky blue?", max_output_tokens: 200 } })
+      .annotate(Metered, { charge_known: true })
+      .annotate(Streams, true)
+      .annotate(
+        OpenApi.Summary,
+        "Response in OpenAI's newer protocol, streamed or not; fields unknown here pass through to the model"
+      )
+  )
+  .addError(InvalidRequest)
+  .addError(BodyRefusal)
+  .addError(GateRefusal)
+  .addError(IdempotencyRefusal)
+  .addError(UpstreamRefusal)
+  .annotate(RefusalShape, responsesRefusal)
+  .middleware(KeyOrToken) {}

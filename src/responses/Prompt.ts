@@ -1,0 +1,133 @@
+/**
+ * What a response is asked for, in OpenAI's protocol: validated where its clients rely on it, otherwise passed on as it came. And what its
+ * cost depends on.
+ *
+ * Where the specification is silent:
+ * - The bound counts as that of chat does (`chat/Prompt`): a token is at least a byte of the request; an image counts
+ *   `max_attachment_tokens`, whatever its bytes, also in what a tool gave; a file or audio counts its bytes too; what is attached by an
+ *   address or id (but an image), an earlier answer and a summary in its vendor's own form count the whole context.
+ */
+import { Schema } from "effect"
+import { between, byHand, fits, Flag, ModelName, optional, whole } from "../chat/Fields.ts"
+import { read } from "../chat/Prompt.ts"
+import type { Read } from "../chat/Prompt.ts"
+
+const isInput = (input: unknown): boolean =>
+  typeof input === "string" ||
+  (Array.isArray(input) && input.length > 0 && input.every((item) => typeof item === "object" && item !== null))
+
+const Input = Schema.Unknown.pipe(
+  Schema.filter(isInput, { message: () => "a string or an array of items, at least one" })
+).annotations({ [byHand]: isInput })
+
+const areObjects = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((one: { readonly type?: unknown } | null) => typeof one?.type === "string")
+
+const Typed = Schema.Struct({ type: Schema.String })
+
+const request = {
+  required: { model: ModelName, input: Input },
+  optional: {
+    instructions: optional(Schema.String),
+    max_output_tokens: optional(whole(1, 1_000_000_000)),
+    metadata: optional(Schema.Record({ key: Schema.String, value: Schema.String })),
+    parallel_tool_calls: optional(Flag),
+    /** Refused where the upstream does not keep answers. */
+    previous_response_id: optional(Schema.String),
+    reasoning: optional(Schema.Struct({ effort: Schema.optional(Schema.NullOr(Schema.String)) })),
+    store: optional(Flag),
+    stream: optional(Flag),
+    temperature: optional(between(0, 2)),
+    text: optional(Schema.Struct({ format: Schema.optional(Schema.NullOr(Typed)) })),
+    tool_choice: optional(Schema.Union(Schema.String, Typed)),
+    tools: optional(Schema.Array(Typed).annotations({ [byHand]: areObjects })),
+    top_p: optional(between(0, 1)),
+    user: optional(Schema.String)
+  }
+} as const
+
+export const ResponsesRequest = Schema.extend(
+  Schema.Struct(request.required),
+  Schema.partial(Schema.Struct(request.optional))
+).annotations({ identifier: "ResponsesRequest" })
+export type ResponsesRequest = typeof ResponsesRequest.Type
+
+/** A message, a tool's call or what it gave, a thought; and whatever a vendor knows besides. */
+export interface Item {
+  readonly type?: string
+  readonly [field: string]: unknown
+}
+
+/** What a response is asked for; fields that are not named here reach the model as they are. */
+export interface ResponsesPrompt extends Omit<ResponsesRequest, "input"> {
+  readonly input: string | ReadonlyArray<Item>
+  readonly [field: string]: unknown
+}
+
+// ---- what the cost depends on ---------------------------------------------------------------------------------------------------
+
+/** What is attached, as it is found. */
+interface Attached {
+  count: number
+  /** Of the images among them. */
+  bytes: number
+  elsewhere: boolean
+}
+
+/** Parts and items whose bytes bound their tokens. */
+const isText = (type: unknown): boolean =>
+  typeof type === "string" && /^(?:input_text|output_text|text|summary_text|reasoning_text|refusal)$/.test(type)
+
+/** Items that stand for more than they say. */
+const isElsewhere = (type: unknown): boolean =>
+  type === "item_reference" || type === "compaction" || type === "context_compaction"
+
+const look = (content: unknown, attached: Attached): void => {
+  if (!Array.isArray(content)) return
+  for (const part of content as ReadonlyArray<Item | null>) {
+    if (typeof part !== "object" || part === null || isText(part.type)) continue
+    attach(part, attached)
+  }
+}
+
+const attach = (part: Item, attached: Attached): void => {
+  const { file_data, image_url, input_audio } = part
+  attached.count++
+  if (part.type === "input_image" || part.type === "computer_screenshot") {
+    // Some vendors read a document where an image is expected.
+    if (typeof image_url === "string" && !/^data:(?!image\/)/i.test(image_url)) attached.bytes += image_url.length
+  } else if (typeof (file_data ?? (input_audio as Item | null | undefined)?.data) !== "string")
+    attached.elsewhere = true
+}
+
+const attachmentsOf = ({ input, previous_response_id, ...others }: ResponsesPrompt): Attached => {
+  const attached: Attached = {
+    count: 0,
+    bytes: 0,
+    elsewhere: (previous_response_id ?? others.conversation ?? others.prompt ?? null) !== null
+  }
+  if (typeof input === "string") return attached
+  for (const { content, output, type } of input) {
+    if (isElsewhere(type)) attached.elsewhere = true
+    look(content, attached)
+    if (Array.isArray(output)) look(output, attached)
+    else if (type === "computer_call_output") look([output], attached)
+  }
+  return attached
+}
+
+const fit = fits(request)
+const decode = Schema.decodeUnknownEither(ResponsesRequest)
+
+export const readResponses: Read = (prompt, json) =>
+  read(prompt, json, fit, decode, (request, length) => {
+    const attached = attachmentsOf(request as ResponsesPrompt)
+    return {
+      bytes: length - attached.bytes,
+      attachments: attached.count,
+      attached_elsewhere: attached.elsewhere,
+      prompts: 1,
+      answers: 1,
+      answer_tokens_max: request.max_output_tokens ?? undefined
+    }
+  })

@@ -1,0 +1,99 @@
+/**
+ * The streams of responses. Most events are pieces of an answer, which pass as they come; the last one, `response.completed` or
+ * `response.incomplete`, has the usage in it and waits until the charge is in the books.
+ *
+ * Where the specification is silent:
+ * - A broken stream ends with an event `error`; so does one of which the vendor says `response.failed`, whose words are not for the client.
+ */
+import { blankLine, eachEvent, endOfString, parse } from "../chat/EventRelay.ts"
+import type { Reader } from "../chat/EventRelay.ts"
+import { bytesAToken, tokensOfString } from "../chat/Tokens.ts"
+import { usageOf } from "../protocols/responses/Usage.ts"
+import { noUsage } from "../protocols/Usage.ts"
+import type { Usage } from "../protocols/Usage.ts"
+import type { How } from "../upstream/ByteStream.ts"
+
+const broken = (sequence_number: number): string => {
+  const error = { type: "upstream_error", code: "upstream_error", message: "the model broke off", param: null }
+  return `event: error\ndata: ${JSON.stringify({ ...error, type: "error", sequence_number, error })}${blankLine}`
+}
+
+/** Pieces of an answer, and the events that are looked into. */
+const marks =
+  /"(?:(delta)"\s*:\s*"|type"\s*:\s*"(?:response\.(?:completed|incomplete|failed)|error)")|^data: ?\[DONE\]/gm
+
+/** The tokens of pieces; `undefined` where an event is among them that must be looked into. */
+const glance = (text: string): number | undefined => {
+  let tokens = 0
+  marks.lastIndex = 0
+  for (let mark = marks.exec(text); mark !== null; mark = marks.exec(text)) {
+    if (mark[1] === undefined) return undefined
+    const from = marks.lastIndex
+    const end = endOfString(text, from)
+    if (end === -1) return undefined
+    tokens += tokensOfString(end - from)
+    marks.lastIndex = end + 1
+  }
+  return tokens
+}
+
+const numbered = /"sequence_number"\s*:\s*(\d+)/g
+
+/** The number of the last event in a text. */
+const lastNumber = (text: string): number => [...text.matchAll(numbered)].reduce((_, [, number]) => Number(number), -1)
+
+/** What reads the events of one stream. */
+export const reader = (): Reader => {
+  let usage: Usage = noUsage
+  let tokens_counted = 0
+  let latest = ""
+  let last: string | undefined
+
+  /** Looks into an event; answers what the client is to have of it now. */
+  const look = (event: string): string | undefined => {
+    // Nothing follows it but what some vendors borrow from chat.
+    if (last !== undefined) return ""
+    const tokens = glance(event)
+    if (tokens !== undefined) {
+      tokens_counted += tokens
+      return event
+    }
+    const data = parse(event)
+    switch (data?.type) {
+      case "response.completed":
+      case "response.incomplete":
+        usage = usageIn(data.response)
+        last = event
+        return ""
+      case "response.failed":
+        usage = usageIn(data.response)
+        return undefined
+      case "error":
+        return undefined
+      default:
+        return /^data: ?\[DONE\]/m.test(event) ? "" : event
+    }
+  }
+
+  return {
+    take: (events, stream) => {
+      const text = events.toString("latin1")
+      const tokens = last === undefined ? glance(text) : undefined
+      latest = text
+      if (tokens === undefined) return eachEvent(events, text, look, stream)
+      tokens_counted += tokens
+      stream.pass(events)
+    },
+    skip: (bytes) => {
+      tokens_counted += Math.round(bytes / bytesAToken)
+    },
+    isWhole: (text) => parse(text) !== undefined,
+    isFinished: () => last !== undefined,
+    report: () => ({ usage, tokens_counted }),
+    last: (how: How) =>
+      how === "broken" || last === undefined ? broken(lastNumber(latest) + 1) : Buffer.from(last, "latin1")
+  }
+}
+
+const usageIn = (response: unknown): Usage =>
+  usageOf((response as { readonly usage?: unknown } | null)?.usage) ?? noUsage
