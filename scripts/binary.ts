@@ -102,6 +102,7 @@ const parts = (driver: string): Plugin => ({
       path: join(driver, "lib", `${path.slice("driver:".length)}.js`)
     }))
     onResolve({ filter: /^\.\/ThreadCode\.ts$/ }, () => here("ThreadCode.ts"))
+    onResolve({ filter: /^\.\/CatalogueFile\.ts$/ }, () => here("CatalogueFile.ts"))
   }
 })
 
@@ -122,6 +123,7 @@ say("bundling")
 const assets = join(work, "assets")
 mkdirSync(assets)
 copyFileSync(addon, join(assets, "better_sqlite3.node"))
+copyFileSync(join(root, "src", "catalogue", "catalogue.json"), join(assets, "catalogue.json"))
 const driverHash = createHash("sha256").update(readFileSync(addon)).digest("hex").slice(0, 16)
 const options = {
   ...common,

@@ -5,7 +5,7 @@
  */
 import { build } from "esbuild"
 import type { BuildOptions } from "esbuild"
-import { chmod, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises"
+import { chmod, copyFile, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { common, direct, root, withoutSchemas } from "./bundle.ts"
 
@@ -41,6 +41,8 @@ await build({
   entryPoints: { WriterThread: "src/ledger/WriterThread.ts" },
   plugins: [withoutSchemas, ...options.plugins]
 })
+
+await copyFile(join(root, "src", "catalogue", "catalogue.json"), join(target, "catalogue.json"))
 
 // V8 keeps the text of what it runs, in twice the memory if a single character of it needs two bytes. esbuild writes those of the
 // program as escapes; what is left stands in comments of dependencies, and anything else is left as it is.

@@ -13,6 +13,7 @@ import * as Grant from "./commands/Grant.ts"
 import * as Health from "./commands/Health.ts"
 import * as Key from "./commands/Key.ts"
 import * as Migrate from "./commands/Migrate.ts"
+import * as Models from "./commands/Models.ts"
 import * as Owed from "./commands/Owed.ts"
 import * as Purchase from "./commands/Purchase.ts"
 import * as Reseal from "./commands/Reseal.ts"
@@ -39,6 +40,7 @@ const commands = [
   Restore.command,
   Reseal.command,
   Migrate.command,
+  Models.command,
   Health.command
 ] as const
 

@@ -6,6 +6,7 @@ import { Either, Layer, ParseResult, Schema } from "effect"
 import { parse as parseExactly } from "lossless-json"
 import { readFileSync } from "node:fs"
 import * as SignIn from "./auth/Settings.ts"
+import { withEntries } from "./catalogue/Entries.ts"
 import * as Chat from "./chat/Settings.ts"
 import * as Contact from "./contact/Settings.ts"
 import * as Decisions from "./decisions/Settings.ts"
@@ -106,17 +107,35 @@ export const serviceInfo = (
   })
 
 /** Reads a configuration document; `where` is how messages call it. They name entries and rules, never what was found there. */
-export const decodeFile = (document: unknown, where: string): Either.Either<ConfigFile, ConfigProblem> =>
-  Either.mapLeft(Schema.decodeUnknownEither(ConfigFile, { errors: "all" })(document), (error) => {
-    const rules = new Map<string, Set<string>>()
-    for (const { message, path } of ParseResult.ArrayFormatter.formatErrorSync(error)) {
-      const rule = ruleOf(message)
-      const entry = path.map(String).join(".") || "(the document)"
-      if (rule !== undefined) rules.set(entry, (rules.get(entry) ?? new Set()).add(rule))
-    }
-    const lines = [...rules].map(([entry, found]) => `  ${entry}: ${[...found].join(" or ")}`)
-    return new ConfigProblem({ message: `${where} does not fit:\n${lines.join("\n")}` })
-  })
+export const decodeFile = (document: unknown, where: string): Either.Either<ConfigFile, ConfigProblem> => {
+  const whole = withEntries(document)
+  if (whole.issues.length > 0) return Either.left(problemOf(where, whole.issues))
+  return Either.mapLeft(Schema.decodeUnknownEither(ConfigFile, { errors: "all" })(whole.document), (error) =>
+    problemOf(
+      where,
+      ParseResult.ArrayFormatter.formatErrorSync(error).flatMap(({ message, path }) => {
+        const rule = ruleOf(message)
+        return rule === undefined ? [] : [{ path, message: rule }]
+      })
+    )
+  )
+}
+
+interface Issue {
+  readonly path: ReadonlyArray<PropertyKey>
+  readonly message: string
+}
+
+/** A line for each entry. */
+const problemOf = (where: string, issues: ReadonlyArray<Issue>): ConfigProblem => {
+  const rules = new Map<string, Set<string>>()
+  for (const { message, path } of issues) {
+    const entry = path.map(String).join(".") || "(the document)"
+    rules.set(entry, (rules.get(entry) ?? new Set()).add(message))
+  }
+  const lines = [...rules].map(([entry, found]) => `  ${entry}: ${[...found].join(" or ")}`)
+  return new ConfigProblem({ message: `${where} does not fit:\n${lines.join("\n")}` })
+}
 
 /** The rule in a schema's message, without the value that broke it. */
 const ruleOf = (message: string): string | undefined => {

@@ -1,8 +1,7 @@
 // Callers of the nodes: each makes a call, waits for its answer and makes the next, whatever becomes of it.
 import { sleep } from "../bench/processes.ts"
 
-/** How many call at the same time, and the pause of each between two calls, in milliseconds. */
-const abreast = 24
+/** The pause of each between two calls, in milliseconds. */
 const pause = 20
 
 /** Longer than the service lets anybody wait. */
@@ -19,9 +18,13 @@ export class Callers {
   #counts = new Map<string, number>()
   #last = ""
   #isOver = false
+  #isResting = false
+  readonly #abreast: number
   #running: Promise<unknown> = Promise.resolve()
 
-  constructor(url: string, keys: ReadonlyArray<string>, body: string) {
+  /** `abreast`: how many call at the same time. */
+  constructor(url: string, keys: ReadonlyArray<string>, body: string, abreast = 24) {
+    this.#abreast = abreast
     this.#url = url
     this.#keys = keys
     this.#body = body
@@ -29,8 +32,17 @@ export class Callers {
 
   begin(): void {
     this.#running = Promise.all(
-      Array.from({ length: abreast }, (_, i) => this.#call(this.#keys[i % this.#keys.length]!))
+      Array.from({ length: this.#abreast }, (_, i) => this.#call(this.#keys[i % this.#keys.length]!))
     )
+  }
+
+  /** Nobody begins a call until they go on. */
+  rest(): void {
+    this.#isResting = true
+  }
+
+  goOn(): void {
+    this.#isResting = false
   }
 
   async end(): Promise<void> {
@@ -52,6 +64,10 @@ export class Callers {
 
   async #call(key: string): Promise<void> {
     while (!this.#isOver) {
+      if (this.#isResting) {
+        await sleep(pause)
+        continue
+      }
       const what = await this.#answer(key)
       this.#counts.set(what, (this.#counts.get(what) ?? 0) + 1)
       this.#last = what

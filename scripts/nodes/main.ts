@@ -1,92 +1,21 @@
 // Three nodes over one PostgreSQL behind HAProxy, under load, while nodes are killed and the database goes away: what callers see, and whether the
 // books hold. `npm run nodes`; it takes one to two minutes. README.md beside it says what to look at.
-import { spawnSync } from "node:child_process"
-import type { ChildProcess } from "node:child_process"
-import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { Client } from "pg"
-import { startServer } from "../../test/support/postgres.ts"
 import { chatBody } from "../bench/calls.ts"
-import { count, print } from "../bench/frame.ts"
-import { configuration, makeKey, operate, signIn } from "../bench/gateway.ts"
-import type { Outside } from "../bench/gateway.ts"
-import { ask, freePort, nodeOptions, root, sleep, start, startPart, stop, stopAll, tail } from "../bench/processes.ts"
+import { print } from "../bench/frame.ts"
+import { sleep } from "../bench/processes.ts"
 import { balance } from "./balancer.ts"
 import { Callers } from "./callers.ts"
-
-const main = join(root, "dist", "main.js")
+import { deploy, seconds, until, within } from "./deployment.ts"
 
 /** How long a phase of load is, in milliseconds. */
 const phase = 4_000
 
-/** How long what a killed node had set aside may stay, in milliseconds: its lease, and the minute in which others look. */
-const leftoverLimit = 100_000
-
-interface Node {
-  readonly name: string
-  readonly port: number
-  child: ChildProcess
-}
-
-const isReady = async (port: number): Promise<boolean> =>
-  (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok === true
-
-const until = async (what: string, holds: () => Promise<boolean>, limit = 60_000): Promise<number> => {
-  const from = performance.now()
-  while (!(await holds())) {
-    if (performance.now() - from > limit) throw new Error(`${what}: not within ${limit / 1000} s`)
-    await sleep(100)
-  }
-  return performance.now() - from
-}
-
-const seconds = (millis: number): string => `${(millis / 1000).toFixed(1)} s`
-
-const run = async (directory: string): Promise<void> => {
-  // The server runs as a user of its own where this runs as root.
-  chmodSync(directory, 0o755)
-  const server = await startServer([], directory)
-  const books = new Client(server.url)
-  await books.connect()
-  await books.query("CREATE DATABASE tollgate")
-  await books.end()
-  const database = server.url.replace(/postgres$/, "tollgate")
-  const outside = await ask<Outside>(startPart(undefined, "upstream.ts"))
-  const file = join(directory, "tollgate.json")
-  writeFileSync(file, JSON.stringify(configuration(outside), null, 2))
-
-  const envOf = (name: string, port: number) => ({
-    HOST: "127.0.0.1",
-    PORT: String(port),
-    DATA_DIR: join(directory, name.replace(" ", "-")),
-    DATABASE_URL: database,
-    TOLLGATE_SECRET: "the one secret of all these nodes",
-    BENCH_UPSTREAM_KEY: "upstream-key",
-    LOG_LEVEL: "error"
-  })
-  const startNode = async (name: string, port: number): Promise<Node> => {
-    const child = start(undefined, [...nodeOptions, main, "serve", "--config", file], {
-      env: envOf(name, port),
-      ipc: false
-    })
-    const said = tail(child)
-    await until(`${name} is ready`, async () => {
-      if (child.exitCode !== null) throw new Error(`${name} ended: ${said()}`)
-      return isReady(port)
-    })
-    return { name, port, child }
-  }
-  const nodes: Array<Node> = []
-  for (const name of ["node 1", "node 2", "node 3"]) nodes.push(await startNode(name, await freePort()))
+await within(async (directory) => {
+  const { database, keysAt, nodes, server, settle, startNode } = await deploy(directory)
   const port = await balance(directory, nodes)
   const base = `http://127.0.0.1:${port}`
   print(`${nodes.length} nodes over ${database.replace(/:[^:@]*@/, "@")}, HAProxy on port ${port}`)
-
-  const keys: Array<string> = []
-  for (let i = 0; i < 4; i++)
-    keys.push((await makeKey(base, await signIn(base, outside, `caller${i}@example.com`))).key)
-  const callers = new Callers(`${base}/v1/chat/completions`, keys, chatBody({}))
+  const callers = new Callers(`${base}/v1/chat/completions`, await keysAt(base), chatBody({}))
   callers.begin()
   const show = (what: string) => print(`${what.padEnd(44)} ${callers.takeCounts()}`)
 
@@ -111,41 +40,5 @@ const run = async (directory: string): Promise<void> => {
   show("all nodes at work")
   await callers.end()
 
-  const reader = new Client(database)
-  await reader.connect()
-  const number = async (text: string) =>
-    Number((await reader.query<{ n: string }>(`SELECT (${text})::text AS n`)).rows[0]!.n)
-  const open = () => number("SELECT count(*) FROM tollgate_ledger_reservations")
-  print(`\nNobody calls any more; ${await open()} reservations are open.`)
-  const freed = await until("reservations of killed nodes are free", async () => (await open()) === 0, leftoverLimit)
-  print(`None is after ${seconds(freed)}.`)
-  const charged = await number("SELECT count(*) FROM tollgate_usage_records WHERE success = 1")
-  await reader.end()
-  const { acknowledged, unanswered } = callers
-  print(
-    `Callers have ${count(acknowledged)} answers of 200, and ${count(unanswered)} others; the books have ${count(charged)} successful calls.`
-  )
-  const verified = await operate(main, envOf("node 1", nodes[0]!.port), "verify")
-  print(`verify: ${verified.trim().split("\n").at(-1)}`)
-  for (const { child } of nodes) await stop(child)
-  await server.stop()
-  if (charged < acknowledged) throw new Error(`${acknowledged - charged} charges that were acknowledged are LOST`)
-  if (charged > acknowledged + unanswered)
-    throw new Error(`there are ${charged - acknowledged - unanswered} charges TOO MANY`)
-  print("Nothing was lost, nothing was charged twice.")
-}
-
-if (!existsSync(main)) spawnSync("npm", ["run", "--silent", "build"], { cwd: root, stdio: ["ignore", 2, 2] })
-const directory = mkdtempSync(join(tmpdir(), "tollgate-nodes-"))
-for (const signal of ["SIGINT", "SIGTERM"] as const)
-  process.once(signal, () => void stopAll().then(() => process.exit(130)))
-try {
-  await run(directory)
-} catch (error) {
-  print(`\nFAILED: ${error instanceof Error ? error.message : String(error)}`)
-  process.exitCode = 1
-} finally {
-  await stopAll()
-  rmSync(directory, { recursive: true, force: true })
-}
-process.exit()
+  await settle(callers)
+})

@@ -148,8 +148,11 @@ const modelOf = (entry: typeof ModelEntry.Type): Model => ({
   }))
 })
 
+/** An entry of `models`. */
+export const ModelSetting = readAs(ModelEntry, modelOf)
+
 export const fields = {
-  models: Schema.optionalWith(distinct(readAs(ModelEntry, modelOf), ["auto"]), { default: () => [] }),
+  models: Schema.optionalWith(distinct(ModelSetting, ["auto"]), { default: () => [] }),
   /** The model behind `auto`. */
   auto: Schema.optional(NonEmpty)
 }

@@ -9,6 +9,7 @@
  *   written: settlements are handed in again, which changes nothing where they were, and others are refused so.
  */
 import { Duration, Effect, Layer, Runtime } from "effect"
+import type { Socket } from "node:net"
 import type { Client } from "pg"
 import { Postgres } from "../sql/postgres/Client.ts"
 import { isConnectionFault, isDuplicate, isLostRace } from "../sql/postgres/Faults.ts"
@@ -154,6 +155,7 @@ const make = Effect.gen(function* () {
       lane.memory.committed()
       return step.value
     } catch (error) {
+      pipe.flush()
       lane.memory.forget()
       // Behind a lost connection may be another server, which lacks the last commits: nothing is taken to be there.
       if (isConnectionFault(error)) known = new Known()
@@ -268,11 +270,16 @@ export const layer = Layer.suspend(() => Layer.scoped(Writer, Effect.map(make, w
 
 const pause = (millis: number) => new Promise<void>((done) => setTimeout(done, millis))
 
+/** The driver's socket, which its types leave out. */
+const streamOf = (client: Client): { readonly cork: () => void; readonly uncork: () => void } =>
+  (client as unknown as { readonly connection: { readonly stream: Socket } }).connection.stream
+
 /** A connection in use by a batch. What answers nothing is sent without waiting; the first that fails fails whatever is waited for next. */
 class Pipe {
   readonly #client: Client
   #failed: { readonly error: unknown } | undefined
   #open: Array<Promise<unknown>> = []
+  #isCorked = false
   readonly #texts: Texts
 
   constructor(client: Client, texts: Texts) {
@@ -280,7 +287,22 @@ class Pipe {
     this.#texts = texts
   }
 
+  /** Holds back what is written until somebody waits for an answer: the driver gives each statement a system call of its own. */
+  #cork(): void {
+    if (this.#isCorked) return
+    this.#isCorked = true
+    streamOf(this.#client).cork()
+  }
+
+  /** Sends what was held back, behind whatever is written in this turn. */
+  flush(): void {
+    if (!this.#isCorked) return
+    this.#isCorked = false
+    process.nextTick(() => streamOf(this.#client).uncork())
+  }
+
   send(text: string, params: ReadonlyArray<unknown> = []): void {
+    this.#cork()
     this.#open.push(
       this.#client.query(text, params as Array<unknown>).catch((error: unknown) => {
         this.#failed ??= { error }
@@ -289,8 +311,11 @@ class Pipe {
   }
 
   async ask(text: string, params: ReadonlyArray<unknown>): Promise<Rows> {
+    this.#cork()
     try {
-      return (await this.#client.query(text, params as Array<unknown>)).rows
+      const answer = this.#client.query(text, params as Array<unknown>)
+      this.flush()
+      return (await answer).rows
     } catch (error) {
       // An earlier one has broken the transaction: that is the reason.
       this.#failed ??= { error }
@@ -301,10 +326,12 @@ class Pipe {
   /** Commits what was sent, or fails with what of it failed. `onLost`: the commit was not answered. */
   async commit(onLost: (error: unknown) => Promise<void>): Promise<void> {
     // Sent without waiting for what comes before: behind a failure PostgreSQL makes a rollback of it.
+    this.#cork()
     const commit = this.#client.query("COMMIT").then(
       () => undefined,
       (error: unknown) => ({ error })
     )
+    this.flush()
     await Promise.all(this.#open)
     const lost = await commit
     if (this.#failed !== undefined && !isConnectionFault(this.#failed.error)) throw this.#failed.error

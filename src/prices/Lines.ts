@@ -106,3 +106,17 @@ const totalOf = (detail: TokenDetail): Quantity => {
 
 /** What the lines come to for a call's figures. */
 export const priced = (lines: ReadonlyArray<PriceLine>, figures: Figures): Nano => charge(billed(lines, figures))
+
+/** What a unit of these is called for people; of others, what the line calls it. */
+export const unitWords: { readonly [Q in Quantity]?: string } = {
+  prompt_tokens: "prompt token",
+  completion_tokens: "completion token",
+  cached_tokens: "cached prompt token",
+  cache_write_tokens: "cache write token",
+  cache_write_1h_tokens: "1-hour cache write token",
+  prompt_audio_tokens: "prompt audio token",
+  prompt_image_tokens: "prompt image token",
+  reasoning_tokens: "reasoning token",
+  completion_audio_tokens: "completion audio token",
+  completion_image_tokens: "completion image token"
+}

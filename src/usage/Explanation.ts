@@ -2,7 +2,6 @@
 import { Schema } from "effect"
 import { Moment } from "../kernel/Moment.ts"
 import { Usd } from "../kernel/Money.ts"
-import type { Quantity } from "../prices/Lines.ts"
 
 export const Explanation = Schema.Struct({
   usage_id: Schema.String,
@@ -47,20 +46,6 @@ export const Explanation = Schema.Struct({
   /** The whole in a sentence or two. */
   summary: Schema.String
 }).annotations({ identifier: "Explanation" })
-/** What the figures of a price are called in an explanation; of others, the price's own word is. */
-export const unitWords: { readonly [Q in Quantity]?: string } = {
-  prompt_tokens: "prompt token",
-  completion_tokens: "completion token",
-  cached_tokens: "cached prompt token",
-  cache_write_tokens: "cache write token",
-  cache_write_1h_tokens: "1-hour cache write token",
-  prompt_audio_tokens: "prompt audio token",
-  prompt_image_tokens: "prompt image token",
-  reasoning_tokens: "reasoning token",
-  completion_audio_tokens: "completion audio token",
-  completion_image_tokens: "completion image token"
-}
-
 export interface Explanation extends Schema.Schema.Type<typeof Explanation> {}
 
 /** Why the payer stood first, in words. */

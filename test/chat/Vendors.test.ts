@@ -129,7 +129,8 @@ beforeAll(async () => {
           ]
         },
         extras: [{ field: "service_tier", values: ["priority"], price_factor: "2" }]
-      })
+      }),
+      { catalogue: "openai/gpt-4.1", upstreams: [{ upstream: "main" }] }
     ]
   }
   writeFileSync(file, JSON.stringify(configuration))
@@ -461,6 +462,25 @@ describe("tokens that a vendor bills apart", () => {
         { above_prompt_tokens: 600, completion: "0.000016", internal_reasoning: "0.000012" }
       ]
     })
+  })
+})
+
+describe("a model of the catalogue", () => {
+  it("is served by its limits and prices, under the vendor's own name", async () => {
+    const { key, who } = await person()
+    expect((await chat(key, { model: "openai/gpt-4.1", max_tokens: 20 })).status).toBe(200)
+    expect(main.received.at(-1)).toMatchObject({ model: "gpt-4.1" })
+    const response = await fetch(`${service.url}/v1/models/openai/gpt-4.1`, {
+      headers: { authorization: `Bearer ${key}` }
+    })
+    const { context_length, name, pricing } = (await response.json()) as Body
+    expect([name, context_length > 1_000_000]).toEqual(["GPT-4.1", true])
+    const { price, charged_usd } = await explained(who)
+    expect(price.lines.map(({ unit_price_usd }: Body) => unit_price_usd)).toEqual([pricing.prompt, pricing.completion])
+    expect(charged_usd).toBeCloseTo(
+      usage.prompt_tokens * pricing.prompt + usage.completion_tokens * pricing.completion,
+      9
+    )
   })
 })
 

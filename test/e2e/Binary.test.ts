@@ -120,6 +120,8 @@ describe("the executable", () => {
   it("says what it can do, and names what is wrong, like the service from its source", () => {
     expect(execFileSync(binary, ["--version"], { env: {}, encoding: "utf8" })).toMatch(/\d+\.\d+\.\d+/)
     expect(execFileSync(binary, ["--help"], { env: {}, encoding: "utf8" })).toContain("serve")
+    const models = execFileSync(binary, ["models", "--search", "openai/gpt-4.1"], { env: {}, encoding: "utf8" })
+    expect(models).toMatch(/^openai\/gpt-4\.1 /m)
     expect(() => execFileSync(binary, ["serve"], { env: { PORT: "many" }, stdio: "pipe" })).toThrow(/PORT/)
   })
 

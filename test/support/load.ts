@@ -21,6 +21,8 @@ export class Load {
   readonly #transfers = new Map<string, { readonly id: string; readonly status: string }>()
   /** Answers that were neither what was asked for nor a conflict, as `status code`. */
   readonly refusals = new Map<string, number>()
+  /** How many requests to a service had no answer. */
+  readonly cutOff = new Map<Service, number>()
 
   private constructor(ada: Person, bob: Person, key: string) {
     this.#ada = ada
@@ -46,7 +48,7 @@ export class Load {
     const again = async (one: () => Promise<void>) => {
       while (!isOver()) {
         // What is cut off was not acknowledged.
-        await one().catch(() => {})
+        await one().catch(() => void this.cutOff.set(service, (this.cutOff.get(service) ?? 0) + 1))
       }
     }
     await Promise.all([

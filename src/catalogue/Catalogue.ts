@@ -1,0 +1,95 @@
+/**
+ * Models that are known, with limits and prices. The file is read when it is asked for and let go of by whoever has taken out of it what they
+ * need: a service keeps the models that its configuration names.
+ */
+import { read } from "./CatalogueFile.ts"
+import type { CatalogueDocument, Price, PriceFields, Stored } from "./Document.ts"
+
+export interface KnownModel extends Stored {
+  /** `vendor/model`. */
+  readonly id: string
+  readonly vendor: string
+  /** What the vendor calls it. */
+  readonly model: string
+  /** Where the vendor is asked. */
+  readonly host: string | undefined
+}
+
+export interface Catalogue extends Pick<CatalogueDocument, "day" | "sources"> {
+  readonly models: ReadonlyArray<KnownModel>
+  readonly find: (id: string) => KnownModel | undefined
+  /** Of the models of vendors that are asked by this name, or at this host. */
+  readonly findAt: (
+    upstream: { readonly name: string; readonly base_url: string },
+    model: string
+  ) => KnownModel | undefined
+  /** The ids that look most like this one, if any does. */
+  readonly near: (id: string) => ReadonlyArray<string>
+}
+
+/** Reads the file. */
+export const open = (): Catalogue => {
+  const { day, sources, vendors } = JSON.parse(read()) as CatalogueDocument
+  const models = Object.entries(vendors).flatMap(([vendor, { host, models }]) =>
+    Object.entries(models).map(([model, stored]): KnownModel => ({
+      ...stored,
+      id: `${vendor}/${model}`,
+      vendor,
+      model,
+      host
+    }))
+  )
+  const byId = new Map(models.map((model) => [model.id, model]))
+  const names = Object.entries(vendors)
+  return {
+    day,
+    sources,
+    models,
+    find: (id) => byId.get(id),
+    findAt: ({ base_url, name }, model) => {
+      const at = hostOf(base_url)
+      const found = names.filter(([vendor, { host }]) => vendor === name || (host !== undefined && host === at))
+      return found.map(([vendor]) => byId.get(`${vendor}/${model}`)).find((one) => one !== undefined)
+    },
+    near: (id) => nearest(id, models)
+  }
+}
+
+export const hostOf = (address: string): string | undefined =>
+  URL.canParse(address) ? new URL(address).hostname : undefined
+
+const nearMax = 3
+
+/** Those with the most pairs of letters in common. */
+const nearest = (id: string, models: ReadonlyArray<KnownModel>): ReadonlyArray<string> => {
+  const wanted = pairsOf(id)
+  return models
+    .map((model) => ({ id: model.id, likeness: likenessOf(wanted, pairsOf(model.id)) }))
+    .filter(({ likeness }) => likeness >= 0.5)
+    .toSorted((a, b) => b.likeness - a.likeness)
+    .slice(0, nearMax)
+    .map(({ id }) => id)
+}
+
+const pairsOf = (text: string): ReadonlySet<string> => {
+  const letters = text.toLowerCase()
+  return new Set(Array.from(letters.slice(1), (letter, i) => `${letters[i]}${letter}`))
+}
+
+/** From 0 to 1. */
+const likenessOf = (one: ReadonlySet<string>, other: ReadonlySet<string>): number => {
+  let common = 0
+  for (const pair of one) if (other.has(pair)) common++
+  return (2 * common) / Math.max(1, one.size + other.size)
+}
+
+/** A price under the names of the configuration. */
+export const settingOf = ({ long_context, ...fields }: Price) => ({
+  ...namesOf(fields),
+  ...(long_context !== undefined && {
+    long_context: long_context.map(({ above_prompt_tokens, ...tier }) => ({ above_prompt_tokens, ...namesOf(tier) }))
+  })
+})
+
+const namesOf = (fields: PriceFields) =>
+  Object.fromEntries(Object.entries(fields).map(([name, usd]) => [`${name}_usd_per_million`, usd]))

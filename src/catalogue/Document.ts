@@ -1,0 +1,47 @@
+/** The file of models that are known, as `npm run catalogue` writes it: prices in USD a million tokens, as decimal texts. */
+
+export interface PriceFields {
+  readonly prompt?: string | undefined
+  readonly completion?: string | undefined
+  readonly cached_prompt?: string | undefined
+  readonly cache_write?: string | undefined
+  readonly cache_write_1h?: string | undefined
+  readonly prompt_audio?: string | undefined
+  readonly prompt_image?: string | undefined
+  readonly reasoning?: string | undefined
+  readonly completion_audio?: string | undefined
+  readonly completion_image?: string | undefined
+}
+
+export interface Price extends PriceFields {
+  readonly prompt: string
+  readonly completion: string
+  readonly long_context?: ReadonlyArray<PriceFields & { readonly above_prompt_tokens: number }> | undefined
+}
+
+/** A model of a vendor. What is missing is not known. */
+export interface Stored {
+  readonly name: string
+  readonly context_length?: number | undefined
+  readonly max_output_tokens?: number | undefined
+  /** Text alone where it is missing. */
+  readonly input_modalities?: readonly ["text", "image"] | undefined
+  readonly limit_field?: "max_tokens" | undefined
+  readonly price?: Price | undefined
+  /** What another source says instead. */
+  readonly differs?: PriceFields | undefined
+}
+
+export interface Vendor {
+  /** Where it is asked. */
+  readonly host?: string | undefined
+  /** By the vendor's own names. */
+  readonly models: { readonly [id: string]: Stored }
+}
+
+export interface CatalogueDocument {
+  /** The day of its prices, in UTC. */
+  readonly day: string
+  readonly sources: ReadonlyArray<{ readonly package: string; readonly version: string; readonly licence: string }>
+  readonly vendors: { readonly [vendor: string]: Vendor }
+}

@@ -1,0 +1,100 @@
+/**
+ * Entries of the configuration that name a model of the catalogue: `{ "catalogue": "openai/gpt-…" }` becomes the whole entry.
+ *
+ * Where the specification is silent:
+ * - What stands beside `catalogue` goes before what the catalogue has; a `price` is replaced as a whole. The model's id is the one of the catalogue.
+ * - Without `upstreams` it is asked of the one upstream that has the vendor's name or host. An upstream that is named without a `model` is
+ *   asked for it by the vendor's name.
+ * - A model of which the catalogue has no price or no limit is refused, unless the entry has it.
+ * - Prices are those of the catalogue that is a part of this version: they change when the service is brought up to date, or the entry. What
+ *   was charged before names the version of its price.
+ */
+import { hostOf, open, settingOf } from "./Catalogue.ts"
+import type { Catalogue, KnownModel } from "./Catalogue.ts"
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** What is wrong with an entry. */
+export interface Issue {
+  readonly path: ReadonlyArray<string | number>
+  readonly message: string
+}
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const isOfCatalogue = (entry: unknown): entry is Fields => isFields(entry) && Object.hasOwn(entry, "catalogue")
+
+/** The document with whole entries, or what is wrong with them. The catalogue is read where an entry names a model of it. */
+export const withEntries = (
+  document: unknown
+): { readonly document: unknown; readonly issues: ReadonlyArray<Issue> } => {
+  if (!isFields(document) || !Array.isArray(document["models"]) || !document["models"].some(isOfCatalogue))
+    return { document, issues: [] }
+  const catalogue = open()
+  const upstreams = isFields(document["upstreams"]) ? document["upstreams"] : {}
+  const issues: Array<Issue> = []
+  const models = document["models"].map((entry: unknown, i) => {
+    if (!isOfCatalogue(entry)) return entry
+    const { catalogue: id, ...beside } = entry
+    const known = typeof id === "string" ? catalogue.find(id) : undefined
+    if (known === undefined) {
+      issues.push({ path: ["models", i, "catalogue"], message: unknownModel(catalogue, id) })
+      return entry
+    }
+    const asked = upstreamsOf(known, upstreams)
+    const whole = wholeEntry(known, beside, asked)
+    const messages = [...missing(known, whole), ...(beside["upstreams"] === undefined ? ambiguous(known, asked) : [])]
+    issues.push(...messages.map((message) => ({ path: ["models", i, "catalogue"], message })))
+    return whole
+  })
+  return { document: { ...document, models }, issues }
+}
+
+const unknownModel = (catalogue: Catalogue, id: unknown): string => {
+  if (typeof id !== "string") return "the id of a model, like openai/gpt-4.1"
+  const near = catalogue.near(id)
+  const hint = near.length === 0 ? `"tollgate models" lists them` : `near to it are ${near.join(", ")}`
+  return `there is no such model in the catalogue of ${catalogue.day}: ${hint}`
+}
+
+const wholeEntry = (known: KnownModel, beside: Fields, asked: ReadonlyArray<string>): Fields => {
+  const { context_length, id, input_modalities, limit_field, max_output_tokens, name, price, vendor } = known
+  const route = Array.isArray(beside["upstreams"])
+    ? beside["upstreams"].map((one: unknown) => (isFields(one) ? { model: known.model, ...one } : one))
+    : asked.map((upstream) => ({ upstream, model: known.model }))
+  return {
+    id,
+    name,
+    owned_by: vendor,
+    ...(input_modalities !== undefined && { input_modalities }),
+    ...(context_length !== undefined && { context_length }),
+    ...(max_output_tokens !== undefined && { max_output_tokens }),
+    ...(limit_field !== undefined && { limit_field }),
+    ...(price !== undefined && { price: settingOf(price) }),
+    ...beside,
+    upstreams: route
+  }
+}
+
+/** The upstreams that may be the vendor's. */
+const upstreamsOf = ({ host, vendor }: KnownModel, upstreams: Fields): ReadonlyArray<string> =>
+  Object.entries(upstreams).flatMap(([name, upstream]) => {
+    const address = isFields(upstream) ? upstream["base_url"] : undefined
+    const isAtHost = host !== undefined && typeof address === "string" && hostOf(address) === host
+    return name === vendor || isAtHost ? [name] : []
+  })
+
+/** What the entry needs still. */
+const missing = ({ id }: KnownModel, entry: Fields): ReadonlyArray<string> =>
+  ["price", "context_length", "max_output_tokens"]
+    .filter((field) => entry[field] === undefined)
+    .map((field) => `the catalogue has no ${field} of ${id}: say it beside`)
+
+/** Why it is not known whom to ask. */
+const ambiguous = ({ host, vendor }: KnownModel, asked: ReadonlyArray<string>): ReadonlyArray<string> => {
+  if (asked.length === 1) return []
+  const which = host === undefined ? `the name ${vendor}` : `the name ${vendor} or the host ${host}`
+  const found = asked.length === 0 ? "no upstream has" : "several upstreams have"
+  return [`${found} ${which}: say "upstreams": [{ "upstream": "…" }] beside`]
+}
