@@ -1,4 +1,6 @@
 /** OpenAI's chat and text completions, as the engine knows a protocol. */
+import { usageOf } from "../protocols/chat/Usage.ts"
+import { noUsage } from "../protocols/Usage.ts"
 import { messageOf } from "../upstream/Failures.ts"
 import { billed } from "./Extras.ts"
 import { outgoing } from "./Outgoing.ts"
@@ -6,7 +8,6 @@ import { readChat, readCompletion } from "./Prompt.ts"
 import type { Protocol } from "./Protocol.ts"
 import { isFailure, reader } from "./Relay.ts"
 import { tokensIn } from "./Tokens.ts"
-import { usageOf } from "./Usage.ts"
 
 const answers: Pick<Protocol, "billed" | "headersFor" | "faultIn" | "usageIn" | "countIn" | "reader"> = {
   billed,
@@ -16,7 +17,7 @@ const answers: Pick<Protocol, "billed" | "headersFor" | "faultIn" | "usageIn" | 
     isFailure(answer) || !Array.isArray(answer.choices)
       ? `its answer has an error, or no choices: ${messageOf(answer) ?? "it does not say why"}`
       : undefined,
-  usageIn: ({ usage }) => usageOf(usage),
+  usageIn: ({ usage }) => usageOf(usage) ?? noUsage,
   countIn: ({ choices }) => tokensIn(latin1(choices)),
   reader
 }

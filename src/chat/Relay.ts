@@ -7,11 +7,12 @@
  * - A broken stream ends with a chunk `{ "error": … }` and then `[DONE]`.
  * - From a stream whose client did not ask for usage, the member `usage` is cut out of each chunk; every other byte stays as it came.
  */
+import { usageOf } from "../protocols/chat/Usage.ts"
+import { noUsage as nothingReported } from "../protocols/Usage.ts"
 import type { How } from "../upstream/ByteStream.ts"
 import { blankLine, dataOf, eachEvent, endOfString, parse } from "./EventRelay.ts"
 import type { Reader } from "./EventRelay.ts"
 import { bytesAToken, tokensIn, tokensOfString } from "./Tokens.ts"
-import { usageOf } from "./Usage.ts"
 
 /** How an event ends that has no usage yet, the way most upstreams write it: that is cut off, and the event not parsed. */
 const noUsage = `,"usage":null}${blankLine}`
@@ -76,7 +77,7 @@ export const reader = (options: { readonly show_usage: boolean }): Reader => {
     },
     isWhole: (text) => isDone.test(text) || parse(text) !== undefined,
     isFinished: () => finished,
-    report: () => ({ usage: usageOf(usage), tokens_counted }),
+    report: () => ({ usage: usageOf(usage) ?? nothingReported, tokens_counted }),
     last: (how: How) => (how === "broken" ? broken + done : done)
   }
 }

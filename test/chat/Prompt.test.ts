@@ -12,7 +12,8 @@ import {
   readCompletion
 } from "../../src/chat/Prompt.ts"
 import { costOf, tokensIn, tokensOf } from "../../src/chat/Tokens.ts"
-import { usageOf } from "../../src/chat/Usage.ts"
+import { usageOf } from "../../src/protocols/chat/Usage.ts"
+import { noUsage } from "../../src/protocols/Usage.ts"
 import type { UnitPrice } from "../../src/kernel/Price.ts"
 import { completionDetails, detailNames, promptDetails } from "../../src/kernel/TokenDetails.ts"
 
@@ -152,7 +153,7 @@ describe("a charge", () => {
           const takes = model.routes[0]!.limit_field !== "none"
           const bound = mostOf(model, prompt, takes ? limit : model.output_tokens_max)
           const seen = { prompt_tokens: promptTokensEstimate(model, prompt), completion_tokens }
-          const tokens = tokensOf(usageOf(reported), () => seen, bound)
+          const tokens = tokensOf(usageOf(reported) ?? noUsage, () => seen, bound)
           expect(costOf(model, bound) <= (reserved < most ? reserved : most)).toBe(true)
           expect(costOf(model, tokens) <= (reserved < most ? reserved : most)).toBe(true)
           const { token_details = {} } = tokens
@@ -171,7 +172,7 @@ describe("a charge", () => {
 describe("tokens that are billed apart", () => {
   const most = { prompt_tokens: 100, completion_tokens: 100, attachments: true }
   const told = (usage: object, more = most) =>
-    tokensOf(usageOf({ prompt_tokens: 50, completion_tokens: 20, ...usage }), () => most, more)
+    tokensOf(usageOf({ prompt_tokens: 50, completion_tokens: 20, ...usage })!, () => most, more)
 
   it("are nothing where none were reported", () => {
     expect(told({ prompt_tokens_details: { cached_tokens: 0 } })).toEqual({

@@ -2,37 +2,74 @@
  * The usage of chat completions, as OpenAI and compatible servers report it.
  *
  * Where the specification is silent:
- * - Some vendors (xAI) leave thoughts out of `completion_tokens`; where their total shows that, thoughts are added.
- * - What was read from a cache has other names at DeepSeek (`prompt_cache_hit_tokens`) and Moonshot (`cached_tokens`).
+ * - An upstream whose `total_tokens` is the sum of its two figures and of tokens that it names besides counts those outside of the two, and
+ *   they are added: thoughts (xAI), or what came from a cache or went into it.
+ * - What was read from a cache has other names at DeepSeek (`prompt_cache_hit_tokens`), Moonshot (`cached_tokens`) and others.
  */
 import type { JsonObject } from "../Conversation.ts"
 import { isObject, objectOf, present } from "../Json.ts"
-import { count, sum, written } from "../Usage.ts"
+import { count, written } from "../Usage.ts"
 import type { Usage } from "../Usage.ts"
 
+/** The names of what came from a cache, and of what went into it: among the details of a prompt, else beside the totals. */
+const cachedNames = [
+  "cached_tokens",
+  "prompt_cache_hit_tokens",
+  "cache_read_input_tokens",
+  "cached_prompt_text_tokens",
+  "num_cached_tokens"
+] as const
+const writeNames = ["cache_write_tokens", "cache_creation_input_tokens", "cache_creation_tokens"] as const
+
+const firstOf = (names: ReadonlyArray<string>, details: JsonObject, usage: JsonObject): number | undefined => {
+  for (const place of [details, usage])
+    for (const name of names) {
+      const found = count(place[name])
+      if (found !== undefined) return found
+    }
+  return undefined
+}
+
+/** `undefined` where neither total was reported. */
 export const usageOf = (usage: unknown): Usage | undefined => {
   if (!isObject(usage)) return undefined
-  const prompt_tokens = count(usage.prompt_tokens)
+  const prompt = count(usage.prompt_tokens)
   const completion = count(usage.completion_tokens)
-  if (prompt_tokens === undefined && completion === undefined) return undefined
-  const prompt = objectOf(usage.prompt_tokens_details)
+  if (prompt === undefined && completion === undefined) return undefined
+  const details = objectOf(usage.prompt_tokens_details)
   const answer = objectOf(usage.completion_tokens_details)
-  const reasoning_tokens = count(answer.reasoning_tokens)
-  const apart =
-    reasoning_tokens !== undefined &&
-    reasoning_tokens > 0 &&
-    usage.total_tokens === (prompt_tokens ?? 0) + (completion ?? 0) + reasoning_tokens
+  const cached = firstOf(cachedNames, details, usage)
+  const creation = firstOf(writeNames, details, usage)
+  const hour = count(objectOf(details.cache_creation ?? usage.cache_creation).ephemeral_1h_input_tokens)
+  const reasoning = count(answer.reasoning_tokens ?? usage.reasoning_tokens)
+  const cache = (cached ?? 0) + (creation ?? 0)
+  const outside = outsideOf(usage, (prompt ?? 0) + (completion ?? 0), cache, reasoning ?? 0)
   return {
-    prompt_tokens,
-    completion_tokens: apart ? sum(completion, reasoning_tokens) : completion,
-    cached_tokens: count(prompt.cached_tokens) ?? count(usage.prompt_cache_hit_tokens) ?? count(usage.cached_tokens),
-    cache_write_tokens: count(prompt.cache_write_tokens) ?? count(usage.cache_creation_input_tokens),
-    cache_write_1h_tokens: undefined,
-    reasoning_tokens,
-    prompt_audio_tokens: count(prompt.audio_tokens),
+    prompt_tokens: outside.cache ? prompt! + cache : prompt,
+    completion_tokens: outside.reasoning ? completion! + reasoning! : completion,
+    cached_tokens: cached,
+    cache_write_tokens: creation === undefined ? undefined : less(creation, hour ?? 0),
+    cache_write_1h_tokens: hour,
+    reasoning_tokens: reasoning,
+    prompt_audio_tokens: count(details.audio_tokens),
     completion_audio_tokens: count(answer.audio_tokens),
-    prompt_image_tokens: count(prompt.image_tokens),
+    prompt_image_tokens: count(details.image_tokens),
     completion_image_tokens: count(answer.image_tokens)
+  }
+}
+
+/** Infinity without infinity is none. */
+const less = (tokens: number, part: number): number => (tokens > part ? tokens - part : 0)
+
+/** What the upstream's own sum says that it counts outside of its two figures. */
+const outsideOf = (usage: JsonObject, figures: number, cache: number, reasoning: number) => {
+  const complete = count(usage.prompt_tokens) !== undefined && count(usage.completion_tokens) !== undefined
+  const more = complete ? (count(usage.total_tokens) ?? 0) - figures : 0
+  const isOutside = more > 0 && more < Number.POSITIVE_INFINITY
+  const both = isOutside && more === cache + reasoning
+  return {
+    reasoning: reasoning > 0 && isOutside && (more === reasoning || both),
+    cache: cache > 0 && isOutside && (more === cache || both) && more !== reasoning
   }
 }
 

@@ -1,8 +1,9 @@
 /** What upstreams of the chat protocol report, in the forms that they have for it. */
 import { describe, expect, it } from "vitest"
-import { usageOf } from "../../src/chat/Usage.ts"
+import { usageOf } from "../../src/protocols/chat/Usage.ts"
 
-const known = (usage: unknown) => Object.fromEntries(Object.entries(usageOf(usage)).filter(([, n]) => n !== undefined))
+const known = (usage: unknown) =>
+  Object.fromEntries(Object.entries(usageOf(usage) ?? {}).filter(([, n]) => n !== undefined))
 
 describe("the usage of an answer", () => {
   it.each<[string, object, object]>([
@@ -102,6 +103,22 @@ describe("the usage of an answer", () => {
       "with figures that are none",
       { prompt_tokens: -1, completion_tokens: "5", prompt_tokens_details: "x", cached_tokens: 0.5 },
       {}
+    ],
+    [
+      "with more than can be counted",
+      {
+        prompt_tokens: 5,
+        completion_tokens: Number.POSITIVE_INFINITY,
+        total_tokens: Number.POSITIVE_INFINITY,
+        cache_creation_input_tokens: Number.POSITIVE_INFINITY,
+        cache_creation: { ephemeral_1h_input_tokens: Number.POSITIVE_INFINITY }
+      },
+      {
+        prompt_tokens: 5,
+        completion_tokens: Number.POSITIVE_INFINITY,
+        cache_write_tokens: 0,
+        cache_write_1h_tokens: Number.POSITIVE_INFINITY
+      }
     ],
     ["that is a list", [], {}]
   ])("%s", (_, usage, expected) => {
