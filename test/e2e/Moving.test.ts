@@ -4,10 +4,9 @@ import { spawn } from "node:child_process"
 import { hash } from "node:crypto"
 import { cpSync, rmSync } from "node:fs"
 import { join } from "node:path"
-import { Client } from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { commandHere } from "../support/CommandLine.ts"
-import { startServer } from "../support/postgres.ts"
+import { asked, startServer } from "../support/postgres.ts"
 import type { Server } from "../support/postgres.ts"
 import { freshFolder, root, start } from "../support/Service.ts"
 
@@ -89,16 +88,6 @@ const deployment = (change?: (db: Sqlite.Database) => void): string => {
     db.close()
   }
   return made
-}
-
-const asked = async <A>(url: string, ask: (client: Client) => Promise<A>): Promise<A> => {
-  const client = new Client(url)
-  await client.connect()
-  try {
-    return await ask(client)
-  } finally {
-    await client.end()
-  }
 }
 
 let databases = 0

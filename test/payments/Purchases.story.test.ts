@@ -14,6 +14,7 @@ import { usd } from "../../src/kernel/Money.ts"
 import { verify } from "../../src/Checks.ts"
 import { Ledger } from "../../src/ledger/Ledger.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
+import * as Facts from "../../src/payments/Facts.ts"
 import { dueOf, merged } from "../../src/payments/Movement.ts"
 import type { Movement } from "../../src/payments/Movement.ts"
 import { Purchases } from "../../src/payments/Purchases.ts"
@@ -325,6 +326,32 @@ describe("what is told of a payment", () => {
       [0n, [3n * usd]],
       [2n * usd, []]
     ])
+  })
+})
+
+describe("what was read of a payment while an event of it was booked", () => {
+  it("is not built upon: what is due was read before, its refunds behind", async () => {
+    const name = `payer${++made}`
+    const outcomes = await runtime.runPromise(
+      Effect.gen(function* () {
+        const tenant = yield* tenantOf(name)
+        const tell = (event: Told) => deliver(`pi_${name}`, tenant, { event, as_new: false })
+        const facts = Facts.make(yield* SqlClient, yield* Ledger)
+        const { submit } = yield* Writer
+        const outcomeOf = (known: Facts.Known) =>
+          submit({ postings: [], statements: [facts.unchanged(`pi_${name}`, known)] }).pipe(
+            Effect.as("unchanged"),
+            Effect.catchTag("Conflict", () => Effect.succeed("changed"))
+          )
+        yield* tell(completed("paid"))
+        yield* tell(refund("refund.created", "re_1", 300))
+        const before = yield* facts.find(`pi_${name}`)
+        yield* tell(refund("refund.created", "re_2", 400))
+        const after = yield* facts.find(`pi_${name}`)
+        return [yield* outcomeOf(after), yield* outcomeOf({ payment: before.payment, movements: after.movements })]
+      })
+    )
+    expect(outcomes).toEqual(["unchanged", "changed"])
   })
 })
 

@@ -110,7 +110,7 @@ export const setup = async (): Promise<() => Promise<void>> => {
   // What is acknowledged need not outlive the machine of a test.
   const { stop, url } = await startServer(["fsync=off"])
   process.env[variable] = url
-  await asked((client) => client.query(`CREATE DATABASE ${template}`))
+  await asked(url, (client) => client.query(`CREATE DATABASE ${template}`))
   await Effect.runPromise(
     Engine.migrate({ engine: "postgres", url: Redacted.make(urlOf(template)), shown: "the template of the tests" })
   )
@@ -120,8 +120,9 @@ export const setup = async (): Promise<() => Promise<void>> => {
 /** A database with the tables and nothing in them. Copies of it are made faster than it is. */
 const template = "tollgate_template"
 
-const asked = async <A>(ask: (client: Client) => Promise<A>): Promise<A> => {
-  const client = new Client(process.env[variable])
+/** Asks over a connection of its own. */
+export const asked = async <A>(url: string, ask: (client: Client) => Promise<A>): Promise<A> => {
+  const client = new Client(url)
   await client.connect()
   try {
     return await ask(client)
@@ -129,6 +130,10 @@ const asked = async <A>(ask: (client: Client) => Promise<A>): Promise<A> => {
     await client.end()
   }
 }
+
+/** Asks the server of all tests. */
+const onServer = (text: string, values: ReadonlyArray<unknown> = []) =>
+  asked(process.env[variable]!, (client) => client.query(text, [...values]))
 
 const nameOf = (folder: string): string =>
   basename(folder)
@@ -151,22 +156,15 @@ export const databaseOf = async (
 ): Promise<string> => {
   const name = nameOf(folder)
   const source = copied === undefined ? (migrated ? template : undefined) : new URL(copied).pathname.slice(1)
-  await asked((client) => client.query("SELECT 1 FROM pg_database WHERE datname = $1", [name])).then(({ rowCount }) =>
-    rowCount === 0
-      ? asked((client) => client.query(`CREATE DATABASE ${name}${source === undefined ? "" : ` TEMPLATE ${source}`}`))
-      : undefined
-  )
+  const { rowCount } = await onServer("SELECT 1 FROM pg_database WHERE datname = $1", [name])
+  if (rowCount === 0) await onServer(`CREATE DATABASE ${name}${source === undefined ? "" : ` TEMPLATE ${source}`}`)
   return urlOf(name)
 }
 
 /** Makes a database as it was when it was copied from the template; answers its URL. */
 export const empty = async (name: string): Promise<string> => {
-  const url = urlOf(name)
-  const client = new Client(url)
-  await client.connect()
-  await client.query(emptying)
-  await client.end()
-  return url
+  await asked(urlOf(name), (client) => client.query(emptying))
+  return urlOf(name)
 }
 
 /** Takes away all checks of the tables, and gives them back: they hold for what is written from then on, and do not look at what is there. */
@@ -193,4 +191,4 @@ const emptying = `DO $$ DECLARE name text; BEGIN
 END $$`
 
 export const drop = (folder: string): Promise<unknown> =>
-  asked((client) => client.query(`DROP DATABASE IF EXISTS ${nameOf(folder)} WITH (FORCE)`))
+  onServer(`DROP DATABASE IF EXISTS ${nameOf(folder)} WITH (FORCE)`)
