@@ -18,7 +18,8 @@ import * as SteeredClock from "../../src/sandbox/SteeredClock.ts"
 import * as transfers from "../../src/transfers/Checks.ts"
 import { checkLedger } from "../../src/testing/LedgerStories.ts"
 import type { Answer, LedgerUnderTest } from "../../src/testing/LedgerProperties.ts"
-import { asked, nodeOf, startDatabases } from "../support/nodes.ts"
+import { nodeOf, startDatabases } from "../support/nodes.ts"
+import { asked } from "../support/postgres.ts"
 import type { Databases, Node, NodeOptions } from "../support/nodes.ts"
 
 let server: Databases

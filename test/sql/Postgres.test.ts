@@ -1,17 +1,22 @@
 /** A PostgreSQL database that cannot be used: one sentence for whoever runs a command, without the password, and exit code 1. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { ConfigProvider, Effect } from "effect"
 import { mkdtempSync, rmSync } from "node:fs"
 import { createServer as createHttpServer } from "node:http"
 import { createServer } from "node:net"
 import type { AddressInfo, Server as SocketServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Client } from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { environment } from "../../src/Environment.ts"
+import * as Engine from "../../src/sql/Engine.ts"
+import type { PostgresDatabase } from "../../src/sql/Location.ts"
 import { migrationsTable } from "../../src/sql/Opening.ts"
+import * as Client from "../../src/sql/postgres/Client.ts"
 import { base } from "../../src/sql/postgres/Schema.ts"
 import { commandHere } from "../support/CommandLine.ts"
 import { freePort } from "../support/Service.ts"
-import { startServer } from "../support/postgres.ts"
+import { asked, startServer } from "../support/postgres.ts"
 import type { Server } from "../support/postgres.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "tollgate-"))
@@ -20,12 +25,7 @@ let server: Server
 const ask = async (...texts: ReadonlyArray<string>) => {
   for (const text of texts) await askOf(server.url, text)
 }
-const askOf = async (url: string, text: string) => {
-  const client = new Client(url)
-  await client.connect()
-  await client.query(text)
-  await client.end()
-}
+const askOf = (url: string, text: string) => asked(url, (client) => client.query(text))
 
 beforeAll(async () => {
   server = await startServer(["fsync=off"])
@@ -39,6 +39,7 @@ beforeAll(async () => {
     "ALTER DATABASE readable SET default_transaction_read_only = on",
     "CREATE USER guest PASSWORD 'hunter2'",
     "CREATE USER outcast PASSWORD 'hunter2'",
+    "CREATE DATABASE foreign_tables",
     "CREATE DATABASE closed",
     "REVOKE CONNECT ON DATABASE closed FROM public"
   )
@@ -46,6 +47,11 @@ beforeAll(async () => {
     urlOf({ database: "newer" }),
     `CREATE TABLE ${migrationsTable} (migration_id integer PRIMARY KEY, created_at timestamptz, name text);
      INSERT INTO ${migrationsTable} VALUES (9999, now(), 'later')`
+  )
+  await askOf(
+    urlOf({ database: "foreign_tables" }),
+    `CREATE TABLE ${migrationsTable} (migration_id integer PRIMARY KEY, created_at timestamptz, name text);
+     GRANT CREATE ON SCHEMA public TO guest`
   )
 })
 afterAll(async () => {
@@ -98,12 +104,51 @@ describe("a PostgreSQL database that cannot be used", () => {
       () => urlOf({ user: "outcast", password: "hunter2", database: "closed" }),
       /this user may not do what is needed/
     ],
+    [
+      "a user who may not read the tables of another",
+      () => urlOf({ user: "guest", password: "hunter2", database: "foreign_tables" }),
+      /its user may not read \(tollgate_migrations\): use the user who made them/
+    ],
     ["a database that is read only", () => urlOf({ database: "readable" }), /a standby, or read only/],
     ["a database that may lose commits", () => urlOf({ database: "careless" }), /synchronous_commit = off/],
     ["a database of another encoding", () => urlOf({ database: "latin" }), /ENCODING 'UTF8'/],
     ["TLS where there is none", () => urlOf({ search: "?sslmode=require" }), /offers no TLS/]
   ])("is refused: %s", async (_, url, words) => {
     expect(await refusal(await url())).toMatch(words)
+  })
+
+  it.each([
+    ["DATABASE_READERS", "0", "a whole number from 1 to 1000"],
+    ["DATABASE_READERS", "8.5", "a whole number from 1 to 1000"],
+    ["DATABASE_WRITERS", "33", "a whole number from 1 to 32"],
+    ["DATABASE_CONNECT_TIMEOUT", "-1", "a whole number from 1 to 600"],
+    ["DATABASE_STATEMENT_TIMEOUT", "5s", "a whole number from 1 to 86400"]
+  ])("is refused with %s=%s", async (name, value, rule) => {
+    const { code, stderr } = await commandHere(["migrate"], { DATA_DIR: folder, DATABASE_URL: urlOf(), [name]: value })
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`${name}: ${rule}`)])
+  })
+
+  it("is read by as many connections, and for as long, as the environment says", async () => {
+    const [DATA_DIR, DATABASE_URL] = [folder, urlOf()]
+    const env = { DATA_DIR, DATABASE_URL, DATABASE_READERS: "3", DATABASE_STATEMENT_TIMEOUT: "7" }
+    const { database } = await Effect.runPromise(
+      Effect.withConfigProvider(environment, ConfigProvider.fromMap(new Map(Object.entries(env))))
+    )
+    const held = await Effect.runPromise(
+      Effect.gen(function* () {
+        const sql = yield* SqlClient
+        const one = sql<{
+          pid: number
+          timeout: string
+        }>`SELECT current_setting('statement_timeout') AS timeout, pg_backend_pid() AS pid, pg_sleep(0.2)::text`
+        return yield* Effect.all(
+          Array.from({ length: 12 }, () => one),
+          { concurrency: "unbounded" }
+        )
+      }).pipe(Effect.provide(Client.layer(Engine.settingsOf(database as PostgresDatabase))))
+    )
+    expect(new Set(held.flat().map(({ pid }) => pid)).size).toBe(3)
+    expect(new Set(held.flat().map(({ timeout }) => timeout))).toEqual(new Set(["7s"]))
   })
 
   it("is refused where an HTTP server listens", async () => {

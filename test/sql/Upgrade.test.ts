@@ -7,7 +7,8 @@ import * as Connections from "../../src/sql/postgres/Client.ts"
 import { migrateBy, migrations, newest } from "../../src/sql/postgres/Migrate.ts"
 import type { Migration } from "../../src/sql/postgres/Migrate.ts"
 import { Runs } from "../../src/sql/Runs.ts"
-import { asked, nodeOf, startDatabases } from "../support/nodes.ts"
+import { nodeOf, startDatabases } from "../support/nodes.ts"
+import { asked } from "../support/postgres.ts"
 import type { Databases } from "../support/nodes.ts"
 
 let databases: Databases

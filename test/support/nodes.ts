@@ -18,17 +18,7 @@ import * as Connections from "../../src/sql/postgres/Client.ts"
 import { migrate } from "../../src/sql/postgres/Migrate.ts"
 import { Runs } from "../../src/sql/Runs.ts"
 import { Mail } from "../../src/upstream/Mail.ts"
-import { startServer } from "./postgres.ts"
-
-export const asked = async <A>(url: string, ask: (client: Client) => Promise<A>): Promise<A> => {
-  const client = new Client(url)
-  await client.connect()
-  try {
-    return await ask(client)
-  } finally {
-    await client.end()
-  }
-}
+import { asked, startServer } from "./postgres.ts"
 
 /** A migrated database of its own. */
 export interface Database {
