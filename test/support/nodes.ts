@@ -3,7 +3,7 @@
  * What a node sends to the database can be changed (a mistake in a statement) and cut off (a lost connection, a kill).
  */
 import { Clock, Context, Duration, Effect, Layer, Logger, LogLevel, ManagedRuntime, Redacted } from "effect"
-import { Client } from "pg"
+import type { Client } from "pg"
 import type { Socket } from "node:net"
 import * as DeploymentSecret from "../../src/auth/DeploymentSecret.ts"
 import { Gate } from "../../src/gate/Gate.ts"
