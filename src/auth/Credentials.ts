@@ -16,6 +16,7 @@ import {
   InvalidToken,
   MissingAuthorization
 } from "./Problems.ts"
+import type { ExpiredKey } from "./Problems.ts"
 import { includes } from "./Scope.ts"
 import type { Demand, Grant } from "./Scope.ts"
 import { Applications } from "../tenants/Applications.ts"
@@ -26,7 +27,7 @@ import { Tenants } from "../tenants/Tenants.ts"
 import { Sessions } from "./Sessions.ts"
 import { Tokens } from "./Tokens.ts"
 
-export type KeyProblem = MissingAuthorization | InvalidKeyFormat | ForeignKey | InvalidKey
+export type KeyProblem = MissingAuthorization | InvalidKeyFormat | ForeignKey | InvalidKey | ExpiredKey
 
 export interface CredentialsContract {
   /** Routes for user tokens only; a token of an application must have been allowed what the route demands. */
@@ -106,7 +107,7 @@ const make = Effect.gen(function* () {
     return caller.team_first ? notSignedIn : Effect.succeed(caller)
   }
 
-  const byKey = (bearer: string): Effect.Effect<Caller, InvalidKeyFormat | ForeignKey | InvalidKey> => {
+  const byKey = (bearer: string): Effect.Effect<Caller, InvalidKeyFormat | ForeignKey | InvalidKey | ExpiredKey> => {
     const segments = bearer.split("-")
     if (segments.length !== 3 || bearer.includes(".") || segments.includes("")) return new InvalidKeyFormat()
     if (segments[0] !== key_prefix) return new ForeignKey({ message: `API key is not a ${service_name} key` })

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { BrokenRule } from "../kernel/InvalidRequest.ts"
+import { Moment } from "../kernel/Moment.ts"
 import { Problem } from "../kernel/Problem.ts"
 
 /** Its text names the service: `Tollgate client ID is required`. */
@@ -77,6 +78,14 @@ export class InvalidKeyFormat extends Problem<InvalidKeyFormat>()("InvalidKeyFor
 }) {}
 
 export class InvalidKey extends Problem<InvalidKey>()("InvalidKey", { status: 401, error: "invalid API key" }) {}
+
+/** The key's own end has come. */
+export class ExpiredKey extends Problem<ExpiredKey>()("ExpiredKey", {
+  status: 401,
+  error: "invalid API key",
+  code: "api_key_expired",
+  fields: { expired_at: Moment }
+}) {}
 
 /** Key-shaped, with another prefix. Its text names the service: `API key is not a Tollgate key`. */
 export class ForeignKey extends Problem<ForeignKey>()("ForeignKey", {

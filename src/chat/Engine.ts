@@ -15,7 +15,7 @@ import type { Stream } from "effect"
 import type { Readable } from "node:stream"
 import { failure, Gate } from "../gate/Gate.ts"
 import type { Admission, Claim, Measured, Metered, Receipt } from "../gate/Gate.ts"
-import type { InsufficientCredits } from "../gate/Problems.ts"
+import type { GateRefusal } from "../gate/Problems.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Nano } from "../kernel/Money.ts"
@@ -79,7 +79,7 @@ export interface Streamed<A> {
   readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
 }
 
-export type ChatProblem = InvalidRequest | InsufficientCredits | BooksUnavailable | UpstreamProblem
+export type ChatProblem = InvalidRequest | GateRefusal | UpstreamProblem
 
 /**
  * Each face picks its answer's form by itself: `stream` of the prompt is not looked at. A prompt that is not valid is an

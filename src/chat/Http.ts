@@ -1,6 +1,7 @@
 /** The chat routes, and the models. */
 import { Clock, Effect } from "effect"
 import { Api } from "../Api.ts"
+import { CurrentCaller } from "../http/Caller.ts"
 import { group, raw } from "../http/Raw.ts"
 import { toDecimal } from "../kernel/Price.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
@@ -20,16 +21,23 @@ export const ChatHttp = group(
   Effect.fnUntraced(function* (handlers) {
     const chat = yield* Chat
     const route = yield* routes(chat.least)
-    const data = listed(yield* Models, Math.floor((yield* Clock.currentTimeMillis) / 1_000))
-    const rows = new Map(data.map((row) => [row.id, row]))
-    const rowOf = (id: string) => {
-      const row = rows.get(id)
-      return row === undefined ? new ModelNotFound() : Effect.succeed(row)
-    }
+    const catalogue = yield* Models
+    const all = listed(catalogue, Math.floor((yield* Clock.currentTimeMillis) / 1_000))
+    /** Those that the caller may call. */
+    const rows = Effect.map(CurrentCaller, ({ allowed_models: allowed }) =>
+      allowed === undefined
+        ? all
+        : all.filter(({ id }) => allowed.includes(id === "auto" ? (catalogue.auto ?? id) : id))
+    )
+    const rowOf = (id: string) =>
+      Effect.flatMap(rows, (found) => {
+        const row = found.find((one) => one.id === id)
+        return row === undefined ? new ModelNotFound() : Effect.succeed(row)
+      })
     return handlers
       .handleRaw("chat", raw(route("chat/completions", chat)))
       .handleRaw("completion", raw(route("completions", { complete: chat.completeText, stream: chat.streamText })))
-      .handle("models", () => Effect.succeed({ object: "list" as const, data }))
+      .handle("models", () => Effect.map(rows, (data) => ({ object: "list" as const, data })))
       .handle("model", ({ path }) => rowOf(path.id))
       .handle("modelBelow", ({ path }) => rowOf(path["*"]))
   })

@@ -5,7 +5,7 @@
 import { Context, Effect, Layer } from "effect"
 import { Gate } from "../gate/Gate.ts"
 import type { Admission, Claim, Measured, Receipt } from "../gate/Gate.ts"
-import type { InsufficientCredits } from "../gate/Problems.ts"
+import type { GateRefusal } from "../gate/Problems.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import { usageOf } from "../kernel/Ids.ts"
 import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
@@ -61,7 +61,7 @@ export interface UpstreamAnswer {
 export type DecisionProblem =
   | InvalidRequest
   | DecisionsUnavailable
-  | InsufficientCredits
+  | GateRefusal
   | BooksUnavailable
   | DecisionRefused
   | DecisionUpstreamFailed

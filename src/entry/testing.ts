@@ -15,6 +15,8 @@
  *     const transfers = async ({ now }) => ({ create: (email, order) => …, accept: (email, id) => …, … })
  *     it("loses no credit", () => checkTransfers({ make: transfers }))
  *
+ * With `limits: true` a ledger is asked to limit what keys spend (`SetLimit`), and with `nextMonth` months change.
+ *
  * Both make a fresh one for each story, do many operations at once, and reject with the shortest story that fails. `stories` and
  * `length` say how much is tried, `seed` tries the same again.
  */
@@ -22,8 +24,8 @@ import "./contracts.ts"
 export { apply, empty } from "../testing/LedgerModel.ts"
 export type { Expected, ExpectedResult, ModelAccount, ModelEntry, Notebook } from "../testing/LedgerModel.ts"
 export { InvariantBroken, invariants } from "../testing/LedgerProperties.ts"
-export type { AccountView, Answer, EntryView, Invariant, LedgerUnderTest, View } from "../testing/LedgerProperties.ts"
-export { amounts, checkLedger, ledgerSteps } from "../testing/LedgerStories.ts"
+export type { AccountView, Answer, EntryView, Invariant, LedgerUnderTest, LimitView, View } from "../testing/LedgerProperties.ts"
+export { amounts, checkLedger, ledgerSteps, limitSteps } from "../testing/LedgerStories.ts"
 export type { LedgerStep, LedgerStory, SuiteOptions } from "../testing/LedgerStories.ts"
 export { layerMemory, ofLayer } from "../testing/LedgerLayer.ts"
 export { layerTransfers, layerTransfersMemory, transfersOfLayer } from "../testing/TransfersLayer.ts"

@@ -4,6 +4,8 @@
  * wants an `Admission`, only `meter` makes one, and only ending it gives the `Metered` that `meter` wants back.
  *
  * Where the specification is silent:
+ * - An API key's list of models names them as usage records do: a chat model's id (what `auto` became), the provider of a search, the
+ *   model of any other tool. What is not in it is 403 `model_not_allowed`, before anything is set aside.
  * - The bound can be too low only where an upstream does more than it was asked: the charge then takes what the balance has, and the
  *   rest stands on the record as `uncollected`.
  * - A tool's price follows from what is asked (characters, images, seconds of quote, a query and its depth), so its charge is never
@@ -27,7 +29,8 @@ import { untilWritten, Writer } from "../ledger/Writer.ts"
 import type { CallFacts, CallOutcome, Posting, Source, Statement } from "../ledger/Transaction.ts"
 import { Runs } from "../sql/Runs.ts"
 import { Payers } from "./Payers.ts"
-import { InsufficientCredits } from "./Problems.ts"
+import { InsufficientCredits, ModelNotAllowed } from "./Problems.ts"
+import type { GateRefusal } from "./Problems.ts"
 
 /** What a call wants to be admitted for. */
 export interface Claim {
@@ -117,9 +120,9 @@ export interface GateContract {
   readonly meter: <A, E, R>(
     claim: Claim,
     call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>
-  ) => Effect.Effect<A, E | InsufficientCredits | BooksUnavailable, R>
+  ) => Effect.Effect<A, E | GateRefusal, R>
   /**
-   * Refuses a caller none of whose sources has credit left, for routes where every call costs something: asked before a long body is
+   * Refuses a caller none of whose sources has credit left, or whose key's limit leaves none, for routes where every call costs something: asked before a long body is
    * read. It sets nothing aside, so `meter` may refuse still.
    */
   readonly look: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
@@ -311,7 +314,9 @@ const make = Effect.gen(function* () {
     claim: Claim,
     call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>
   ) {
-    const { beside, caller, enough, least, most } = claim
+    const { beside, caller, enough, least, model, most } = claim
+    if (caller.allowed_models !== undefined && !caller.allowed_models.includes(model))
+      return yield* new ModelNotAllowed({ model, allowed_models: caller.allowed_models })
     const now = clock.unsafeCurrentTimeMillis()
     const id = Ids.at("call", now)
     const sources = yield* payers(caller)
@@ -394,13 +399,15 @@ const make = Effect.gen(function* () {
 
   const look = Effect.fnUntraced(function* (caller: Caller) {
     const sources = yield* payers(caller)
-    const open = sources.filter(({ barred }) => barred !== true).map(({ billing_account_id }) => billing_account_id)
-    if (!(yield* calls.canPay(open)))
+    const accounts = sources.filter(({ barred }) => barred !== true).map(({ billing_account_id }) => billing_account_id)
+    const now = clock.unsafeCurrentTimeMillis()
+    const { funded, within_limit } = yield* calls.look({ accounts, application: caller.application_id, now })
+    if (!funded || !within_limit)
       return yield* new InsufficientCredits({
         available: 0n,
         required: 0n,
         payer: sources[0]!.billing_account_id,
-        reason: isBarred(sources) ? "members_may_not_spend" : "balance"
+        reason: funded ? "key_limit" : isBarred(sources) ? "members_may_not_spend" : "balance"
       })
   })
 
@@ -588,6 +595,8 @@ const refused = (
   sources: ReadonlyArray<Source>
 ): InsufficientCredits => {
   const payer = sources[0]!.billing_account_id
+  if (refusal._tag === "LimitReached")
+    return new InsufficientCredits({ available: refusal.available, required, payer, reason: "key_limit" })
   // An own account that is missing or inactive refuses outright.
   return refusal._tag === "InsufficientCredits"
     ? new InsufficientCredits({

@@ -6,6 +6,7 @@ import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { CurrentCaller } from "./Caller.ts"
 import {
+  ExpiredKey,
   ForeignKey,
   InsufficientScope,
   InvalidKey,
@@ -30,7 +31,7 @@ const asToken = bearer(
 )
 const asKey = bearer(
   "<prefix>-prod-<64 hex digits>",
-  "an API key of a tenant (`POST /v1/tenants/{tenant_id}/applications`). Lives until it is deleted."
+  "an API key of a tenant (`POST /v1/tenants/{tenant_id}/applications`). Lives until it is deleted, or its `expires_at`."
 )
 const asKeyOrToken = bearer("JWT, or <prefix>-prod-<64 hex digits>", "a user token or an API key, whichever you have.")
 
@@ -96,7 +97,7 @@ export class TenantUsageToken extends Object.assign(
 export class KeyOrToken extends Object.assign(
   HttpApiMiddleware.Tag<KeyOrToken>()("tollgate/http/KeyOrToken", {
     provides: CurrentCaller,
-    failure: Schema.Union(MissingAuthorization, InvalidKeyFormat, ForeignKey, InvalidKey, InsufficientScope),
+    failure: Schema.Union(MissingAuthorization, InvalidKeyFormat, ForeignKey, ExpiredKey, InvalidKey, InsufficientScope),
     security: { user_token_or_api_key: asKeyOrToken }
   }),
   { demand: "calls" as const }
@@ -115,6 +116,6 @@ export class KeyOrTokenEitherHeader extends Object.assign(
 /** K: read as an API key only. */
 export class ApiKey extends HttpApiMiddleware.Tag<ApiKey>()("tollgate/http/ApiKey", {
   provides: CurrentCaller,
-  failure: Schema.Union(MissingAuthorization, InvalidKeyFormat, ForeignKey, InvalidKey),
+  failure: Schema.Union(MissingAuthorization, InvalidKeyFormat, ForeignKey, ExpiredKey, InvalidKey),
   security: { api_key: asKey }
 }) {}

@@ -7,11 +7,10 @@
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import type { Claim } from "../gate/Gate.ts"
-import type { InsufficientCredits } from "../gate/Problems.ts"
+import type { GateRefusal } from "../gate/Problems.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Nano } from "../kernel/Money.ts"
-import type { BooksUnavailable } from "../ledger/Problems.ts"
 import type { FailureType, Job, JobCharge, Order } from "../media/Job.ts"
 import { Jobs } from "../media/Jobs.ts"
 import { isObject } from "../upstream/Failures.ts"
@@ -46,7 +45,7 @@ export interface ImagesContract {
     readonly caller: Caller
     readonly request: ImageRequest
     readonly beside?: Claim["beside"]
-  }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | InsufficientCredits | BooksUnavailable>
+  }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | GateRefusal>
   /** The same with OpenAI's fields: it waits for the images, `CreationPatience` at most, and then gives the job as it stands. */
   readonly create: (call: {
     readonly caller: Caller
@@ -54,7 +53,7 @@ export interface ImagesContract {
     /** The route's name in usage records: `images/generations` unless it is said. */
     readonly endpoint?: string | undefined
     readonly beside?: Claim["beside"]
-  }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | InsufficientCredits | BooksUnavailable>
+  }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | GateRefusal>
   /** How it stands, after a look at the vendor. */
   readonly status: (call: {
     readonly caller: Caller
@@ -130,7 +129,7 @@ const make = Effect.gen(function* () {
     { endpoint, input, price, units }: Made,
     usage_endpoint: string,
     beside: Claim["beside"]
-  ): Effect.Effect<Job, UpstreamProblem | InsufficientCredits | BooksUnavailable> => {
+  ): Effect.Effect<Job, UpstreamProblem | GateRefusal> => {
     const order: Order = {
       route: "images",
       usage_endpoint,

@@ -12,6 +12,8 @@ export interface Caller {
   readonly team_first: boolean
   /** The client that the OAuth code exchange minted the token for; absent for a person's own sign-in and for an API key. */
   readonly oauth_client?: string
+  /** The models that the API key may call, by the names that usage records have; absent where it may call all. */
+  readonly allowed_models?: ReadonlyArray<string>
 }
 
 /** Who acts, in which tenant: what a method needs that charges nothing. */

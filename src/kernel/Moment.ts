@@ -37,3 +37,9 @@ export const Moment: Schema.Schema<number, string> = Schema.transformOrFail(Sche
 
 export const day = 86_400_000
 export const hour = 3_600_000
+
+/** The beginning of an instant's calendar month, in UTC. */
+export const monthOf = (millis: number): number => {
+  const date = toDate(millis)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth())
+}

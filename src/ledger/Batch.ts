@@ -9,12 +9,13 @@ import * as Books from "./Books.ts"
 import { link, offsetsOf } from "./Chains.ts"
 import type { Head } from "./Chains.ts"
 import { dimensionsOf, numberDimensions } from "./Dimensions.ts"
+import * as Limits from "./Limits.ts"
 import { fold } from "./Rollups.ts"
 import * as Rows from "./Rows.ts"
 import * as Several from "./Several.ts"
 import { pooledMax, selectTenants } from "./Tails.ts"
 import type { Tail, TenantRow } from "./Tails.ts"
-import type { Account, Dimensions, Outcome, Reservation, Transaction } from "./Transaction.ts"
+import type { Account, Dimensions, Limit, Outcome, Reservation, Transaction } from "./Transaction.ts"
 
 /**
  * What earlier batches read and left behind, so that a batch asks only for the rest. It is true as long as nobody else writes to
@@ -24,11 +25,15 @@ export class Memory {
   readonly accounts = new Map<string, Account>()
   readonly reservations = new Map<string, Reservation>()
   readonly records = new Map<string, number>()
+  /** By application; `undefined` of one that has none. */
+  readonly limits = new Map<string, Limit | undefined>()
   /** By tenant. */
   readonly tails = new Map<string, Tail>()
   /** Of each account that is known its newest entry; of each tenant its newest record, if it has any. */
   readonly accountHeads = new Map<string, Head>()
   readonly tenantHeads = new Map<string, Head>()
+  /** The latest beginning of a limit's month: nothing is booked before it. */
+  begun = 0
   /** The numbers that dimensions are kept under. */
   dimensions = new WeakMap<Dimensions, number>()
   end: End | undefined
@@ -53,6 +58,8 @@ export class Memory {
     this.accounts.clear()
     this.reservations.clear()
     this.records.clear()
+    this.limits.clear()
+    this.begun = 0
     this.tails.clear()
     this.accountHeads.clear()
     this.tenantHeads.clear()
@@ -63,11 +70,14 @@ export class Memory {
   keep(written: Books.Draft, end: End): void {
     this.#written = written
     if (this.known !== undefined) return
-    if (this.accounts.size > rememberedMax || this.records.size > rememberedMax) return this.forget()
-    for (const account of written.accounts.values()) this.accounts.set(account.id, account)
+    const { accounts, limits, records } = this
+    if (accounts.size > rememberedMax || records.size > rememberedMax || limits.size > rememberedMax)
+      return this.forget()
+    for (const account of written.accounts.values()) accounts.set(account.id, account)
     for (const reservation of written.reserved.values()) this.reservations.set(reservation.id, reservation)
     for (const call of written.released) this.reservations.delete(call)
-    for (const [tenant, records] of written.records) this.records.set(tenant, records)
+    for (const [tenant, count] of written.records) records.set(tenant, count)
+    for (const [application, limit] of written.limits) this.keepLimit(application, limit)
     const { at } = written.books
     this.end = {
       entry: end.entry + written.entries.length,
@@ -75,6 +85,11 @@ export class Memory {
       usage: end.usage + written.usage.length,
       usage_at: written.usage.length > 0 ? at : end.usage_at
     }
+  }
+
+  keepLimit(application: string, limit: Limit | undefined): void {
+    this.limits.set(application, limit)
+    if (limit !== undefined) this.begun = Math.max(this.begun, limit.start)
   }
 
   /** The last batch is committed: what it has set aside is known from now on. */
@@ -85,7 +100,7 @@ export class Memory {
   }
 }
 
-/** From how many accounts, or tenants, on it begins anew. (Of reservations it knows those that are open, at most.) */
+/** From how many accounts, tenants or applications on it begins anew. (Of reservations it knows those that are open, at most.) */
 const rememberedMax = 10_000
 
 /** Where rows of ledger and usage are put. */
@@ -167,20 +182,42 @@ function* loadLocked(
 ): Asking<Loaded> {
   memory.forgetRows()
   const { bookedAt, seqs } = yield* Several.load(transactions, memory, known)
-  const { accounts, records, reservations } = memory
-  const books = { accounts, reservations, records, at: Math.max(now, bookedAt) }
+  const { accounts, limits, records, reservations } = memory
+  const at = Math.max(now, bookedAt)
+  const books = { accounts, reservations, records, limits, spending: yield* loadSpending(transactions, at), at }
   if (transactions.every(({ postings }) => postings.length === 0)) return { books, end: undefined }
   return { books, end: { entry: 0, entry_at: bookedAt, usage: 0, usage_at: bookedAt }, seqs }
 }
 
+const noSpending: Books.Books["spending"] = new Map()
+
+/** Of the applications whose limit is set. */
+function* loadSpending(transactions: ReadonlyArray<Transaction>, at: number): Asking<Books.Books["spending"]> {
+  let spending: Map<string, Books.Spending> | undefined
+  for (const { postings } of transactions) {
+    for (const posting of postings) {
+      if (posting._tag !== "SetLimit" || posting.limit === null) continue
+      const { application, tenant } = posting
+      spending ??= new Map()
+      spending.set(application, yield* Limits.spendingOf(tenant, application, at))
+    }
+  }
+  return spending ?? noSpending
+}
+
 function* load(transactions: ReadonlyArray<Transaction>, now: number, memory: Memory): Asking<Loaded> {
-  const { records, reservations } = memory
+  const { limits, records, reservations } = memory
   if (transactions.every(({ postings }) => postings.length === 0)) {
-    return { books: { accounts: memory.accounts, reservations, records, at: now }, end: undefined }
+    const books = { accounts: memory.accounts, reservations, records, limits, spending: noSpending, at: now }
+    return { books, end: undefined }
   }
   const calls: Array<string> = []
   const accounts = new Set<string>()
   const tenants = new Set<string>()
+  const applications = new Set<string>()
+  const touchApplication = (id: string | null) => {
+    if (id !== null && !limits.has(id)) applications.add(id)
+  }
   const touchAccount = (id: string) => {
     if (!memory.accounts.has(id)) accounts.add(id)
   }
@@ -190,12 +227,17 @@ function* load(transactions: ReadonlyArray<Transaction>, now: number, memory: Me
   const touch = ({ dimensions }: Reservation) => {
     touchAccount(dimensions.billing_account_id)
     touchTenant(dimensions.tenant_id)
+    touchApplication(dimensions.application_id)
   }
   for (const { postings } of transactions) {
     for (const posting of postings) {
       for (const account of Books.accountsOf(posting)) touchAccount(account)
       // A call may be reserved and settled within the batch.
-      if (posting._tag === "Reserve") touchTenant(posting.facts.tenant_id)
+      if (posting._tag === "Reserve") {
+        touchTenant(posting.facts.tenant_id)
+        touchApplication(posting.facts.application_id)
+      }
+      if (posting._tag === "SetLimit") touchApplication(posting.application)
       if (posting._tag !== "Settle") continue
       const reservation = reservations.get(posting.call)
       if (reservation === undefined) calls.push(posting.call)
@@ -232,14 +274,19 @@ function* load(transactions: ReadonlyArray<Transaction>, now: number, memory: Me
       if (row.owner !== null) memory.tenantHeads.set(row.tenant_id, { owner: row.owner, newest: row.newest })
     }
   }
+  if (applications.size > 0) {
+    for (const id of applications) limits.set(id, undefined)
+    for (const limit of yield* Limits.load(applications, false)) memory.keepLimit(limit.application_id, limit)
+  }
   let { end } = memory
   if (end === undefined) {
     const [row] = yield* query(Rows.selectEnd)
     end = { entry: row.entry ?? 0, entry_at: row.entry_at ?? 0, usage: row.usage ?? 0, usage_at: row.usage_at ?? 0 }
   }
   // Pages and windows rely on it: in each table time never runs against the order of the rows, whatever a clock does.
-  const at = Math.max(now, end.entry_at, end.usage_at)
-  return { books: { accounts: memory.accounts, reservations, records, at }, end }
+  const at = Math.max(now, end.entry_at, end.usage_at, memory.begun)
+  const spending = yield* loadSpending(transactions, at)
+  return { books: { accounts: memory.accounts, reservations, records, limits, spending, at }, end }
 }
 
 const seqsBehind = (end: End, { entries, usage }: Books.Draft): Seqs => ({
@@ -269,6 +316,9 @@ function* write(written: Books.Draft, end: End, memory: Memory, seqs = seqsBehin
     ["owner", "number", "seq"],
     offsetsOf(entries).map(({ owner, row, seq }) => [owner, row.number, seq])
   )
+
+  yield* Limits.write(written.limits)
+  if (memory.known !== undefined) yield* Several.countLimits(written, memory)
 
   if (written.usage.length === 0) return
   yield* numberTenants(written.records, memory)

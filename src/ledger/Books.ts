@@ -5,11 +5,16 @@
  *
  * Where the specification is silent:
  * - A call that costs nothing leaves a usage record and no ledger entry.
+ * - A charge counts in the month of its usage record, so that no view of a month shows more than an API key's limit of it. What a call that
+ *   is open at the end of a month has set aside counts in the next.
+ * - The limit of an API key is like a balance: a call that turns out dearer than what was set aside is charged as far as the limit allows, and
+ *   the rest is `uncollected`. One that is set below what is spent stops further calls; what is set aside already may be charged.
  */
 import { Either } from "effect"
 import { usageOf } from "../kernel/Ids.ts"
 import { amountMax } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
+import { monthOf } from "../kernel/Moment.ts"
 import { availableOf, balanceOf, giftableSources } from "./Transaction.ts"
 import type {
   Account,
@@ -17,6 +22,7 @@ import type {
   CreditSource,
   Dimensions,
   Entry,
+  Limit,
   Outcome,
   Posting,
   Refusal,
@@ -32,8 +38,20 @@ export interface Books {
   readonly reservations: Map<string, Reservation>
   /** How many usage records each tenant has. */
   readonly records: Map<string, number>
+  /** By application. */
+  readonly limits: ReadonlyMap<string, Limit | undefined>
+  /** Of the applications whose limit is set. */
+  readonly spending: ReadonlyMap<string, Spending>
   /** The instant at which everything here is booked. */
   readonly at: number
+}
+
+/** What an application's calls were charged, and what is set aside for its open calls. */
+export interface Spending {
+  readonly total: Nano
+  /** Since the beginning of the month in which this is booked. */
+  readonly month: Nano
+  readonly reserved: Nano
 }
 
 /** Decides a transaction on the draft, each posting seeing what those before it did. Refused, the draft stays as it was. */
@@ -82,6 +100,8 @@ const post = (draft: Draft, posting: Posting): Either.Either<Result, Refusal> =>
       return escrow(draft, posting)
     case "EndEscrow":
       return endEscrow(draft, posting)
+    case "SetLimit":
+      return setLimit(draft, posting)
     case "Reserve":
       return reserve(draft, posting)
     case "Settle":
@@ -191,6 +211,45 @@ const endEscrow = (draft: Draft, posting: Of<"EndEscrow">): Either.Either<Result
   return Either.right({ _tag: "EscrowEnded", balance })
 }
 
+/** The limit of an application, if it has one. In a new month nothing is spent; what open calls have set aside stays. */
+const limitOf = (draft: Draft, application: string | null): Limit | undefined => {
+  const limit = application === null ? undefined : draft.limit(application)
+  if (limit === undefined || limit.period === "total") return limit
+  const start = monthOf(draft.books.at)
+  if (start <= limit.start) return limit
+  return { ...limit, start, spent: 0n, ceiling: larger(limit.amount, limit.reserved) }
+}
+
+/** What a limit leaves for further calls. */
+const leftOf = ({ amount, reserved, spent }: Limit): Nano => larger(amount - spent - reserved, 0n)
+
+const larger = (one: Nano, other: Nano): Nano => (one < other ? other : one)
+const smaller = (one: Nano, other: Nano): Nano => (one < other ? one : other)
+
+const setLimit = (draft: Draft, posting: Of<"SetLimit">): Either.Either<Result, Refusal> => {
+  const { account, application, limit, tenant } = posting
+  if (limit === null) {
+    draft.limits.set(application, undefined)
+    return Either.right({ _tag: "LimitSet", spent: 0n, reserved: 0n })
+  }
+  if (draft.account(account) === undefined) return Either.left({ _tag: "AccountMissing", account })
+  const { amount, period } = limit
+  const spending = draft.spendingOf(application)
+  const { reserved } = spending
+  const spent = spending[period]
+  draft.limits.set(application, {
+    application_id: application,
+    tenant_id: tenant,
+    amount,
+    period,
+    start: period === "month" ? monthOf(draft.books.at) : 0,
+    spent,
+    reserved,
+    ceiling: larger(amount, spent + reserved)
+  })
+  return Either.right({ _tag: "LimitSet", spent, reserved })
+}
+
 const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Refusal> => {
   const { call, enough = posting.least, facts, least, most, run, sources } = posting
   for (const { billing_account_id: account, kind } of sources) {
@@ -199,6 +258,10 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
     if (own === undefined) return Either.left({ _tag: "AccountMissing", account })
     if (own.status !== "active") return Either.left({ _tag: "AccountInactive", account })
   }
+  const limit = limitOf(draft, facts.application_id)
+  const left = limit && leftOf(limit)
+  // More than the key may spend is more than enough.
+  const wanted = left === undefined ? enough : smaller(enough, larger(left, least))
   let available = 0n
   let payer: Source | undefined
   for (const source of sources) {
@@ -211,17 +274,21 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
       continue
     }
     payer ??= source
-    if (free < enough) continue
+    if (free < wanted) continue
     payer = source
     break
   }
   if (payer === undefined) return Either.left({ _tag: "InsufficientCredits", available })
+  if (limit !== undefined && left! < least) {
+    return Either.left({ _tag: "LimitReached", application: limit.application_id, available: left! })
+  }
   const account = draft.account(payer.billing_account_id)!
-  const free = availableOf(account)
-  const amount = free < most ? free : most
+  const within = smaller(availableOf(account), most)
+  const amount = left === undefined ? within : smaller(within, left)
   // As the database would say of one that it holds: a call is reserved once.
   if (draft.reservation(call) !== undefined) throw new Error(`the call ${call} is reserved already`)
   draft.accounts.set(account.id, { ...account, reserved: account.reserved + amount })
+  if (limit !== undefined) draft.limits.set(limit.application_id, { ...limit, reserved: limit.reserved + amount })
   draft.reserved.set(call, { id: call, dimensions: dimensionsOf(facts, payer), amount, at: draft.books.at, run })
   return Either.right({ _tag: "Reserved", source: payer, amount })
 }
@@ -240,7 +307,9 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   // A cost past what the books can hold would not fit its column, and the call would never end.
   const cost = outcome.cost < 0n ? 0n : outcome.cost < amountMax ? outcome.cost : amountMax
   // The reservation comes back first; what other calls have set aside is theirs.
-  const payable = availableOf(account) + amount
+  const limit = limitOf(draft, dimensions.application_id)
+  const free = availableOf(account)
+  const payable = amount + (limit === undefined ? free : smaller(free, leftOf(limit)))
   const collected = cost < payable ? cost : payable
   const fromGranted = collected < account.granted ? collected : account.granted
   const charged = collected > 0n
@@ -259,6 +328,10 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
     balance = balanceOf(after)
   }
   draft.release(call)
+  if (limit !== undefined) {
+    const { application_id, reserved, spent } = limit
+    draft.limits.set(application_id, { ...limit, spent: spent + collected, reserved: reserved - amount })
+  }
   // Written out, not spread: this is made once for every call there is, and a literal is made at once.
   draft.record({
     id: usage_id,
@@ -323,6 +396,8 @@ export class Draft {
   /** Calls whose reservation stood in the books, or the draft below, and stands no more. */
   readonly released = new Set<string>()
   readonly records = new Map<string, number>()
+  /** `undefined`: the limit was taken away. */
+  readonly limits = new Map<string, Limit | undefined>()
   readonly books: Books
   readonly below: Draft | undefined
 
@@ -349,6 +424,29 @@ export class Draft {
       this.records.get(tenant) ??
       (this.below === undefined ? (this.books.records.get(tenant) ?? 0) : this.below.recordsOf(tenant))
     )
+  }
+
+  limit(application: string): Limit | undefined {
+    const limit = this.limits.get(application)
+    if (limit !== undefined || this.limits.has(application)) return limit
+    return this.below === undefined ? this.books.limits.get(application) : this.below.limit(application)
+  }
+
+  /** What the application has spent and set aside, with what the drafts have changed of it. */
+  spendingOf(application: string): Spending {
+    const before = this.below === undefined ? this.books.spending.get(application)! : this.below.spendingOf(application)
+    let { month, reserved, total } = before
+    for (const { cost, dimensions } of this.usage) {
+      if (dimensions.application_id !== application) continue
+      total += cost
+      month += cost
+    }
+    const amountIn = (reservation: Reservation | undefined): Nano =>
+      reservation?.dimensions.application_id === application ? reservation.amount : 0n
+    for (const reservation of this.reserved.values()) reserved += amountIn(reservation)
+    for (const call of this.released)
+      reserved -= amountIn(this.below === undefined ? this.books.reservations.get(call) : this.below.reservation(call))
+    return { month, reserved, total }
   }
 
   release(call: string): void {
@@ -396,6 +494,7 @@ export class Draft {
     for (const reservation of this.reserved.values()) below.reserved.set(reservation.id, reservation)
     for (const entry of this.entries) below.entries.push(entry)
     for (const record of this.usage) below.record(record)
+    for (const [application, limit] of this.limits) below.limits.set(application, limit)
   }
 }
 
@@ -407,6 +506,7 @@ export const accountsOf = (posting: Posting): ReadonlyArray<string> => {
     case "Credit":
     case "TakeBack":
     case "Escrow":
+    case "SetLimit":
       return [posting.account]
     case "EndEscrow":
       return [posting.from, posting.to]

@@ -5,9 +5,11 @@ import { Effect } from "effect"
 import { usageOf } from "../kernel/Ids.ts"
 import { fromRow } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
+import { monthOf } from "../kernel/Moment.ts"
 import { withDimensions } from "./Dimensions.ts"
+import * as Limits from "./Limits.ts"
 import { accountsTable } from "./Rows.ts"
-import type { Source } from "./Transaction.ts"
+import type { Limit, Source } from "./Transaction.ts"
 
 /** A call that is admitted and not settled. */
 export interface OpenCall {
@@ -33,8 +35,20 @@ export interface Calls {
   /** The open calls of these runs. */
   readonly ofRuns: (runs: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>>
   readonly charged: (call: string) => Effect.Effect<Charged | undefined, SqlError>
-  /** Whether one of these billing accounts is active and has credit that is not set aside. */
-  readonly canPay: (accounts: ReadonlyArray<string>) => Effect.Effect<boolean>
+  readonly look: (asked: LookAsked) => Effect.Effect<Look>
+}
+
+/** Billing accounts that may pay, the application that calls, if one does, and the time in milliseconds since 1970. */
+export interface LookAsked {
+  readonly accounts: ReadonlyArray<string>
+  readonly application: string | null
+  readonly now: number
+}
+
+/** Whether one of the billing accounts is active and has credit that is not set aside, and whether the limit of the application leaves any. */
+export interface Look {
+  readonly funded: boolean
+  readonly within_limit: boolean
 }
 
 export const make: Effect.Effect<Calls, never, SqlClient> = Effect.map(SqlClient, (sql) => ({
@@ -69,14 +83,35 @@ export const make: Effect.Effect<Calls, never, SqlClient> = Effect.map(SqlClient
         WHERE u.id = ${usageOf(call)}`,
       ([row]) => row && { charged: fromRow(row.cost), balance: fromRow(row.balance) }
     ),
-  canPay: (accounts) =>
+  look: ({ accounts, application, now }) =>
     Effect.map(
-      Effect.orDie(sql`SELECT 1 FROM ${sql.literal(accountsTable)}
-        WHERE id IN (SELECT value FROM json_each(${JSON.stringify(accounts)}))
-          AND status = 'active' AND giftable + granted > reserved LIMIT 1`),
-      (rows) => rows.length > 0
+      Effect.orDie(sql<{ funded: number; used_up: number }>`SELECT EXISTS (SELECT 1 FROM ${sql.literal(accountsTable)}
+          WHERE id IN (SELECT value FROM json_each(${JSON.stringify(accounts)}))
+            AND status = 'active' AND giftable + granted > reserved) AS funded,
+        EXISTS (SELECT 1 FROM tollgate_ledger_limits WHERE application_id = ${application ?? ""} AND amount <= reserved +
+          CASE WHEN period = 'month' AND start < ${monthOf(now)} THEN 0 ELSE spent END) AS used_up`),
+      ([row]) => ({ funded: row!.funded === 1, within_limit: row!.used_up === 0 })
     )
 }))
+
+/** The limits of these applications as they stand at an instant, of those that have one. */
+export const limitsOf = (
+  sql: SqlClient,
+  applications: ReadonlyArray<string>,
+  now: number
+): Effect.Effect<ReadonlyMap<string, Limit>> =>
+  applications.length === 0
+    ? Effect.succeed(new Map())
+    : Effect.map(
+        Effect.orDie(sql.unsafe<Limits.LimitRow>(Limits.selectAmong, [JSON.stringify(applications)])),
+        (rows) => new Map(rows.map((row) => [row.application_id, standing(Limits.limitOf(row), now)]))
+      )
+
+/** In a new month nothing is spent, though the books have seen no call in it. */
+const standing = (limit: Limit, now: number): Limit => {
+  const start = monthOf(now)
+  return limit.period === "total" || start <= limit.start ? limit : { ...limit, start, spent: 0n }
+}
 
 /**
  * `open`: something is set aside for it. `ended`: it left a usage record, with this `error_type` where it failed. `unknown`: the books

@@ -9,6 +9,7 @@ import { Effect } from "effect"
 import { toDecimal } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { turn } from "../kernel/Pieces.ts"
+import * as Limits from "./Limits.ts"
 import { quick } from "./Mark.ts"
 import type { Pace } from "./Mark.ts"
 import { outsideSources } from "./Relations.ts"
@@ -203,5 +204,58 @@ const sortedRuns: Check = {
   sentence: ({ expected, found, id }) => `the sorted run ${id} should be ${expected}, but is ${found}`
 }
 
+// ---- limits of API keys ---------------------------------------------------------------------------------------------------
+
+interface LimitedKey {
+  readonly application_id: string
+  readonly tenant_id: string
+}
+
+/** Of each limit, by a statement of its own: what it says, where that is not what the query says. */
+const compare = (column: "reserved" | "spent") =>
+  Effect.fnUntraced(function* (sql: SqlClient) {
+    const found: Array<CheckRow> = []
+    const limits = yield* sql<LimitedKey>`SELECT application_id, tenant_id FROM tollgate_ledger_limits`
+    for (const { application_id, tenant_id } of limits) {
+      const [figure, params] =
+        column === "spent"
+          ? [Limits.spentSince("l.start"), Limits.spentParams(tenant_id, application_id)]
+          : [Limits.reservedOf, [application_id]]
+      const [row] = yield* sql.unsafe<CheckRow>(
+        `SELECT id, CAST(expected AS TEXT) AS expected, CAST(found AS TEXT) AS found FROM (
+          SELECT l.application_id AS id, ${figure} AS expected, l.${column} AS found FROM tollgate_ledger_limits l
+          WHERE l.application_id = ?) figures WHERE expected <> found`,
+        [...params, application_id]
+      )
+      if (row !== undefined) found.push(row)
+    }
+    return found
+  })
+
+const limits: ReadonlyArray<Check> = [
+  {
+    name: "a limit's spent is what its key was charged",
+    isShort: true,
+    find: compare("spent"),
+    sentence: ({ expected, found, id }) =>
+      `the limit of ${id} has ${usd(found)} for spent, but its records of that time come to ${usd(expected)}`
+  },
+  {
+    name: "a limit's reserved is that of its key's open calls",
+    isShort: true,
+    find: compare("reserved"),
+    sentence: ({ expected, found, id }) =>
+      `the limit of ${id} has ${usd(found)} set aside, but its open calls hold ${usd(expected)}`
+  },
+  {
+    name: "a key spends no more than its limit",
+    isShort: true,
+    query: `SELECT application_id AS id, CAST(ceiling AS TEXT) AS expected, CAST(spent + reserved AS TEXT) AS found
+      FROM tollgate_ledger_limits WHERE spent + reserved > ceiling OR amount > ceiling`,
+    sentence: ({ expected, found, id }) =>
+      `${id} has spent and set aside ${usd(found)}, where ${usd(expected)} are allowed`
+  }
+]
+
 /** The checks of the ledger, and of usage, which it writes. */
-export const checks: ReadonlyArray<Check> = [...accounts, ...usage, sortedRuns]
+export const checks: ReadonlyArray<Check> = [...accounts, ...usage, sortedRuns, ...limits]

@@ -3,18 +3,19 @@
  * it is durable when it answers, or refused and nothing of it was done. Several postings in one transaction go to the `Writer`.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Context, Effect, Layer, Option } from "effect"
+import { Clock, Context, Effect, Layer, Option } from "effect"
 import { billingAccountOf } from "../kernel/Ids.ts"
 import type { BillingAccountId, TenantId } from "../kernel/Ids.ts"
 import { fromRow } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { paginated } from "../kernel/Page.ts"
 import type { PageOf } from "../kernel/Page.ts"
+import { limitsOf } from "./Calls.ts"
 import { entriesAmong } from "./Chains.ts"
 import { accountOf, accountSelection, accountsTable } from "./Rows.ts"
 import type { AccountRow } from "./Rows.ts"
 import type { BooksUnavailable, Conflict, RefusalByPosting } from "./Problems.ts"
-import type { Account, Entry, Posting, ResultByPosting, Statement } from "./Transaction.ts"
+import type { Account, Entry, Limit, Posting, ResultByPosting, Statement } from "./Transaction.ts"
 import * as Verifications from "./Verifications.ts"
 import { Writer } from "./Writer.ts"
 
@@ -66,6 +67,8 @@ export interface LedgerContract {
   readonly escrow: Operation<"Escrow">
   /** Gives escrowed credit to the recipient (`transfer_release`) or back to its sender (`transfer_return`). */
   readonly endEscrow: Operation<"EndEscrow">
+  /** Limits what an API key may spend, with what it has spent in the period so far; `null` takes the limit away. */
+  readonly setLimit: Operation<"SetLimit">
   /** Sets credit aside for a call, on the first source that can pay it. `Gate.meter` does this and the next for a whole call. */
   readonly reserve: Operation<"Reserve">
   /** Ends a call: its reservation is given back, its cost charged, its usage recorded. Settling it again changes nothing. */
@@ -76,6 +79,8 @@ export interface LedgerContract {
   readonly accounts: (ids: ReadonlyArray<BillingAccountId>) => Effect.Effect<ReadonlyMap<string, Account>>
   /** Newest first. Costs the same at any depth: a page is a range of numbers, the total is the last one. */
   readonly entries: (id: BillingAccountId, page: PageOf) => Effect.Effect<EntryPage>
+  /** What API keys may spend, by application, as it stands now; of those that have a limit. */
+  readonly limits: (applications: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Limit>>
   /** The entries of source `purchase` that have one of these references, of whichever account; in no order. */
   readonly purchases: (references: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Entry>>
   /** It costs what is open, however many accounts there are. */
@@ -170,12 +175,14 @@ const make = Effect.gen(function* () {
     takeBack: operation("TakeBack"),
     escrow: operation("Escrow"),
     endEscrow: operation("EndEscrow"),
+    setLimit: operation("SetLimit"),
     reserve: operation("Reserve"),
     settle: operation("Settle"),
     account,
     accountOfTenant: (tenant) => account(billingAccountOf(tenant)),
     accounts,
     entries,
+    limits: (applications) => Effect.flatMap(Clock.currentTimeMillis, (now) => limitsOf(sql, applications, now)),
     purchases,
     totals
   } satisfies LedgerContract

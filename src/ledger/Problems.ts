@@ -62,6 +62,16 @@ export class InsufficientCredits extends Schema.TaggedError<InsufficientCredits>
   }
 }
 
+/** The balance would do, but the limit of the API key (`application`) leaves less: `available`. */
+export class LimitReached extends Schema.TaggedError<LimitReached>()("LimitReached", {
+  application: Schema.String,
+  available: Nano
+}) {
+  override get message() {
+    return `the spending limit of the API key ${this.application} leaves ${toDecimal(this.available)} USD`
+  }
+}
+
 /** The balance would do, but only `giftable` of it may be sent on. */
 export class InsufficientGiftable extends Schema.TaggedError<InsufficientGiftable>()("InsufficientGiftable", {
   giftable: Nano
@@ -91,6 +101,7 @@ const refusals = {
   AccountExists,
   BalanceTooLarge,
   InsufficientCredits,
+  LimitReached,
   InsufficientGiftable,
   NotHeld,
   Conflict
@@ -103,6 +114,7 @@ export const LedgerRefusal = Schema.Union(
   AccountExists,
   BalanceTooLarge,
   InsufficientCredits,
+  LimitReached,
   InsufficientGiftable,
   NotHeld,
   Conflict
@@ -121,7 +133,8 @@ export interface RefusalByPosting {
   readonly TakeBack: AccountMissing
   readonly Escrow: AccountMissing | AccountInactive | InsufficientCredits | InsufficientGiftable
   readonly EndEscrow: AccountMissing | NotHeld | BalanceTooLarge
-  readonly Reserve: AccountMissing | AccountInactive | InsufficientCredits
+  readonly SetLimit: AccountMissing
+  readonly Reserve: AccountMissing | AccountInactive | InsufficientCredits | LimitReached
   readonly Settle: never
 }
 

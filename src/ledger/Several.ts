@@ -1,10 +1,12 @@
 /**
  * A batch where other writers are at work on the same books (PostgreSQL, several nodes). What it touches is locked, always in one order:
- * reservations, tenants, accounts, each by number or id. What it reads under the lock is true until it commits. Statements of other rooms
- * are written one batch at a time over all nodes, as SQLite does it, under a lock of their own that comes first; charges do not take it.
+ * reservations, tenants, accounts, limits of API keys, each by number or id. What it reads under the lock is true until it commits.
+ * Statements of other rooms are written one batch at a time over all nodes, as SQLite does it, under a lock of their own that comes first;
+ * charges do not take it.
  *
  * All locks, and all that is read under them, take one round trip. That needs the numbers of what is touched, which never change: a node
- * remembers them (`Known`).
+ * remembers them (`Known`). Only limits take a second one. Whether there are any is said by the rows that are locked anyway: each tenant's
+ * head and account count those of its keys, and whoever sets one locks both.
  */
 import { selectEnded } from "../sql/postgres/Leases.ts"
 import * as Locks from "../sql/postgres/Locks.ts"
@@ -14,6 +16,7 @@ import type { Memory, Seqs } from "./Batch.ts"
 import * as Books from "./Books.ts"
 import { tables } from "./Chains.ts"
 import { dimensionColumns, dimensionsOf, selectDimensions } from "./Dimensions.ts"
+import * as Limits from "./Limits.ts"
 import * as Rows from "./Rows.ts"
 import { pooledMax, tailColumns } from "./Tails.ts"
 import type { Dimensions, Posting, Reservation, Transaction } from "./Transaction.ts"
@@ -75,6 +78,7 @@ interface Touched {
   entries: number
   records: number
   readonly hasStatements: boolean
+  setsLimits: boolean
 }
 
 const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
@@ -85,7 +89,8 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
     calls: new Set(),
     entries: 0,
     records: 0,
-    hasStatements: transactions.some(({ statements }) => statements.length > 0)
+    hasStatements: transactions.some(({ statements }) => statements.length > 0),
+    setsLimits: false
   }
   const tenants = new Map<string, string>()
   for (const { postings } of transactions) {
@@ -93,8 +98,16 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
       for (const account of Books.accountsOf(posting)) touched.accounts.add(account)
       if (mayEnter(posting)) touched.entries++
       if (posting._tag === "Reserve") {
+        const { call, facts, sources } = posting
         touched.runs.add(posting.run)
-        tenants.set(posting.call, posting.facts.tenant_id)
+        tenants.set(call, facts.tenant_id)
+        // A limit that is being set is seen by the lock of the tenant's account, or else of its head.
+        if (facts.application_id !== null && !sources.some(({ tenant_id }) => tenant_id === facts.tenant_id))
+          touched.tenants.add(facts.tenant_id)
+      }
+      if (posting._tag === "SetLimit") {
+        touched.setsLimits = true
+        touched.tenants.add(posting.tenant)
       }
       if (posting._tag !== "Settle") continue
       touched.records++
@@ -107,7 +120,29 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
   return touched
 }
 
-const mayEnter = ({ _tag }: Posting): boolean => _tag !== "Open" && _tag !== "SetStatus" && _tag !== "Reserve"
+const mayEnter = ({ _tag }: Posting): boolean =>
+  _tag !== "Open" && _tag !== "SetStatus" && _tag !== "SetLimit" && _tag !== "Reserve"
+
+/** The applications of the batch that may have a limit, since keys of their tenant have one. */
+const limitedBy = (
+  transactions: ReadonlyArray<Transaction>,
+  limited: ReadonlySet<string>,
+  reservations: ReadonlyMap<string, Reservation>
+): ReadonlySet<string> => {
+  const applications = new Set<string>()
+  const look = (facts: Pick<Dimensions, "application_id" | "tenant_id"> | undefined) => {
+    if (facts !== undefined && facts.application_id !== null && limited.has(facts.tenant_id))
+      applications.add(facts.application_id)
+  }
+  for (const { postings } of transactions) {
+    for (const posting of postings) {
+      if (posting._tag === "Reserve") look(posting.facts)
+      else if (posting._tag === "Settle") look(reservations.get(posting.call)?.dimensions)
+      else if (posting._tag === "SetLimit") applications.add(posting.application)
+    }
+  }
+  return applications
+}
 
 /**
  * Locks what the transactions touch, and reads it into the memory. Answers when the newest row of one of the owners was booked: time never
@@ -153,8 +188,10 @@ export function* load(
     memory.dimensions.set(reservation.dimensions, number)
   }
   let bookedAt = 0
+  const limited = new Set<string>()
   for (const row of heads()) {
     const id = tenants.get(row.tenant)!
+    if (row.limits > 0) limited.add(id)
     memory.records.set(id, row.records)
     memory.tenantHeads.set(id, { owner: row.tenant, newest: row.newest })
     bookedAt = Math.max(bookedAt, row.booked_at)
@@ -162,14 +199,43 @@ export function* load(
   const factsOf = new Map(facts().map((row) => [row.number as number, row]))
   for (const row of amounts()) {
     const { id, tenant_id } = accounts.get(row.account)!
+    if (row.limits > 0) limited.add(tenant_id)
     memory.accounts.set(id, Rows.accountOf({ ...factsOf.get(row.account), ...row, id, tenant_id }))
     memory.accountHeads.set(id, { owner: row.account, newest: row.newest, booked_at: row.booked_at })
     bookedAt = Math.max(bookedAt, row.booked_at)
   }
   for (const row of tails()) memory.tails.set(row.id, { watermark: row.watermark, pooled: row.pooled === 1 })
   const [taken] = seqs()
+  if (limited.size > 0 || touched.setsLimits) {
+    const applications = limitedBy(transactions, limited, memory.reservations)
+    for (const limit of applications.size === 0 ? [] : yield* Limits.load(applications, true)) {
+      memory.limits.set(limit.application_id, limit)
+      bookedAt = Math.max(bookedAt, limit.start)
+    }
+  }
   return { bookedAt, seqs: { entries: numbersOf(taken?.entries), records: numbersOf(taken?.records) } }
 }
+
+/** Counts the limits of the tenants of which a key got one, or has none any more. They are written, and the tenants' rows locked. */
+export function* countLimits({ limits }: Books.Draft, memory: Memory): Asking<void> {
+  const tenants = new Set<string>()
+  for (const [application, limit] of limits) {
+    const before = memory.limits.get(application)
+    if ((before === undefined) !== (limit === undefined)) tenants.add((before ?? limit)!.tenant_id)
+  }
+  for (const tenant of tenants) {
+    yield* run(countInHead, [tenant])
+    yield* run(countInAccount, [tenant])
+  }
+}
+
+const counted = "(SELECT count(*) FROM tollgate_ledger_limits l WHERE l.tenant_id = o.tenant_id)"
+
+const countInHead = `UPDATE tollgate_usage_heads h SET limits = ${counted}
+  FROM (SELECT number, id AS tenant_id FROM tollgate_usage_tenants WHERE id = ?) o WHERE h.tenant = o.number`
+
+const countInAccount = `UPDATE tollgate_ledger_amounts m SET limits = ${counted}
+  FROM (SELECT number, tenant_id FROM tollgate_ledger_accounts WHERE tenant_id = ?) o WHERE m.account = o.number`
 
 /** The calls that are settled, as far as they were open a moment ago. Adds whom they touch. */
 function* learnCalls(touched: Touched, known: Known): Asking<ReadonlyMap<string, OpenCall>> {
@@ -288,17 +354,18 @@ const selectTenantNumbers = "SELECT id, number FROM tollgate_usage_tenants WHERE
 const insertTenants =
   "INSERT INTO tollgate_usage_tenants (id) SELECT id FROM unnest(?::text[]) AS v (id) ON CONFLICT DO NOTHING"
 
-const insertHeads = `INSERT INTO tollgate_usage_heads (tenant, records) SELECT number, 0 FROM tollgate_usage_tenants
+const insertHeads = `INSERT INTO tollgate_usage_heads (tenant, records, limits)
+  SELECT number, 0, (SELECT count(*) FROM tollgate_ledger_limits l WHERE l.tenant_id = t.id) FROM tollgate_usage_tenants t
   WHERE id = ANY(?::text[]) ORDER BY number ON CONFLICT DO NOTHING`
 
 /** Those that are there and that nobody else is ending. */
 const lockReservations = "SELECT id FROM tollgate_ledger_reservations WHERE id = ANY(?::text[]) ORDER BY id FOR UPDATE"
 
-const lockHeads = `SELECT tenant, records, newest, booked_at FROM tollgate_usage_heads
+const lockHeads = `SELECT tenant, records, newest, booked_at, limits FROM tollgate_usage_heads
   WHERE tenant = ANY(?::bigint[]) ORDER BY tenant FOR UPDATE`
 
 const lockAmounts = `SELECT account, CAST(giftable AS TEXT) AS giftable, CAST(granted AS TEXT) AS granted,
-    CAST(reserved AS TEXT) AS reserved, entries, newest, booked_at
+    CAST(reserved AS TEXT) AS reserved, entries, newest, booked_at, limits
   FROM tollgate_ledger_amounts WHERE account = ANY(?::bigint[]) ORDER BY account FOR UPDATE`
 
 const selectFacts = `SELECT number, status, CAST(held AS TEXT) AS held, funded

@@ -99,6 +99,25 @@ export interface Reservation {
   readonly run: string
 }
 
+/** Over which time a limit counts: a calendar month (UTC), or all time. */
+export type LimitPeriod = "month" | "total"
+
+/** What an API key may spend. `spent` + `reserved` is never above `ceiling`. */
+export interface Limit {
+  readonly application_id: string
+  readonly tenant_id: string
+  readonly amount: Nano
+  readonly period: LimitPeriod
+  /** Charges from this instant on count: the beginning of the month, 0 for all time. */
+  readonly start: number
+  /** What the key's calls were charged since then. */
+  readonly spent: Nano
+  /** What its open calls have set aside, whenever they were admitted. */
+  readonly reserved: Nano
+  /** The amount; or what was spent and set aside already when it was set lower. */
+  readonly ceiling: Nano
+}
+
 /** Where the numbers of a charge come from: the provider's own count, ours of what came, a guess of it, or nowhere. */
 export type UsageSource = "provider" | "counted" | "estimated" | "none"
 
@@ -166,9 +185,20 @@ export type Posting =
       readonly description: string
     }
   /**
+   * Limits what an API key (`application`) may spend, or no more (`null`). What it was charged in the period before, and what its open calls
+   * have set aside, counts. `tenant` is the key's, `account` that tenant's billing account.
+   */
+  | {
+      readonly _tag: "SetLimit"
+      readonly application: string
+      readonly tenant: string
+      readonly account: string
+      readonly limit: Pick<Limit, "amount" | "period"> | null
+    }
+  /**
    * Sets aside between `least` and `most` on the first source that has `enough` available; where none has, or `enough` is not
    * given, on the first that has `least`. A source of kind `own` that is missing or not active refuses outright, wherever it
-   * stands; a team's is passed over.
+   * stands; a team's is passed over. Where the key that calls has a limit, no more than that leaves is set aside.
    */
   | {
       readonly _tag: "Reserve"
@@ -181,7 +211,8 @@ export type Posting =
       readonly facts: CallFacts
     }
   /**
-   * Ends a call: gives the reservation back, charges the cost as far as the payer has it, and leaves the usage record.
+   * Ends a call: gives the reservation back, charges the cost as far as the payer has it and the key's limit allows, and leaves the usage
+   * record.
    * A call that is already settled stays as it is. `payer` is the billing account that it charges, for the listeners of
    * `Writer.watch`; the books know it by the reservation.
    */
@@ -224,6 +255,8 @@ export interface ResultByPosting {
   readonly Credit: { readonly _tag: "Credited"; readonly balance: Nano }
   readonly TakeBack: { readonly _tag: "TakenBack"; readonly taken: Nano; readonly balance: Nano }
   readonly Escrow: { readonly _tag: "Escrowed"; readonly balance: Nano }
+  /** What counts against the limit; 0 where it was taken away. */
+  readonly SetLimit: { readonly _tag: "LimitSet"; readonly spent: Nano; readonly reserved: Nano }
   /** The balance is the recipient's. */
   readonly EndEscrow: { readonly _tag: "EscrowEnded"; readonly balance: Nano }
   readonly Reserve: { readonly _tag: "Reserved"; readonly source: Source; readonly amount: Nano }
@@ -240,6 +273,8 @@ export type ResultsOf<P extends ReadonlyArray<Posting>> = { readonly [I in keyof
 /** Why a transaction was refused, as data; nothing of it was done. The writer fails with the error of it (`Problems`). */
 export type Refusal =
   | { readonly _tag: "InsufficientCredits"; readonly available: Nano }
+  /** The balance would do, but the limit of the API key leaves less. */
+  | { readonly _tag: "LimitReached"; readonly application: string; readonly available: Nano }
   /** The balance would do, but too much of it was granted. */
   | { readonly _tag: "InsufficientGiftable"; readonly giftable: Nano }
   /** The account has less in escrow than is to come out of it. */

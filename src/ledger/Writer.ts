@@ -115,6 +115,7 @@ const tell = (listeners: Iterable<BalanceMoved>, posting: Posting, result: Resul
         : undefined
     case "Open":
     case "SetStatus":
+    case "SetLimit":
     case "Reserve":
       return
   }

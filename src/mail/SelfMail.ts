@@ -9,10 +9,9 @@
 import { Context, Effect, Fiber, Layer } from "effect"
 import { Gate } from "../gate/Gate.ts"
 import type { Admission, Claim, Measured, Receipt } from "../gate/Gate.ts"
-import type { InsufficientCredits } from "../gate/Problems.ts"
+import type { GateRefusal } from "../gate/Problems.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import { charge } from "../kernel/Price.ts"
-import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { Mail } from "../upstream/Mail.ts"
@@ -39,7 +38,7 @@ export interface SelfMailContract {
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<
     SentLetter,
-    MailUnavailable | EmailNotVerified | LetterRefused | InsufficientCredits | BooksUnavailable
+    MailUnavailable | EmailNotVerified | LetterRefused | GateRefusal
   >
 }
 

@@ -13,7 +13,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Clock, Context, Duration, Effect, Fiber, Layer, Option } from "effect"
 import { failure, Gate } from "../gate/Gate.ts"
 import type { Admission, Claim } from "../gate/Gate.ts"
-import type { InsufficientCredits } from "../gate/Problems.ts"
+import type { GateRefusal } from "../gate/Problems.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import * as Ids from "../kernel/Ids.ts"
 import type { AccountId } from "../kernel/Ids.ts"
@@ -37,7 +37,7 @@ export interface JobsContract {
     readonly caller: Caller
     readonly order: Order
     readonly beside?: Claim["beside"]
-  }) => Effect.Effect<Job, Vendor.NotTaken | InsufficientCredits | BooksUnavailable>
+  }) => Effect.Effect<Job, Vendor.NotTaken | GateRefusal>
   /**
    * The job as it stands now, after a look at the vendor, unless that has been asked too often; `undefined` where the account has
    * no such job on this route.

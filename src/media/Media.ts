@@ -1,7 +1,7 @@
 /** Images and videos by quote: a job is submitted, its quote is reserved, and it is charged once, when there is a valid result. */
 import { Context, Effect, Layer } from "effect"
 import type { Claim } from "../gate/Gate.ts"
-import type { InsufficientCredits } from "../gate/Problems.ts"
+import type { GateRefusal } from "../gate/Problems.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import type { Nano } from "../kernel/Money.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
@@ -44,7 +44,7 @@ export interface MediaContract {
     readonly caller: Caller
     readonly job: MediaRequest
     readonly beside?: Claim["beside"]
-  }) => Effect.Effect<Job, MediaRejected | MediaRateLimited | MediaUnavailable | InsufficientCredits | BooksUnavailable>
+  }) => Effect.Effect<Job, MediaRejected | MediaRateLimited | MediaUnavailable | GateRefusal>
   /** How the job stands, after a look at the vendor. Its `charge` is there once it has ended. */
   readonly status: (request: MediaJob) => Effect.Effect<Job, MediaNotFound>
   /** The job once it is completed: with its `output`, or with the `error` that it ended with. */

@@ -8,11 +8,10 @@
 import { Context, Effect, Layer, Redacted } from "effect"
 import { Gate } from "../gate/Gate.ts"
 import type { Admission, Receipt } from "../gate/Gate.ts"
-import type { InsufficientCredits } from "../gate/Problems.ts"
+import type { GateRefusal } from "../gate/Problems.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
-import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
 import { failed, parse, refused } from "../upstream/Failures.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
@@ -42,7 +41,7 @@ export interface SearchResults {
   readonly receipt: Receipt
 }
 
-export type SearchProblem = UnknownProvider | InsufficientCredits | BooksUnavailable | UpstreamProblem
+export type SearchProblem = UnknownProvider | GateRefusal | UpstreamProblem
 
 export interface SearchContract {
   /** Searches once, at the price of the query's depth. */

@@ -3,7 +3,7 @@ import { Context, Deferred, Effect, Exit, Layer } from "effect"
 import type { Readable } from "node:stream"
 import { Gate } from "../gate/Gate.ts"
 import type { Admission, Claim, Measured, Metered, Receipt } from "../gate/Gate.ts"
-import type { InsufficientCredits } from "../gate/Problems.ts"
+import type { GateRefusal } from "../gate/Problems.ts"
 import { handedOver } from "../upstream/ByteStream.ts"
 import type { How } from "../upstream/ByteStream.ts"
 import type { Caller } from "../kernel/Caller.ts"
@@ -51,8 +51,7 @@ export type SpeechProblem =
   | InvalidRequest
   | UnknownProvider
   | UnknownModel
-  | InsufficientCredits
-  | BooksUnavailable
+  | GateRefusal
   | UpstreamProblem
 
 export interface SpeechContract {

@@ -1,7 +1,17 @@
-/** Applications: what holds an API key. The key itself is shown once, when it is made; what is kept is its keyed hash. */
+/**
+ * Applications: what holds an API key. The key itself is shown once, when it is made; what is kept is its keyed hash.
+ *
+ * Where the specification is silent:
+ * - A key may have a spending limit, of a calendar month (UTC) or, unless it says so, of all time. What it spent before counts. It may be set
+ *   below what is spent: calls are refused then. Whoever may change the application may change its limit.
+ * - A key may have an end (`expires_at`), and a list of models. A change of either holds at once in this process, and within
+ *   `KeyCallers.cacheLifetime` in others.
+ * - Fields of limits are shown of applications that have them.
+ */
 import { Schema } from "effect"
 import { AccountId, ApplicationId } from "../kernel/Ids.ts"
 import { Moment } from "../kernel/Moment.ts"
+import { amountMax, toDecimal, Usd } from "../kernel/Money.ts"
 import { Paginated } from "../kernel/Page.ts"
 import { StoredText } from "../kernel/StoredText.ts"
 
@@ -10,15 +20,40 @@ const Name = StoredText.pipe(
 )
 const Description = StoredText.pipe(Schema.maxLength(1_000, { message: () => "a text of up to 1000 characters" }))
 
+const Limit = Usd.pipe(
+  Schema.filter((amount) => amount >= 0n && amount <= amountMax, {
+    message: () => `an amount of 0 to ${toDecimal(amountMax)} USD`
+  })
+)
+const Period = Schema.Literal("month", "total")
+
+const modelsMax = 200
+const AllowedModels = Schema.Array(Schema.String).pipe(
+  Schema.filter((models) => models.length > 0 && models.length <= modelsMax && models.every(isModelName), {
+    message: () => `a list of 1 to ${modelsMax} models, or null for all`
+  })
+)
+const isModelName = (name: string): boolean => name !== "" && name.length <= 200
+
+/** What may be limited. `null` takes a limit away. */
+const limits = {
+  spending_limit_usd: Schema.optional(Schema.NullOr(Limit)),
+  spending_limit_period: Schema.optional(Period),
+  expires_at: Schema.optional(Schema.NullOr(Moment)),
+  allowed_models: Schema.optional(Schema.NullOr(AllowedModels))
+} as const
+
 export const NewApplication = Schema.Struct({
   name: Name,
-  description: Schema.optionalWith(Description, { default: () => "" })
+  description: Schema.optionalWith(Description, { default: () => "" }),
+  ...limits
 }).annotations({ identifier: "NewApplication" })
 export interface NewApplication extends Schema.Schema.Type<typeof NewApplication> {}
 
 export const ApplicationChange = Schema.Struct({
   name: Schema.optional(Name),
-  description: Schema.optional(Description)
+  description: Schema.optional(Description),
+  ...limits
 }).annotations({ identifier: "ApplicationChange" })
 export interface ApplicationChange extends Schema.Schema.Type<typeof ApplicationChange> {}
 
@@ -33,7 +68,17 @@ const fields = {
   key_prefix: Schema.String,
   last_used_at: Schema.NullOr(Moment),
   created_at: Moment,
-  updated_at: Moment
+  updated_at: Moment,
+  spending_limit_usd: Schema.optional(Usd),
+  /** Whether the limit is of each calendar month (UTC), or of all time. */
+  spending_limit_period: Schema.optional(Period),
+  /** Of the limit: what the key was charged in the period so far, and what its open calls have set aside. */
+  spent_usd: Schema.optional(Usd),
+  reserved_usd: Schema.optional(Usd),
+  /** From then on the key is refused. */
+  expires_at: Schema.optional(Moment),
+  /** The models that the key may call, by the names that usage records have. */
+  allowed_models: Schema.optional(Schema.Array(Schema.String))
 } as const
 
 export const Application = Schema.Struct(fields).annotations({ identifier: "Application" })

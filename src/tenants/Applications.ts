@@ -1,21 +1,25 @@
 /**
- * Applications of a tenant and their API keys: made, listed, renamed, deleted, and recognised when they call. A member reaches their
- * own, owners and admins reach all.
+ * Applications of a tenant and their API keys: made, listed, renamed, limited, deleted, and recognised when they call. A member reaches
+ * their own, owners and admins reach all. Spending limits are the ledger's, which holds them; the rest stands in this room's table.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
 import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
 import type { Ending } from "../auth/DeploymentSecret.ts"
+import type { ExpiredKey } from "../auth/Problems.ts"
 import { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import type { Actor, Caller } from "../kernel/Caller.ts"
 import * as Ids from "../kernel/Ids.ts"
 import type { ApplicationId, TenantId } from "../kernel/Ids.ts"
 import { paginated } from "../kernel/Page.ts"
 import type { PageOf } from "../kernel/Page.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import { limitsOf } from "../ledger/Calls.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
+import type { Limit, Posting } from "../ledger/Transaction.ts"
 import { afterCommit, Writer } from "../ledger/Writer.ts"
 import type {
   Application,
@@ -47,28 +51,96 @@ export interface ApplicationsContract {
   readonly create: (request: {
     readonly caller: Actor
     readonly application: NewApplication
-  }) => Effect.Effect<ApplicationWithKey, BooksUnavailable>
+  }) => Effect.Effect<ApplicationWithKey, InvalidRequest | BooksUnavailable>
   /** A page of those that the caller reaches, newest first. */
   readonly list: (request: By & PageOf) => Effect.Effect<typeof ApplicationPage.Type>
   readonly find: (request: OfApplication) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole>
   readonly change: (
     request: OfApplication & { readonly change: ApplicationChange }
-  ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | BooksUnavailable>
+  ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | InvalidRequest | BooksUnavailable>
   /** Its key stops at once in this process, and within `cacheLifetime` in others. */
   readonly remove: (
     request: OfApplication
   ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | BooksUnavailable>
   /** Who calls with this key; `undefined` where there is no such key, or no more. */
-  readonly callerOf: (key: string) => Effect.Effect<Caller | undefined>
+  readonly callerOf: (key: string) => Effect.Effect<Caller | undefined, ExpiredKey>
 }
 
 export class Applications extends Context.Tag("tollgate/tenants/Applications")<Applications, ApplicationsContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Applications, make))
 }
 
-interface Row extends Application {
+interface Row extends Pick<
+  Application,
+  | "account_id"
+  | "created_at"
+  | "description"
+  | "id"
+  | "key_hash"
+  | "key_prefix"
+  | "last_used_at"
+  | "name"
+  | "updated_at"
+> {
   readonly tenant_id: TenantId
+  readonly expires_at: number | null
+  /** A JSON array. */
+  readonly allowed_models: string | null
 }
+
+/** The application of a row, with the fields that it has. */
+const applicationOf = (row: Row, limit: Limit | undefined): Application => ({
+  id: row.id,
+  name: row.name,
+  description: row.description,
+  account_id: row.account_id,
+  key_hash: row.key_hash,
+  key_prefix: row.key_prefix,
+  last_used_at: row.last_used_at,
+  created_at: row.created_at,
+  updated_at: row.updated_at,
+  ...(limit !== undefined && {
+    spending_limit_usd: limit.amount,
+    spending_limit_period: limit.period,
+    spent_usd: limit.spent,
+    reserved_usd: limit.reserved
+  }),
+  ...(row.expires_at !== null && { expires_at: row.expires_at }),
+  ...(row.allowed_models !== null && { allowed_models: JSON.parse(row.allowed_models) as ReadonlyArray<string> })
+})
+
+type SetLimit = Extract<Posting, { readonly _tag: "SetLimit" }>
+
+const setLimit = (application: ApplicationId, tenant: TenantId, limit: SetLimit["limit"]): SetLimit => ({
+  _tag: "SetLimit",
+  application,
+  tenant,
+  account: Ids.billingAccountOf(tenant),
+  limit
+})
+
+/** The limit that a change asks for, `undefined` where it asks for none. */
+const limitAsked = (
+  { spending_limit_period: period, spending_limit_usd: amount }: ApplicationChange,
+  before: Application | undefined
+): Effect.Effect<SetLimit["limit"] | undefined, InvalidRequest> => {
+  if (amount === null) return Effect.succeed(null)
+  const now = amount ?? before?.spending_limit_usd
+  if (now === undefined)
+    return period === undefined
+      ? Effect.succeed(undefined)
+      : InvalidRequest.of("spending_limit_period", "only with a spending_limit_usd")
+  if (amount === undefined && period === undefined) return Effect.succeed(undefined)
+  return Effect.succeed({ amount: now, period: period ?? before?.spending_limit_period ?? "total" })
+}
+
+const checkEnd = (expires_at: number | null | undefined, now: number): Effect.Effect<void, InvalidRequest> =>
+  typeof expires_at === "number" && expires_at <= now
+    ? InvalidRequest.of("expires_at", "an instant in the future; delete the application to end its key now")
+    : Effect.void
+
+const jsonOf = (models: ReadonlyArray<string> | null): string | null =>
+  models === null ? null : JSON.stringify([...new Set(models)])
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
@@ -81,10 +153,13 @@ const make = Effect.gen(function* () {
     application: draft,
     caller
   }) {
-    const { description, name } = draft
+    const { allowed_models = null, description, expires_at = null, name } = draft
+    const { tenant_id } = caller
     const now = yield* Clock.currentTimeMillis
+    yield* checkEnd(expires_at, now)
+    const limit = (yield* limitAsked(draft, undefined)) ?? null
     const api_key = `${prefix}-prod-${randomBytes(32).toString("hex")}`
-    const application: Application = {
+    const row: Row = {
       id: Ids.at("app", now) as ApplicationId,
       name,
       description,
@@ -93,12 +168,31 @@ const make = Effect.gen(function* () {
       key_prefix: api_key.slice(0, prefix.length + 10),
       last_used_at: null,
       created_at: now,
-      updated_at: now
+      updated_at: now,
+      tenant_id,
+      expires_at,
+      allowed_models: jsonOf(allowed_models)
     }
-    const row = { ...application, tenant_id: caller.tenant_id }
-    yield* Statements.write(writer, statement(sql`INSERT INTO tollgate_tenants_applications ${sql.insert(row)}`))
-    return { ...application, api_key }
+    const inserted = statement(sql`INSERT INTO tollgate_tenants_applications ${sql.insert({ ...row })}`)
+    yield* limit === null
+      ? Statements.write(writer, inserted)
+      : Effect.catchTags(
+          writer.submit({ postings: [setLimit(row.id, tenant_id, limit)], statements: [inserted] }),
+          broken
+        )
+    return { ...(yield* shown([row], now))[0]!, api_key }
   })
+
+  /** The applications of rows, with their limits. */
+  const shown = (rows: ReadonlyArray<Row>, now: number): Effect.Effect<ReadonlyArray<Application>> =>
+    Effect.map(
+      limitsOf(
+        sql,
+        rows.map(({ id }) => id),
+        now
+      ),
+      (limits) => rows.map((row) => applicationOf(row, limits.get(row.id)))
+    )
 
   /**
    * That the caller reaches the application. A statement that changes one says it too, so that a role which was lost meanwhile
@@ -115,7 +209,7 @@ const make = Effect.gen(function* () {
     const [count] = yield* sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_tenants_applications WHERE ${wanted}`
     const rows = yield* sql<Row>`SELECT * FROM tollgate_tenants_applications WHERE ${wanted}
       ORDER BY id DESC LIMIT ${per_page} OFFSET ${(page - 1) * per_page}`
-    return paginated({ page, per_page }, count?.n ?? 0, rows)
+    return paginated({ page, per_page }, count?.n ?? 0, yield* shown(rows, yield* Clock.currentTimeMillis))
   }, Effect.orDie)
 
   const find: ApplicationsContract["find"] = Effect.fn("Applications.find")(function* ({ application_id, caller }) {
@@ -125,28 +219,50 @@ const make = Effect.gen(function* () {
         WHERE tenant_id = ${tenant_id} AND id = ${application_id}`
     )
     if (row === undefined) return yield* new ApplicationNotFound({ application_id })
-    return row.reached === 1 ? row : yield* new InsufficientRole({ tenant_id })
+    if (row.reached !== 1) return yield* new InsufficientRole({ tenant_id })
+    return (yield* shown([row], yield* Clock.currentTimeMillis))[0]!
   })
 
   /** `false`: there was no such application in the caller's reach any more. */
-  const guarded = (text: Parameters<typeof statement>[0]) => Statements.tryWrite(writer, statement(text, 1))
+  const guarded = (text: Parameters<typeof statement>[0], ...postings: ReadonlyArray<SetLimit>) =>
+    writer.submit({ postings, statements: [statement(text, 1)] }).pipe(
+      Effect.as(true),
+      Effect.catchTags({ ...broken, Conflict: () => Effect.succeed(false) })
+    )
 
   const change: ApplicationsContract["change"] = Effect.fn("Applications.change")(function* (request) {
     const { application_id, caller } = request
-    yield* find(request)
+    const before = yield* find(request)
     const now = yield* Clock.currentTimeMillis
-    const { description = null, name = null } = request.change
-    yield* guarded(sql`UPDATE tollgate_tenants_applications SET name = coalesce(${name}, name),
-      description = coalesce(${description}, description), updated_at = ${now}
-      WHERE tenant_id = ${caller.tenant_id} AND id = ${application_id} AND ${reached(caller)} RETURNING id`)
+    const { allowed_models, description = null, expires_at, name = null } = request.change
+    yield* checkEnd(expires_at, now)
+    const limit = yield* limitAsked(request.change, before)
+    const changes = [
+      sql`name = coalesce(${name}, name)`,
+      sql`description = coalesce(${description}, description)`,
+      sql`updated_at = ${now}`
+    ]
+    if (expires_at !== undefined) changes.push(sql`expires_at = ${expires_at}`)
+    if (allowed_models !== undefined) changes.push(sql`allowed_models = ${jsonOf(allowed_models)}`)
+    const done = guarded(
+      sql`UPDATE tollgate_tenants_applications SET ${sql.csv(changes)}
+        WHERE tenant_id = ${caller.tenant_id} AND id = ${application_id} AND ${reached(caller)} RETURNING id`,
+      ...(limit === undefined ? [] : [setLimit(application_id, caller.tenant_id, limit)])
+    )
+    // The ledger reads a limit with each call; the rest is remembered of the key.
+    const isRemembered = expires_at !== undefined || allowed_models !== undefined
+    yield* isRemembered ? afterCommit(done, belonging.changed(application_id)) : done
     return yield* find(request)
   })
 
   const remove: ApplicationsContract["remove"] = Effect.fn("Applications.remove")(function* (request) {
     const { application_id, caller } = request
     const application = yield* find(request)
-    const deleted = guarded(sql`DELETE FROM tollgate_tenants_applications
-      WHERE tenant_id = ${caller.tenant_id} AND id = ${application_id} AND ${reached(caller)} RETURNING id`)
+    const deleted = guarded(
+      sql`DELETE FROM tollgate_tenants_applications
+        WHERE tenant_id = ${caller.tenant_id} AND id = ${application_id} AND ${reached(caller)} RETURNING id`,
+      setLimit(application_id, caller.tenant_id, null)
+    )
     const done = yield* afterCommit(deleted, belonging.changed(application_id))
     if (!done) return yield* remove(request)
     return application
@@ -161,6 +277,9 @@ const make = Effect.gen(function* () {
     callerOf: KeyCallers.make(sql, writer, secret, belonging, yield* Effect.clock)
   } satisfies ApplicationsContract
 })
+
+/** A tenant has a billing account, and an application is made once. */
+const broken = { AccountMissing: Effect.die, Conflict: Effect.die } as const
 
 /** Under another secret no API key is known any more. */
 export const apiKeysEnd: Ending = {

@@ -1,10 +1,11 @@
 /**
- * Who calls with an API key. A key is looked up by its hash, and remembered for a minute.
+ * Who calls with an API key. A key is looked up by its hash, and remembered for a minute, or until it expires.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect } from "effect"
 import type { Clock } from "effect"
 import type { DeploymentSecretContract } from "../auth/DeploymentSecret.ts"
+import { ExpiredKey } from "../auth/Problems.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import type { AccountId, ApplicationId, TenantId } from "../kernel/Ids.ts"
 import * as Statements from "../ledger/Statements.ts"
@@ -28,6 +29,9 @@ interface Row {
   readonly id: ApplicationId
   readonly account_id: AccountId
   readonly tenant_id: TenantId
+  readonly expires_at: number | null
+  /** A JSON array. */
+  readonly allowed_models: string | null
 }
 
 /** From a key to its caller; `undefined` where there is no such key, or no more. */
@@ -45,13 +49,13 @@ export const make = (
   const cache = new Map<string, Entry>()
   let sweepAt = 0
 
-  const remember = (key: string, caller: Caller, marks: ReadonlyArray<Mark>, now: number): void => {
+  const remember = (key: string, entry: Entry, now: number): void => {
     if (now >= sweepAt) {
       sweepAt = now + lifetime
       for (const [other, { until }] of cache) if (until <= now) cache.delete(other)
     }
     if (cache.size >= cachedMax) cache.delete(cache.keys().next().value!)
-    cache.set(key, { caller, until: now + lifetime, marks })
+    cache.set(key, entry)
   }
 
   /** The guard: an entry that was pushed out of a full cache is looked up more often than once a minute. */
@@ -71,22 +75,30 @@ export const make = (
     // Taken before what is remembered is read: a change in between ends them.
     const marks = [belonging.markOf(application.account_id), belonging.markOf(application.id)]
     // A key acts for the person who made it, as long as they belong to the tenant.
-    const [row] = yield* sql<Row>`SELECT a.id, a.account_id, a.tenant_id FROM tollgate_tenants_applications a
+    const [row] = yield* sql<Row>`SELECT a.id, a.account_id, a.tenant_id, a.expires_at, a.allowed_models FROM tollgate_tenants_applications a
       JOIN tollgate_tenants_memberships m ON m.account_id = a.account_id AND m.tenant_id = a.tenant_id AND m.status = 'active'
       WHERE a.key_hash = ${hash}`.pipe(Effect.orDie)
     if (row === undefined) return undefined
+    const { account_id, allowed_models, expires_at, id, tenant_id } = row
+    if (expires_at !== null && expires_at <= now) return yield* new ExpiredKey({ expired_at: expires_at })
     // Of many calls that looked at once, the first has done the rest.
     const known = cache.get(key)
     if (known !== undefined && known.until > now && isCurrent(known.marks)) return known.caller
-    const { account_id, id, tenant_id } = row
-    const caller: Caller = { account_id, tenant_id, application_id: id, credential: "api_key", team_first: false }
-    remember(key, caller, marks, now)
+    const caller: Caller = {
+      account_id,
+      tenant_id,
+      application_id: id,
+      credential: "api_key",
+      team_first: false,
+      ...(allowed_models !== null && { allowed_models: JSON.parse(allowed_models) as ReadonlyArray<string> })
+    }
+    remember(key, { caller, until: Math.min(now + lifetime, expires_at ?? Number.POSITIVE_INFINITY), marks }, now)
     // Nobody waits for it.
     yield* Effect.forkDaemon(noteUse(id, now))
     return caller
   })
 
-  return (key: string): Effect.Effect<Caller | undefined> =>
+  return (key: string): Effect.Effect<Caller | undefined, ExpiredKey> =>
     Effect.suspend(() => {
       const now = clock.unsafeCurrentTimeMillis()
       const known = cache.get(key)

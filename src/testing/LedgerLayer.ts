@@ -33,6 +33,8 @@ const operate = (ledger: LedgerContract, posting: Posting): Submitted => {
       return one(ledger.escrow(posting))
     case "EndEscrow":
       return one(ledger.endEscrow(posting))
+    case "SetLimit":
+      return one(ledger.setLimit(posting))
     case "Reserve":
       return one(ledger.reserve(posting))
     case "Settle":
@@ -77,6 +79,13 @@ export const ofLayer =
           Effect.map(
             Effect.flatMap(Ledger, (ledger) => ledger.entries(id as BillingAccountId, { page: 1, per_page: 10_000 })),
             ({ records }) => records.toReversed()
+          )
+        ),
+      limit: (application) =>
+        runtime.runPromise(
+          Effect.map(
+            Effect.flatMap(Ledger, (ledger) => ledger.limits([application])),
+            (limits) => limits.get(application)
           )
         ),
       close: () => runtime.dispose()

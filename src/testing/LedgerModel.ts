@@ -2,7 +2,16 @@
  * The rules of the ledger, stated a second time: one transaction after the other, without database, batches or concurrency. What a
  * ledger answers is compared with what follows from them. This file shares no code with the ledger of this package.
  */
-import type { AccountStatus, CallFacts, CreditSource, Posting, Refusal, Result, Source } from "../ledger/Transaction.ts"
+import type {
+  AccountStatus,
+  CallFacts,
+  CreditSource,
+  Limit,
+  Posting,
+  Refusal,
+  Result,
+  Source
+} from "../ledger/Transaction.ts"
 
 /** The largest balance: 10^9 USD in nano-USD. It is above 2^53, so that no double holds all amounts below it. */
 export const balanceMax = 1_000_000_000_000_000_000n
@@ -40,17 +49,32 @@ interface Amount {
   readonly amount: bigint
 }
 
+/** An open call: who pays, how much is reserved, and the application whose key called. */
+interface OpenCall extends Amount {
+  readonly application: string | null
+}
+
+/** What an application was charged. */
+interface Spent {
+  readonly total: bigint
+  /** Since the month began. */
+  readonly month: bigint
+}
+
 /** What the model knows. It is not changed: a transaction gives another one. */
 export interface Notebook {
   readonly accounts: ReadonlyMap<string, ModelAccount>
-  /** Open calls: who pays, and how much is reserved. */
-  readonly calls: ReadonlyMap<string, Amount>
+  readonly calls: ReadonlyMap<string, OpenCall>
   /** Settled calls, and the `usage_id` that the ledger gave to each; `undefined` where that answer was lost. */
   readonly settled: ReadonlyMap<string, string | undefined>
   /** Open escrows by their transfer: who sends, and how much. */
   readonly escrows: ReadonlyMap<string, Amount>
   /** Transfers whose escrow has ended, and what they were. */
   readonly ended: ReadonlyMap<string, Amount>
+  /** By application: those that have one. */
+  readonly limits: ReadonlyMap<string, Pick<Limit, "amount" | "period">>
+  /** By application, of those that were charged. */
+  readonly spent: ReadonlyMap<string, Spent>
 }
 
 export const empty: Notebook = {
@@ -58,8 +82,25 @@ export const empty: Notebook = {
   calls: new Map(),
   settled: new Map(),
   escrows: new Map(),
-  ended: new Map()
+  ended: new Map(),
+  limits: new Map(),
+  spent: new Map()
 }
+
+/** A new month has begun. */
+export const nextMonth = (notebook: Notebook): Notebook => ({
+  ...notebook,
+  spent: new Map([...notebook.spent].map(([application, { total }]) => [application, { total, month: 0n }]))
+})
+
+/** What counts against an application's limit. */
+export const standingOf = (notebook: Notebook, application: string, period: Limit["period"]) => ({
+  spent: notebook.spent.get(application)?.[period] ?? 0n,
+  reserved: [...notebook.calls.values()].reduce(
+    (sum, call) => (call.application === application ? sum + call.amount : sum),
+    0n
+  )
+})
 
 /** A result as the rules give it. The `usage_id` of a settlement is the ledger's to choose. */
 export type ExpectedResult =
@@ -103,6 +144,8 @@ export const post = (notebook: Notebook, posting: Posting): Done => {
       return escrow(notebook, posting)
     case "EndEscrow":
       return endEscrow(notebook, posting)
+    case "SetLimit":
+      return setLimit(notebook, posting)
     case "Reserve":
       return reserve(notebook, posting)
     case "Settle":
@@ -245,12 +288,37 @@ const endEscrow = (notebook: Notebook, posting: Of<"EndEscrow">): Done => {
   }
 }
 
+const setLimit = (notebook: Notebook, { account, application, limit }: Of<"SetLimit">): Done => {
+  if (limit === null) {
+    return {
+      result: { _tag: "LimitSet", spent: 0n, reserved: 0n },
+      notebook: { ...notebook, limits: without(notebook.limits, application) }
+    }
+  }
+  if (!notebook.accounts.has(account)) return missing(account)
+  return {
+    result: { _tag: "LimitSet", ...standingOf(notebook, application, limit.period) },
+    notebook: { ...notebook, limits: put(notebook.limits, application, limit) }
+  }
+}
+
+/** What the limit of an application leaves, below zero where it was set lower; `undefined` where it has none. */
+const leftOf = (notebook: Notebook, application: string | null): bigint | undefined => {
+  const limit = application === null ? undefined : notebook.limits.get(application)
+  if (limit === undefined) return undefined
+  const { reserved, spent } = standingOf(notebook, application!, limit.period)
+  return limit.amount - spent - reserved
+}
+
 /**
  * The caller's own account must be there and active, wherever it stands among the sources and whether or not it pays. Of those that
- * may pay, the first with `enough` available does, else the first with `least`.
+ * may pay, the first with `enough` available does, else the first with `least`. The limit of the key that calls is looked at last; what it
+ * leaves is enough, and no more is reserved.
  */
 const reserve = (notebook: Notebook, posting: Of<"Reserve">): Done => {
-  const { call, enough, least, most, sources } = posting
+  const { call, enough, facts, least, most, sources } = posting
+  const limit = leftOf(notebook, facts.application_id)
+  const left = limit === undefined ? balanceMax : larger(limit, 0n)
   for (const { billing_account_id: account, kind } of sources) {
     if (kind === "team") continue
     const own = notebook.accounts.get(account)
@@ -262,30 +330,36 @@ const reserve = (notebook: Notebook, posting: Of<"Reserve">): Done => {
     return source.barred === true || account?.status !== "active" ? [] : [{ source, account }]
   })
   const having = (wanted: bigint) => able.find(({ account }) => availableOf(account) >= wanted)
-  const payer = having(enough ?? least) ?? having(least)
+  const payer = having(larger(least, smaller(enough ?? least, left))) ?? having(least)
   if (payer === undefined) {
     const available = able.reduce((most, { account }) => larger(most, availableOf(account)), 0n)
     return refuse({ _tag: "InsufficientCredits", available })
   }
   const { account, source } = payer
-  const amount = smaller(availableOf(account), most)
+  if (left < least) return refuse({ _tag: "LimitReached", application: facts.application_id!, available: left })
+  const amount = smaller(smaller(availableOf(account), most), left)
   const id = source.billing_account_id
   return {
     result: { _tag: "Reserved", source, amount },
     notebook: {
       ...withAccount(notebook, id, { ...account, reserved: account.reserved + amount }),
-      calls: put(notebook.calls, call, { account: id, amount })
+      calls: put(notebook.calls, call, { account: id, amount, application: facts.application_id })
     }
   }
 }
 
-/** The reservation comes back, and the cost is collected as far as it is available then, granted credit first. */
+/**
+ * The reservation comes back, and the cost is collected as far as it is available then, granted credit first. Beyond what was reserved it is
+ * collected as far as the limit of the key leaves something.
+ */
 const settle = (notebook: Notebook, { call, outcome }: Of<"Settle">): Done => {
   const reserved = notebook.calls.get(call)
   if (reserved === undefined) return { result: { _tag: "AlreadySettled" }, notebook }
   const account = notebook.accounts.get(reserved.account)!
   const back = { ...account, reserved: account.reserved - reserved.amount }
-  const collected = smaller(outcome.cost, availableOf(back))
+  const { application } = reserved
+  const left = larger(leftOf(notebook, application) ?? balanceMax, 0n)
+  const collected = smaller(smaller(outcome.cost, availableOf(back)), reserved.amount + left)
   const granted = smaller(collected, back.granted)
   const after = {
     ...back,
@@ -299,8 +373,17 @@ const settle = (notebook: Notebook, { call, outcome }: Of<"Settle">): Done => {
       : entered(after, { type: "debit", amount: collected, source: null, reference: call, description: undefined })
   return {
     result: { _tag: "Settled", collected, balance: balanceOf(charged) },
-    notebook: { ...withAccount(notebook, reserved.account, charged), calls: without(notebook.calls, call) }
+    notebook: {
+      ...withAccount(notebook, reserved.account, charged),
+      calls: without(notebook.calls, call),
+      spent: application === null ? notebook.spent : put(notebook.spent, application, more(notebook, application, collected))
+    }
   }
+}
+
+const more = ({ spent }: Notebook, application: string, cost: bigint): Spent => {
+  const { month, total } = spent.get(application) ?? { month: 0n, total: 0n }
+  return { month: month + cost, total: total + cost }
 }
 
 // ---- what stories are made of -------------------------------------------------------------------------------------------------
@@ -320,10 +403,13 @@ export const sourceOf = (account: string, kind: Source["kind"], barred = false):
   ...(barred && { barred })
 })
 
-export const factsOf = (account: string): CallFacts => ({
+/** The application of each person. */
+export const applicationOf = (account: string): string => `app_${account}`
+
+export const factsOf = (account: string, application_id: string | null = null): CallFacts => ({
   account_id: `acc_${account}`,
   tenant_id: `ten_${account}`,
-  application_id: null,
+  application_id,
   usage_type: "tool",
   endpoint: "story",
   model: "model",

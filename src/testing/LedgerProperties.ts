@@ -3,9 +3,9 @@
  * accounts after every step.
  */
 import { Either } from "effect"
-import type { Entry, Posting, Refusal, Result } from "../ledger/Transaction.ts"
+import type { Entry, Limit, Posting, Refusal, Result } from "../ledger/Transaction.ts"
 import { difference, show } from "./Difference.ts"
-import { apply, everyone } from "./LedgerModel.ts"
+import { apply, applicationOf, everyone, standingOf } from "./LedgerModel.ts"
 import type { ExpectedResult, ModelAccount, Notebook } from "./LedgerModel.ts"
 import { explain } from "./SerialOrder.ts"
 
@@ -23,8 +23,14 @@ export interface LedgerUnderTest {
   readonly account: (id: string) => Promise<AccountView | undefined>
   /** The account's ledger, oldest entry first. */
   readonly entries: (id: string) => Promise<ReadonlyArray<EntryView>>
+  /** The limit of an application as it stands; `undefined` where it has none. For stories with limits. */
+  readonly limit?: (application: string) => Promise<LimitView | undefined>
+  /** Lets the next calendar month begin. Without it months do not change. */
+  readonly nextMonth?: () => Promise<void>
   readonly close?: () => Promise<void>
 }
+
+export type LimitView = Pick<Limit, "amount" | "period" | "reserved" | "spent">
 
 /** `status` and `funded` are compared where there are such fields. */
 export interface AccountView {
@@ -43,6 +49,8 @@ export type EntryView = Pick<Entry, "type" | "amount" | "balance" | "source" | "
 /** An account that there is, with its entries. */
 export interface View extends AccountView {
   readonly id: string
+  /** The limit of its application; `null` where it has none, absent where the ledger shows no limits. */
+  readonly limit?: LimitView | null
   readonly entries: ReadonlyArray<EntryView>
 }
 
@@ -126,6 +134,15 @@ export const invariants: Readonly<Record<string, Invariant>> = {
     compared(views, notebook, ({ funded, id, status }, account) => {
       const optional = { status: status && account.status, funded: funded === undefined ? undefined : account.funded }
       return difference(optional, { status, funded }, id)
+    }),
+  "a limit holds what its key has spent and reserved": (views, notebook) =>
+    first(views, ({ id, limit }) => {
+      if (limit === undefined) return undefined
+      const application = applicationOf(id)
+      const expected = notebook.limits.get(application)
+      if (expected === undefined) return limit === null ? undefined : `${application} has a limit, which was not set`
+      const must = { ...expected, ...standingOf(notebook, application, expected.period) }
+      return difference(must, limit, `the limit of ${application}`)
     }),
   "each movement has its entry": (views, notebook) =>
     compared(views, notebook, ({ entries, id }, account) => {
@@ -229,11 +246,13 @@ const misnamed = (
     : `it answered ${found === undefined ? "nothing" : show(found)}, where ${expected === undefined ? "nothing" : show(expected)} is due`
 
 /** All accounts of the stories that there are. */
-export const viewsOf = async (ledger: LedgerUnderTest): Promise<ReadonlyArray<View>> => {
+export const viewsOf = async (ledger: LedgerUnderTest, hasLimits = false): Promise<ReadonlyArray<View>> => {
   const views: Array<View> = []
   for (const id of everyone) {
     const account = await ledger.account(id)
-    if (account !== undefined) views.push({ ...account, id, entries: await ledger.entries(id) })
+    if (account === undefined) continue
+    const limit = hasLimits && { limit: (await ledger.limit!(applicationOf(id))) ?? null }
+    views.push({ ...account, id, entries: await ledger.entries(id), ...limit })
   }
   return views
 }
@@ -249,7 +268,9 @@ export const submitted = async (
     if (one.status === "rejected") throw one.reason
     return one.value
   })
-  const views = await viewsOf(ledger)
+  const setsLimit = transactions.some((postings) => postings.some(({ _tag }) => _tag === "SetLimit"))
+  const hasLimits = ledger.limit !== undefined && (setsLimit || notebook.limits.size > 0)
+  const views = await viewsOf(ledger, hasLimits)
   const lost = [...answers.keys()].filter((i) => answers[i] === "lost")
   let why = ""
   for (const done of subsetsOf(lost)) {

@@ -4,17 +4,29 @@
  */
 import fc from "fast-check"
 import type { CreditSource, Posting, Source } from "../ledger/Transaction.ts"
-import { balanceMax, empty, everyone, factsOf, people, post, sourceOf } from "./LedgerModel.ts"
+import {
+  applicationOf,
+  balanceMax,
+  empty,
+  everyone,
+  factsOf,
+  nextMonth,
+  people,
+  post,
+  sourceOf,
+  standingOf
+} from "./LedgerModel.ts"
 import type { ModelAccount, Notebook } from "./LedgerModel.ts"
 import { submitted } from "./LedgerProperties.ts"
 import type { LedgerUnderTest } from "./LedgerProperties.ts"
 import { tell } from "./Story.ts"
 import type { Step } from "./Story.ts"
 
-/** The notebook of a story: as it is now, and how many names have been given. */
+/** The notebook of a story: as it is now, how many names have been given, and whether months change. */
 export interface LedgerStory {
   now: Notebook
   named: number
+  readonly months?: boolean
 }
 
 export type LedgerStep = Step<LedgerStory, LedgerUnderTest>
@@ -225,7 +237,8 @@ const reserving = (
   sources: ReadonlyArray<Source>,
   least: bigint,
   enough: bigint | undefined,
-  most: bigint
+  most: bigint,
+  application: string | null = null
 ) => ({
   posting: {
     _tag: "Reserve" as const,
@@ -235,10 +248,10 @@ const reserving = (
     ...(enough !== undefined && { enough }),
     most,
     run: "story",
-    facts: factsOf(sources[0]!.billing_account_id)
+    facts: factsOf(sources[0]!.billing_account_id, application)
   },
   sentence:
-    `${call} reserves ${least} to ${most}${enough === undefined ? "" : `, where ${enough} is enough,`}` +
+    `${call}${application === null ? "" : ` of ${application}`} reserves ${least} to ${most}${enough === undefined ? "" : `, where ${enough} is enough,`}` +
     ` from ${sources.map(sourceInWords).join(", else ")}`
 })
 
@@ -419,6 +432,116 @@ const simplerThan = (deeds: ReadonlyArray<ReadonlyArray<Deed>>): ReadonlyArray<R
   )
 ]
 
+// ---- limits of keys ----------------------------------------------------------------------------------------------------------
+
+/** Close to what a limit is about: what is spent, that and what is reserved, or what the limit leaves. */
+const ofLimit = (part: "left" | "spent" | "used", account: string, { limits, ...notebook }: Notebook): bigint => {
+  const application = applicationOf(account)
+  const { amount, period } = limits.get(application) ?? { amount: 0n, period: "total" as const }
+  const { reserved, spent } = standingOf({ limits, ...notebook }, application, period)
+  if (part === "left") return amount - spent - reserved
+  return part === "spent" ? spent : spent + reserved
+}
+
+const nearby = fc.constantFrom(0n, 1n, -1n)
+
+/** Mostly somewhat above what is used, so that calls meet the limit. */
+const setsLimit: fc.Arbitrary<Deed> = fc
+  .tuple(
+    name,
+    fc.constantFrom("month" as const, "total" as const),
+    fc.oneof(
+      { weight: 4, arbitrary: fc.tuple(fc.constant("used" as const), fc.bigInt({ min: 0n, max: 30n })) },
+      { weight: 2, arbitrary: fc.tuple(fc.constantFrom("spent" as const, "used" as const), nearby) },
+      { weight: 1, arbitrary: fc.constant(undefined) }
+    )
+  )
+  .map(([account, period, about]) => (notebook) => {
+    const application = applicationOf(account)
+    const wanted = about === undefined ? 0n : ofLimit(about[0], account, notebook) + about[1]
+    const amount = wanted < 0n ? 0n : wanted
+    return {
+      posting: {
+        _tag: "SetLimit",
+        application,
+        tenant: `ten_${account}`,
+        account,
+        limit: about === undefined || amount > balanceMax ? null : { amount, period }
+      },
+      sentence:
+        about === undefined || amount > balanceMax
+          ? `${application} has no limit any more`
+          : `${application} may spend ${amount} (${period})`
+    }
+  })
+
+/** By the key of the first source: from a little to what the limit leaves, or more than that. */
+const reservesByKey: fc.Arbitrary<Deed> = fc
+  .record({
+    sources: orders,
+    atLeast: fc.oneof(
+      fc.bigInt({ min: 0n, max: 8n }).map((amount) => () => amount),
+      nearby.map((more) => (left: bigint) => left + more)
+    ),
+    enough: fc.option(fc.bigInt({ min: 0n, max: 10n }), { nil: undefined }),
+    further: fc.bigInt({ min: 0n, max: 20n })
+  })
+  .map(({ atLeast, enough, further, sources }) => (notebook, names) => {
+    const account = sources[0]!.billing_account_id
+    const wanted = atLeast(ofLimit("left", account, notebook))
+    const least = wanted < 0n ? 0n : wanted
+    const from = enough === undefined ? least : least + enough
+    return reserving(
+      names.next("call"),
+      sources,
+      least,
+      enough === undefined ? undefined : from,
+      from + further,
+      applicationOf(account)
+    )
+  })
+
+/** A call by a key, at a cost around what was reserved, or around that and what the limit leaves. */
+const settlesOfKey: fc.Arbitrary<Deed> = fc
+  .tuple(which, fc.boolean(), fc.oneof(nearby, fc.bigInt({ min: -20n, max: 20n })))
+  .map(([index, isBeyond, more]) => (notebook) => {
+    const [call, open] = nth([...notebook.calls].filter(([, { application }]) => application !== null), index) ?? []
+    if (call === undefined || open === undefined) return undefined
+    const account = everyone.find((one) => applicationOf(one) === open.application)!
+    const cost = open.amount + more + (isBeyond ? ofLimit("left", account, notebook) : 0n)
+    if (cost < 0n) return undefined
+    return { posting: settling(call, cost), sentence: `${call} ends at a cost of ${cost}` }
+  })
+
+const deedOfKey: fc.Arbitrary<Deed> = fc.oneof(
+  { weight: 4, arbitrary: setsLimit },
+  { weight: 8, arbitrary: reservesByKey },
+  { weight: 6, arbitrary: settlesOfKey },
+  { weight: 3, arbitrary: credits },
+  { weight: 1, arbitrary: deed }
+)
+
+const monthBegins: LedgerStep = {
+  sentence: "a new month begins",
+  possible: ({ months }) => months === true,
+  happen: async (story, ledger) => {
+    await ledger.nextMonth!()
+    story.now = await submitted(nextMonth(story.now), ledger, [])
+  }
+}
+
+/** What may happen to a ledger that limits what keys spend. */
+export const limitSteps: ReadonlyArray<fc.Arbitrary<LedgerStep>> = [
+  deedOfKey.map((one) => stepOf([[one]])),
+  deedOfKey.map((one) => stepOf([[one]])),
+  fc.array(deedOfKey, { minLength: 2, maxLength: 3 }).map((one) => stepOf([one])),
+  fc.array(fc.array(deedOfKey, { minLength: 1, maxLength: 2 }), { minLength: 2, maxLength: 4 }).map(stepOf),
+  fc
+    .tuple(fc.oneof(reservesByKey, settlesOfKey), fc.integer({ min: 2, max: 3 }))
+    .map(([one, times]) => stepOf(Array.from({ length: times }, () => [one]))),
+  fc.constant(monthBegins)
+]
+
 const alone = deed.map((one) => [one])
 const together = fc.array(deed, { minLength: 2, maxLength: 3 })
 const transaction = fc.oneof({ weight: 3, arbitrary: alone }, { weight: 1, arbitrary: together })
@@ -445,19 +568,21 @@ export interface SuiteOptions {
   readonly length?: number | undefined
   /** Tells the same stories again. */
   readonly seed?: number | undefined
+  /** Whether keys get limits too (`SetLimit`). */
+  readonly limits?: boolean | undefined
 }
 
 /** Submits random transactions to fresh ledgers; rejects with the shortest story that goes wrong. */
-export const checkLedger = ({ length = 60, make, seed, stories = 60 }: SuiteOptions): Promise<void> =>
+export const checkLedger = ({ length = 60, limits, make, seed, stories = 60 }: SuiteOptions): Promise<void> =>
   tell({
-    steps: ledgerSteps,
+    steps: limits === true ? [...ledgerSteps, ...limitSteps] : ledgerSteps,
     begin: async () => {
       const ledger = await make()
       let notebook = empty
       for (const account of people) {
         notebook = await submitted(notebook, ledger, [[{ _tag: "Open", account, tenant: `ten_${account}` }]])
       }
-      return { notebook: { now: notebook, named: 0 }, world: ledger }
+      return { notebook: { now: notebook, named: 0, months: ledger.nextMonth !== undefined }, world: ledger }
     },
     close: async (ledger) => ledger.close?.(),
     stories,

@@ -3,7 +3,7 @@ import { Context, Effect, Either, Layer, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
 import { Gate } from "../gate/Gate.ts"
 import type { Admission, Claim, Measured, Receipt } from "../gate/Gate.ts"
-import type { InsufficientCredits } from "../gate/Problems.ts"
+import type { GateRefusal } from "../gate/Problems.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Nano } from "../kernel/Money.ts"
@@ -81,7 +81,7 @@ export type TranscriptionProblem =
   | AudioTooLarge
   | UnknownProvider
   | UnknownModel
-  | InsufficientCredits
+  | GateRefusal
   | BooksUnavailable
   | UpstreamProblem
 

@@ -30,13 +30,13 @@ const decide: Effect.Effect<object | string, never, Decisions.Decisions> = Decis
   Effect.flatMap(({ decide }) => decide({ caller, request: { state, questions } })),
   Effect.map(({ answers, receipt: { balance, charged } }) => ({ answers: Object.keys(answers), charged, balance })),
   Effect.catchTags({ InsufficientCredits: amounts, InvalidRequest: named, BooksUnavailable: named }),
-  Effect.catchTags({ DecisionsUnavailable: named, DecisionRefused: named }),
+  Effect.catchTags({ ModelNotAllowed: named, DecisionsUnavailable: named, DecisionRefused: named }),
   Effect.catchTags({ DecisionUpstreamFailed: named, DecisionUpstreamUnreachable: named })
 )
 const submit = (job: Media.MediaRequest): Effect.Effect<object | string, never, Media.Media> =>
   Effect.flatMap(Media.Media, (media) => media.submit({ caller, job })).pipe(
     Effect.map(({ quote, status }) => ({ quote, status })),
-    Effect.catchTags({ InsufficientCredits: amounts, BooksUnavailable: named, MediaRateLimited: named }),
+    Effect.catchTags({ InsufficientCredits: amounts, BooksUnavailable: named, ModelNotAllowed: named, MediaRateLimited: named }),
     Effect.catchTags({ MediaRejected: ({ field }) => Effect.succeed({ field }), MediaUnavailable: named })
   )
 

@@ -286,6 +286,8 @@ const refusalTold = (refusal: Refusal | BooksUnavailable): string => {
       return `InsufficientCredits, ${refusal.available} there`
     case "InsufficientGiftable":
       return `InsufficientGiftable, ${refusal.giftable} there`
+    case "LimitReached":
+      return `LimitReached, ${refusal.available} there`
     case "Conflict":
       return `Conflict at ${refusal.statement}`
     default:
@@ -318,6 +320,9 @@ const recordTold = (r: UsageRecord): string =>
     at: r.at
   })
 
+/** Limits of keys have stories of their own (`Limits.story.test.ts`). */
+const noLimits = new Map<string, never>()
+
 /** The rules alone. A draft a step, laid over what the steps before have left. */
 const rules = async (): Promise<World> => {
   const accounts: Books.Books["accounts"] = new Map()
@@ -329,7 +334,8 @@ const rules = async (): Promise<World> => {
   return {
     submit: async (now, transactions) => {
       const booked = Math.max(0, ...entries.map(({ at }) => at), ...usage.map(({ at }) => at))
-      const draft = new Books.Draft({ accounts, reservations, records, at: Math.max(now, booked) })
+      const at = Math.max(now, booked)
+      const draft = new Books.Draft({ accounts, reservations, records, limits: noLimits, spending: noLimits, at })
       const outcomes = transactions.map(({ postings }) => outcome(Books.commit(draft, postings)))
       for (const [id, account] of draft.accounts) accounts.set(id, account)
       for (const call of draft.released) reservations.delete(call)

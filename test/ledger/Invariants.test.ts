@@ -17,6 +17,10 @@ const healthy = Effect.gen(function* () {
   yield* Scene.call({ cost: usd, units: 0.1 })
   yield* Scene.call({ cost: 0n, success: false, error_type: "upstream", units: 0.2 })
   yield* Scene.call({ cost: 4n * usd, account_id: bob, application_id: "app_1", usage_type: "tool" })
+  yield* Scene.reserve({ cost: 3n, application_id: "app_1" })
+  const limit = { amount: 9n * usd, period: "total" } as const
+  const ledger = yield* Ledger
+  yield* ledger.setLimit({ application: "app_1", tenant: acme, account: "bil_acme", limit })
   yield* Scene.call({ cost: 42n, tenant_id: other, payer: acme })
   yield* Scene.now("2026-03-02T23:30:00Z")
   yield* Scene.call({ cost: 7n, units: 0.3 })
@@ -209,6 +213,19 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
     "UPDATE tollgate_usage_by_caller SET grain = 60000 WHERE grain = 3600000"
   ],
   ["tollgate_usage_by_caller sums the records", "UPDATE tollgate_usage_by_caller SET start = start + 1"],
+  ["a limit's spent is what its key was charged", "UPDATE tollgate_ledger_limits SET spent = spent - 1"],
+  ["a limit's spent is what its key was charged", "UPDATE tollgate_ledger_limits SET start = 1798761600000"],
+  [
+    "a limit's spent is what its key was charged",
+    "UPDATE tollgate_usage_by_tenant SET cost = cost + 1 WHERE application_id = 'app_1'"
+  ],
+  ["a limit's reserved is that of its key's open calls", "UPDATE tollgate_ledger_limits SET reserved = reserved + 1"],
+  [
+    "a limit's reserved is that of its key's open calls",
+    "UPDATE tollgate_ledger_reservations SET amount = amount + 1"
+  ],
+  ["a key spends no more than its limit", "UPDATE tollgate_ledger_limits SET ceiling = spent"],
+  ["a key spends no more than its limit", "UPDATE tollgate_ledger_limits SET amount = ceiling + 1"],
   ["sorted runs hold the records", "INSERT INTO tollgate_usage_sorted_runs VALUES ('ten_acme', 0, 1)"]
 ]
 

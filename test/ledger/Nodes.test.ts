@@ -68,6 +68,13 @@ const threeNodes = async () => {
           ({ records }) => records.toReversed()
         )
       ),
+    limit: (application) =>
+      next().runPromise(
+        Effect.map(
+          Effect.flatMap(Ledger, (ledger) => ledger.limits([application])),
+          (limits) => limits.get(application)
+        )
+      ),
     close: async () => {
       const findings = await nodes[0]!.runPromise(verify)
       await Promise.all(nodes.map((node) => node.dispose()))
@@ -81,6 +88,9 @@ const threeNodes = async () => {
 
 describe("three nodes over one database", () => {
   it("keep the books as one would", () => checkLedger({ make: () => threeNodes(), stories: 3 }))
+
+  it("keep the limits of keys as one would", () =>
+    checkLedger({ make: () => threeNodes(), limits: true, stories: 3 }))
 })
 
 const open = (account: string, tenant = `ten_${account}`): Posting => ({ _tag: "Open", account, tenant })
@@ -94,7 +104,13 @@ const credit = (account: string, amount: bigint): Posting => ({
   description: "credit"
 })
 
-const reserve = (call: string, account: string, run: string, amount = 1n): Posting => ({
+const reserve = (
+  call: string,
+  account: string,
+  run: string,
+  amount = 1n,
+  application: string | null = null
+): Posting => ({
   _tag: "Reserve",
   call,
   run,
@@ -104,7 +120,7 @@ const reserve = (call: string, account: string, run: string, amount = 1n): Posti
   facts: {
     account_id: "acc_1",
     tenant_id: `ten_${account}`,
-    application_id: null,
+    application_id: application,
     usage_type: "tool",
     endpoint: "search",
     model: "search",
@@ -165,6 +181,62 @@ const admitted = async (): Promise<number> => {
 
 describe("a balance for three", () => {
   it("admits three of two hundred calls, whichever node they come to", async () => expect(await admitted()).toBe(3))
+})
+
+const setLimit = (application: string, account: string, amount: bigint): Posting => ({
+  _tag: "SetLimit",
+  application,
+  tenant: `ten_${account}`,
+  account,
+  limit: { amount, period: "month" }
+})
+
+/** How many of two hundred calls are admitted that come to three nodes at once, by a key that may spend three. */
+const admittedByKey = async (mistake: Mistake = none): Promise<number> => {
+  let count = 0
+  await withNodes(
+    3,
+    async (nodes) => {
+      await submitTo(nodes[0]!, [open("a"), credit("a", 1_000n), setLimit("app_a", "a", 3n)])
+      const answers = await Promise.all(
+        Array.from({ length: 200 }, (_, i) =>
+          submitTo(nodes[i % 3]!, [reserve(`call_${i}`, "a", "run_x", 1n, "app_a")])
+        )
+      )
+      const tags = answers.map(resultOf)
+      count = tags.filter((tag) => tag === "Reserved").length
+      expect(tags.filter((tag) => tag === "LimitReached")).toHaveLength(200 - count)
+    },
+    mistake
+  )
+  return count
+}
+
+describe("the limit of a key, for three", () => {
+  it("admits three of two hundred calls, whichever node they come to", async () =>
+    expect(await admittedByKey()).toBe(3))
+
+  it("would admit more if a node did not learn of it", async () => {
+    const blind = await admittedByKey((text) => text.replace("booked_at, limits", "booked_at, 0 AS limits"))
+    expect(blind).toBe(200)
+  })
+
+  it("counts calls that other nodes admit while it is set", async () => {
+    await withNodes(3, async (nodes) => {
+      await submitTo(nodes[0]!, [open("a"), credit("a", 1_000n)])
+      const calls = Array.from({ length: 90 }, (_, i) => `call_${i}`)
+      const answers = await Promise.all([
+        ...calls.map((call, i) => submitTo(nodes[i % 3]!, [reserve(call, "a", "run_x", 1n, "app_a")])),
+        ...[0, 1, 2].map((i) => submitTo(nodes[i]!, [setLimit("app_a", "a", 20n + BigInt(i))]))
+      ])
+      const tags = answers.map(resultOf)
+      expect(tags.filter((tag) => tag === "LimitSet")).toHaveLength(3)
+      await Promise.all(calls.map((call, i) => submitTo(nodes[(i + 1) % 3]!, [settle(call, 1n)])))
+      const limits = await nodes[2]!.runPromise(Effect.flatMap(Ledger, (ledger) => ledger.limits(["app_a"])))
+      const charged = BigInt(tags.filter((tag) => tag === "Reserved").length)
+      expect(limits.get("app_a")).toMatchObject({ spent: charged, reserved: 0n })
+    })
+  })
 })
 
 describe("a call", () => {

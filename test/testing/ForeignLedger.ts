@@ -4,7 +4,7 @@
  */
 import type { AccountStatus } from "../../src/entry/contracts.ts"
 import type { Posting, Refusal, Result, Source } from "../../src/entry/ledger.ts"
-import type { Answer, EntryView, LedgerUnderTest } from "../../src/entry/testing.ts"
+import type { Answer, EntryView, LedgerUnderTest, LimitView } from "../../src/entry/testing.ts"
 
 export const mistakes = [
   "loses one of two updates at once",
@@ -50,7 +50,18 @@ export const mistakes = [
   "answers results in the wrong order"
 ] as const
 
-export type Mistake = (typeof mistakes)[number]
+/** Those of a ledger that limits what keys spend. */
+export const limitMistakes = [
+  "forgets what is reserved against a limit",
+  "forgets what was spent before a limit was set",
+  "charges beyond a limit",
+  "reserves more than a limit leaves",
+  "refuses what a limit leaves exactly",
+  "gives nothing back of a limit",
+  "looks at the limit before the balance"
+] as const
+
+export type Mistake = (typeof mistakes)[number] | (typeof limitMistakes)[number]
 
 interface Account {
   status: AccountStatus
@@ -63,7 +74,13 @@ interface Account {
 
 interface State {
   readonly accounts: Map<string, Account>
-  readonly calls: Map<string, { readonly account: string; readonly amount: bigint; settled: boolean }>
+  readonly calls: Map<
+    string,
+    { readonly account: string; readonly amount: bigint; readonly application: string | null; settled: boolean }
+  >
+  readonly limits: Map<string, Pick<LimitView, "amount" | "period">>
+  /** By application. */
+  readonly spent: Map<string, bigint>
   /** Transfers whose escrow has ended. */
   readonly ended: Set<string>
 }
@@ -82,7 +99,13 @@ const min = (one: bigint, other: bigint) => (one < other ? one : other)
 
 export const foreignLedger = (mistake?: Mistake): LedgerUnderTest => {
   const makes = (one: Mistake) => one === mistake
-  let state: State = { accounts: new Map(), calls: new Map(), ended: new Set() }
+  let state: State = {
+    accounts: new Map(),
+    calls: new Map(),
+    limits: new Map(),
+    spent: new Map(),
+    ended: new Set()
+  }
 
   const refuse = (refusal: Refusal): never => {
     throw new Refused(refusal)
@@ -194,10 +217,42 @@ export const foreignLedger = (mistake?: Mistake): LedgerUnderTest => {
     return { _tag: "EscrowEnded", balance: balance(makes("answers the balance of the sender") ? sender : recipient) }
   }
 
+  const setLimit: Do<"SetLimit"> = async ({ account, application, limit }) => {
+    if (limit === null) {
+      state.limits.delete(application)
+      return { _tag: "LimitSet", spent: 0n, reserved: 0n }
+    }
+    await read(account)
+    if (makes("forgets what was spent before a limit was set") && !state.limits.has(application))
+      state.spent.delete(application)
+    state.limits.set(application, limit)
+    return { _tag: "LimitSet", ...used(application) }
+  }
+
+  const used = (application: string) => {
+    let reserved = 0n
+    for (const call of state.calls.values())
+      if (call.application === application && !call.settled) reserved += call.amount
+    return { spent: state.spent.get(application) ?? 0n, reserved }
+  }
+
+  const left = (application: string | null): bigint => {
+    const limit = application === null ? undefined : state.limits.get(application)
+    if (limit === undefined) return max
+    const { reserved, spent } = used(application!)
+    const room = limit.amount - spent - (makes("forgets what is reserved against a limit") ? 0n : reserved)
+    return room < 0n ? 0n : room
+  }
+
   const isActive = ({ status }: Account, { kind }: Source) =>
     status === "active" || makes(kind === "own" ? "lets a suspended account pay" : "lets a suspended team pay")
 
-  const reserve: Do<"Reserve"> = async ({ call, enough, least, most, sources }) => {
+  const reserve: Do<"Reserve"> = async ({ call, enough, facts, least, most, sources }) => {
+    const room = left(facts.application_id)
+    const isOver = makes("refuses what a limit leaves exactly") && room < max ? room <= least : room < least
+    const application = facts.application_id ?? ""
+    if (isOver && makes("looks at the limit before the balance"))
+      return refuse({ _tag: "LimitReached", application, available: room })
     for (const source of sources) {
       if (source.kind !== "own") continue
       const account = source.billing_account_id
@@ -224,14 +279,16 @@ export const foreignLedger = (mistake?: Mistake): LedgerUnderTest => {
       best = said > best || makes("answers what the last source has as available") ? said : best
       if (free >= least) can.push({ source, free, account })
     }
-    const wanted = makes("takes the first source that has the least") ? least : (enough ?? least)
+    const sufficient = enough === undefined || room < least ? least : min(enough, room)
+    const wanted = makes("takes the first source that has the least") ? least : sufficient
     const chosen = can.find(({ free }) => free >= wanted) ?? can[0]
     if (chosen === undefined) return refuse({ _tag: "InsufficientCredits", available: best })
     const { account, free, source } = chosen
-    const amount = min(free, most)
+    if (isOver) return refuse({ _tag: "LimitReached", application, available: room })
+    const amount = min(min(free, most), makes("reserves more than a limit leaves") ? max : room)
     const id = source.billing_account_id
     await write(id, { ...account, reserved: account.reserved + amount })
-    state.calls.set(call, { account: id, amount, settled: false })
+    state.calls.set(call, { account: id, amount, application: facts.application_id, settled: false })
     if (makes("answers the most as reserved")) return { _tag: "Reserved", source, amount: most }
     const wrong = makes("answers less than is reserved of a source that is not the first") && source !== sources[0]
     return { _tag: "Reserved", source, amount: wrong ? amount - 1n : amount }
@@ -250,7 +307,10 @@ export const foreignLedger = (mistake?: Mistake): LedgerUnderTest => {
       if (!makes("charges a call twice")) return { _tag: "AlreadySettled" }
     } else account.reserved -= known.amount
     const payable = available(account) + (makes("collects one nano more than there is") ? 1n : 0n)
-    const collected = min(outcome.cost, payable)
+    const within = known.settled || makes("charges beyond a limit") ? max : known.amount + left(known.application)
+    const collected = min(min(outcome.cost, payable), within)
+    const { application } = known
+    if (application !== null) state.spent.set(application, (state.spent.get(application) ?? 0n) + collected)
     const usage_id = makes("gives every call the same usage id") ? "use" : `charge of ${call}`
     if (makes("spends giftable credit first")) {
       const giftable = min(collected, account.giftable)
@@ -272,6 +332,8 @@ export const foreignLedger = (mistake?: Mistake): LedgerUnderTest => {
     }
     await write(known.account, account)
     state.calls.set(call, { ...known, settled: true })
+    if (application !== null && makes("gives nothing back of a limit"))
+      state.spent.set(application, state.spent.get(application)! + known.amount - collected)
     return {
       _tag: "Settled",
       usage_id,
@@ -294,6 +356,8 @@ export const foreignLedger = (mistake?: Mistake): LedgerUnderTest => {
         return escrow(posting)
       case "EndEscrow":
         return endEscrow(posting)
+      case "SetLimit":
+        return setLimit(posting)
       case "Reserve":
         return reserve(posting)
       case "Settle":
@@ -348,6 +412,10 @@ export const foreignLedger = (mistake?: Mistake): LedgerUnderTest => {
       return done
     },
     account: async (id) => state.accounts.get(id),
-    entries: async (id) => state.accounts.get(id)?.entries ?? []
+    entries: async (id) => state.accounts.get(id)?.entries ?? [],
+    limit: async (application) => {
+      const limit = state.limits.get(application)
+      return limit && { ...limit, ...used(application) }
+    }
   }
 }

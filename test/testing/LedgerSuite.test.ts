@@ -1,12 +1,18 @@
 /** The property suite for ledgers as its users run it: on our ledger, on somebody else's, and on ones that are deliberately wrong. */
-import { Layer } from "effect"
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Effect, Layer } from "effect"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { checkLedger, invariants, ofLayer } from "../../src/entry/testing.ts"
+import type { LedgerUnderTest } from "../../src/entry/testing.ts"
+import { verify } from "../../src/Checks.ts"
 import { Ledger } from "../../src/ledger/Ledger.ts"
-import { foreignLedger, mistakes } from "./ForeignLedger.ts"
+import { TailMax } from "../../src/ledger/Tails.ts"
+import type { Writer } from "../../src/ledger/Writer.ts"
+import * as transfers from "../../src/transfers/Checks.ts"
+import { foreignLedger, limitMistakes, mistakes } from "./ForeignLedger.ts"
 import type { Mistake } from "./ForeignLedger.ts"
 import * as TestDatabase from "../support/database.ts"
 
@@ -28,9 +34,48 @@ const ends: Partial<Record<Mistake, RegExp>> = {
   "answers a missing account as one without credit": /where AccountMissing .* is due/
 }
 
+/** Stories of the ledger alone put credit into escrow that no transfer knows of. */
+const ofTransfers: ReadonlySet<string> = new Set(transfers.checks.map(({ name }) => name))
+
+/** A ledger that is verified when it is closed. */
+const verified = <E>(layer: Layer.Layer<Ledger | Writer | SqlClient, E>): Promise<LedgerUnderTest> => {
+  const looked = Effect.map(verify, (findings) => {
+    expect(findings.filter(({ check }) => !ofTransfers.has(check))).toEqual([])
+  })
+  return ofLayer(Layer.provideMerge(Layer.scopedDiscard(Effect.addFinalizer(() => looked)), layer))()
+}
+
+/** A ledger whose clock stands still, but for the months that begin. */
+const withMonths = async (make: (clock: Layer.Layer<never>) => Promise<LedgerUnderTest>): Promise<LedgerUnderTest> => {
+  const shown = { now: Date.UTC(2026, 10, 20, 12) }
+  const clock = Object.assign(Object.create(Clock.make()) as Clock.Clock, {
+    currentTimeMillis: Effect.sync(() => shown.now),
+    unsafeCurrentTimeMillis: () => shown.now
+  })
+  const ledger = await make(Layer.setClock(clock))
+  const nextMonth = async () => {
+    const date = new Date(shown.now)
+    shown.now = Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1)
+  }
+  return { ...ledger, nextMonth }
+}
+
 describe("the property suite for ledgers", () => {
   it("holds for the ledger of this service", () =>
     checkLedger({ make: ofLayer(Layer.provideMerge(Ledger.layer, TestDatabase.layer)), stories: 30 }))
+
+  it("holds for it where keys have limits, and months change", () =>
+    checkLedger({
+      make: () =>
+        withMonths((clock) => {
+          const sql = Layer.provide(TestDatabase.sql, clock)
+          const writer = Layer.provide(TestDatabase.writer, [clock, Layer.succeed(TailMax, 3)])
+          const layer = Ledger.layer.pipe(Layer.provideMerge(writer), Layer.provideMerge(sql), Layer.merge(clock))
+          return verified(layer)
+        }),
+      limits: true,
+      stories: 30
+    }))
 
   it("holds for it where its writer is a thread of its own", () =>
     checkLedger({
@@ -67,6 +112,17 @@ describe("the property suite for ledgers", () => {
     expect(failed.steps.length).toBeLessThanOrEqual(5)
   })
 
+  it("holds for somebody else's that limits what keys spend", () =>
+    checkLedger({ make: async () => foreignLedger(), limits: true, stories: 100 }))
+
+  it.each(limitMistakes)("finds one that %s", async (mistake) => {
+    const failed = await checkLedger({ make: async () => foreignLedger(mistake), limits: true, seed: 1 }).then(
+      () => expect.fail("it is not found"),
+      (error: Error) => error.message
+    )
+    expect(failed).toMatch(/limit|LimitReached|LimitSet|Reserved|Settled/)
+  })
+
   it("says in sentences what went wrong", async () => {
     const failed = await checkLedger({ make: async () => foreignLedger("charges a call twice"), seed: 1 }).catch(
       (error: Error) => error.message
@@ -96,6 +152,7 @@ describe("the property suite for ledgers", () => {
       "credit is neither made nor lost",
       "granted credit is spent before giftable",
       "a status is the one that was set",
+      "a limit holds what its key has spent and reserved",
       "each movement has its entry"
     ])
   })

@@ -190,7 +190,7 @@ const stateOf = (from: Location, source: Source, tables: ReadonlyArray<Table>) =
   })
 
 /** Columns that are PostgreSQL's alone: `settle` sets them. */
-const settledColumn = "booked_at"
+const settledColumns: ReadonlySet<string> = new Set(["booked_at", "limits"])
 
 /** Both sides must have the same tables and columns: else one of them is of another version. */
 const checkColumns = Effect.fnUntraced(function* ({ move, source, target, tables }: Opened) {
@@ -205,7 +205,7 @@ const checkColumns = Effect.fnUntraced(function* ({ move, source, target, tables
       // What PostgreSQL alone has is about its nodes.
       if (known === undefined && !tables.some(({ name }) => name === table)) continue
       const missing =
-        known === undefined ? table : [...names].find((name) => name !== settledColumn && !known.has(name))
+        known === undefined ? table : [...names].find((name) => !settledColumns.has(name) && !known.has(name))
       if (missing !== undefined)
         return yield* refused(`${shown} has no ${missing} (${table}): it is of another version`)
     }

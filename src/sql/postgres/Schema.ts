@@ -539,6 +539,24 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     `ALTER TABLE ${migrationsTable} ADD COLUMN oldest integer NOT NULL DEFAULT 1`,
     // The newest migration that the node's version has.
     `ALTER TABLE tollgate_sql_nodes ADD COLUMN knows integer NOT NULL DEFAULT 1`
+  ],
+  // A batch learns by `limits`, how many keys of a tenant have one, under the locks that it takes anyway, whether it must lock any.
+  "0005_limits": [
+    `CREATE TABLE tollgate_ledger_limits (
+      application_id ${text} PRIMARY KEY,
+      tenant_id ${text} NOT NULL,
+      amount bigint NOT NULL CHECK (amount >= 0),
+      period ${text} NOT NULL CHECK (period IN ('month', 'total')),
+      start bigint NOT NULL,
+      spent bigint NOT NULL CHECK (spent >= 0),
+      reserved bigint NOT NULL CHECK (reserved >= 0),
+      ceiling bigint NOT NULL CHECK (ceiling >= amount AND ceiling >= spent + reserved)
+    ) WITH (fillfactor = 50)`,
+    `CREATE INDEX tollgate_ledger_limits_tenant ON tollgate_ledger_limits (tenant_id)`,
+    `ALTER TABLE tollgate_ledger_amounts ADD COLUMN limits bigint NOT NULL DEFAULT 0`,
+    `ALTER TABLE tollgate_usage_heads ADD COLUMN limits bigint NOT NULL DEFAULT 0`,
+    `ALTER TABLE tollgate_tenants_applications ADD COLUMN expires_at bigint`,
+    `ALTER TABLE tollgate_tenants_applications ADD COLUMN allowed_models ${text}`
   ]
 }
 
@@ -554,5 +572,11 @@ export const settle: ReadonlyArray<string> = [
   `SELECT setval('tollgate_ledger_entries_seq', COALESCE(max(seq), 0) + 1, false) FROM tollgate_ledger_entries`,
   `SELECT setval('tollgate_usage_records_seq', COALESCE(max(seq), 0) + 1, false) FROM tollgate_usage_records`,
   `UPDATE tollgate_ledger_amounts a SET booked_at = e.at FROM tollgate_ledger_entries e WHERE e.seq = a.newest AND a.booked_at <> e.at`,
-  `UPDATE tollgate_usage_heads h SET booked_at = r.at FROM tollgate_usage_records r WHERE r.seq = h.newest AND h.booked_at <> r.at`
+  `UPDATE tollgate_usage_heads h SET booked_at = r.at FROM tollgate_usage_records r WHERE r.seq = h.newest AND h.booked_at <> r.at`,
+  `UPDATE tollgate_ledger_amounts m SET limits = l.n
+    FROM (SELECT a.number, count(*) AS n FROM tollgate_ledger_limits k JOIN tollgate_ledger_accounts a ON a.tenant_id = k.tenant_id GROUP BY 1) l
+    WHERE m.account = l.number AND m.limits <> l.n`,
+  `UPDATE tollgate_usage_heads h SET limits = l.n
+    FROM (SELECT t.number, count(*) AS n FROM tollgate_ledger_limits k JOIN tollgate_usage_tenants t ON t.id = k.tenant_id GROUP BY 1) l
+    WHERE h.tenant = l.number AND h.limits <> l.n`
 ]
