@@ -3,6 +3,7 @@
  *
  * Where the specification is silent:
  * - Keys and tokens are remembered for at most a minute; a key that is deleted stops at once in this process.
+ * - A key whose own end has come is 401 with the text of an invalid key, and the code `api_key_expired`; that is looked at with every call.
  * - An empty `Authorization` header counts as missing. A trailing slash is the same path.
  */
 import { Context, Duration, Effect, Layer } from "effect"

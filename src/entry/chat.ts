@@ -28,7 +28,7 @@ export { UsdPer } from "../kernel/Price.ts"
 export { Upstreams } from "../upstream/Upstreams.ts"
 export * from "../upstream/Problems.ts"
 export { Payers } from "../gate/Payers.ts"
-export { InsufficientCredits } from "../gate/Problems.ts"
+export { InsufficientCredits, ModelNotAllowed } from "../gate/Problems.ts"
 export { BooksUnavailable } from "../ledger/Problems.ts"
 
 /** Every protocol behind the gate. Needs a database, `Payers`, `Models` and `Upstreams`. */

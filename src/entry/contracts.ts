@@ -127,6 +127,7 @@ export type {
   InsufficientCredits as LedgerInsufficientCredits,
   InsufficientGiftable,
   LedgerRefusal,
+  LimitReached,
   NotHeld,
   RefusalByPosting,
   RefusalsOf
@@ -139,6 +140,8 @@ export type {
   CreditSource,
   Dimensions,
   Entry,
+  Limit,
+  LimitPeriod,
   Outcome,
   Posting,
   Refusal,

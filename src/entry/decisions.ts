@@ -11,7 +11,7 @@ export { ConfiguredDecisionModel, DecisionModel } from "../decisions/Settings.ts
 export { fields as settings, layer as layerSettings } from "../decisions/Settings.ts"
 export { Upstreams } from "../upstream/Upstreams.ts"
 export { Payers } from "../gate/Payers.ts"
-export { InsufficientCredits } from "../gate/Problems.ts"
+export { InsufficientCredits, ModelNotAllowed } from "../gate/Problems.ts"
 export { BooksUnavailable } from "../ledger/Problems.ts"
 
 /** Decisions behind the gate. Needs a database, `Payers`, `ConfiguredDecisionModel` and `Upstreams`. */

@@ -8,7 +8,7 @@ export { Gate, PriceVersions }
 export { failure } from "../gate/Gate.ts"
 export type { Admission, Claim, Measured, Metered, Receipt } from "../gate/Gate.ts"
 export { ownOf, Payers } from "../gate/Payers.ts"
-export { InsufficientCredits } from "../gate/Problems.ts"
+export { InsufficientCredits, ModelNotAllowed } from "../gate/Problems.ts"
 export { BooksUnavailable } from "../ledger/Problems.ts"
 export { billed, priced } from "../prices/Lines.ts"
 export type { Billed, Figures, PriceLine, Quantity } from "../prices/Lines.ts"

@@ -14,7 +14,7 @@ export { ImageProvider, ImageProviders } from "../images/Settings.ts"
 export { fields as settings, layer as layerSettings } from "../images/Settings.ts"
 export { Upstreams } from "../upstream/Upstreams.ts"
 export { Payers } from "../gate/Payers.ts"
-export { InsufficientCredits } from "../gate/Problems.ts"
+export { InsufficientCredits, ModelNotAllowed } from "../gate/Problems.ts"
 export { BooksUnavailable } from "../ledger/Problems.ts"
 
 /** Images behind the gate. Needs a database, `Payers`, `ImageProviders` and `Upstreams`. */

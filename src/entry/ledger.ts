@@ -15,6 +15,7 @@ export {
   InsufficientCredits,
   InsufficientGiftable,
   LedgerRefusal,
+  LimitReached,
   NotHeld
 } from "../ledger/Problems.ts"
 export type { RefusalByPosting, RefusalsOf } from "../ledger/Problems.ts"
@@ -28,6 +29,8 @@ export type {
   CreditSource,
   Dimensions,
   Entry,
+  Limit,
+  LimitPeriod,
   Posting,
   Refusal,
   Reservation,

@@ -16,7 +16,7 @@ export { fields as settings, layer as layerSettings, LetterLimits, LetterPrice }
 export { PriceList } from "../prices/PriceList.ts"
 export { Mail } from "../upstream/Mail.ts"
 export { Payers } from "../gate/Payers.ts"
-export { InsufficientCredits } from "../gate/Problems.ts"
+export { InsufficientCredits, ModelNotAllowed } from "../gate/Problems.ts"
 export { BooksUnavailable } from "../ledger/Problems.ts"
 
 /** The outbox, and mail to oneself behind the gate. Needs a database, the secret, `Mail`, `LetterPrice`, `Payers` and `PriceList`. */

@@ -14,7 +14,7 @@ export { MediaModels, MediaModelSetting } from "../media/Settings.ts"
 export { fields as settings, layer as layerSettings } from "../media/Settings.ts"
 export { Upstreams } from "../upstream/Upstreams.ts"
 export { Payers } from "../gate/Payers.ts"
-export { InsufficientCredits } from "../gate/Problems.ts"
+export { InsufficientCredits, ModelNotAllowed } from "../gate/Problems.ts"
 export { BooksUnavailable } from "../ledger/Problems.ts"
 
 /** Jobs by quote behind the gate. Needs a database, `Payers`, `MediaModels` and `Upstreams`. */

@@ -12,7 +12,7 @@ export { fields as settings, layer as layerSettings } from "../search/Settings.t
 export { Upstreams } from "../upstream/Upstreams.ts"
 export * from "../upstream/Problems.ts"
 export { Payers } from "../gate/Payers.ts"
-export { InsufficientCredits } from "../gate/Problems.ts"
+export { InsufficientCredits, ModelNotAllowed } from "../gate/Problems.ts"
 export { BooksUnavailable } from "../ledger/Problems.ts"
 
 /** Searches behind the gate. Needs a database, `Payers`, `SearchProviders` and `Upstreams`. */

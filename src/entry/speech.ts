@@ -12,7 +12,7 @@ export { fields as settings, layer as layerSettings } from "../speech/Settings.t
 export { Upstreams } from "../upstream/Upstreams.ts"
 export * from "../upstream/Problems.ts"
 export { Payers } from "../gate/Payers.ts"
-export { InsufficientCredits } from "../gate/Problems.ts"
+export { InsufficientCredits, ModelNotAllowed } from "../gate/Problems.ts"
 export { BooksUnavailable } from "../ledger/Problems.ts"
 
 /** Speech behind the gate. Needs a database, `Payers`, `SpeechProviders` and `Upstreams`. */

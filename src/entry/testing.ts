@@ -24,7 +24,15 @@ import "./contracts.ts"
 export { apply, empty } from "../testing/LedgerModel.ts"
 export type { Expected, ExpectedResult, ModelAccount, ModelEntry, Notebook } from "../testing/LedgerModel.ts"
 export { InvariantBroken, invariants } from "../testing/LedgerProperties.ts"
-export type { AccountView, Answer, EntryView, Invariant, LedgerUnderTest, LimitView, View } from "../testing/LedgerProperties.ts"
+export type {
+  AccountView,
+  Answer,
+  EntryView,
+  Invariant,
+  LedgerUnderTest,
+  LimitView,
+  View
+} from "../testing/LedgerProperties.ts"
 export { amounts, checkLedger, ledgerSteps, limitSteps } from "../testing/LedgerStories.ts"
 export type { LedgerStep, LedgerStory, SuiteOptions } from "../testing/LedgerStories.ts"
 export { layerMemory, ofLayer } from "../testing/LedgerLayer.ts"

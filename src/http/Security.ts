@@ -97,7 +97,14 @@ export class TenantUsageToken extends Object.assign(
 export class KeyOrToken extends Object.assign(
   HttpApiMiddleware.Tag<KeyOrToken>()("tollgate/http/KeyOrToken", {
     provides: CurrentCaller,
-    failure: Schema.Union(MissingAuthorization, InvalidKeyFormat, ForeignKey, ExpiredKey, InvalidKey, InsufficientScope),
+    failure: Schema.Union(
+      MissingAuthorization,
+      InvalidKeyFormat,
+      ForeignKey,
+      ExpiredKey,
+      InvalidKey,
+      InsufficientScope
+    ),
     security: { user_token_or_api_key: asKeyOrToken }
   }),
   { demand: "calls" as const }

@@ -9,16 +9,7 @@ import type { Spending } from "./Books.ts"
 import { tails } from "./Tails.ts"
 import type { Limit, LimitPeriod } from "./Transaction.ts"
 
-const columns = [
-  "application_id",
-  "tenant_id",
-  "amount",
-  "period",
-  "start",
-  "spent",
-  "reserved",
-  "ceiling"
-] as const
+const columns = ["application_id", "tenant_id", "amount", "period", "start", "spent", "reserved", "ceiling"] as const
 
 const selection = `application_id, tenant_id, CAST(amount AS TEXT) AS amount, period, start, CAST(spent AS TEXT) AS spent,
   CAST(reserved AS TEXT) AS reserved, CAST(ceiling AS TEXT) AS ceiling`

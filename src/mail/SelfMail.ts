@@ -36,10 +36,7 @@ export interface SelfMailContract {
     readonly caller: Caller
     readonly letter: SelfLetter
     readonly beside?: Claim["beside"]
-  }) => Effect.Effect<
-    SentLetter,
-    MailUnavailable | EmailNotVerified | LetterRefused | GateRefusal
-  >
+  }) => Effect.Effect<SentLetter, MailUnavailable | EmailNotVerified | LetterRefused | GateRefusal>
 }
 
 export class SelfMail extends Context.Tag("tollgate/mail/SelfMail")<SelfMail, SelfMailContract>() {

@@ -225,10 +225,9 @@ const make = Effect.gen(function* () {
 
   /** `false`: there was no such application in the caller's reach any more. */
   const guarded = (text: Parameters<typeof statement>[0], ...postings: ReadonlyArray<SetLimit>) =>
-    writer.submit({ postings, statements: [statement(text, 1)] }).pipe(
-      Effect.as(true),
-      Effect.catchTags({ ...broken, Conflict: () => Effect.succeed(false) })
-    )
+    writer
+      .submit({ postings, statements: [statement(text, 1)] })
+      .pipe(Effect.as(true), Effect.catchTags({ ...broken, Conflict: () => Effect.succeed(false) }))
 
   const change: ApplicationsContract["change"] = Effect.fn("Applications.change")(function* (request) {
     const { application_id, caller } = request

@@ -75,7 +75,8 @@ export const make = (
     // Taken before what is remembered is read: a change in between ends them.
     const marks = [belonging.markOf(application.account_id), belonging.markOf(application.id)]
     // A key acts for the person who made it, as long as they belong to the tenant.
-    const [row] = yield* sql<Row>`SELECT a.id, a.account_id, a.tenant_id, a.expires_at, a.allowed_models FROM tollgate_tenants_applications a
+    const [row] =
+      yield* sql<Row>`SELECT a.id, a.account_id, a.tenant_id, a.expires_at, a.allowed_models FROM tollgate_tenants_applications a
       JOIN tollgate_tenants_memberships m ON m.account_id = a.account_id AND m.tenant_id = a.tenant_id AND m.status = 'active'
       WHERE a.key_hash = ${hash}`.pipe(Effect.orDie)
     if (row === undefined) return undefined

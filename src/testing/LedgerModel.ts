@@ -376,7 +376,8 @@ const settle = (notebook: Notebook, { call, outcome }: Of<"Settle">): Done => {
     notebook: {
       ...withAccount(notebook, reserved.account, charged),
       calls: without(notebook.calls, call),
-      spent: application === null ? notebook.spent : put(notebook.spent, application, more(notebook, application, collected))
+      spent:
+        application === null ? notebook.spent : put(notebook.spent, application, more(notebook, application, collected))
     }
   }
 }

@@ -505,7 +505,11 @@ const reservesByKey: fc.Arbitrary<Deed> = fc
 const settlesOfKey: fc.Arbitrary<Deed> = fc
   .tuple(which, fc.boolean(), fc.oneof(nearby, fc.bigInt({ min: -20n, max: 20n })))
   .map(([index, isBeyond, more]) => (notebook) => {
-    const [call, open] = nth([...notebook.calls].filter(([, { application }]) => application !== null), index) ?? []
+    const [call, open] =
+      nth(
+        [...notebook.calls].filter(([, { application }]) => application !== null),
+        index
+      ) ?? []
     if (call === undefined || open === undefined) return undefined
     const account = everyone.find((one) => applicationOf(one) === open.application)!
     const cost = open.amount + more + (isBeyond ? ofLimit("left", account, notebook) : 0n)

@@ -220,10 +220,7 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
     "UPDATE tollgate_usage_by_tenant SET cost = cost + 1 WHERE application_id = 'app_1'"
   ],
   ["a limit's reserved is that of its key's open calls", "UPDATE tollgate_ledger_limits SET reserved = reserved + 1"],
-  [
-    "a limit's reserved is that of its key's open calls",
-    "UPDATE tollgate_ledger_reservations SET amount = amount + 1"
-  ],
+  ["a limit's reserved is that of its key's open calls", "UPDATE tollgate_ledger_reservations SET amount = amount + 1"],
   ["a key spends no more than its limit", "UPDATE tollgate_ledger_limits SET ceiling = spent"],
   ["a key spends no more than its limit", "UPDATE tollgate_ledger_limits SET amount = ceiling + 1"],
   ["sorted runs hold the records", "INSERT INTO tollgate_usage_sorted_runs VALUES ('ten_acme', 0, 1)"]

@@ -89,8 +89,7 @@ const threeNodes = async () => {
 describe("three nodes over one database", () => {
   it("keep the books as one would", () => checkLedger({ make: () => threeNodes(), stories: 3 }))
 
-  it("keep the limits of keys as one would", () =>
-    checkLedger({ make: () => threeNodes(), limits: true, stories: 3 }))
+  it("keep the limits of keys as one would", () => checkLedger({ make: () => threeNodes(), limits: true, stories: 3 }))
 })
 
 const open = (account: string, tenant = `ten_${account}`): Posting => ({ _tag: "Open", account, tenant })
@@ -192,7 +191,7 @@ const setLimit = (application: string, account: string, amount: bigint): Posting
 })
 
 /** How many of two hundred calls are admitted that come to three nodes at once, by a key that may spend three. */
-const admittedByKey = async (mistake: Mistake = none): Promise<number> => {
+const admittedByKey = async (options: Omit<NodeOptions, "url"> = {}): Promise<number> => {
   let count = 0
   await withNodes(
     3,
@@ -207,7 +206,7 @@ const admittedByKey = async (mistake: Mistake = none): Promise<number> => {
       count = tags.filter((tag) => tag === "Reserved").length
       expect(tags.filter((tag) => tag === "LimitReached")).toHaveLength(200 - count)
     },
-    mistake
+    options
   )
   return count
 }
@@ -217,7 +216,7 @@ describe("the limit of a key, for three", () => {
     expect(await admittedByKey()).toBe(3))
 
   it("would admit more if a node did not learn of it", async () => {
-    const blind = await admittedByKey((text) => text.replace("booked_at, limits", "booked_at, 0 AS limits"))
+    const blind = await admittedByKey({ mistake: (text) => text.replace("booked_at, limits", "booked_at, 0 AS limits") })
     expect(blind).toBe(200)
   })
 
