@@ -34,7 +34,9 @@ type Schema = Readonly<Record<string, Table>>
 const ofPostgresAlone: Readonly<Record<string, string>> = {
   tollgate_sql_nodes: "a file is served by one process, which needs no lease",
   "tollgate_ledger_amounts.booked_at": "time does not run against an account's rows, whichever node's clock was asked",
-  "tollgate_usage_heads.booked_at": "the same of a tenant's records"
+  "tollgate_usage_heads.booked_at": "the same of a tenant's records",
+  "tollgate_ledger_amounts.limits": "whether keys have limits is said by the rows that a batch locks anyway",
+  "tollgate_usage_heads.limits": "the same where the tenant's account is not locked"
 }
 const ofSqliteAlone: Readonly<Record<string, string>> = {}
 
