@@ -47,12 +47,7 @@ export interface SpeechAudio {
   readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
 }
 
-export type SpeechProblem =
-  | InvalidRequest
-  | UnknownProvider
-  | UnknownModel
-  | GateRefusal
-  | UpstreamProblem
+export type SpeechProblem = InvalidRequest | UnknownProvider | UnknownModel | GateRefusal | UpstreamProblem
 
 export interface SpeechContract {
   /** Answers once the first bytes of audio have come. */

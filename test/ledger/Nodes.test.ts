@@ -216,7 +216,9 @@ describe("the limit of a key, for three", () => {
     expect(await admittedByKey()).toBe(3))
 
   it("would admit more if a node did not learn of it", async () => {
-    const blind = await admittedByKey({ mistake: (text) => text.replace("booked_at, limits", "booked_at, 0 AS limits") })
+    const blind = await admittedByKey({
+      mistake: (text) => text.replace("booked_at, limits", "booked_at, 0 AS limits")
+    })
     expect(blind).toBe(200)
   })
 

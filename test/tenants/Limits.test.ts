@@ -170,13 +170,13 @@ describe("an application", () => {
           ask("PATCH", at(ada, id), { token, json: { spending_limit_usd: 2, spending_limit_period: period } }),
           ({ body }) => [body.result.spent_usd, body.result.reserved_usd]
         )
-      const { token } = yield* again(ada)
+      const { token } = yield* again
       expect(yield* limited("month")).toEqual([0.1, 0.2])
       expect(yield* limited("total")).toEqual([1.1, 0.2])
       expect(yield* limited("month")).toEqual([0.1, 0.2])
       // What is open at the end of a month counts in the next.
       yield* TestClock.setTime(parse("2026-05-01T00:00:00Z")!)
-      const shown = Effect.flatMap(again(ada), (one) =>
+      const shown = Effect.flatMap(again, (one) =>
         Effect.map(ask("GET", at(ada, id), { token: one.token }), ({ body }) => [
           body.result.spent_usd,
           body.result.reserved_usd
@@ -213,7 +213,7 @@ describe("an application", () => {
 })
 
 /** Signs in again: months are longer than a token lives. */
-const again = (_: Person) => person("ada@example.com")
+const again = person("ada@example.com")
 
 describe("a key that expires", () => {
   scene(
