@@ -93,18 +93,14 @@ export class TenantUsageToken extends Object.assign(
   { demand: "calls" as const }
 ) {}
 
+const KeyProblem = Schema.Union(MissingAuthorization, InvalidKeyFormat, ForeignKey, ExpiredKey, InvalidKey)
+const KeyOrTokenProblem = Schema.Union(KeyProblem, InsufficientScope)
+
 /** K/U: read as a user token first, then as an API key. */
 export class KeyOrToken extends Object.assign(
   HttpApiMiddleware.Tag<KeyOrToken>()("tollgate/http/KeyOrToken", {
     provides: CurrentCaller,
-    failure: Schema.Union(
-      MissingAuthorization,
-      InvalidKeyFormat,
-      ForeignKey,
-      ExpiredKey,
-      InvalidKey,
-      InsufficientScope
-    ),
+    failure: KeyOrTokenProblem,
     security: { user_token_or_api_key: asKeyOrToken }
   }),
   { demand: "calls" as const }
@@ -114,7 +110,7 @@ export class KeyOrToken extends Object.assign(
 export class KeyOrTokenEitherHeader extends Object.assign(
   HttpApiMiddleware.Tag<KeyOrTokenEitherHeader>()("tollgate/http/KeyOrTokenEitherHeader", {
     provides: CurrentCaller,
-    failure: Schema.Union(MissingAuthorization, InvalidKeyFormat, ForeignKey, InvalidKey, InsufficientScope),
+    failure: KeyOrTokenProblem,
     security: { user_token_or_api_key: asKeyOrToken, x_api_key: asHeader }
   }),
   { demand: "calls" as const }
@@ -123,6 +119,6 @@ export class KeyOrTokenEitherHeader extends Object.assign(
 /** K: read as an API key only. */
 export class ApiKey extends HttpApiMiddleware.Tag<ApiKey>()("tollgate/http/ApiKey", {
   provides: CurrentCaller,
-  failure: Schema.Union(MissingAuthorization, InvalidKeyFormat, ForeignKey, ExpiredKey, InvalidKey),
+  failure: KeyProblem,
   security: { api_key: asKey }
 }) {}
