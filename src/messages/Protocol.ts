@@ -1,5 +1,4 @@
 /** Anthropic's messages, as the engine knows a protocol. */
-import { Redacted } from "effect"
 import { written } from "../chat/Outgoing.ts"
 import type { Protocol } from "../chat/Protocol.ts"
 import { tokensOfString } from "../chat/Tokens.ts"
@@ -14,9 +13,8 @@ import { reader } from "./Relay.ts"
 /** The version of the protocol, which every request names. */
 export const version = "2023-06-01"
 
-export const headersFor = ({ key }: Upstream): Readonly<Record<string, string>> => ({
-  "content-type": "application/json",
-  "x-api-key": Redacted.value(key),
+export const headersFor = ({ headers }: Upstream): Readonly<Record<string, string>> => ({
+  ...headers,
   "anthropic-version": version
 })
 

@@ -1,8 +1,10 @@
 /** The addresses of the outside world that serve models, by the names that the configuration gives them. */
-import { Context, Effect, Layer, Redacted, Schema } from "effect"
-import type { Scope } from "effect"
+import { Clock, Context, Effect, Layer, Schema } from "effect"
+import type { Redacted, Scope } from "effect"
 import type { Admission } from "../gate/Gate.ts"
 import { traceparent, Tracing } from "../kernel/Tracing.ts"
+import { headerOf, signer, usualHeader } from "./Credential.ts"
+import type { AwsCredential, KeyHeader } from "./Credential.ts"
 import { usualProtocols } from "./Protocol.ts"
 import type { ProtocolName } from "./Protocol.ts"
 import * as Wire from "./Wire.ts"
@@ -11,6 +13,14 @@ export interface UpstreamSettings {
   /** Up to and without the route: `https://api.example.com/v1`. */
   readonly base_url: string
   readonly api_key: Redacted.Redacted
+  /** In which header it reads the key; what the vendor of its first protocol reads, unless it says so. */
+  readonly credential?: KeyHeader | undefined
+  /** Signs every request, instead of a key. */
+  readonly aws?: AwsCredential | undefined
+  /** Go with every request. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** Added to every address. */
+  readonly query?: Readonly<Record<string, string>> | undefined
   /** How long it may stay silent before it counts as unreachable. */
   readonly silence_ms_max: number
   /** The protocols in which it can be asked; `chat` and `text` unless it says so. */
@@ -27,7 +37,7 @@ export interface Upstream {
   readonly wire: (admission: Admission) => Wire.Wire
   /** For what the vendor does for nothing, and is nobody's call: to count tokens. */
   readonly unbilled: Wire.Wire
-  /** For JSON with the key as a bearer, as most want it. */
+  /** For JSON, with the credential. */
   readonly headers: Readonly<Record<string, string>>
   /** The key, for those that want it otherwise. */
   readonly key: Redacted.Redacted
@@ -43,22 +53,29 @@ export class Upstreams extends Context.Tag("tollgate/upstream/Upstreams")<Upstre
     Layer.scoped(
       Upstreams,
       Effect.map(
-        Effect.forEach(
-          Object.entries(settings),
-          ([name, { api_key, base_url, keeps_responses = false, silence_ms_max, speaks = usualProtocols }]) =>
-            Effect.map(observed(name, { base_url, silence_ms_max }), (wire): Upstream => ({
-              name,
-              speaks,
-              keeps_responses,
-              wire: () => wire,
-              unbilled: wire,
-              headers: { "content-type": "application/json", authorization: `Bearer ${Redacted.value(api_key)}` },
-              key: api_key
-            }))
+        Effect.forEach(Object.entries(settings), ([name, upstream]) =>
+          Effect.map(wireOf(name, upstream), (wire) => upstreamOf(name, upstream, wire))
         ),
         (upstreams) => new Map(upstreams.map((upstream) => [upstream.name, upstream]))
       )
     )
+}
+
+const upstreamOf = (name: string, settings: UpstreamSettings, wire: Wire.Wire): Upstream => {
+  const { api_key, aws, credential, headers, keeps_responses = false, speaks = usualProtocols } = settings
+  return {
+    name,
+    speaks,
+    keeps_responses,
+    wire: () => wire,
+    unbilled: wire,
+    headers: {
+      "content-type": "application/json",
+      ...headers,
+      ...(aws === undefined && headerOf(credential ?? usualHeader(speaks), api_key))
+    },
+    key: api_key
+  }
 }
 
 /** An entry of the settings names an upstream that `Upstreams` does not have. */
@@ -89,6 +106,28 @@ export const upstreamLookup = (
     const { id, upstream } = wrong
     return new UnknownUpstream({ upstream, named_by: `${kind} ${id}`, upstreams: [...upstreams.keys()] })
   })
+
+/** The wire, observed, with the trace of who uses it where traces are collected, and with what every request needs. */
+const wireOf = (name: string, settings: UpstreamSettings): Effect.Effect<Wire.Wire, never, Scope.Scope> => {
+  const { aws, base_url, query = {}, silence_ms_max } = settings
+  const added = new URLSearchParams(query).toString()
+  const sign = aws === undefined ? undefined : signer(base_url, aws)
+  const wire = observed(name, { base_url, silence_ms_max })
+  if (added === "" && sign === undefined) return wire
+  const addressed = (request: Wire.WireRequest): Wire.WireRequest =>
+    added === "" ? request : { ...request, path: `${request.path}${request.path.includes("?") ? "&" : "?"}${added}` }
+  const prepared = <A>(
+    request: Wire.WireRequest,
+    send: (request: Wire.WireRequest) => Effect.Effect<A, Wire.Unreachable>
+  ) =>
+    sign === undefined
+      ? send(addressed(request))
+      : Effect.flatMap(Clock.currentTimeMillis, (now) => send(sign(addressed(request), now)))
+  return Effect.map(wire, ({ exchange, open }) => ({
+    exchange: (request, limits) => prepared(request, (sent) => exchange(sent, limits)),
+    open: (request) => prepared(request, open)
+  }))
+}
 
 /** The wire, observed, and with the trace of who uses it where traces are collected. */
 const observed = (name: string, options: Wire.WireOptions): Effect.Effect<Wire.Wire, never, Scope.Scope> =>

@@ -156,10 +156,7 @@ export const requests: ReadonlyArray<RequestCase> = [
             role: "model",
             parts: [
               { text: "Let me see." },
-              {
-                functionCall: { id: "call_1", name: "weather", args: { city: "Bern" } },
-                thoughtSignature: "skip_thought_signature_validator"
-              },
+              { functionCall: { id: "call_1", name: "weather", args: { city: "Bern" } } },
               { functionCall: { id: "call_2", name: "weather", args: { city: "Rome" } } }
             ]
           },
@@ -300,7 +297,7 @@ export const requests: ReadonlyArray<RequestCase> = [
             parts: [
               { text: "What is this?" },
               { inlineData: { mimeType: "image/png", data: png } },
-              { inlineData: { mimeType: "application/pdf", data: pdf } }
+              { inlineData: { mimeType: "application/pdf", data: pdf, displayName: "a.pdf" } }
             ]
           }
         ]
