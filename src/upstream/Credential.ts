@@ -67,4 +67,7 @@ export const signer = (base_url: string, credential: AwsCredential) => {
 }
 
 /** `20260102T030405Z`. */
-const timestamp = (now: number): string => toDate(now).toISOString().replaceAll(/[-:]|\.\d+/g, "")
+const timestamp = (now: number): string =>
+  toDate(now)
+    .toISOString()
+    .replaceAll(/[-:]|\.\d+/g, "")
