@@ -9,12 +9,14 @@ import { ChatApi } from "./chat/Api.ts"
 import { ContactApi } from "./contact/Api.ts"
 import { DecisionsApi } from "./decisions/Api.ts"
 import { MessagesApi } from "./messages/Api.ts"
+import { EmbeddingsApi } from "./embeddings/Api.ts"
 import { NotificationsApi } from "./notifications/Api.ts"
 import { OpsApi } from "./ops/Api.ts"
 import { PoolingApi } from "./pooling/Api.ts"
 import { PaymentsApi, WebhooksApi } from "./payments/Api.ts"
 import { PricesApi } from "./prices/Api.ts"
 import { ResponsesApi } from "./responses/Api.ts"
+import { RerankApi } from "./rerank/Api.ts"
 import { SandboxApi } from "./sandbox/Api.ts"
 import { OrganisationsApi, TenantsApi } from "./tenants/Api.ts"
 import { TransferInvitesApi, TransfersApi } from "./transfers/Api.ts"
@@ -48,6 +50,8 @@ const routes = HttpApi.make("tollgate")
   .add(MessagesApi)
   .add(ResponsesApi)
   .add(DecisionsApi)
+  .add(EmbeddingsApi)
+  .add(RerankApi)
   .add(MailApi)
   .add(ImagesApi)
   .add(MediaApi)

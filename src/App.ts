@@ -24,6 +24,8 @@ import { Contacts } from "./contact/Contacts.ts"
 import { ContactHttp } from "./contact/Http.ts"
 import { Decisions } from "./decisions/Decisions.ts"
 import { DecisionsHttp } from "./decisions/Http.ts"
+import { Embeddings } from "./embeddings/Embeddings.ts"
+import { EmbeddingsHttp } from "./embeddings/Http.ts"
 import { Gate } from "./gate/Gate.ts"
 import { Face } from "./http/Face.ts"
 import { ApiMiddleware } from "./http/ApiMiddleware.ts"
@@ -48,6 +50,8 @@ import { Pooling } from "./pooling/Pooling.ts"
 import { PricesHttp } from "./prices/Http.ts"
 import { ResponsesHttp } from "./responses/Http.ts"
 import { Responses } from "./responses/Responses.ts"
+import { RerankHttp } from "./rerank/Http.ts"
+import { Rerank } from "./rerank/Rerank.ts"
 import * as Leadership from "./sql/Leadership.ts"
 import { SandboxHttp } from "./sandbox/Http.ts"
 import { Applications } from "./tenants/Applications.ts"
@@ -93,6 +97,8 @@ export const domains = Layer.mergeAll(
   Messages.layer,
   Responses.layer,
   Decisions.layer,
+  Embeddings.layer,
+  Rerank.layer,
   Images.layer,
   Media.layer,
   SelfMail.layer,
@@ -160,6 +166,8 @@ const api = HttpApiBuilder.api(Api).pipe(
     ResponsesHttp,
     ContactHttp,
     DecisionsHttp,
+    EmbeddingsHttp,
+    RerankHttp,
     ImagesHttp,
     MediaHttp,
     MediaModelsHttp,

@@ -10,6 +10,7 @@ import { withEntries } from "./catalogue/Entries.ts"
 import * as Chat from "./chat/Settings.ts"
 import * as Contact from "./contact/Settings.ts"
 import * as Decisions from "./decisions/Settings.ts"
+import * as Embeddings from "./embeddings/Settings.ts"
 import { hostOf } from "./Environment.ts"
 import type { EnvironmentFacts } from "./Environment.ts"
 import * as Http from "./http/Settings.ts"
@@ -22,6 +23,7 @@ import * as Media from "./media/Settings.ts"
 import * as Telemetry from "./ops/Telemetry.ts"
 import * as Payments from "./payments/Settings.ts"
 import * as Prices from "./prices/PriceList.ts"
+import * as Rerank from "./rerank/Settings.ts"
 import * as Search from "./search/Settings.ts"
 import * as Speech from "./speech/Settings.ts"
 import * as Transcription from "./transcription/Settings.ts"
@@ -44,15 +46,26 @@ const entries = Schema.Struct({
   tools: Schema.optionalWith(Tools, { default: () => ({ images: [], search: [], speech: [], transcription: [] }) }),
   ...Media.fields,
   ...Decisions.fields,
+  ...Embeddings.fields,
+  ...Rerank.fields,
   ...Prices.fields
 }).annotations({ parseOptions: { onExcessProperty: "error" } })
 
 type Named = readonly [path: ReadonlyArray<string | number>, upstream: string]
 
 /** The upstreams that models, providers and the decision model name, each with where it stands. */
-const upstreamsNamed = ({ decisions, media, models, tools }: typeof entries.Type): ReadonlyArray<Named> => [
-  ...models.flatMap(({ routes }, i) =>
-    routes.map(({ upstream }, j): Named => [["models", i, "upstreams", j, "upstream"], upstream])
+const upstreamsNamed = ({
+  decisions,
+  embeddings,
+  media,
+  models,
+  rerank,
+  tools
+}: typeof entries.Type): ReadonlyArray<Named> => [
+  ...Object.entries({ models, embeddings, rerank }).flatMap(([kind, models]) =>
+    models.flatMap(({ routes }, i) =>
+      routes.map(({ upstream }, j): Named => [[kind, i, "upstreams", j, "upstream"], upstream])
+    )
   ),
   ...Object.entries(tools).flatMap(([kind, providers]) =>
     providers.map(({ upstream }, i): Named => [["tools", kind, i, "upstream"], upstream])
@@ -92,6 +105,8 @@ export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
     Transcription.layer(file.tools),
     Media.layer(file),
     Decisions.layer(file),
+    Embeddings.layer(file),
+    Rerank.layer(file),
     Prices.layer(file)
   ).pipe(Layer.provideMerge(serviceInfo(environment, file)))
 

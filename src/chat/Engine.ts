@@ -26,6 +26,7 @@ import type { Usage } from "../protocols/Usage.ts"
 import { handedOver } from "../upstream/ByteStream.ts"
 import type { How } from "../upstream/ByteStream.ts"
 import { failed, parse, refused } from "../upstream/Failures.ts"
+import { firstOf } from "../upstream/Failover.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
 import type { UpstreamFailed } from "../upstream/Problems.ts"
 import { upstreamLookup } from "../upstream/Upstreams.ts"
@@ -257,27 +258,6 @@ const unreachable = ({ endpoint }: Protocol, model: string): InvalidRequest =>
     "model",
     `${JSON.stringify(model.slice(0, 100))} is not served by ${endpoint}: its upstreams do not speak that`
   )
-
-/**
- * Tries the ways in order. Only what the next one might do better goes on to it; nothing does once an answer has begun. A caller
- * that has left hears of no failure: the call ends with the interruption.
- */
-const firstOf = <A>(
-  ways: ReadonlyArray<Way>,
-  attempt: (way: Way) => Effect.Effect<A, UpstreamProblem | BooksUnavailable>
-): Effect.Effect<A, UpstreamProblem | BooksUnavailable> => {
-  const [first, ...others] = ways
-  return Effect.catchAll(attempt(first!), (problem) => {
-    // The upstream did answer; what it cost is on its way into the books.
-    if (problem._tag === "BooksUnavailable") return Effect.fail(problem)
-    return problem._tag === "UpstreamRejected" || others.length === 0
-      ? Effect.interruptible(Effect.fail(problem))
-      : Effect.zipRight(stillThere, firstOf(others, attempt))
-  })
-}
-
-/** Fails with the interruption of a caller that has left. */
-const stillThere = Effect.interruptible(Effect.void)
 
 /** A call on its way to one upstream. */
 interface Attempt {

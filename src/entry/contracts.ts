@@ -63,6 +63,15 @@ export type {
 } from "../decisions/Decisions.ts"
 export type * from "../decisions/Problems.ts"
 export type { ConfiguredDecisionModel, DecisionModel } from "../decisions/Settings.ts"
+export type { EmbeddingAnswer, EmbeddingRequest } from "../embeddings/Embedding.ts"
+export type {
+  Embedded,
+  EmbeddingCall,
+  EmbeddingProblem,
+  Embeddings,
+  EmbeddingsContract
+} from "../embeddings/Embeddings.ts"
+export type { EmbeddingModel, EmbeddingModels } from "../embeddings/Settings.ts"
 export type {
   Admission,
   Claim,
@@ -241,6 +250,9 @@ export type { PriceList, PriceListFacts } from "../prices/PriceList.ts"
 export type { TokenDetail, TokenDetails } from "../kernel/TokenDetails.ts"
 export type { Billed, Figures, PriceLine, Quantity } from "../prices/Lines.ts"
 export type { PriceVersions, PriceVersionsContract } from "../prices/PriceVersions.ts"
+export type { RerankAnswer, RerankRequest } from "../rerank/Ranking.ts"
+export type { Rerank, RerankCall, RerankContract, Reranked, RerankProblem } from "../rerank/Rerank.ts"
+export type { RerankModel, RerankModels } from "../rerank/Settings.ts"
 export type { CurrentSandbox, LeverNote, SandboxInfo, Steered } from "../sandbox/SandboxInfo.ts"
 export type { SearchVendorName } from "../search/Provider.ts"
 export type { SearchProvider, SearchProviders } from "../search/Settings.ts"

@@ -22,6 +22,8 @@ export const serviceNames = [
   "transcription",
   "media",
   "decisions",
+  "embeddings",
+  "rerank",
   "payments",
   "mail",
   "identity"

@@ -8,6 +8,7 @@ import * as Calls from "./Calls.ts"
 import * as Chat from "./Chat.ts"
 import * as Control from "./Control.ts"
 import * as Decisions from "./Decisions.ts"
+import * as Embeddings from "./Embeddings.ts"
 import * as Faults from "./Faults.ts"
 import * as Generation from "./Generation.ts"
 import * as Issuer from "./Issuer.ts"
@@ -19,6 +20,7 @@ import type { LeverNote, SandboxInfo } from "./SandboxInfo.ts"
 import * as Messages from "./Messages.ts"
 import * as Payments from "./Payments.ts"
 import * as Responses from "./Responses.ts"
+import * as Rerank from "./Rerank.ts"
 import * as Search from "./Search.ts"
 import * as Speech from "./Speech.ts"
 import * as SteeredClock from "./SteeredClock.ts"
@@ -31,6 +33,8 @@ const world: ReadonlyArray<Make> = [
   Messages.make,
   Responses.make,
   Decisions.make,
+  Embeddings.make,
+  Rerank.make,
   Generation.images,
   Generation.media,
   Search.make,

@@ -255,6 +255,33 @@ describe("the openai package", () => {
     })
   })
 
+  it("embeds: as numbers, and as the base64 that it asks for by itself", async () => {
+    const input = ["the tide is in", "the tide is out", "a lighthouse"]
+    const asked = await client.embeddings.create({ model: "sandbox-embedding", input, dimensions: 64 })
+    const plain = await client.embeddings.create({
+      model: "sandbox-embedding",
+      input,
+      dimensions: 64,
+      encoding_format: "float"
+    })
+    const formats = (await service.control("/calls?service=embeddings&limit=2")).map(
+      ({ body }: { body: { encoding_format?: string } }) => body.encoding_format
+    )
+    expect(formats).toEqual(["float", "base64"])
+    expect(asked.data.map(({ embedding }) => [...embedding])).toEqual(plain.data.map(({ embedding }) => embedding))
+    const [first, second, third] = plain.data.map(({ embedding }) => embedding) as [number[], number[], number[]]
+    const nearness = (one: number[], other: number[]) => one.reduce((sum, value, i) => sum + value * other[i]!, 0)
+    expect(nearness(first, second)).toBeGreaterThan(nearness(first, third))
+    expect(asked.usage).toEqual({ prompt_tokens: 10, total_tokens: 10 })
+    expect(await recorded()).toMatchObject({ endpoint: "embeddings", prompt_tokens: 10, cost: 2e-7 })
+    const raw = await client.embeddings.create({
+      model: "sandbox-embedding",
+      input: [1, 2, 3],
+      encoding_format: "base64"
+    })
+    expect(raw.data[0]?.embedding).toEqual(expect.any(String))
+  })
+
   it("hears of a wrong key", async () => {
     const stranger = new OpenAI({ apiKey: `svc-prod-${"0".repeat(64)}`, baseURL: `${service.url}/v1`, maxRetries: 0 })
     await expect(stranger.models.list()).rejects.toMatchObject({ status: 401 })

@@ -9,6 +9,7 @@ import type * as AutoReload from "../../src/entry/autoreload.ts"
 import type * as Chat from "../../src/entry/chat.ts"
 import * as Database from "../../src/entry/database.ts"
 import type * as Decisions from "../../src/entry/decisions.ts"
+import type * as Embeddings from "../../src/entry/embeddings.ts"
 import * as Gate from "../../src/entry/gate.ts"
 import type * as Identity from "../../src/entry/identity.ts"
 import type * as Images from "../../src/entry/images.ts"
@@ -19,6 +20,7 @@ import type * as Notifications from "../../src/entry/notifications.ts"
 import type * as Organisations from "../../src/entry/organisations.ts"
 import * as Payments from "../../src/entry/payments.ts"
 import type * as Pooling from "../../src/entry/pooling.ts"
+import type * as Rerank from "../../src/entry/rerank.ts"
 import type * as Search from "../../src/entry/search.ts"
 import type * as Speech from "../../src/entry/speech.ts"
 import type * as Transcription from "../../src/entry/transcription.ts"
@@ -38,6 +40,8 @@ describe("the needs of a layer", () => {
     expectTypeOf<Needs<typeof Gate.layer>>().toEqualTypeOf<Metered>()
     expectTypeOf<Needs<typeof Chat.layer>>().toEqualTypeOf<Called | Chat.Models>()
     expectTypeOf<Needs<typeof Decisions.layer>>().toEqualTypeOf<Called | Decisions.ConfiguredDecisionModel>()
+    expectTypeOf<Needs<typeof Embeddings.layer>>().toEqualTypeOf<Called | Embeddings.EmbeddingModels>()
+    expectTypeOf<Needs<typeof Rerank.layer>>().toEqualTypeOf<Called | Rerank.RerankModels>()
     expectTypeOf<Needs<typeof Images.layer>>().toEqualTypeOf<Called | Images.ImageProviders>()
     expectTypeOf<Needs<typeof Media.layer>>().toEqualTypeOf<Called | Media.MediaModels>()
     expectTypeOf<Needs<typeof Search.layer>>().toEqualTypeOf<Called | Search.SearchProviders>()

@@ -148,6 +148,8 @@ const good: Record<string, Good> = {
     body: { state: "charged twice for billing", questions: { about: question } },
     vendor: "decisions"
   },
+  "POST /v1/embeddings": { body: { model: "sandbox-embedding", input: ["one two", "three"] }, vendor: "embeddings" },
+  "POST /v1/rerank": { body: { model: "sandbox-rerank", query: "two", documents: ["one", "two"] }, vendor: "rerank" },
   "GET /v1/search": { query: "?query=why%20is%20it&max_results=2", vendor: "search" }
 }
 

@@ -1,0 +1,64 @@
+/** Several ways to the same answer: the next is tried where it might do better. */
+import { Effect } from "effect"
+import type { Admission } from "../gate/Gate.ts"
+import type { BooksUnavailable } from "../ledger/Problems.ts"
+import { failed, parse, refused } from "./Failures.ts"
+import type { UpstreamProblem } from "./Failures.ts"
+import type { Upstream } from "./Upstreams.ts"
+
+/**
+ * Tries the ways in order. Only what the next one might do better goes on to it; nothing does once an answer has begun. A caller
+ * that has left hears of no failure: the call ends with the interruption.
+ */
+export const firstOf = <Way, A>(
+  ways: ReadonlyArray<Way>,
+  attempt: (way: Way) => Effect.Effect<A, UpstreamProblem | BooksUnavailable>
+): Effect.Effect<A, UpstreamProblem | BooksUnavailable> => {
+  const [first, ...others] = ways
+  return Effect.catchAll(attempt(first!), (problem) => {
+    // The upstream did answer; what it cost is on its way into the books.
+    if (problem._tag === "BooksUnavailable") return Effect.fail(problem)
+    return problem._tag === "UpstreamRejected" || others.length === 0
+      ? Effect.interruptible(Effect.fail(problem))
+      : Effect.zipRight(stillThere, firstOf(others, attempt))
+  })
+}
+
+/** Fails with the interruption of a caller that has left. */
+const stillThere = Effect.interruptible(Effect.void)
+
+/** The longest answer. */
+const answerBytesMax = 64 * 1024 * 1024
+
+/** A whole answer that is a JSON object: its bytes, and what they say. */
+export interface Answered {
+  readonly bytes: Buffer
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+export interface Question {
+  /** Below the upstream's address. */
+  readonly path: string
+  readonly body: string | Buffer
+  /** What is wrong with an answer of a 2xx status, for the log; `undefined` where it is an answer. */
+  readonly faultIn: (body: Answered["body"]) => string | undefined
+  readonly request_id: string | undefined
+}
+
+/** Asks one upstream for a JSON object. */
+export const ask = Effect.fnUntraced(function* (
+  upstream: Upstream,
+  admission: Admission,
+  { body, faultIn, path, request_id }: Question
+): Effect.fn.Return<Answered, UpstreamProblem> {
+  const request = { method: "POST", path, headers: upstream.headers, body } as const
+  const answer = yield* Effect.catchAll(
+    upstream.wire(admission).exchange(request, { limit: answerBytesMax }),
+    ({ reason }) => failed(upstream.name, reason, request_id)
+  )
+  if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)
+  const parsed = parse(answer.body)
+  if (parsed === undefined) return yield* failed(upstream.name, "its answer is not a JSON object", request_id)
+  const fault = faultIn(parsed)
+  return fault === undefined ? { bytes: answer.body, body: parsed } : yield* failed(upstream.name, fault, request_id)
+})
