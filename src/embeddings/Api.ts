@@ -3,7 +3,8 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example, Metered } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
-import { Fast, ReadsOwnBody } from "../http/Annotations.ts"
+import { Fast, ReadsOwnBody, RefusalShape } from "../http/Annotations.ts"
+import { openAiRefusal } from "../http/OpenAiRefusal.ts"
 import { BodyRefusal } from "../http/Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { KeyOrToken } from "../http/Security.ts"
@@ -51,4 +52,5 @@ export class EmbeddingsApi extends HttpApiGroup.make("embeddings")
   .addError(GateRefusal)
   .addError(IdempotencyRefusal)
   .addError(UpstreamRefusal)
+  .annotate(RefusalShape, openAiRefusal)
   .middleware(KeyOrToken) {}

@@ -4,6 +4,7 @@ import { Api } from "../Api.ts"
 import { Gate } from "../gate/Gate.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import { parse } from "../http/Json.ts"
+import { openAiRefusal } from "../http/OpenAiRefusal.ts"
 import { group, raw } from "../http/Raw.ts"
 import type { Reply } from "../http/Reply.ts"
 import { affordable } from "../idempotency/BeforeBody.ts"
@@ -49,8 +50,14 @@ const embed = Effect.gen(function* () {
     ifAffordable(
       caller,
       inbound,
-      idempotency.onceOf(caller, inbound, "embeddings", bodyBytesMax, (inbound, beside) =>
-        call(caller, inbound, beside)
+      idempotency.onceOf(
+        caller,
+        inbound,
+        "embeddings",
+        bodyBytesMax,
+        (inbound, beside) => call(caller, inbound, beside),
+        undefined,
+        openAiRefusal
       )
     )
 })

@@ -288,8 +288,8 @@ const make = Effect.gen(function* () {
   } satisfies IdempotencyContract
 })
 
-/** A refusal as it is stored. */
-const refusalIn =
+/** A refusal of a route with this shape, as it is stored. */
+export const refusalIn =
   (shape: Shape | undefined, request_id: string): Answers.Refusal =>
   (problem) => {
     const reply = Reply.ofProblem(problem, request_id, shape)

@@ -3,7 +3,8 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, Multipart, OpenApi } from
 import { Schema } from "effect"
 import { Example, Metered } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
-import { ReadsOwnBody } from "../http/Annotations.ts"
+import { ReadsOwnBody, RefusalShape } from "../http/Annotations.ts"
+import { openAiRefusal } from "../http/OpenAiRefusal.ts"
 import { BodyRefusal } from "../http/Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { KeyOrToken } from "../http/Security.ts"
@@ -59,6 +60,7 @@ export class ImagesApi extends HttpApiGroup.make("images")
       .addError(UpstreamRefusal)
       .addError(ImagesPending)
       .addError(ImagesNotFetched)
+      .annotate(RefusalShape, openAiRefusal)
       .annotate(ReadsOwnBody, true)
       .annotate(Example, { body: { prompt: "a lighthouse at dusk", size: "1024x1024" } })
       .annotate(Metered, { charge_known: true })
@@ -76,6 +78,7 @@ export class ImagesApi extends HttpApiGroup.make("images")
       .addError(UpstreamRefusal)
       .addError(ImagesPending)
       .addError(ImagesNotFetched)
+      .annotate(RefusalShape, openAiRefusal)
       .annotate(ReadsOwnBody, true)
       .annotate(Example, { body: { prompt: "the same at night" } })
       .annotate(Metered, { charge_known: true })

@@ -7,10 +7,11 @@ import { json } from "../http/Body.ts"
 import { CurrentCaller } from "../http/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import { formOf } from "../http/Multipart.ts"
+import { openAiRefusal } from "../http/OpenAiRefusal.ts"
 import { raw } from "../http/Raw.ts"
 import * as Reply from "../http/Reply.ts"
 import { affordable } from "../idempotency/BeforeBody.ts"
-import { Idempotency } from "../idempotency/Idempotency.ts"
+import { Idempotency, refusalIn } from "../idempotency/Idempotency.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { toDecimal } from "../kernel/Money.ts"
@@ -170,7 +171,8 @@ export const ImagesHttp = HttpApiBuilder.group(
             )
           ),
         (inbound, call) =>
-          Effect.flatMap(readCreation(inbound), (creation) => made(caller, call, creation.response_format))
+          Effect.flatMap(readCreation(inbound), (creation) => made(caller, call, creation.response_format)),
+        openAiRefusal
       )
     )
 
@@ -188,7 +190,8 @@ export const ImagesHttp = HttpApiBuilder.group(
               Effect.flatMap(images.create({ caller, creation, endpoint: "images/edits", beside }), (job) =>
                 openAiReplyOf(job, creation.response_format)
               ),
-            (call) => made(caller, call, creation.response_format)
+            (call) => made(caller, call, creation.response_format),
+            refusalIn(openAiRefusal, inbound.request_id ?? "")
           )
         )
       )

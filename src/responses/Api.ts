@@ -10,7 +10,7 @@ import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { UpstreamRefusal } from "../upstream/Problems.ts"
 import { ResponsesRequest } from "./Prompt.ts"
-import { responsesRefusal } from "./Refusal.ts"
+import { openAiRefusal } from "../http/OpenAiRefusal.ts"
 
 const ResponseAnswer = Schema.Struct({
   id: Schema.String,
@@ -45,5 +45,5 @@ export class ResponsesApi extends HttpApiGroup.make("responses")
   .addError(GateRefusal)
   .addError(IdempotencyRefusal)
   .addError(UpstreamRefusal)
-  .annotate(RefusalShape, responsesRefusal)
+  .annotate(RefusalShape, openAiRefusal)
   .middleware(KeyOrToken) {}

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { Api } from "../Api.ts"
 import { routes } from "../chat/Face.ts"
 import { group, raw } from "../http/Raw.ts"
-import { responsesRefusal } from "./Refusal.ts"
+import { openAiRefusal } from "../http/OpenAiRefusal.ts"
 import { Responses } from "./Responses.ts"
 
 export const ResponsesHttp = group(
@@ -12,9 +12,6 @@ export const ResponsesHttp = group(
   Effect.fnUntraced(function* (handlers) {
     const { create, least, stream } = yield* Responses
     const route = yield* routes(least)
-    return handlers.handleRaw(
-      "create",
-      raw(route("responses", { complete: create, stream }, { shape: responsesRefusal }))
-    )
+    return handlers.handleRaw("create", raw(route("responses", { complete: create, stream }, { shape: openAiRefusal })))
   })
 )

@@ -2,7 +2,8 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Example, Metered } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
-import { ReadsOwnBody } from "../http/Annotations.ts"
+import { ReadsOwnBody, RefusalShape } from "../http/Annotations.ts"
+import { openAiRefusal } from "../http/OpenAiRefusal.ts"
 import { BodyRefusal } from "../http/Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { KeyOrToken } from "../http/Security.ts"
@@ -35,6 +36,7 @@ export class SpeechApi extends HttpApiGroup.make("speech")
     HttpApiEndpoint.post("createSpeech", "/v1/audio/speech")
       .setPayload(OpenAiSpeechRequest)
       .addSuccess(Audio)
+      .annotate(RefusalShape, openAiRefusal)
       .annotate(ReadsOwnBody, true)
       .annotate(Example, { body: { input: "The tide is in.", model: "tts-1", voice: "alloy" } })
       .annotate(Metered, { charge_known: true })

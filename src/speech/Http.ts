@@ -2,8 +2,10 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect, Either } from "effect"
 import { Api } from "../Api.ts"
+import type { Shape } from "../http/Annotations.ts"
 import { json } from "../http/Body.ts"
 import type { Inbound } from "../http/Inbound.ts"
+import { openAiRefusal } from "../http/OpenAiRefusal.ts"
 import { raw } from "../http/Raw.ts"
 import type { Reply } from "../http/Reply.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
@@ -28,18 +30,27 @@ export const SpeechHttp = HttpApiBuilder.group(
 
     const providers = yield* SpeechProviders
 
-    /** A route, by which its keys are told from the others', how its body is read, and what usage records call it. */
+    /** A route, by which its keys are told from the others', how its body is read, what usage records call it, and its refusals. */
     const speak = (
       route: string,
       read: (bytes: Buffer) => Either.Either<SpeechRequest, InvalidRequest>,
-      endpoint?: string
+      endpoint?: string,
+      shape?: Shape
     ) => {
       const call = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
         const request = yield* read(yield* inbound.read(bodyBytesMax))
         return replyOf(yield* speech.speak({ caller, request, endpoint, beside }))
       })
       return (caller: Caller, inbound: Inbound) =>
-        idempotency.onceOf(caller, inbound, route, bodyBytesMax, (inbound, beside) => call(caller, inbound, beside))
+        idempotency.onceOf(
+          caller,
+          inbound,
+          route,
+          bodyBytesMax,
+          (inbound, beside) => call(caller, inbound, beside),
+          undefined,
+          shape
+        )
     }
 
     /** OpenAI's clients name a model and no provider. */
@@ -51,7 +62,7 @@ export const SpeechHttp = HttpApiBuilder.group(
     return handlers
       .handleRaw("speak", raw(speak("speech", json(SpeechRequest))))
       .handleRaw("speakSimply", raw(speak("tools/speech", json(ToolSpeechRequest))))
-      .handleRaw("createSpeech", raw(speak("audio/speech", openAi, "audio/speech")))
+      .handleRaw("createSpeech", raw(speak("audio/speech", openAi, "audio/speech", openAiRefusal)))
   })
 )
 

@@ -3,7 +3,8 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, Multipart, OpenApi } from
 import { Schema } from "effect"
 import { Example, Metered } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
-import { ReadsOwnBody } from "../http/Annotations.ts"
+import { ReadsOwnBody, RefusalShape } from "../http/Annotations.ts"
+import { openAiRefusal } from "../http/OpenAiRefusal.ts"
 import { BodyRefusal } from "../http/Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { KeyOrToken } from "../http/Security.ts"
@@ -48,6 +49,7 @@ export class TranscriptionApi extends HttpApiGroup.make("transcription")
       .setPayload(form(OpenAiTranscriptionFields.fields))
       .addSuccess(OpenAiAnswer)
       .addSuccess(PlainText)
+      .annotate(RefusalShape, openAiRefusal)
       .annotate(ReadsOwnBody, true)
       .annotate(Example, { body: { model: "whisper-1" } })
       .annotate(Metered, { charge_known: true })
@@ -58,6 +60,7 @@ export class TranscriptionApi extends HttpApiGroup.make("transcription")
       .setPayload(form(OpenAiTranslationFields.fields))
       .addSuccess(OpenAiAnswer)
       .addSuccess(PlainText)
+      .annotate(RefusalShape, openAiRefusal)
       .annotate(ReadsOwnBody, true)
       .annotate(Example, { body: { model: "whisper-1" } })
       .annotate(Metered, { charge_known: true })

@@ -4,13 +4,15 @@ import type { FileSystem, Path } from "@effect/platform"
 import { Effect, Either } from "effect"
 import type { Schema } from "effect"
 import { Api } from "../Api.ts"
+import type { Shape } from "../http/Annotations.ts"
 import type { Inbound } from "../http/Inbound.ts"
+import { openAiRefusal } from "../http/OpenAiRefusal.ts"
 import { raw } from "../http/Raw.ts"
 import { json } from "../http/Reply.ts"
 import type { Reply } from "../http/Reply.ts"
 import { Gate } from "../gate/Gate.ts"
 import { affordable } from "../idempotency/BeforeBody.ts"
-import { Idempotency } from "../idempotency/Idempotency.ts"
+import { Idempotency, refusalIn } from "../idempotency/Idempotency.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import { envelope } from "../kernel/Envelope.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
@@ -35,14 +37,15 @@ export const TranscriptionHttp = HttpApiBuilder.group(
     const ifAffordable = affordable(yield* Gate, idempotency, [transcription.least])
 
     /**
-     * A route, by which its keys are told from the others', the fields of its form, whose call they make, and how its transcript is
-     * answered.
+     * A route, by which its keys are told from the others', the fields of its form, whose call they make, how its transcript is
+     * answered, and the shape of its refusals.
      */
     const route = <Fields, I>(
       name: string,
       schema: Schema.Schema<Fields, I>,
       asked: (fields: Fields) => Either.Either<Asked, InvalidRequest>,
-      replied: (transcript: Transcript, fields: Fields) => Reply
+      replied: (transcript: Transcript, fields: Fields) => Reply,
+      shape?: Shape
     ) => {
       const received = receive(schema)
       const served = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound) {
@@ -58,7 +61,9 @@ export const TranscriptionHttp = HttpApiBuilder.group(
           (beside) =>
             Effect.map(transcription.transcribe({ ...call, caller, audio, beside }), (transcript) =>
               replied(transcript, fields)
-            )
+            ),
+          undefined,
+          refusalIn(shape, inbound.request_id ?? "")
         )
       })
       return raw((caller: Caller, inbound: Inbound) =>
@@ -87,7 +92,8 @@ export const TranscriptionHttp = HttpApiBuilder.group(
               provider: id
             }))
           ),
-        openAiReplyOf
+        openAiReplyOf,
+        openAiRefusal
       )
 
     return handlers

@@ -16,8 +16,15 @@ const fault = (of: string, more: object) => service.control("/faults", { service
 const calls = (of: string) => service.control(`/calls?service=${of}`)
 const left = (cost: number) => Number((6 - cost).toFixed(9))
 
-/** What a refusal says. */
-const said = ({ body, status }: Answer) => [status, body.code, body.details?.field]
+/** What a refusal says, in the shape that OpenAI's clients parse. */
+const said = ({ body: { error }, status }: Answer) => {
+  expect(error).toMatchObject({ message: expect.any(String), type: expect.any(String) })
+  expect(error.param).toBe(error.details?.field || null)
+  return [status, error.code, error.details?.field]
+}
+
+/** The same in the service's own shape. */
+const saidPlainly = ({ body, status }: Answer) => [status, body.code, body.details?.field]
 
 const small = "sandbox-embedding"
 const embed = ({ token }: Person, more: object = {}, headers: Record<string, string> = {}): Promise<Answer> =>
@@ -298,7 +305,7 @@ describe("reranking", () => {
     [{ provider: "x" }, "provider"]
   ])("refuses %j", async (more, field) => {
     const who = await person()
-    expect(said(await rerank(who, more))).toEqual([400, "invalid_request", field])
+    expect(saidPlainly(await rerank(who, more))).toEqual([400, "invalid_request", field])
     await untouched(who)
   })
 
@@ -341,7 +348,7 @@ describe("reranking", () => {
   ])("costs nothing after %s", async (_, more, status, code) => {
     const who = await person()
     await fault("rerank", more)
-    expect(said(await rerank(who)).slice(0, 2)).toEqual([status, code])
+    expect(saidPlainly(await rerank(who)).slice(0, 2)).toEqual([status, code])
     await recorded(who, { success: false, cost: 0, error_type: code })
   })
 
@@ -351,7 +358,7 @@ describe("reranking", () => {
     const [first, again] = [await rerank(who, {}, key), await rerank(who, {}, key)]
     expect([again.body, await service.usage(who)]).toMatchObject([first.body, [{ endpoint: "rerank" }]])
     await service.control(`/tenants/${who.tenant_id}`, { billing_status: "suspended" })
-    expect(said(await rerank(who)).slice(0, 2)).toEqual([402, "insufficient_credits"])
+    expect(saidPlainly(await rerank(who)).slice(0, 2)).toEqual([402, "insufficient_credits"])
   })
 
   it("has models of its own", async () => {

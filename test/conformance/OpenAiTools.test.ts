@@ -18,8 +18,12 @@ const broke = async () => {
 }
 const fault = (name: string, more: object) => service.control("/faults", { service: name, times: 1, ...more })
 
-/** What a refusal says. */
-const said = ({ body, status }: Answer) => [status, body.code, body.details?.field]
+/** What a refusal says, in the shape that OpenAI's clients parse. */
+const said = ({ body: { error }, status }: Answer) => {
+  expect(error).toMatchObject({ message: expect.any(String), type: expect.any(String) })
+  expect(error.param).toBe(error.details?.field || null)
+  return [status, error.code, error.details?.field]
+}
 
 type Fields = Readonly<Record<string, string | Blob | ReadonlyArray<string | Blob>>>
 
@@ -315,7 +319,7 @@ describe("hostile forms", () => {
       [file, 'multipart/form-data; boundary=""']
     ] as const) {
       const { body: refusal, status } = await raw(who, path, Buffer.from(body, "latin1"), type)
-      expect([body.slice(0, 80), status, refusal.code]).toEqual([body.slice(0, 80), 400, "invalid_request"])
+      expect([body.slice(0, 80), status, refusal.error.code]).toEqual([body.slice(0, 80), 400, "invalid_request"])
     }
     await untouched(who)
   })
@@ -377,7 +381,8 @@ describe("images", () => {
     await fault("images", { status: 200, body: { request_id: "nobody", status: "IN_QUEUE" } })
     await fault("images", { status: 200, body: { status: "COMPLETED", error: "not such a prompt" } })
     const answer = await sent(who, "/v1/images/generations", image)
-    expect([answer.status, answer.body.code, answer.body.error]).toEqual([500, "upstream_error", "not such a prompt"])
+    expect(said(answer)).toEqual([500, "upstream_error", undefined])
+    expect(answer.body.error.message).toBe("not such a prompt")
     expect((await service.usage(who))[0]).toMatchObject({ cost: 0, success: false })
     expect(await service.balance(who)).toBe(6)
   })
@@ -388,13 +393,10 @@ describe("images", () => {
     await fault("images", { status: 200, body: { status: "COMPLETED" } })
     await fault("images", { status: 200, body: { images: [{ url: "http://127.0.0.1:1/gone.png" }] } })
     const answer = await sent(who, "/v1/images/generations", { ...image, response_format: "b64_json" })
-    expect([answer.status, answer.body.code, answer.headers.get("x-should-retry")]).toEqual([
-      502,
-      "images_not_fetched",
-      "false"
-    ])
+    expect(said(answer).slice(0, 2)).toEqual([502, "images_not_fetched"])
+    expect(answer.headers.get("x-should-retry")).toBe("false")
     await charged(who, "images/generations", 0.04)
-    const { request_id } = answer.body.details
+    const { request_id } = answer.body.error.details
     const found = await service.call(`/v1/images/status?request_id=${request_id}`, { token: who.token })
     expect(found.body.images).toEqual([{ url: "http://127.0.0.1:1/gone.png" }])
   })

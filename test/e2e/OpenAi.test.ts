@@ -1,5 +1,5 @@
 /** The official `openai` package, knowing nothing of us but an address and a key. */
-import OpenAI, { toFile } from "openai"
+import OpenAI, { BadRequestError, toFile } from "openai"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
@@ -280,6 +280,36 @@ describe("the openai package", () => {
       encoding_format: "base64"
     })
     expect(raw.data[0]?.embedding).toEqual(expect.any(String))
+  })
+
+  it("hears by which field and code each of these calls is refused", async () => {
+    const refusal = (call: Promise<unknown>) =>
+      Promise.resolve(call).then(
+        () => expect.unreachable(),
+        (error) => error
+      )
+    const input = "x"
+    for (const [call, param] of [
+      [client.audio.speech.create({ model: "tts-1", voice: "coral", input, speed: 9 }), "speed"],
+      [client.audio.transcriptions.create({ model: "none", file: await toFile(Buffer.alloc(9), "a.wav") }), "model"],
+      [client.images.generate({ prompt: "x", quality: "hd" }), "quality"],
+      [client.images.edit({ prompt: "x", image: await toFile(Buffer.alloc(9), "a.png") }), "image"],
+      [client.embeddings.create({ model: "sandbox-embedding", input: [] }), "input"]
+    ] as const) {
+      const error = await refusal(call)
+      expect(error).toBeInstanceOf(BadRequestError)
+      expect(error).toMatchObject({
+        param,
+        code: "invalid_request",
+        type: "invalid_request_error",
+        message: expect.stringMatching(`^400 ${param}: `)
+      })
+    }
+    const stranger = new OpenAI({ apiKey: "svc-prod-none", baseURL: `${service.url}/v1`, maxRetries: 0 })
+    expect(await refusal(stranger.embeddings.create({ model: "m", input }))).toMatchObject({
+      status: 401,
+      type: "authentication_error"
+    })
   })
 
   it("hears of a wrong key", async () => {

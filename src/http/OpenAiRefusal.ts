@@ -1,5 +1,5 @@
-/** A refusal in the shape that clients of responses parse: OpenAI's errors, with our code and details in them. */
-import type { Shape } from "../http/Annotations.ts"
+/** A refusal in the shape that OpenAI's clients parse, with our code and details in it. */
+import type { Shape } from "./Annotations.ts"
 
 /** What the protocol calls a refusal of this status. */
 const kinds: Readonly<Record<number, string>> = {
@@ -11,7 +11,7 @@ const kinds: Readonly<Record<number, string>> = {
 
 const kindOf = (status: number): string => kinds[status] ?? (status < 500 ? "invalid_request_error" : "server_error")
 
-export const responsesRefusal: Shape = {
+export const openAiRefusal: Shape = {
   write: ({ body: { code, details, error }, status }) => ({
     error: {
       message: error,
@@ -21,7 +21,7 @@ export const responsesRefusal: Shape = {
       ...(details !== undefined && { details })
     }
   }),
-  identifier: "ResponsesError",
+  identifier: "OpenAiError",
   schema: {
     type: "object",
     required: ["error"],
