@@ -283,18 +283,19 @@ describe("the openai package", () => {
   })
 
   it("hears by which field and code each of these calls is refused", async () => {
-    const refusal = (call: Promise<unknown>) =>
-      Promise.resolve(call).then(
+    const refusal = (call: () => Promise<unknown>) =>
+      call().then(
         () => expect.unreachable(),
         (error) => error
       )
     const input = "x"
+    const file = await toFile(Buffer.alloc(9), "a.wav")
     for (const [call, param] of [
-      [client.audio.speech.create({ model: "tts-1", voice: "coral", input, speed: 9 }), "speed"],
-      [client.audio.transcriptions.create({ model: "none", file: await toFile(Buffer.alloc(9), "a.wav") }), "model"],
-      [client.images.generate({ prompt: "x", quality: "hd" }), "quality"],
-      [client.images.edit({ prompt: "x", image: await toFile(Buffer.alloc(9), "a.png") }), "image"],
-      [client.embeddings.create({ model: "sandbox-embedding", input: [] }), "input"]
+      [() => client.audio.speech.create({ model: "tts-1", voice: "coral", input, speed: 9 }), "speed"],
+      [() => client.audio.transcriptions.create({ model: "none", file }), "model"],
+      [() => client.images.generate({ prompt: "x", quality: "hd" }), "quality"],
+      [() => client.images.edit({ prompt: "x", image: file }), "image"],
+      [() => client.embeddings.create({ model: "sandbox-embedding", input: [] }), "input"]
     ] as const) {
       const error = await refusal(call)
       expect(error).toBeInstanceOf(BadRequestError)
@@ -306,7 +307,7 @@ describe("the openai package", () => {
       })
     }
     const stranger = new OpenAI({ apiKey: "svc-prod-none", baseURL: `${service.url}/v1`, maxRetries: 0 })
-    expect(await refusal(stranger.embeddings.create({ model: "m", input }))).toMatchObject({
+    expect(await refusal(() => stranger.embeddings.create({ model: "m", input }))).toMatchObject({
       status: 401,
       type: "authentication_error"
     })
