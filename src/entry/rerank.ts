@@ -13,7 +13,7 @@ export { UnknownModel } from "../upstream/Provider.ts"
 export { Upstreams } from "../upstream/Upstreams.ts"
 export * from "../upstream/Problems.ts"
 export { Payers } from "../gate/Payers.ts"
-export { InsufficientCredits } from "../gate/Problems.ts"
+export { InsufficientCredits, ModelNotAllowed } from "../gate/Problems.ts"
 export { BooksUnavailable } from "../ledger/Problems.ts"
 
 /** Reranking behind the gate. Needs a database, `Payers`, `RerankModels` and `Upstreams`. */

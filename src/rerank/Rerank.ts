@@ -3,12 +3,11 @@ import { Context, Effect, Either, Layer } from "effect"
 import { written } from "../chat/Outgoing.ts"
 import { Gate } from "../gate/Gate.ts"
 import type { Admission, Claim, Measured, Receipt } from "../gate/Gate.ts"
-import type { InsufficientCredits } from "../gate/Problems.ts"
+import type { GateRefusal } from "../gate/Problems.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
-import type { BooksUnavailable } from "../ledger/Problems.ts"
 import type { PriceLine } from "../prices/Lines.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
 import { ask, firstOf } from "../upstream/Failover.ts"
@@ -40,7 +39,7 @@ export interface Reranked {
   readonly receipt: Receipt
 }
 
-export type RerankProblem = InvalidRequest | InsufficientCredits | BooksUnavailable | UpstreamProblem
+export type RerankProblem = InvalidRequest | GateRefusal | UpstreamProblem
 
 export interface RerankContract {
   /** A request that is not valid is an `InvalidRequest`, one for a model that there is not an `UnknownModel`. */
