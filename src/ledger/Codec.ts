@@ -220,18 +220,15 @@ const writeTransaction = (transaction: Transaction, pen: Pen): void => {
 /** A bit for each kind that there is, and then how many tokens are of it. */
 const writeDetails = (details: TokenDetails, pen: Pen): void => {
   let kinds = 0
-  for (const [i, name] of detailNames.entries()) if (details[name] !== undefined) kinds |= 1 << i
+  for (let i = 0; i < detailNames.length; i++) if (details[detailNames[i]!] !== undefined) kinds |= 1 << i
   pen.number(kinds)
-  for (const name of detailNames) {
-    const tokens = details[name]
-    if (tokens !== undefined) pen.number(tokens)
-  }
+  for (let i = 0; i < detailNames.length; i++) if ((kinds & (1 << i)) !== 0) pen.number(details[detailNames[i]!]!)
 }
 
 const readDetails = (eye: Eye): TokenDetails => {
   const kinds = eye.number()
   const details: { [Name in TokenDetail]?: number } = {}
-  for (const [i, name] of detailNames.entries()) if ((kinds & (1 << i)) !== 0) details[name] = eye.number()
+  for (let i = 0; i < detailNames.length; i++) if ((kinds & (1 << i)) !== 0) details[detailNames[i]!] = eye.number()
   return details
 }
 
