@@ -22,15 +22,23 @@ export const cutOff: Delta = failure("vendor", "the upstream's stream was cut")
 
 const isLast = (delta: Delta | undefined): boolean => delta?.type === "end" || delta?.type === "failure"
 
+/** The start of a stream that does not say it. */
+const unnamed: Delta = { type: "start", id: undefined, model: undefined, usage: undefined }
+
 /** A reader of events that are JSON objects, of which `[DONE]` or the end of the bytes may be the last. */
 export const streamReader = (
   read: (json: JsonObject, event: string | undefined) => ReadonlyArray<Delta>,
   atEnd: () => ReadonlyArray<Delta>
 ): StreamReader => {
+  let begun = false
   let over = false
   const noting = (deltas: ReadonlyArray<Delta>): ReadonlyArray<Delta> => {
+    const [first] = deltas
+    if (first === undefined) return deltas
     over = isLast(deltas.at(-1))
-    return deltas
+    if (begun) return deltas
+    begun = true
+    return first.type === "start" || first.type === "failure" ? deltas : [unnamed, ...deltas]
   }
   return {
     read: ({ data, event }) => {

@@ -1,4 +1,5 @@
 /** Server-sent events as a test reads them, and a stream as the readers and writers of the protocols turn it. */
+import { expect } from "vitest"
 import type { Delta } from "../../src/protocols/Delta.ts"
 import type { StreamReader, StreamWriter, VendorEvent } from "../../src/protocols/Translation.ts"
 
@@ -26,3 +27,22 @@ export const textOf = (writer: StreamWriter, deltas: ReadonlyArray<Delta>): stri
 /** The bytes as a client's SDK gets them. */
 export const response = (text: string, type = "text/event-stream"): Response =>
   new Response(text, { status: 200, headers: { "content-type": type } })
+
+/** The grammar of the steps of a stream. */
+export const expectWellFormed = (deltas: ReadonlyArray<Delta>): void => {
+  const open = new Set<number>()
+  let parts = 0
+  expect(deltas[0]?.type).toMatch(/^(start|failure)$/)
+  expect(deltas.at(-1)?.type).toMatch(/^(end|failure)$/)
+  for (const [at, delta] of deltas.entries()) {
+    if (delta.type === "end" || delta.type === "failure") expect(at).toBe(deltas.length - 1)
+    if (delta.type.endsWith("_start")) {
+      expect((delta as { index: number }).index).toBe(parts++)
+      open.add(parts - 1)
+    }
+    if (delta.type === "piece" || delta.type === "signature" || delta.type === "part_end")
+      expect(open.has(delta.index)).toBe(true)
+    if (delta.type === "part_end") open.delete(delta.index)
+    if (delta.type === "stop") expect([...open]).toEqual([])
+  }
+}

@@ -28,7 +28,9 @@ interface Block {
 class Reading {
   readonly #blocks = new Map<unknown, Block>()
   #parts = 0
+  #begun = false
   #calls = false
+  #stopped = false
   #usage: JsonObject = {}
 
   #start(block: JsonObject): { readonly deltas: Array<Delta>; readonly early: string; readonly part: number } {
@@ -113,12 +115,26 @@ class Reading {
     const { stop_reason, stop_sequence } = objectOf(json.delta)
     const deltas: Array<Delta> = []
     if (usage !== undefined) deltas.push({ type: "usage", usage })
-    if (typeof stop_reason === "string")
-      deltas.push({
-        type: "stop",
-        reason: stopWith(readStop(stop_reason), this.#calls),
-        sequence: text(stop_sequence)
-      })
+    if (typeof stop_reason === "string" && !this.#stopped) {
+      this.#closeAll(deltas)
+      const reason = stopWith(readStop(stop_reason), this.#calls)
+      deltas.push({ type: "stop", reason, sequence: text(stop_sequence) })
+    }
+    return deltas
+  }
+
+  /** Blocks that a vendor has not ended. */
+  #closeAll(deltas: Array<Delta>): void {
+    for (const { part } of this.#blocks.values()) if (part !== -1) deltas.push({ type: "part_end", index: part })
+    this.#blocks.clear()
+    this.#stopped = true
+  }
+
+  #end(): ReadonlyArray<Delta> {
+    if (this.#stopped) return [{ type: "end" }]
+    const deltas: Array<Delta> = []
+    this.#closeAll(deltas)
+    deltas.push({ type: "stop", reason: stopWith(undefined, this.#calls), sequence: undefined }, { type: "end" })
     return deltas
   }
 
@@ -127,6 +143,7 @@ class Reading {
       case "content_block_delta":
         return this.#delta(json)
       case "content_block_start": {
+        if (this.#stopped) return [senseless("a block after its end")]
         const { deltas, early, part } = this.#start(objectOf(json.content_block))
         if (this.#blocks.has(json.index)) return [senseless("a block that has begun already")]
         this.#blocks.set(json.index, { part, early })
@@ -135,13 +152,15 @@ class Reading {
       case "content_block_stop":
         return this.#stop(json)
       case "message_start": {
+        if (this.#begun) return [senseless("a second start")]
+        this.#begun = true
         const { id, model, usage } = objectOf(json.message)
         return [{ type: "start", id: text(id), model: text(model), usage: this.#counted(usage) }]
       }
       case "message_delta":
         return this.#ending(json)
       case "message_stop":
-        return [{ type: "end" }]
+        return this.#end()
       case "error":
         return [{ type: "failure", failure: failureOf(json) }]
       default:
