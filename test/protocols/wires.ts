@@ -156,7 +156,10 @@ export const requests: ReadonlyArray<RequestCase> = [
             role: "model",
             parts: [
               { text: "Let me see." },
-              { functionCall: { id: "call_1", name: "weather", args: { city: "Bern" } } },
+              {
+                functionCall: { id: "call_1", name: "weather", args: { city: "Bern" } },
+                thoughtSignature: "skip_thought_signature_validator"
+              },
               { functionCall: { id: "call_2", name: "weather", args: { city: "Rome" } } }
             ]
           },
@@ -297,7 +300,7 @@ export const requests: ReadonlyArray<RequestCase> = [
             parts: [
               { text: "What is this?" },
               { inlineData: { mimeType: "image/png", data: png } },
-              { inlineData: { mimeType: "application/pdf", data: pdf, displayName: "a.pdf" } }
+              { inlineData: { mimeType: "application/pdf", data: pdf } }
             ]
           }
         ]

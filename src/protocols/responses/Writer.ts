@@ -234,9 +234,13 @@ class Writing {
     return closed + this.#event(`response.${status}`, { response })
   }
 
+  /** Both events, as OpenAI sends them: its SDK fails by the first, others by the second. */
   #fail(failure: Failure): string {
     const begun = this.#begin()
-    return begun + this.#event("response.failed", { response: this.#response("failed", null, writeFailure(failure)) })
+    const { code, message } = writeFailure(failure)
+    const error = this.#event("error", { error: { type: code, code, message, param: null } })
+    const response = this.#response("failed", null, { code, message })
+    return begun + error + this.#event("response.failed", { response })
   }
 
   write(delta: Delta): string {

@@ -1,0 +1,18 @@
+/** Bedrock's Converse and ConverseStream, whose frames are read and made elsewhere. */
+import type { Translation } from "../Translation.ts"
+import { readAnswer, writeAnswer } from "./Answer.ts"
+import { reader, writer } from "./Events.ts"
+import { readRequest, writeRequest } from "./Request.ts"
+import { usageOf, writeUsage } from "./Usage.ts"
+
+export const bedrock: Translation = {
+  protocol: "bedrock",
+  readRequest,
+  writeRequest,
+  readAnswer,
+  writeAnswer,
+  reader,
+  writer,
+  usageOf,
+  writeUsage
+}

@@ -1,0 +1,281 @@
+/**
+ * A request of Bedrock's Converse, read and written. The model and whether it streams stand in the path.
+ *
+ * Where the specification is silent:
+ * - Written for another client: instructions that stand later in the conversation go to `system`. `parallel_tool_calls`, `user`, `seed`,
+ *   penalties, `verbosity` and cache keys are left out: Converse has no such fields. `top_k`, how much to think, and cache marks go to
+ *   the models that take them (Claude; of Nova cache marks and efforts; of OpenAI's efforts), and are left out for others.
+ * - Refused: what stands at an address, audio, custom tools, a format without a schema, and a choice that Converse cannot say (`none`
+ *   where the conversation has calls, some of the tools).
+ */
+import { Either } from "effect"
+import type {
+  Conversation,
+  FieldNames,
+  JsonObject,
+  Reasoning,
+  ResponseFormat,
+  Tool,
+  ToolChoice,
+  Turn
+} from "../Conversation.ts"
+import { Fields, isDeep, isObject, listOf, objectOf, parsed, present, text } from "../Json.ts"
+import { anthropicThinking, effortOf, isEffort } from "../Reasoning.ts"
+import { isTakenBy } from "../Thoughts.ts"
+import type { RequestOptions } from "../Translation.ts"
+import { alternating, instructionsOf, resultsFirst } from "../Turns.ts"
+import type { Alternating } from "../Turns.ts"
+import { Findings } from "../Uncarriable.ts"
+import type { Uncarriable } from "../Uncarriable.ts"
+import { cachePoint, marked, readAssistantParts, readUserParts, writeAssistantPart, writeUserPart } from "./Blocks.ts"
+
+const names: FieldNames = {
+  turns: "messages",
+  tools: "toolConfig.tools",
+  tool_choice: "toolConfig.toolChoice",
+  parallel: "toolConfig.toolChoice",
+  limit: "inferenceConfig.maxTokens",
+  stop: "inferenceConfig.stopSequences",
+  format: "outputConfig.textFormat",
+  reasoning: "additionalModelRequestFields.thinking"
+}
+
+const known: ReadonlySet<string> = new Set(
+  (
+    "messages system inferenceConfig toolConfig outputConfig additionalModelRequestFields requestMetadata performanceConfig " +
+    "serviceTier additionalModelResponseFieldPaths"
+  ).split(" ")
+)
+
+const readTurn = (fields: Fields, message: unknown, index: number): ReadonlyArray<Turn> => {
+  const at = `messages.${index}`
+  const { content, role } = objectOf(message)
+  const blocks = fields.list(`${at}.content`, content)
+  if (role === "user") return [{ role, at, parts: readUserParts(fields, `${at}.content`, blocks) }]
+  if (role === "assistant") return [{ role, at, parts: readAssistantParts(fields, `${at}.content`, blocks) }]
+  fields.refuse(`${at}.role`, "user or assistant")
+  return []
+}
+
+const readTools = (fields: Fields, tools: ReadonlyArray<unknown>): ReadonlyArray<Tool> =>
+  marked(tools).flatMap(({ block, cache, index }): ReadonlyArray<Tool> => {
+    const at = `${names.tools}.${index}`
+    const { description, inputSchema, name, strict } = objectOf(block.toolSpec)
+    if (!isObject(block.toolSpec)) {
+      fields.refuse(at, "it is a tool that the upstream of this model does not have")
+      return []
+    }
+    return [
+      {
+        type: "function",
+        at,
+        name: fields.needed(`${at}.toolSpec.name`, name),
+        description: fields.text(`${at}.toolSpec.description`, description),
+        parameters: fields.object(`${at}.toolSpec.inputSchema.json`, objectOf(inputSchema).json),
+        strict: fields.flag(`${at}.toolSpec.strict`, strict),
+        cache
+      }
+    ]
+  })
+
+const readChoice = (fields: Fields, choice: JsonObject | undefined): ToolChoice | undefined => {
+  if (choice === undefined) return undefined
+  if (choice.auto !== undefined) return { type: "auto" }
+  if (choice.any !== undefined) return { type: "any" }
+  return {
+    type: "tool",
+    name: fields.needed(`${names.tool_choice}.tool.name`, objectOf(choice.tool).name),
+    custom: false
+  }
+}
+
+const readFormat = (fields: Fields, format: JsonObject | undefined): ResponseFormat | undefined => {
+  if (format === undefined) return undefined
+  const { description, name, schema } = objectOf(objectOf(format.structure).jsonSchema)
+  const value = typeof schema === "string" ? parsed(schema) : undefined
+  if (!isObject(value) || isDeep(value)) return fields.refuse(names.format, "a schema as JSON")
+  return { type: "schema", name: text(name), description: text(description), schema: value, strict: undefined }
+}
+
+const readReasoning = (more: JsonObject): Reasoning | undefined => {
+  const { display, budget_tokens, type } = objectOf(more.thinking)
+  const effort = objectOf(more.output_config).effort
+  if (type === undefined && !isEffort(effort)) return undefined
+  return {
+    off: type === "disabled",
+    effort: isEffort(effort) ? effort : undefined,
+    budget: type === "enabled" && typeof budget_tokens === "number" ? budget_tokens : undefined,
+    adaptive: type === "adaptive",
+    summary: type === "enabled" || type === "adaptive" ? display !== "omitted" : undefined
+  }
+}
+
+export const readRequest = (body: unknown): Either.Either<Conversation, Uncarriable> => {
+  const findings = new Findings()
+  const fields = new Fields(findings)
+  if (!isObject(body)) return Either.left({ field: "", why: "a JSON object" })
+  if (isDeep(body)) return Either.left({ field: "", why: "it is nested too deeply" })
+  fields.only(body, known)
+  const config = objectOf(body.inferenceConfig)
+  const toolConfig = objectOf(body.toolConfig)
+  const more = objectOf(body.additionalModelRequestFields)
+  const field = (name: string) => `inferenceConfig.${name}`
+  const turns = fields.list("messages", body.messages).flatMap((message, index) => readTurn(fields, message, index))
+  if (turns.length === 0) fields.refuse("messages", "at least one message")
+  const system = marked(fields.list("system", body.system)).flatMap(({ block, cache, index }) => {
+    const at = `system.${index}`
+    const said = fields.text(`${at}.text`, block.text)
+    return said === undefined ? [] : [{ type: "text", at, text: said, cache } as const]
+  })
+  const conversation: Conversation = {
+    protocol: "bedrock",
+    names,
+    model: "",
+    turns: system.length === 0 ? turns : [{ role: "system", at: "system", parts: system }, ...turns],
+    tools: readTools(fields, fields.list(names.tools, toolConfig.tools)),
+    tool_choice: readChoice(fields, fields.object(names.tool_choice, toolConfig.toolChoice)),
+    parallel_tool_calls: undefined,
+    limit: fields.whole(field("maxTokens"), config.maxTokens, 1),
+    temperature: fields.number(field("temperature"), config.temperature),
+    top_p: fields.number(field("topP"), config.topP),
+    top_k: fields.number("additionalModelRequestFields.top_k", more.top_k),
+    stop: fields.texts(field("stopSequences"), config.stopSequences),
+    seed: undefined,
+    frequency_penalty: undefined,
+    presence_penalty: undefined,
+    format: readFormat(fields, fields.object(names.format, objectOf(body.outputConfig).textFormat)),
+    reasoning: readReasoning(more),
+    verbosity: undefined,
+    cache: undefined,
+    prompt_cache_key: undefined,
+    user: undefined,
+    safety_identifier: undefined,
+    stream: false,
+    include_usage: true
+  }
+  return findings.first === undefined ? Either.right(conversation) : Either.left(findings.first)
+}
+
+const writeTool = (fields: Fields, tool: Tool, marks: boolean): ReadonlyArray<JsonObject> => {
+  if (tool.type === "custom") {
+    fields.refuse(tool.at, "the upstream of this model has no custom tools, only functions")
+    return []
+  }
+  const toolSpec = present({
+    name: tool.name,
+    description: tool.description,
+    inputSchema: { json: tool.parameters ?? { type: "object", properties: {} } },
+    strict: tool.strict || undefined
+  })
+  return [{ toolSpec }, ...cachePoint(marks ? tool.cache : undefined)]
+}
+
+const writeChoice = (fields: Fields, { names, tool_choice }: Conversation): JsonObject | undefined => {
+  switch (tool_choice?.type) {
+    case undefined:
+      return undefined
+    case "auto":
+      return { auto: {} }
+    case "any":
+      return { any: {} }
+    case "tool":
+      return { tool: { name: tool_choice.name } }
+    case "none":
+      return fields.refuse(names.tool_choice, "the upstream of this model may call its tools at any time")
+    case "allowed":
+      return fields.refuse(names.tool_choice, "the upstream of this model takes no choice among some of its tools")
+  }
+}
+
+/** Converse has no word for tools that must not be called; without calls in the conversation they are left out instead. */
+const writeTools = (fields: Fields, conversation: Conversation, marks: boolean): JsonObject | undefined => {
+  const { tool_choice, tools, turns } = conversation
+  if (tools.length === 0) return undefined
+  const called = turns.some((turn) => turn.role === "assistant" && turn.parts.some((part) => part.type === "tool_call"))
+  if (tool_choice?.type === "none" && !called) return undefined
+  return present({
+    tools: tools.flatMap((tool) => writeTool(fields, tool, marks)),
+    toolChoice: writeChoice(fields, conversation)
+  })
+}
+
+const writeFormat = (fields: Fields, { format, names }: Conversation): JsonObject | undefined => {
+  if (format === undefined) return undefined
+  if (format.type === "json")
+    return fields.refuse(names.format, "the upstream of this model takes a format only with a schema")
+  const { description, name, schema } = format
+  const jsonSchema = present({ schema: JSON.stringify(schema), name: name ?? "answer", description })
+  return { textFormat: { type: "json_schema", structure: { jsonSchema } } }
+}
+
+/** Fields of the model's own vendor. */
+const writeMore = (conversation: Conversation, model: string, limit: number | undefined): JsonObject | undefined => {
+  const { reasoning, top_k } = conversation
+  const more = isClaude(model)
+    ? claudeFields(conversation, model, limit)
+    : reasoning === undefined || reasoning.off
+      ? {}
+      : effortFields(model, effortOf(reasoning, limit))
+  const fields = present({ top_k: isClaude(model) ? top_k : undefined, ...more })
+  return Object.keys(fields).length === 0 ? undefined : fields
+}
+
+const isClaude = (model: string): boolean => /anthropic|claude/.test(model)
+
+const claudeFields = (conversation: Conversation, model: string, limit: number | undefined): JsonObject => {
+  const { effort, thinking } = anthropicThinking(conversation, model, limit)
+  return present({ thinking, output_config: effort === undefined ? undefined : { effort } })
+}
+
+const effortFields = (model: string, effort: string | undefined): JsonObject => {
+  if (effort === undefined) return {}
+  if (/openai/.test(model)) return { reasoning_effort: effort }
+  return /nova-2/.test(model) ? { reasoningConfig: { type: "enabled", maxReasoningEffort: effort } } : {}
+}
+
+const writeTurn = (fields: Fields, turn: Alternating, marks: boolean): JsonObject => ({
+  role: turn.role,
+  content:
+    turn.role === "assistant"
+      ? turn.parts.flatMap((part) => [writeAssistantPart(part), ...mark(part, marks)])
+      : resultsFirst(turn.parts).flatMap((part) => [writeUserPart(fields, part), ...mark(part, marks)])
+})
+
+const mark = (part: object, marks: boolean): ReadonlyArray<JsonObject> =>
+  marks && "cache" in part ? cachePoint(part.cache as Parameters<typeof cachePoint>[0]) : []
+
+export const writeRequest = (
+  conversation: Conversation,
+  options: RequestOptions
+): Either.Either<JsonObject, Uncarriable> => {
+  const findings = new Findings()
+  const fields = new Fields(findings)
+  const { stop, temperature, top_p, turns } = conversation
+  const { model } = options
+  const limit = options.limit ?? conversation.limit
+  const marks = isClaude(model) || /nova/.test(model)
+  const system = instructionsOf(turns).flatMap((part) => [{ text: part.text }, ...mark(part, marks)])
+  const messages = alternating(conversation, (part) => isTakenBy("anthropic", part)).map((turn) =>
+    writeTurn(fields, turn, marks)
+  )
+  if (messages.length === 0) fields.refuse(conversation.names.turns, "at least one message that is not empty")
+  if (marks && conversation.cache !== undefined && messages.length > 0) {
+    const last = messages.at(-1)!
+    messages[messages.length - 1] = { ...last, content: [...listOf(last.content), ...cachePoint(conversation.cache)] }
+  }
+  const config = present({
+    maxTokens: limit,
+    temperature,
+    topP: top_p,
+    stopSequences: stop.length === 0 ? undefined : stop
+  })
+  const body = present({
+    system: system.length === 0 ? undefined : system,
+    messages,
+    inferenceConfig: Object.keys(config).length === 0 ? undefined : config,
+    toolConfig: writeTools(fields, conversation, marks),
+    outputConfig: writeFormat(fields, conversation),
+    additionalModelRequestFields: writeMore(conversation, model, limit)
+  })
+  return findings.first === undefined ? Either.right(body) : Either.left(findings.first)
+}

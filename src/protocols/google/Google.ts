@@ -1,0 +1,18 @@
+/** Google's Gemini: `generateContent`, and `streamGenerateContent?alt=sse`. */
+import type { Translation } from "../Translation.ts"
+import { readAnswer, reader, writeAnswer } from "./Answer.ts"
+import { readRequest, writeRequest } from "./Request.ts"
+import { usageOf, writeUsage } from "./Usage.ts"
+import { writer } from "./Writer.ts"
+
+export const google: Translation = {
+  protocol: "google",
+  readRequest,
+  writeRequest,
+  readAnswer,
+  writeAnswer,
+  reader,
+  writer,
+  usageOf,
+  writeUsage
+}

@@ -1,0 +1,226 @@
+/**
+ * The parts of Gemini's contents, read and written.
+ *
+ * Where the specification is silent:
+ * - A signature stands at the part that follows the thought. In the common form it is a thought of its own without text, before the call
+ *   that it stands at, or after the text.
+ * - Gemini 3 takes no call without a signature: those of a conversation that another model began have the one that Google's guide gives for
+ *   them.
+ * - A result is `{ "output": text }`, or `{ "error": text }`; what of it is no text follows the results. Names of files are left out.
+ */
+import type {
+  AssistantPart,
+  DocumentPart,
+  ImagePart,
+  JsonObject,
+  Source,
+  TextPart,
+  ThinkingPart,
+  ToolCallPart,
+  ToolResultPart,
+  UserPart
+} from "../Conversation.ts"
+import { isObject, listOf, objectOf, present, text, textOr, written } from "../Json.ts"
+import type { Fields } from "../Json.ts"
+import { typeByEnding } from "../Media.ts"
+import { home, signatureIn, signatureOf } from "../Thoughts.ts"
+import { argumentsOf, inputOf } from "../ToolCalls.ts"
+
+/** Calls of tools while a conversation is read: Gemini may name a result by its tool only. */
+export class Calls {
+  readonly #open: Array<{ readonly id: string; readonly name: string }> = []
+  #count = 0
+
+  begin(id: unknown, name: string): string {
+    const known = typeof id === "string" && id !== "" ? id : `call_${this.#count}`
+    this.#count++
+    this.#open.push({ id: known, name })
+    return known
+  }
+
+  end(id: unknown, name: string): string | undefined {
+    const at = this.#open.findIndex((call) =>
+      typeof id === "string" && id !== "" ? call.id === id : call.name === name
+    )
+    if (at === -1) return undefined
+    return this.#open.splice(at, 1)[0]!.id
+  }
+}
+
+const readData = (at: string, source: Source): UserPart => {
+  const media_type = source.type === "data" ? source.media_type : (typeByEnding(source.url) ?? "")
+  if (source.type === "data" && media_type.startsWith("audio/"))
+    return { type: "audio", at, data: source.data, format: media_type.slice(6) }
+  return media_type.startsWith("image/")
+    ? { type: "image", at, source, detail: undefined, cache: undefined }
+    : { type: "document", at, source, name: undefined, context: undefined, cache: undefined }
+}
+
+const textsOf = (value: unknown): ReadonlyArray<string> => {
+  if (typeof value === "string") return [value]
+  if (Array.isArray(value) && value.every((one) => typeof one === "string")) return value
+  return value === undefined ? [] : [written(value) ?? ""]
+}
+
+const readResult = (fields: Fields, at: string, part: JsonObject, calls: Calls): ToolResultPart | undefined => {
+  const { id, name, response } = objectOf(part.functionResponse)
+  const call = calls.end(id, textOr(name, ""))
+  if (call === undefined) return fields.refuse(`${at}.functionResponse`, "a call that it answers")
+  const { error, output } = objectOf(response)
+  const said = error === undefined ? (output === undefined ? response : output) : error
+  return {
+    type: "tool_result",
+    at,
+    id: call,
+    content: textsOf(said).map((one) => ({ type: "text", at, text: one, cache: undefined })),
+    is_error: error !== undefined,
+    cache: undefined
+  }
+}
+
+export const readUserParts = (
+  fields: Fields,
+  at: string,
+  parts: ReadonlyArray<unknown>,
+  calls: Calls
+): ReadonlyArray<UserPart> =>
+  parts.flatMap((value, index): ReadonlyArray<UserPart> => {
+    const where = `${at}.${index}`
+    const part = objectOf(value)
+    const { data, mimeType } = objectOf(part.inlineData)
+    const { fileUri } = objectOf(part.fileData)
+    if (typeof part.text === "string") return [{ type: "text", at: where, text: part.text, cache: undefined }]
+    if (typeof data === "string" && typeof mimeType === "string")
+      return [readData(where, { type: "data", media_type: mimeType, data })]
+    if (typeof fileUri === "string") return [readData(where, { type: "url", url: fileUri })]
+    const result = isObject(part.functionResponse)
+      ? readResult(fields, where, part, calls)
+      : fields.refuse(where, "a text, inlineData, fileData or functionResponse")
+    return result === undefined ? [] : [result]
+  })
+
+const thought = (at: string, text: string, value: unknown): ThinkingPart => ({
+  type: "thinking",
+  at,
+  text,
+  ...signatureOf(home.google, value)
+})
+
+export const readModelParts = (
+  fields: Fields,
+  at: string,
+  parts: ReadonlyArray<unknown>,
+  calls: Calls
+): ReadonlyArray<AssistantPart> =>
+  parts.flatMap((value, index): ReadonlyArray<AssistantPart> => {
+    const where = `${at}.${index}`
+    const part = objectOf(value)
+    const signed = part.thoughtSignature !== undefined
+    if (isObject(part.functionCall)) {
+      const name = fields.needed(`${where}.functionCall.name`, part.functionCall.name)
+      const call: ToolCallPart = {
+        type: "tool_call",
+        at: where,
+        id: calls.begin(part.functionCall.id, name),
+        name,
+        arguments: argumentsOf(part.functionCall.args) ?? "{}",
+        custom: false,
+        cache: undefined
+      }
+      return signed && part.thoughtSignature !== noSignature
+        ? [thought(where, "", part.thoughtSignature), call]
+        : [call]
+    }
+    if (typeof part.text !== "string") {
+      fields.refuse(where, "a text or functionCall")
+      return []
+    }
+    if (part.thought === true) return [thought(where, part.text, part.thoughtSignature)]
+    const said: TextPart = { type: "text", at: where, text: part.text, cache: undefined }
+    return signed ? [...(part.text === "" ? [] : [said]), thought(where, "", part.thoughtSignature)] : [said]
+  })
+
+const writeSource = (source: Source): JsonObject =>
+  source.type === "data"
+    ? { inlineData: { mimeType: source.media_type, data: source.data } }
+    : { fileData: present({ fileUri: source.url, mimeType: typeByEnding(source.url) }) }
+
+const writeContent = (fields: Fields, part: TextPart | ImagePart | DocumentPart): JsonObject => {
+  if (part.type === "text") return { text: part.text }
+  if (part.type === "image") return writeSource(part.source)
+  if (part.context !== undefined)
+    fields.refuse(`${part.at}.context`, "the upstream of this model takes no context of a file")
+  return part.source.type === "text" ? { text: part.source.text } : writeSource(part.source)
+}
+
+const writeResult = (fields: Fields, part: ToolResultPart, names: ReadonlyMap<string, string>): JsonObject => {
+  const name = names.get(part.id)
+  if (name === undefined) fields.refuse(part.at, "it is the result of no call")
+  const texts = part.content.flatMap((one) => (one.type === "text" ? [one.text] : []))
+  const said = texts.length === 1 ? texts[0]! : texts
+  return {
+    functionResponse: { id: part.id, name: name ?? "", response: part.is_error ? { error: said } : { output: said } }
+  }
+}
+
+/** The parts of a user's turn: results, what came with them, and the rest. */
+export const writeUserParts = (
+  fields: Fields,
+  parts: ReadonlyArray<UserPart>,
+  names: ReadonlyMap<string, string>
+): ReadonlyArray<JsonObject> => {
+  const results: Array<JsonObject> = []
+  const rest: Array<JsonObject> = []
+  for (const part of parts) {
+    if (part.type === "tool_result") {
+      results.push(writeResult(fields, part, names))
+      for (const one of part.content) if (one.type !== "text") rest.push(writeContent(fields, one))
+    } else if (part.type === "audio") rest.push({ inlineData: { mimeType: `audio/${part.format}`, data: part.data } })
+    else rest.push(writeContent(fields, part))
+  }
+  return [...results, ...rest]
+}
+
+/** What stands for the signature of a call that Gemini did not make. */
+const noSignature = "skip_thought_signature_validator"
+
+type ModelPart =
+  | { readonly type: "text" | "refusal"; readonly text: string }
+  | Pick<ThinkingPart, "type" | "text" | "signature" | "signer" | "redacted">
+  | Pick<ToolCallPart, "type" | "id" | "name" | "arguments">
+
+/** The parts of a model's turn, or of an answer. `demands`: whether a call wants a signature. */
+export const writeModelParts = (parts: ReadonlyArray<ModelPart>, demands: boolean): ReadonlyArray<JsonObject> => {
+  const out: Array<JsonObject> = []
+  let signature: string | undefined
+  let signed = false
+  const flush = (): void => {
+    if (signature !== undefined) out.push({ text: "", thoughtSignature: signature })
+    signature = undefined
+  }
+  for (const part of parts) {
+    if (part.type === "thinking") {
+      const own = signatureIn(home.google, part)
+      if (part.text !== "") out.push(present({ text: part.text, thought: true, thoughtSignature: own }))
+      else if (own !== undefined) {
+        flush()
+        signature = own
+      }
+    } else if (part.type === "tool_call") {
+      const missing = demands && !signed ? noSignature : undefined
+      const { arguments: args, id, name } = part
+      out.push(present({ functionCall: { id, name, args: inputOf(args) }, thoughtSignature: signature ?? missing }))
+      signature = undefined
+      signed = true
+    } else {
+      flush()
+      out.push({ text: part.text })
+    }
+  }
+  flush()
+  return out
+}
+
+export const partsOf = (content: unknown): ReadonlyArray<unknown> => listOf(objectOf(content).parts)
+
+export const roleOf = (content: unknown): string | undefined => text(objectOf(content).role)

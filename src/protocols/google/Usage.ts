@@ -1,0 +1,51 @@
+/** The usage of Gemini (`usageMetadata`): its answer is without thoughts, its prompt without the results of its own tools. */
+import type { JsonObject } from "../Conversation.ts"
+import { isObject, listOf, objectOf, present } from "../Json.ts"
+import { count, noUsage, sum } from "../Usage.ts"
+import type { Usage } from "../Usage.ts"
+
+const ofModality = (details: unknown, modality: string): number | undefined =>
+  count(objectOf(listOf(details).find((one) => objectOf(one).modality === modality)).tokenCount)
+
+export const usageOf = (usage: unknown): Usage | undefined => {
+  if (!isObject(usage)) return undefined
+  const prompt = count(usage.promptTokenCount)
+  const answer = count(usage.candidatesTokenCount)
+  const thoughts = count(usage.thoughtsTokenCount)
+  if (prompt === undefined && answer === undefined && thoughts === undefined) return undefined
+  // An answer of which nothing was said is left out, not zero: what was thought counts all the same.
+  const completion = answer ?? (thoughts === undefined && usage.totalTokenCount !== prompt ? undefined : 0)
+  return {
+    ...noUsage,
+    prompt_tokens: sum(prompt, count(usage.toolUsePromptTokenCount)),
+    completion_tokens: sum(completion, thoughts),
+    cached_tokens: count(usage.cachedContentTokenCount),
+    reasoning_tokens: thoughts,
+    prompt_audio_tokens: ofModality(usage.promptTokensDetails, "AUDIO"),
+    completion_audio_tokens: ofModality(usage.candidatesTokensDetails, "AUDIO"),
+    prompt_image_tokens: ofModality(usage.promptTokensDetails, "IMAGE"),
+    completion_image_tokens: ofModality(usage.candidatesTokensDetails, "IMAGE")
+  }
+}
+
+const details = (audio: number | undefined, image: number | undefined): ReadonlyArray<JsonObject> | undefined => {
+  const list = [
+    ...(audio === undefined ? [] : [{ modality: "AUDIO", tokenCount: audio }]),
+    ...(image === undefined ? [] : [{ modality: "IMAGE", tokenCount: image }])
+  ]
+  return list.length === 0 ? undefined : list
+}
+
+export const writeUsage = (usage: Usage): JsonObject => {
+  const prompt = usage.prompt_tokens ?? 0
+  const completion = usage.completion_tokens ?? 0
+  return present({
+    promptTokenCount: prompt,
+    candidatesTokenCount: Math.max(0, completion - (usage.reasoning_tokens ?? 0)),
+    thoughtsTokenCount: usage.reasoning_tokens,
+    totalTokenCount: prompt + completion,
+    cachedContentTokenCount: usage.cached_tokens,
+    promptTokensDetails: details(usage.prompt_audio_tokens, usage.prompt_image_tokens),
+    candidatesTokensDetails: details(usage.completion_audio_tokens, usage.completion_image_tokens)
+  })
+}
