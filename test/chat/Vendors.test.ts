@@ -89,7 +89,8 @@ beforeAll(async () => {
     prices: { default_new_credits: 6, default_registration_credits: 0 },
     upstreams: {
       main: { base_url: main.url, api_key: "k" },
-      spare: { base_url: spare.url, api_key: "k" }
+      spare: { base_url: spare.url, api_key: "k" },
+      others: { base_url: main.url, api_key: "k", speaks: ["messages", "responses"] }
     },
     auto: "acme/newer",
     models: [
@@ -129,6 +130,17 @@ beforeAll(async () => {
           ]
         },
         extras: [{ field: "service_tier", values: ["priority"], price_factor: "2" }]
+      }),
+      model("other-protocols", {
+        price: {
+          prompt_usd_per_million: "2",
+          completion_usd_per_million: "8",
+          cached_prompt_usd_per_million: "0.5",
+          cache_write_usd_per_million: "2.5",
+          cache_write_1h_usd_per_million: "4",
+          reasoning_usd_per_million: "6"
+        },
+        upstreams: [{ upstream: "others" }]
       }),
       { catalogue: "openai/gpt-4.1", upstreams: [{ upstream: "main" }] }
     ]
@@ -443,6 +455,55 @@ describe("tokens that a vendor bills apart", () => {
     expect(cost).toBe(0.001539)
     expect((await ask(601)).cost).toBe(0.003419)
     expect((await ask(601, { service_tier: "priority" })).cost).toBe(0.006838)
+  })
+
+  it.each([
+    [
+      "messages",
+      { messages: long, max_tokens: 200 },
+      {
+        type: "message",
+        role: "assistant",
+        content: [{ type: "text", text: "hi" }],
+        stop_reason: "end_turn",
+        usage: {
+          input_tokens: 100,
+          output_tokens: 100,
+          cache_read_input_tokens: 100,
+          cache_creation_input_tokens: 50,
+          cache_creation: { ephemeral_5m_input_tokens: 30, ephemeral_1h_input_tokens: 20 }
+        }
+      },
+      // 100 × 2, 100 × 0.5, 30 × 2.5, 20 × 4, 100 × 8
+      { cost: 0.001205, token_details: { cached_tokens: 100, cache_write_tokens: 30, cache_write_1h_tokens: 20 } }
+    ],
+    [
+      "responses",
+      { input: "x".repeat(2_000), max_output_tokens: 200 },
+      {
+        object: "response",
+        status: "completed",
+        output: [
+          { type: "message", role: "assistant", content: [{ type: "output_text", text: "hi", annotations: [] }] }
+        ],
+        usage: {
+          input_tokens: 250,
+          output_tokens: 100,
+          total_tokens: 350,
+          input_tokens_details: { cached_tokens: 100 },
+          output_tokens_details: { reasoning_tokens: 60 }
+        }
+      },
+      // 150 × 2, 100 × 0.5, 40 × 8, 60 × 6
+      { cost: 0.00103, token_details: { cached_tokens: 100, reasoning_tokens: 60 } }
+    ]
+  ])("are charged alike in %s", async (route, asked, answer, expected) => {
+    const { key, who } = await person()
+    main.answer = (response) => json(response, { id: "1", model: "m", ...answer })
+    const answered = await service.call(`/v1/${route}`, { token: key, json: { model: "other-protocols", ...asked } })
+    expect([answered.status, answered.body]).toEqual([200, expect.objectContaining({ usage: answer.usage })])
+    expect(await last(who)).toMatchObject(expected)
+    expect(await explained(who)).toMatchObject({ computed_usd: expected.cost, charged_usd: expected.cost })
   })
 
   it("stand in the model list under the names that clients read", async () => {
