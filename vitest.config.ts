@@ -23,6 +23,7 @@ const onPostgresToo = [
   "test/payments/*.test.ts",
   "test/pooling/*.test.ts",
   "test/tenants/Applications.test.ts",
+  "test/tenants/Limits.test.ts",
   "test/tenants/Organisations.test.ts",
   "test/transfers/*.test.ts"
 ]

@@ -143,7 +143,7 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
   ["a call is recorded once", "DROP INDEX tollgate_usage_records_id", "UPDATE tollgate_usage_records SET id = 'use_1'"],
   [
     "a call is either open or recorded",
-    "UPDATE tollgate_usage_records SET id = (SELECT replace(id, 'call_', 'use_') FROM tollgate_ledger_reservations) WHERE seq = 1"
+    "UPDATE tollgate_usage_records SET id = (SELECT replace(id, 'call_', 'use_') FROM tollgate_ledger_reservations ORDER BY id LIMIT 1) WHERE seq = 1"
   ],
   ["a call says what it was", "UPDATE tollgate_usage_records SET dimensions = -1 WHERE seq = 1"],
   ["a call says what it was", "UPDATE tollgate_usage_dimensions SET tenant_id = 'ten_x'"],
