@@ -3,6 +3,7 @@ import OpenAI from "openai"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { command, start } from "../support/Service.ts"
 import type { Answer, Person, Service } from "../support/Service.ts"
+import * as Tables from "../support/tables.ts"
 
 let service: Service
 let people = 0
@@ -194,6 +195,23 @@ describe("an expiry", () => {
     await service.control("/clock", { advance_ms: 600_000 })
     const { body, status } = await search(key.key)
     expect([status, body]).toMatchObject([401, { error: "invalid API key", code: "api_key_expired" }])
+  })
+})
+
+describe("a process that is killed while a limited key calls", () => {
+  it("leaves nothing set aside against the limit", async () => {
+    const key = await limited({ spending_limit_usd: 0.005 })
+    await service.control("/faults", { service: "search", delay_ms: 20_000, times: 1 })
+    const cut = search(key.key).catch(() => undefined)
+    while ((await shown(key)).reserved_usd === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    expect((await search(key.key)).status).toBe(402)
+    await service.end("SIGKILL")
+    await cut
+    await Tables.lapse(service.folder)
+    service = await start({ folder: service.folder })
+    expect(await shown(key)).toEqual({ spent_usd: 0, reserved_usd: 0 })
+    expect((await search(key.key)).status).toBe(200)
+    expect(await shown(key)).toEqual({ spent_usd: 0.005, reserved_usd: 0 })
   })
 })
 
