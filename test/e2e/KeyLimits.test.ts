@@ -30,9 +30,8 @@ const limited = async (limits: object): Promise<Key> => {
 }
 
 const change = async ({ id, who }: Key, json: object) =>
-  (
-    await service.call(`/v1/tenants/${who.tenant_id}/applications/${id}`, { method: "PATCH", token: who.token, json })
-  ).body.result
+  (await service.call(`/v1/tenants/${who.tenant_id}/applications/${id}`, { method: "PATCH", token: who.token, json }))
+    .body.result
 
 const shown = async ({ id, who }: Key) => {
   const { spent_usd, reserved_usd } = (
@@ -68,9 +67,7 @@ describe("a spending limit", () => {
     const key = await limited({ spending_limit_usd: 0.017 })
     const answers = await Promise.all(Array.from({ length: 200 }, () => search(key.key)))
     expect([count(answers, 200), count(answers, 402)]).toEqual([3, 197])
-    expect(answers.filter(({ status }) => status === 402).at(-1)!.body).toEqual(
-      reached(expect.any(Number) as never, 0.005)
-    )
+    expect(answers.findLast(({ status }) => status === 402)!.body).toEqual(reached(expect.any(Number) as never, 0.005))
     expect(await shown(key)).toEqual({ spent_usd: 0.015, reserved_usd: 0 })
     expect(await service.balance(key.who)).toBe(5.985)
     expect((await search(key.key)).body).toEqual(reached(0.002, 0.005))
