@@ -53,8 +53,8 @@ const replyOf = (job: ImageJob): Reply.Reply =>
 const creationBytesMax = 1024 * 1024
 /** The longest form of an edit. */
 const formBytesMax = 20 * 1024 * 1024
-/** The longest image that is fetched to be put into an answer. */
-const imageBytesMax = 32 * 1024 * 1024
+/** How much the images may have together that are fetched to be put into an answer. */
+const imagesBytesMax = 64 * 1024 * 1024
 /** How many images of an answer are fetched at once. */
 const fetchesAtOnce = 4
 
@@ -100,11 +100,14 @@ const openAiReplyOf = Effect.fnUntraced(function* (job: ImageJob, format: Creati
     if (error_type === "media_rejected") return yield* new UpstreamRejected({ message: error, field: "", rule: error })
     return yield* new UpstreamFailed({ message: error })
   }
+  const limit = Math.floor(imagesBytesMax / images.length)
   const data =
     format === "b64_json"
-      ? yield* Effect.forEach(images, ({ url }) => Effect.map(fetched(request_id, url), (b64_json) => ({ b64_json })), {
-          concurrency: fetchesAtOnce
-        })
+      ? yield* Effect.forEach(
+          images,
+          ({ url }) => Effect.map(fetched(request_id, url, limit), (b64_json) => ({ b64_json })),
+          { concurrency: fetchesAtOnce }
+        )
       : images.map(({ url }) => ({ url }))
   const created = Math.floor((yield* Clock.currentTimeMillis) / 1_000)
   return Reply.json(200, { created, data } satisfies OpenAiImages, {
@@ -112,8 +115,8 @@ const openAiReplyOf = Effect.fnUntraced(function* (job: ImageJob, format: Creati
   })
 })
 
-const fetched = (request_id: string, url: string): Effect.Effect<string, ImagesNotFetched> =>
-  download(url, imageBytesMax).pipe(
+const fetched = (request_id: string, url: string, limit: number): Effect.Effect<string, ImagesNotFetched> =>
+  download(url, limit).pipe(
     Effect.map((bytes) => bytes.toString("base64")),
     Effect.catchAll(({ reason }) =>
       Effect.zipRight(

@@ -1,5 +1,5 @@
 /** Transcriptions over the OpenAI audio route, at the model's price of a second. */
-import { Context, Effect, Either, Layer, Redacted } from "effect"
+import { Context, Effect, Either, Layer } from "effect"
 import { randomBytes } from "node:crypto"
 import { Gate } from "../gate/Gate.ts"
 import type { Admission, Claim, Measured, Receipt } from "../gate/Gate.ts"
@@ -163,7 +163,7 @@ const make = Effect.gen(function* () {
           method: "POST",
           path: task === "translate" ? "/audio/translations" : "/audio/transcriptions",
           headers: {
-            authorization: `Bearer ${Redacted.value(upstream.key)}`,
+            ...upstream.headers,
             "content-type": `multipart/form-data; boundary=${boundary}`,
             "content-length": String(form.length)
           },

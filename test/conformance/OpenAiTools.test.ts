@@ -356,6 +356,25 @@ describe("a client that leaves", () => {
     leaving.abort()
     await expect.poll(() => service.usage(who)).toMatchObject([{ cost: 0.003, error_type: "client_disconnected" }])
 
+    await fault("transcription", { delay_ms: 300 })
+    await service.control("/calls", undefined, "DELETE")
+    const hanging = new AbortController()
+    const form = new FormData()
+    form.set("file", wave())
+    form.set("model", "whisper-1")
+    const heard = fetch(`${service.url}/v1/audio/transcriptions`, {
+      method: "POST",
+      body: form,
+      headers: bearer(who),
+      signal: hanging.signal
+    })
+    await expect.poll(async () => (await service.control("/calls?service=transcription")).length).toBe(1)
+    hanging.abort()
+    await expect(heard).rejects.toThrow()
+    await expect
+      .poll(async () => (await service.usage(who))[0])
+      .toMatchObject({ endpoint: "audio/transcriptions", cost: 0.0001, units: 1 })
+
     await service.control("/calls", undefined, "DELETE")
     const left = new AbortController()
     const made = fetch(`${service.url}/v1/images/generations`, {
