@@ -1,11 +1,12 @@
 /** What is carried, left out and refused, where the heads of `src/protocols` say it. */
 import { Either } from "effect"
 import { describe, expect, it } from "vitest"
+import { answerOf, deltasOf } from "../../src/protocols/Answer.ts"
 import type { Protocol } from "../../src/protocols/Conversation.ts"
 import { translations } from "../../src/protocols/Protocols.ts"
 import { isForeign } from "../../src/protocols/Thoughts.ts"
 import type { RequestOptions, StreamOptions } from "../../src/protocols/Translation.ts"
-import { stepsOf } from "./sse.ts"
+import { stepsOf, textOf } from "./sse.ts"
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -330,6 +331,33 @@ describe("usage", () => {
         translation.usageOf({ prompt_tokens: -1, input_tokens: "5", promptTokenCount: 0.5, inputTokens: null })
       ).toBe(undefined)
     }
+  })
+})
+
+describe("a refusal in words", () => {
+  const json = { choices: [{ message: { content: null, refusal: "No" }, finish_reason: "stop" }] }
+  const events = [
+    {
+      event: undefined,
+      data: JSON.stringify({ choices: [{ index: 0, delta: { refusal: "No" }, finish_reason: null }] })
+    },
+    { event: undefined, data: JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }) }
+  ]
+
+  it("keeps its words, whole and streamed, and is a refusal where there is a word for it", () => {
+    const answer = Either.getOrThrow(translations.chat.readAnswer(json))
+    expect(Either.getOrThrow(answerOf(stepsOf(translations.chat.reader(), events)))).toEqual(answer)
+    expect(translations.messages.writeAnswer(answer, answering)).toMatchObject({
+      content: [{ type: "text", text: "No" }],
+      stop_reason: "refusal"
+    })
+    expect(translations.responses.writeAnswer(answer, answering)).toMatchObject({
+      status: "completed",
+      output: [{ content: [{ type: "refusal", refusal: "No" }] }]
+    })
+    expect(textOf(translations.messages.writer(answering), deltasOf(answer))).toContain('"stop_reason":"refusal"')
+    expect(textOf(translations.responses.writer(answering), deltasOf(answer))).toContain("response.refusal.done")
+    expect(textOf(translations.chat.writer(answering), deltasOf(answer))).toContain('"delta":{"refusal":"No"}')
   })
 })
 

@@ -148,7 +148,10 @@ const readOtherItem = (fields: Fields, at: string, item: JsonObject): Turn | und
     return { role: "user", at, parts: [result] }
   }
   if (type === "item_reference")
-    return fields.refuse(at, "the upstream of this model keeps no items, so they are sent whole")
+    return fields.refuse(
+      at,
+      "nothing is stored for the upstream of this model: items are sent whole, as SDKs do with store false"
+    )
   if (type !== "message" && type !== undefined && type !== null)
     return fields.refuse(`${at}.type`, `the upstream of this model knows no ${String(type).slice(0, 60)}`)
   switch (role) {
