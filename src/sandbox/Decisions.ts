@@ -59,7 +59,10 @@ const answerTo = (field: string, question: unknown, state: unknown): unknown => 
   if (!isBody(question)) throw refuse(field, "an object")
   const { criteria, instructions, type } = question
   if (type !== "choice" && type !== "noul" && type !== "score") throw refuse(`${field}.type`, "choice, noul or score")
-  if (typeof instructions !== "string" || instructions === "") throw refuse(`${field}.instructions`, "required")
+  // A text, or any object or list; null where the criteria say enough.
+  if (instructions === "" || (typeof instructions !== "string" && typeof instructions !== "object")) {
+    throw refuse(`${field}.instructions`, "required")
+  }
   const text = JSON.stringify(state).toLowerCase()
   if (type === "noul") return { type, noul: text.includes("not ") ? 0.1 : 0.9 }
   if (type === "score") {

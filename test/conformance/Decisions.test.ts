@@ -93,7 +93,8 @@ describe("a decision", () => {
         questions: {
           category: choice("What is this ticket about?", { billing: null, other: null }),
           urgent: noul("Is it urgent?"),
-          grave: score("How grave is it?", ["little", "much"])
+          grave: score({ ask: "How grave is it?" }, ["little", "much"]),
+          certain: noul(null, { yes: "It is certain.", no: "It is not." } as never)
         }
       })
       .withResponse()
