@@ -9,9 +9,9 @@
  *   written: settlements are handed in again, which changes nothing where they were, and others are refused so.
  */
 import { Duration, Effect, Layer, Runtime } from "effect"
-import type { Socket } from "node:net"
 import type { Client } from "pg"
 import { Postgres } from "../sql/postgres/Client.ts"
+import { Groups } from "../sql/postgres/Group.ts"
 import { isConnectionFault, isDuplicate, isLostRace } from "../sql/postgres/Faults.ts"
 import type { Ask, Insert, Change, Rows } from "./Ask.ts"
 import * as Batch from "./Batch.ts"
@@ -34,6 +34,8 @@ interface Waiting {
 /** A connection that writes, and what its batches have left behind that stays true. */
 interface Lane {
   client: Client | undefined
+  /** Of the client. */
+  groups: Groups | undefined
   memory: Batch.Memory
   batch: ReadonlyArray<Waiting>
 }
@@ -78,6 +80,7 @@ const make = Effect.gen(function* () {
   let texts: Texts | undefined
   const lanes: ReadonlyArray<Lane> = Array.from({ length: settings.writers }, () => ({
     client: undefined,
+    groups: undefined,
     memory: new Batch.Memory(tailMax, known),
     batch: []
   }))
@@ -112,7 +115,6 @@ const make = Effect.gen(function* () {
   const clientOf = async (lane: Lane): Promise<Client> => {
     if (lane.client !== undefined) return lane.client
     const client = connect({
-      pipeline: true,
       statement_timeout: limit,
       idle_in_transaction_session_timeout: Math.ceil(limit * silentShare),
       connectionTimeoutMillis: limit,
@@ -124,6 +126,7 @@ const make = Effect.gen(function* () {
     })
     await client.connect()
     lane.client = client
+    lane.groups = new Groups(client)
     return client
   }
 
@@ -137,29 +140,27 @@ const make = Effect.gen(function* () {
     const client = await clientOf(lane)
     if (lane.memory.known !== known) lane.memory = new Batch.Memory(tailMax, known)
     texts ??= new Texts(await readTypes(client))
-    const pipe = new Pipe(client, texts)
-    let committing = false
+    const pipe = new Pipe(lane.groups!, texts)
     try {
-      pipe.send("BEGIN")
-      const identity = pipe.ask("SELECT pg_current_xact_id()::text AS id", []).then(([row]) => row.id as string)
-      identity.catch(() => {})
       const body = Batch.run(transactions, clock.unsafeCurrentTimeMillis(), lane.memory)
       let step = body.next([])
       while (step.done !== true) step = body.next(await pipe.run(step.value))
-      committing = true
-      await pipe.commit(async (error) => {
+      await pipe.commit(async (id, error) => {
         forget(lane)
         // The server may have done it all the same.
-        throw (await mayBeCommitted(await identity, error)) ? new MaybeWritten() : error
+        throw (await mayBeCommitted(id, error)) ? new MaybeWritten() : error
       })
       lane.memory.committed()
       return step.value
     } catch (error) {
-      pipe.flush()
       lane.memory.forget()
-      // Behind a lost connection may be another server, which lacks the last commits: nothing is taken to be there.
-      if (isConnectionFault(error)) known = new Known()
-      if (!committing) await client.query("ROLLBACK").catch(() => forget(lane))
+      if (isConnectionFault(error)) {
+        // Behind a lost connection may be another server, which lacks the last commits: nothing is taken to be there.
+        known = new Known()
+        forget(lane)
+      } else if (lane.client === client) {
+        await client.query("ROLLBACK").catch(() => forget(lane))
+      }
       throw error
     }
   }
@@ -270,88 +271,56 @@ export const layer = Layer.suspend(() => Layer.scoped(Writer, Effect.map(make, w
 
 const pause = (millis: number) => new Promise<void>((done) => setTimeout(done, millis))
 
-/** The driver's socket, which its types leave out. */
-const streamOf = (client: Client): { readonly cork: () => void; readonly uncork: () => void } =>
-  (client as unknown as { readonly connection: { readonly stream: Socket } }).connection.stream
-
-/** A connection in use by a batch. What answers nothing is sent without waiting; the first that fails fails whatever is waited for next. */
+/** A connection in use by a batch. What answers nothing is sent with the next that is waited for, or with the commit. */
 class Pipe {
-  readonly #client: Client
-  #failed: { readonly error: unknown } | undefined
-  #open: Array<Promise<unknown>> = []
-  #isCorked = false
+  readonly #groups: Groups
   readonly #texts: Texts
+  /** The transaction's number, once the server has said it. */
+  #id: string | undefined
 
-  constructor(client: Client, texts: Texts) {
-    this.#client = client
+  constructor(groups: Groups, texts: Texts) {
+    this.#groups = groups
     this.#texts = texts
+    groups.clear()
+    groups.add("BEGIN", [])
+    groups.add("SELECT pg_current_xact_id()::text AS id", [])
   }
 
-  /** Holds back what is written until somebody waits for an answer: the driver gives each statement a system call of its own. */
-  #cork(): void {
-    if (this.#isCorked) return
-    this.#isCorked = true
-    streamOf(this.#client).cork()
+  async #send(): Promise<ReadonlyArray<Rows>> {
+    const found = await this.#groups.send()
+    this.#id ??= (found[1] as ReadonlyArray<{ readonly id: string }>)[0]!.id
+    return found
   }
 
-  /** Sends what was held back, behind whatever is written in this turn. */
-  flush(): void {
-    if (!this.#isCorked) return
-    this.#isCorked = false
-    process.nextTick(() => streamOf(this.#client).uncork())
-  }
-
-  send(text: string, params: ReadonlyArray<unknown> = []): void {
-    this.#cork()
-    this.#open.push(
-      this.#client.query(text, params as Array<unknown>).catch((error: unknown) => {
-        this.#failed ??= { error }
-      })
-    )
-  }
-
-  async ask(text: string, params: ReadonlyArray<unknown>): Promise<Rows> {
-    this.#cork()
+  /** Commits, or fails with what has failed. `onLost`: the commit was not answered. */
+  async commit(onLost: (id: string, error: unknown) => Promise<void>): Promise<void> {
+    // Without the number nobody could be asked what became of it.
+    if (this.#id === undefined) await this.#send()
+    this.#groups.add("COMMIT", [])
     try {
-      const answer = this.#client.query(text, params as Array<unknown>)
-      this.flush()
-      return (await answer).rows
+      await this.#send()
     } catch (error) {
-      // An earlier one has broken the transaction: that is the reason.
-      this.#failed ??= { error }
-      throw this.#failed.error
+      if (!isConnectionFault(error)) throw error
+      await onLost(this.#id!, error)
     }
-  }
-
-  /** Commits what was sent, or fails with what of it failed. `onLost`: the commit was not answered. */
-  async commit(onLost: (error: unknown) => Promise<void>): Promise<void> {
-    // Sent without waiting for what comes before: behind a failure PostgreSQL makes a rollback of it.
-    this.#cork()
-    const commit = this.#client.query("COMMIT").then(
-      () => undefined,
-      (error: unknown) => ({ error })
-    )
-    this.flush()
-    await Promise.all(this.#open)
-    const lost = await commit
-    if (this.#failed !== undefined && !isConnectionFault(this.#failed.error)) throw this.#failed.error
-    if (lost !== undefined) await onLost(lost.error)
   }
 
   async run(asked: Ask): Promise<Rows> {
     switch (asked._tag) {
       case "Query":
-        return this.ask(asked.text, asked.params)
+        this.#groups.add(asked.text, asked.params)
+        return (await this.#send()).at(-1)!
       case "All":
-        return Promise.all(asked.queries.map(({ params, text }) => this.ask(text, params)))
+        for (const { params, text } of asked.queries) this.#groups.add(text, params)
+        return (await this.#send()).slice(-asked.queries.length)
       case "Run":
-        this.send(asked.text, asked.params)
+        this.#groups.add(asked.text, asked.params)
         return []
       case "Insert":
-        this.send(this.#texts.of(asked), lists(asked.columns, asked.rows))
+        this.#groups.add(this.#texts.of(asked), lists(asked.columns, asked.rows))
         return []
       case "Change":
-        this.send(this.#texts.of(asked), lists([...asked.columns, asked.key], asked.rows))
+        this.#groups.add(this.#texts.of(asked), lists([...asked.columns, asked.key], asked.rows))
         return []
     }
   }

@@ -15,6 +15,7 @@ import { TailMax } from "../../src/ledger/Tails.ts"
 import { Outbox } from "../../src/mail/Outbox.ts"
 import { connectionsPreset } from "../../src/sql/Location.ts"
 import * as Connections from "../../src/sql/postgres/Client.ts"
+import { Group } from "../../src/sql/postgres/Group.ts"
 import { migrate } from "../../src/sql/postgres/Migrate.ts"
 import { Runs } from "../../src/sql/Runs.ts"
 import { Mail } from "../../src/upstream/Mail.ts"
@@ -132,16 +133,20 @@ export const nodeOf = ({
       client.once("end", () => clients.delete(client))
       const query = client.query.bind(client) as (...args: ReadonlyArray<unknown>) => unknown
       const isWriters = config.application_name === undefined
-      client.query = ((text: unknown, ...rest: ReadonlyArray<unknown>) => {
-        const send = () => query(typeof text === "string" ? textOf(text) : text, ...rest)
-        if (held !== undefined && text === "COMMIT") {
+      client.query = ((asked: unknown, ...rest: ReadonlyArray<unknown>) => {
+        const texts = asked instanceof Group ? asked.asked.map(({ text }) => text) : [asked]
+        if (asked instanceof Group) for (const one of asked.asked) one.text = textOf(one.text)
+        const send = () => query(typeof asked === "string" ? textOf(asked) : asked, ...rest)
+        if (held !== undefined && texts.includes("COMMIT")) {
           const { reached, released } = held
           held = undefined
           reached()
           return released.then(send)
         }
-        if (!isWriters || cut === undefined || (cut.of === "commits" && text !== "COMMIT") || cut.left-- > 0)
-          return send()
+        if (!isWriters || cut === undefined) return send()
+        const counted = cut.of === "commits" ? texts.filter((text) => text === "COMMIT").length : texts.length
+        cut.left -= counted
+        if (cut.left >= 0) return send()
         const { kills, reaches } = cut
         cut = undefined
         const end = kills ? kill : () => void socketOf(client).destroy()
@@ -149,9 +154,17 @@ export const nodeOf = ({
           end()
           return send()
         }
-        return (send() as Promise<unknown>).then(() => {
+        const lost = () => {
           end()
-          throw new Error("Connection terminated unexpectedly")
+          return new Error("Connection terminated unexpectedly")
+        }
+        if (asked instanceof Group) {
+          const { callback } = asked
+          asked.callback = () => callback(lost())
+          return send()
+        }
+        return (send() as Promise<unknown>).then(() => {
+          throw lost()
         })
       }) as Client["query"]
       return client

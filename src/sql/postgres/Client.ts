@@ -42,6 +42,10 @@ const parsers: Readonly<Record<number, (text: string) => unknown>> = {
   [driverTypes.builtins.NUMERIC]: whole
 }
 
+/** What makes a value of a column's text, by the number of its type. */
+export const parserOf = (oid: number): ((text: string) => unknown) =>
+  parsers[oid] ?? (driverTypes.getTypeParser(oid, "text") as (text: string) => unknown)
+
 const types = {
   getTypeParser: (oid: number, format?: "text" | "binary") =>
     (format === "binary" ? undefined : parsers[oid]) ?? driverTypes.getTypeParser(oid, format as "text")
@@ -82,9 +86,13 @@ const prepared = (asked: Asked): QueryConfig & { rowMode?: "array" } => {
   const text = postgres(asked.text)
   if (asked.values === undefined || asked.values.length === 0) return { ...asked, text } as QueryConfig
   const name = nameOf(text)
-  const values = asked.values.map(text.includes("json") ? valueOfJson : valueOf)
+  const values = valuesFor(text, asked.values)
   return { ...asked, text, values, ...(name !== undefined && { name }) } as QueryConfig & { rowMode?: "array" }
 }
+
+/** Parameters of a statement as PostgreSQL keeps them. */
+export const valuesFor = (text: string, values: ReadonlyArray<unknown>): ReadonlyArray<unknown> =>
+  values.length === 0 ? values : values.map(text.includes("json") ? valueOfJson : valueOf)
 
 const valueOf = (value: unknown): unknown => (typeof value === "string" ? storable(value) : value)
 const valueOfJson = (value: unknown): unknown =>

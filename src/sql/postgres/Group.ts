@@ -1,0 +1,159 @@
+/**
+ * Statements that are sent together and answered together. Each is prepared once for a connection, with what its rows are made of, so that
+ * the server neither describes it again nor says after each that it is ready for the next. The first that fails ends the group: what
+ * stands behind it is not run.
+ */
+import type { Client, Connection } from "pg"
+import { parserOf, valuesFor } from "./Client.ts"
+import { postgres } from "./Dialect.ts"
+
+// oxlint-disable-next-line typescript/no-explicit-any -- rows are typed where they are read, by the select that names them
+type Rows = ReadonlyArray<any>
+
+interface Field {
+  readonly name: string
+  readonly parse: (text: string) => unknown
+}
+
+/** A statement as the server knows it; without fields it answers no rows. */
+interface Prepared {
+  readonly name: string
+  readonly fields: ReadonlyArray<Field>
+}
+
+export interface Asked {
+  text: string
+  readonly values: ReadonlyArray<unknown>
+  /** Empty where it is not kept. */
+  readonly name: string
+  readonly isNew: boolean
+  fields: ReadonlyArray<Field>
+  readonly rows: Array<Record<string, unknown>>
+}
+
+/** The server keeps each for as long as the connection is open. */
+const preparedMax = 500
+
+/** The groups of a connection, one at a time. */
+export class Groups {
+  readonly #client: Client
+  readonly #prepared = new Map<string, Prepared>()
+  #names = 0
+  #next: Array<Asked> = []
+
+  constructor(client: Client) {
+    this.#client = client
+  }
+
+  /** Adds a statement, as it stands in the code, to the next group. */
+  add(statement: string, params: ReadonlyArray<unknown>): void {
+    const text = postgres(statement)
+    const known = this.#prepared.get(text)
+    this.#next.push({
+      text,
+      values: valuesFor(text, params),
+      name: known?.name ?? (this.#prepared.size < preparedMax ? `group-${this.#names++}` : ""),
+      isNew: known === undefined,
+      fields: known?.fields ?? [],
+      rows: []
+    })
+  }
+
+  /** Sends what was added, and answers the rows of each. */
+  send(): Promise<ReadonlyArray<Rows>> {
+    const asked = this.#next
+    this.#next = []
+    return new Promise((resolve, reject) => {
+      const onEnd = (error: unknown) => {
+        if (error !== null) return reject(error as Error)
+        for (const { fields, isNew, name, text } of asked)
+          if (isNew && name !== "") this.#prepared.set(text, { name, fields })
+        resolve(asked.map(({ rows }) => rows))
+      }
+      this.#client.query(new Group(asked, onEnd))
+    })
+  }
+
+  /** Drops what was added and not sent. */
+  clear(): void {
+    this.#next = []
+  }
+}
+
+/** What of the driver's connection its types do not say. */
+interface Protocol {
+  readonly parse: (statement: { readonly name: string; readonly text: string }) => void
+  readonly bind: (config: {
+    readonly statement: string
+    readonly values: ReadonlyArray<unknown>
+    readonly valueMapper: (value: unknown) => string | Buffer | null
+  }) => void
+  readonly describe: (portal: { readonly type: "P"; readonly name: "" }) => void
+  readonly execute: (config: undefined) => void
+  readonly sync: () => void
+  readonly stream: { readonly cork: () => void; readonly uncork: () => void }
+}
+
+interface Description {
+  readonly fields: ReadonlyArray<{ readonly name: string; readonly dataTypeID: number }>
+}
+
+/** One that the driver takes for a query of a class of its own. */
+export class Group {
+  readonly asked: ReadonlyArray<Asked>
+  #place = 0
+  /** The driver puts its own before it, which knows the time. */
+  callback: (error: unknown) => void
+
+  constructor(asked: ReadonlyArray<Asked>, callback: (error: unknown) => void) {
+    this.asked = asked
+    this.callback = callback
+  }
+
+  submit(connection: Connection): void {
+    const protocol = connection as unknown as Protocol
+    // One system call for all.
+    protocol.stream.cork()
+    for (const { isNew, name, text, values } of this.asked) {
+      if (isNew) protocol.parse({ name, text })
+      protocol.bind({ statement: name, values, valueMapper: bytesOf })
+      if (isNew) protocol.describe({ type: "P", name: "" })
+      protocol.execute(undefined)
+    }
+    protocol.sync()
+    protocol.stream.uncork()
+  }
+
+  handleRowDescription({ fields }: Description): void {
+    this.asked[this.#place]!.fields = fields.map(({ dataTypeID, name }) => ({ name, parse: parserOf(dataTypeID) }))
+  }
+
+  handleDataRow({ fields: texts }: { readonly fields: ReadonlyArray<string | null> }): void {
+    const { fields, rows } = this.asked[this.#place]!
+    const row: Record<string, unknown> = {}
+    for (let i = 0; i < fields.length; i++) {
+      const { name, parse } = fields[i]!
+      const text = texts[i]!
+      row[name] = text === null ? null : parse(text)
+    }
+    rows.push(row)
+  }
+
+  handleCommandComplete(): void {
+    this.#place++
+  }
+
+  handleReadyForQuery(): void {
+    this.callback(null)
+  }
+
+  handleError(error: unknown): void {
+    this.callback(error)
+  }
+}
+
+const bytesOf = (value: unknown): string | Buffer | null => {
+  if (typeof value === "string") return value
+  if (value === null || value === undefined) return null
+  return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : String(value)
+}
