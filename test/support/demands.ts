@@ -4,6 +4,8 @@ const tenant = "/v1/tenants/:tenant_id"
 export const demands: Readonly<Record<string, string>> = {
   "POST /v1/auth/oauth/code": "sign_in",
 
+  "GET /v1/auth/oauth/userinfo": "profile",
+  "POST /v1/auth/oauth/userinfo": "profile",
   "GET /v1/me": "profile",
   "GET /v1/me/memberships": "profile",
 
