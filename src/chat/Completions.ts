@@ -6,10 +6,10 @@ import { billed } from "./Extras.ts"
 import { outgoing } from "./Outgoing.ts"
 import { readChat, readCompletion } from "./Prompt.ts"
 import type { Protocol } from "./Protocol.ts"
-import { isFailure, reader } from "./Relay.ts"
+import { broken, isFailure, reader } from "./Relay.ts"
 import { tokensIn } from "./Tokens.ts"
 
-const answers: Pick<Protocol, "billed" | "headersFor" | "faultIn" | "usageIn" | "countIn" | "reader"> = {
+const answers: Pick<Protocol, "billed" | "headersFor" | "faultIn" | "usageIn" | "countIn" | "broken" | "reader"> = {
   billed,
   headersFor: ({ headers }) => headers,
   // Some upstreams say 200 where they failed.
@@ -19,6 +19,7 @@ const answers: Pick<Protocol, "billed" | "headersFor" | "faultIn" | "usageIn" | 
       : undefined,
   usageIn: ({ usage }) => usageOf(usage) ?? noUsage,
   countIn: ({ choices }) => tokensIn(latin1(choices)),
+  broken,
   reader
 }
 

@@ -2,15 +2,18 @@
  * Answers of models: a relay over upstreams of several protocols, admitted and charged by the gate. Chat, text completions, messages and
  * responses are faces of it: each says its protocol.
  *
- * A request passes untouched to an upstream that speaks its client's protocol.
+ * A request passes untouched to an upstream that speaks its client's protocol; for any other it is translated, and the answer back. Each
+ * attempt is passed or translated by itself, so a call may fail over from one protocol to another.
  *
  * Where the specification is silent:
  * - The next upstream is tried after anything but a refusal of the request itself, unless the client has left. An upstream that has not
  *   begun to answer ten seconds after that is let go; such a call costs nothing, its record says `client_disconnected`.
  * - An answer of 200 is believed only if it is one: choices, or an event stream that finishes. Else the next upstream is tried, or the
  *   stream is broken. What an upstream says of its failure is passed on without addresses and keys.
+ * - An upstream that speaks several protocols but not the client's is asked in the first of its list that can be translated. One that cannot
+ *   carry a request is passed over; a request that none can carry is refused with what hinders the first.
  */
-import { Context, Effect, Either, Exit, Layer } from "effect"
+import { Clock, Context, Effect, Either, Exit, Layer } from "effect"
 import type { Stream } from "effect"
 import type { Readable } from "node:stream"
 import { failure, Gate } from "../gate/Gate.ts"
@@ -21,17 +24,22 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
+import { messages } from "../messages/Protocol.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
 import type { Usage } from "../protocols/Usage.ts"
+import type { StreamOptions } from "../protocols/Translation.ts"
+import { responses } from "../responses/Protocol.ts"
 import { handedOver } from "../upstream/ByteStream.ts"
 import type { How } from "../upstream/ByteStream.ts"
 import { failed, parse, refused } from "../upstream/Failures.ts"
 import { firstOf } from "../upstream/Failover.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
+import type { ProtocolName } from "../upstream/Protocol.ts"
 import type { UpstreamFailed } from "../upstream/Problems.ts"
 import { upstreamLookup } from "../upstream/Upstreams.ts"
 import type { Upstream } from "../upstream/Upstreams.ts"
 import * as Wire from "../upstream/Wire.ts"
+import { chat, text } from "./Completions.ts"
 import * as EventRelay from "./EventRelay.ts"
 import { extrasOf, withExtras } from "./Extras.ts"
 import { findModel, leastOf, linesOf, Models } from "./Model.ts"
@@ -40,6 +48,9 @@ import { UnknownChatModel } from "./Problems.ts"
 import { answerTokensWithin, boundOf, mostOf, promptTokensEstimate } from "./Prompt.ts"
 import type { ValidPrompt } from "./Prompt.ts"
 import type { Protocol } from "./Protocol.ts"
+import * as Translated from "./Translated.ts"
+import { pairOf } from "./Translated.ts"
+import type { Pair } from "./Translated.ts"
 import { costOf, isBeyond, tokensOf } from "./Tokens.ts"
 import type { Figures, Most, Tokens } from "./Tokens.ts"
 
@@ -123,6 +134,29 @@ interface Way {
   readonly upstream: Upstream
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
+  /** The protocol in which the upstream is asked. */
+  readonly speaks: Protocol
+  /** How that is translated; `undefined` where it is the client's. */
+  readonly pair: Pair | undefined
+}
+
+/** The protocols in which upstreams are asked. */
+const protocols: { readonly [Name in ProtocolName]?: Protocol } = { chat, text, messages, responses }
+
+/** How a route is gone by for clients of a protocol; `undefined` where its upstream speaks nothing that it is translated into. */
+const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream): Way | undefined => {
+  const own = upstream.speaks.includes(protocol.name)
+  const name = own ? protocol.name : upstream.speaks.find((one) => pairOf(protocol.name, one) !== undefined)
+  const speaks = name && protocols[name]
+  if (name === undefined || speaks === undefined) return undefined
+  return {
+    route,
+    upstream,
+    path: speaks.path,
+    headers: speaks.headersFor(upstream),
+    speaks,
+    pair: own ? undefined : pairOf(protocol.name, name)
+  }
 }
 
 const make = Effect.gen(function* () {
@@ -148,14 +182,11 @@ const make = Effect.gen(function* () {
   )
 
   /** The ways to each model for clients of this protocol, in the order in which they are tried. */
-  const waysFor = ({ headersFor, name, path }: Protocol): ReadonlyMap<string, ReadonlyArray<Way>> =>
+  const waysFor = (protocol: Protocol): ReadonlyMap<string, ReadonlyArray<Way>> =>
     new Map(
       catalogue.models.map(({ id, routes }) => {
-        const all = routes.map((route) => ({ route, upstream: upstreamOf(route.upstream) }))
-        const ways = all.flatMap(({ route, upstream }) =>
-          upstream.speaks.includes(name) ? [{ route, upstream, path, headers: headersFor(upstream) }] : []
-        )
-        return [id, ways]
+        const ways = routes.map((route) => wayOf(protocol, route, upstreamOf(route.upstream)))
+        return [id, ways.filter((way) => way !== undefined)]
       })
     )
 
@@ -170,7 +201,7 @@ const make = Effect.gen(function* () {
       if (found === undefined) return yield* new UnknownChatModel(prompt.model)
       const extras = extrasOf(found, protocol.billed, prompt.body, call.headers)
       if (Either.isLeft(extras)) return yield* extras.left
-      const ways = carrying(protocol, waysOf.get(found.id)!, prompt)
+      const ways = carrying(protocol, waysOf.get(found.id)!, found, prompt, form.streams)
       if (Either.isLeft(ways)) return yield* ways.left
       const { model, price } =
         extras.right.length === 0 ? plain.get(found.id)! : yield* offer(withExtras(found, extras.right))
@@ -200,18 +231,22 @@ const make = Effect.gen(function* () {
     prompt: ValidPrompt,
     ways: ReadonlyArray<Way>,
     { headers, request_id }: Pick<Call<unknown>, "headers" | "request_id">
-  ): Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable> => {
+  ): Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable | InvalidRequest> => {
     const limit = answerTokensWithin(model, prompt, admission.reserved)
     return firstOf(ways, (way) => {
       const takes = way.route.limit_field !== "none"
+      const body = bodyFor(protocol, way, prompt, form.streams, takes ? limit : undefined)
+      if (Either.isLeft(body)) return body.left
       return form.ask({
         protocol,
+        speaks: way.speaks,
+        pair: way.pair,
         upstream: way.upstream,
         request: {
           method: "POST",
           path: way.path,
-          headers: headers === undefined ? way.headers : { ...way.headers, ...headers },
-          body: protocol.bodyFor(prompt, way, form.streams, takes ? limit : undefined)
+          headers: headers === undefined || way.pair !== undefined ? way.headers : { ...way.headers, ...headers },
+          body: body.right
         },
         admission,
         model,
@@ -239,18 +274,49 @@ const make = Effect.gen(function* () {
   } satisfies EngineContract
 })
 
-/** The ways by which a request can go; where there is none, why not. Most can go by all. */
+/** The body that an upstream is sent, or why it cannot be. */
+const bodyFor = (
+  { bodyFor, refusal }: Protocol,
+  way: Way,
+  prompt: ValidPrompt,
+  streams: boolean,
+  limit: number | undefined
+): Either.Either<string | Buffer, InvalidRequest> => {
+  if (way.pair !== undefined) return Translated.bodyFor(way.pair, prompt, way.route, streams, limit)
+  const refused = refusal?.(prompt, way)
+  return refused === undefined ? Either.right(bodyFor(prompt, way, streams, limit)) : Either.left(refused)
+}
+
+/** Why a request cannot go this way, as far as that is known before its limit is. Most can go any. */
+const hindrance = (
+  { refusal }: Protocol,
+  way: Way,
+  model: Model,
+  prompt: ValidPrompt,
+  streams: boolean
+): InvalidRequest | undefined => {
+  if (way.pair === undefined) return refusal?.(prompt, way)
+  const takes = way.route.limit_field !== "none"
+  const limit = takes ? (prompt.answer_tokens_max ?? model.output_tokens_max) : undefined
+  const body = Translated.bodyFor(way.pair, prompt, way.route, streams, limit)
+  return Either.isLeft(body) ? body.left : undefined
+}
+
+/** The ways to try, beginning with the first that can carry the request; where there is none, why not. */
 const carrying = (
   protocol: Protocol,
   ways: ReadonlyArray<Way>,
-  prompt: ValidPrompt
+  model: Model,
+  prompt: ValidPrompt,
+  streams: boolean
 ): Either.Either<ReadonlyArray<Way>, InvalidRequest> => {
-  if (ways.length === 0) return Either.left(unreachable(protocol, prompt.model))
-  const { refusal } = protocol
-  if (refusal === undefined) return Either.right(ways)
-  const first = refusal(prompt, ways[0]!)
-  const others = ways.filter((way) => refusal(prompt, way) === undefined)
-  return others.length === 0 ? Either.left(first!) : Either.right(others)
+  let why: InvalidRequest | undefined
+  for (let i = 0; i < ways.length; i++) {
+    const hindered = hindrance(protocol, ways[i]!, model, prompt, streams)
+    if (hindered === undefined) return Either.right(i === 0 ? ways : ways.slice(i))
+    why ??= hindered
+  }
+  return Either.left(why ?? unreachable(protocol, prompt.model))
 }
 
 const unreachable = ({ endpoint }: Protocol, model: string): InvalidRequest =>
@@ -261,7 +327,11 @@ const unreachable = ({ endpoint }: Protocol, model: string): InvalidRequest =>
 
 /** A call on its way to one upstream. */
 interface Attempt {
+  /** The client's. */
   readonly protocol: Protocol
+  /** The upstream's. */
+  readonly speaks: Protocol
+  readonly pair: Pair | undefined
   readonly upstream: Upstream
   readonly request: Wire.WireRequest
   readonly admission: Admission
@@ -273,7 +343,7 @@ interface Attempt {
 }
 
 const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (attempt) {
-  const { admission, protocol, request, request_id, upstream } = attempt
+  const { admission, request, request_id, speaks, upstream } = attempt
   const answer = yield* Effect.catchAll(
     upstream.wire(admission).exchange(request, { limit: answerBytesMax }),
     ({ reason }) => failed(upstream.name, reason, request_id)
@@ -281,24 +351,37 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
   if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)
   const parsed = parse(answer.body.toString("utf8"))
   if (parsed === undefined) return yield* failed(upstream.name, "its answer is not a JSON object", request_id)
-  const fault = protocol.faultIn(parsed)
+  const fault = speaks.faultIn(parsed)
   if (fault !== undefined) return yield* failed(upstream.name, fault, request_id)
+  const { pair } = attempt
+  const shown = pair === undefined ? undefined : Translated.answerOf(pair, parsed, yield* answerOptions(attempt))
+  if (shown !== undefined && Either.isLeft(shown)) return yield* failed(upstream.name, shown.left, request_id)
 
-  const usage = protocol.usageIn(parsed)
+  const usage = speaks.usageIn(parsed)
   if (isBeyond(usage, attempt.most)) yield* beyond(attempt, usage)
-  const tokens = tokensOf(usage, () => countedOf(attempt, protocol.countIn(parsed)), attempt.most)
+  const tokens = tokensOf(usage, () => countedOf(attempt, speaks.countIn(parsed)), attempt.most)
   return yield* admission.answer(measured(attempt, tokens), (receipt) => ({
-    completion: parsed,
-    bytes: answer.body,
+    completion: shown === undefined ? parsed : shown.right,
+    bytes: shown === undefined ? answer.body : Buffer.from(JSON.stringify(shown.right)),
     receipt
   }))
 })
+
+/** What a translated answer is called: by its call, and the model as the client named it. */
+const answerOptions = ({ admission, prompt }: Attempt): Effect.Effect<StreamOptions> =>
+  Effect.map(Clock.currentTimeMillis, (now) => ({
+    id: admission.call,
+    model: prompt.model,
+    created: Math.floor(now / 1000),
+    request: prompt.body,
+    include_usage: prompt.show_usage
+  }))
 
 /** An answer that comes whole. */
 const whole: Form<Completed<unknown>> = { streams: false, ask: complete }
 
 const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Attempt) {
-  const { admission, prompt, protocol, request, request_id, upstream } = attempt
+  const { admission, pair, prompt, protocol, request, request_id, speaks, upstream } = attempt
   const unreachable = ({ reason }: Wire.Unreachable) => failed(upstream.name, reason, request_id)
   const answer = yield* Effect.catchAll(upstream.wire(admission).open(request), unreachable)
   if (answer.status < 200 || answer.status > 299) {
@@ -310,7 +393,11 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
     answer.abort()
     return yield* failed(upstream.name, `asked for a stream, it answered ${type}`, request_id)
   }
-  const relay = EventRelay.make(answer, protocol.reader(prompt))
+  const reader =
+    pair === undefined
+      ? protocol.reader(prompt)
+      : Translated.readerOf(pair, speaks, protocol, yield* answerOptions(attempt))
+  const relay = EventRelay.make(answer, reader)
   const arriving = new Arriving(relay.body, eventsOf)
   return yield* admission.goOn<Streamed<A>>(
     arriving,

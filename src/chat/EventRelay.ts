@@ -36,8 +36,8 @@ export type Onward = Pick<ByteStream, "pass" | "end" | "abort">
 export interface Reader {
   /** Looks at whole events; passes on, in one piece, what the client is to have of them. An event that says a failure ends the stream. */
   readonly take: (events: Buffer, stream: Onward) => void
-  /** An event of so many bytes is passed on without a look: it is too long. */
-  readonly skip: (bytes: number) => void
+  /** Passes on what has come of an event that is too long to be looked at. */
+  readonly skip: (bytes: Buffer, stream: Onward) => void
   /** Whether this is a whole event but for the blank line behind it. */
   readonly isWhole: (text: string) => boolean
   /** Whether the upstream has said that it has finished. */
@@ -62,8 +62,7 @@ export const make = (upstream: Source, reader: Reader): Relay => {
       rest = whole === bytes.length ? undefined : bytes.subarray(whole)
       if (whole > 0) reader.take(bytes.subarray(0, whole), stream)
       if (rest !== undefined && rest.length > eventMax) {
-        reader.skip(rest.length)
-        stream.pass(rest)
+        reader.skip(rest, stream)
         rest = undefined
       }
     },

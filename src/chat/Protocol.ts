@@ -47,6 +47,8 @@ export interface Protocol {
   readonly usageIn: (answer: Json) => Usage
   /** How many tokens a whole answer has, counted by what it says. */
   readonly countIn: (answer: Json) => number
+  /** How a stream ends that broke, behind these events. */
+  readonly broken: (events: string) => string
   /** Reads the events of a stream. */
   readonly reader: (prompt: Pick<ValidPrompt, "show_usage">) => Reader
 }

@@ -23,9 +23,11 @@ const finishes = /"finish_reason"\s*:\s*"[^"]/
 const isDone = /^data: ?\[DONE\]\s*$/
 
 const done = "data: [DONE]\n\n"
-const broken = `data: ${JSON.stringify({
+/** How a stream ends that broke. */
+const brokenOff = `data: ${JSON.stringify({
   error: { message: "the model broke off", type: "upstream_error", code: "upstream_error" }
-})}\n\n`
+})}\n\n${done}`
+export const broken = (): string => brokenOff
 
 /** What reads the events of one stream. */
 export const reader = (options: { readonly show_usage: boolean }): Reader => {
@@ -72,13 +74,14 @@ export const reader = (options: { readonly show_usage: boolean }): Reader => {
 
   return {
     take,
-    skip: (bytes) => {
-      tokens_counted += Math.round(bytes / bytesAToken)
+    skip: (bytes, stream) => {
+      tokens_counted += Math.round(bytes.length / bytesAToken)
+      stream.pass(bytes)
     },
     isWhole: (text) => isDone.test(text) || parse(text) !== undefined,
     isFinished: () => finished,
     report: () => ({ usage: usageOf(usage) ?? nothingReported, tokens_counted }),
-    last: (how: How) => (how === "broken" ? broken + done : done)
+    last: (how: How) => (how === "broken" ? brokenOff : done)
   }
 }
 

@@ -8,7 +8,7 @@ import { messageOf } from "../upstream/Failures.ts"
 import type { Upstream } from "../upstream/Upstreams.ts"
 import { billed } from "./Billed.ts"
 import { readMessages } from "./Prompt.ts"
-import { reader } from "./Relay.ts"
+import { broken, reader } from "./Relay.ts"
 
 /** The version of the protocol, which every request names. */
 export const version = "2023-06-01"
@@ -35,6 +35,7 @@ export const messages: Protocol = {
   usageIn: ({ usage }) => usageOf(usage) ?? noUsage,
   countIn: ({ content }) =>
     (content as ReadonlyArray<unknown>).reduce<number>((sum, block) => sum + tokensOf(block), 0),
+  broken,
   reader
 }
 

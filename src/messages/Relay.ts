@@ -15,10 +15,12 @@ import { noUsage } from "../protocols/Usage.ts"
 import { bytesAToken, tokensOfString } from "../chat/Tokens.ts"
 
 const stop = `event: message_stop\ndata: {"type":"message_stop"}${blankLine}`
-const broken = `event: error\ndata: ${JSON.stringify({
+const brokenOff = `event: error\ndata: ${JSON.stringify({
   type: "error",
   error: { type: "api_error", message: "the model broke off", code: "upstream_error" }
 })}${blankLine}`
+/** How a stream ends that broke. */
+export const broken = (): string => brokenOff
 
 /** Generated strings by their names, and the events that are looked into. */
 const marks =
@@ -90,13 +92,14 @@ export const reader = (): Reader => {
       tokens_counted += tokens
       stream.pass(events)
     },
-    skip: (bytes) => {
-      tokens_counted += Math.round(bytes / bytesAToken)
+    skip: (bytes, stream) => {
+      tokens_counted += Math.round(bytes.length / bytesAToken)
+      stream.pass(bytes)
     },
     isWhole: (text) => parse(text) !== undefined,
     isFinished: () => finished,
     report: () => ({ usage: usageOf(usage) ?? noUsage, tokens_counted }),
-    last: (how: How) => (how === "broken" ? broken : last === undefined ? stop : Buffer.from(last, "latin1"))
+    last: (how: How) => (how === "broken" ? brokenOff : last === undefined ? stop : Buffer.from(last, "latin1"))
   }
 }
 

@@ -9,7 +9,7 @@ import { noUsage } from "../protocols/Usage.ts"
 import { messageOf } from "../upstream/Failures.ts"
 import { billed } from "./Billed.ts"
 import { readResponses } from "./Prompt.ts"
-import { reader } from "./Relay.ts"
+import { broken, reader } from "./Relay.ts"
 
 /** Fields that speak of what the vendor has kept of earlier calls. */
 const ofKept = ["previous_response_id", "conversation"] as const
@@ -52,6 +52,7 @@ export const responses: Protocol = {
       : `its answer has an error, or no output: ${messageOf(answer) ?? "it does not say why"}`,
   usageIn: ({ usage }) => usageOf(usage) ?? noUsage,
   countIn: ({ output }) => (output as ReadonlyArray<unknown>).reduce<number>((sum, item) => sum + tokensOf(item), 0),
+  broken,
   reader
 }
 

@@ -13,8 +13,10 @@ import { noUsage } from "../protocols/Usage.ts"
 import type { Usage } from "../protocols/Usage.ts"
 import type { How } from "../upstream/ByteStream.ts"
 
-const broken = (sequence_number: number): string => {
+/** How a stream ends that broke, behind these events. */
+export const broken = (events: string): string => {
   const error = { type: "upstream_error", code: "upstream_error", message: "the model broke off", param: null }
+  const sequence_number = lastNumber(events) + 1
   return `event: error\ndata: ${JSON.stringify({ ...error, type: "error", sequence_number, error })}${blankLine}`
 }
 
@@ -84,14 +86,14 @@ export const reader = (): Reader => {
       tokens_counted += tokens
       stream.pass(events)
     },
-    skip: (bytes) => {
-      tokens_counted += Math.round(bytes / bytesAToken)
+    skip: (bytes, stream) => {
+      tokens_counted += Math.round(bytes.length / bytesAToken)
+      stream.pass(bytes)
     },
     isWhole: (text) => parse(text) !== undefined,
     isFinished: () => last !== undefined,
     report: () => ({ usage, tokens_counted }),
-    last: (how: How) =>
-      how === "broken" || last === undefined ? broken(lastNumber(latest) + 1) : Buffer.from(last, "latin1")
+    last: (how: How) => (how === "broken" || last === undefined ? broken(latest) : Buffer.from(last, "latin1"))
   }
 }
 

@@ -3,7 +3,6 @@
  * between whitespace, so that everything about an answer and its price is known beforehand.
  */
 import { Effect } from "effect"
-import { protocolNames } from "../upstream/Protocol.ts"
 import { json, Refusal } from "./Outside.ts"
 import type { Answer, Make, Received, Route } from "./Outside.ts"
 import { countWords, cut, idOf, repeat } from "./Words.ts"
@@ -11,6 +10,7 @@ import type { Repetition } from "./Words.ts"
 
 /** Where the vendor speaks every protocol (`Messages`, `Responses`). */
 export const newerMount = "/chat-a/v1"
+const newerProtocols = ["chat", "text", "messages", "responses"]
 
 /** Two addresses of the same vendor. */
 const upstreams = { "sandbox-a": newerMount, "sandbox-b": "/chat-b/v1" } as const
@@ -88,7 +88,7 @@ export const make: Make = ({ clock, origin }) => {
       upstreams: Object.fromEntries(
         Object.entries(upstreams).map(([name, mount]) => [
           name,
-          { base_url: origin + mount, api_key: "sandbox", ...(mount === newerMount && { speaks: [...protocolNames] }) }
+          { base_url: origin + mount, api_key: "sandbox", ...(mount === newerMount && { speaks: newerProtocols }) }
         ])
       ),
       models: models.map((model) => ({

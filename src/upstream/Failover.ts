@@ -1,26 +1,30 @@
 /** Several ways to the same answer: the next is tried where it might do better. */
 import { Effect } from "effect"
 import type { Admission } from "../gate/Gate.ts"
+import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { failed, parse, refused } from "./Failures.ts"
 import type { UpstreamProblem } from "./Failures.ts"
 import type { Upstream } from "./Upstreams.ts"
 
 /**
- * Tries the ways in order. Only what the next one might do better goes on to it; nothing does once an answer has begun. A caller
- * that has left hears of no failure: the call ends with the interruption.
+ * Tries the ways in order. Only what the next one might do better goes on to it; nothing does once an answer has begun. A way that cannot
+ * carry the request (`InvalidRequest`) is passed over: what an earlier one failed with stays the answer. A caller that has left hears of no
+ * failure: the call ends with the interruption.
  */
-export const firstOf = <Way, A>(
+export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | InvalidRequest>(
   ways: ReadonlyArray<Way>,
-  attempt: (way: Way) => Effect.Effect<A, UpstreamProblem | BooksUnavailable>
-): Effect.Effect<A, UpstreamProblem | BooksUnavailable> => {
+  attempt: (way: Way) => Effect.Effect<A, E>,
+  before?: E
+): Effect.Effect<A, E> => {
   const [first, ...others] = ways
   return Effect.catchAll(attempt(first!), (problem) => {
     // The upstream did answer; what it cost is on its way into the books.
     if (problem._tag === "BooksUnavailable") return Effect.fail(problem)
+    const said = problem._tag === "InvalidRequest" ? (before ?? problem) : problem
     return problem._tag === "UpstreamRejected" || others.length === 0
-      ? Effect.interruptible(Effect.fail(problem))
-      : Effect.zipRight(stillThere, firstOf(others, attempt))
+      ? Effect.interruptible(Effect.fail(said))
+      : Effect.zipRight(stillThere, firstOf(others, attempt, said))
   })
 }
 

@@ -4,7 +4,7 @@
 type Body = Record<string, any>
 
 export interface Spoken {
-  readonly name: "messages" | "responses"
+  readonly name: "chat" | "messages" | "responses"
   readonly path: string
   /** Asks for a text to be repeated, with at most 50 tokens. */
   readonly ask: (text: string, more?: Body) => Body
@@ -19,8 +19,8 @@ export interface Spoken {
   readonly refusalOf: (body: Body) => { readonly message: string; readonly code: string | null }
   /** The text of a stream. */
   readonly textIn: (events: ReadonlyArray<Body>) => string
-  /** The last event of a whole stream, and of a broken one. */
-  readonly last: string
+  /** The type of the last event of a whole stream. */
+  readonly last: string | undefined
 }
 
 const messages: Spoken = {
@@ -73,7 +73,33 @@ const responses: Spoken = {
   last: "response.completed"
 }
 
+const chat: Spoken = {
+  name: "chat",
+  path: "/v1/chat/completions",
+  ask: (text, more = {}) => ({
+    model: "sandbox-large",
+    max_tokens: 50,
+    messages: [{ role: "user", content: text }],
+    ...more
+  }),
+  tool: (name) => ({ tools: [{ type: "function", function: { name, parameters: { type: "object" } } }] }),
+  think: { reasoning_effort: "low" },
+  textOf: ({ choices }) => choices[0].message.content ?? "",
+  callsOf: ({ choices }) =>
+    choices[0].message.tool_calls.map((call: Body) => ({
+      name: call.function.name,
+      input: JSON.parse(call.function.arguments)
+    })),
+  usageOf: ({ usage }) => ({ prompt: usage.prompt_tokens, completion: usage.completion_tokens }),
+  refusalOf: ({ code, error }) => ({ message: error, code: code ?? null }),
+  textIn: (events) => events.map(({ choices }) => choices?.[0]?.delta?.content ?? "").join(""),
+  last: undefined
+}
+
 export const spoken: ReadonlyArray<Spoken> = [messages, responses]
+
+/** The same with chat. */
+export const all: ReadonlyArray<Spoken> = [chat, ...spoken]
 
 /** The data of server-sent events, but for what is no JSON. */
 export const eventsIn = (stream: string): ReadonlyArray<Body> =>

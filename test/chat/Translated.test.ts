@@ -1,0 +1,197 @@
+/** Each protocol of clients over each protocol of upstreams: answers, streams, tools, failures and charges are what the vendor says. */
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { all, eventsIn } from "../support/Protocols.ts"
+import { freePort, freshFolder, start } from "../support/Service.ts"
+import type { Person, Service } from "../support/Service.ts"
+
+let world: Service
+let service: Service
+
+const names = ["chat", "messages", "responses"] as const
+
+beforeAll(async () => {
+  world = await start()
+  const { control, issuer } = await world.sandbox()
+  const base_url = control.replace("/control", "/chat-a/v1")
+  const model = (id: string, upstreams: ReadonlyArray<string>) => ({
+    id,
+    context_length: 100_000,
+    max_output_tokens: 2_000,
+    price: { prompt_usd_per_million: "3", completion_usd_per_million: "15" },
+    upstreams: upstreams.map((upstream) => ({ upstream, model: `vendor-${id}` }))
+  })
+  const file = join(freshFolder(), "tollgate.json")
+  writeFileSync(
+    file,
+    JSON.stringify({
+      clients: [{ client_id: "console", name: "Console" }],
+      identity: { google: { issuer, audiences: ["sandbox-google"] } },
+      prices: { default_new_credits: 6, default_registration_credits: 0 },
+      upstreams: Object.fromEntries(names.map((name) => [name, { base_url, api_key: "k", speaks: [name] }])),
+      models: [
+        ...names.map((name) => model(name, [name])),
+        ...names.flatMap((one) => names.map((other) => model(`${one}-${other}`, [one, other])))
+      ]
+    })
+  )
+  service = await start({ port: await freePort(), args: ["--config", file] })
+})
+afterAll(() => Promise.all([service?.discard(), world?.discard()]))
+
+let people = 0
+const person = async (): Promise<{ readonly who: Person; readonly key: string }> => {
+  const { issuer } = await world.sandbox()
+  const email = `translated${people++}@example.com`
+  const { id_token } = (await service.call(`${issuer}/token`, { json: { email } })).body
+  const signedIn = await service.call("/v1/auth/google", { json: { id_token, client_id: "console" } })
+  const { access_token: token, refresh_token } = signedIn.body.result.token_response
+  const { account } = (await service.call("/v1/me", { token })).body.result
+  const who = { token, refresh_token, account_id: account.id, tenant_id: account.tenant_id, email }
+  return { who, key: await service.key(who) }
+}
+
+const last = async (who: Person) => (await service.usage(who))[0]
+const fault = (vendor: string, more: object) => world.control("/faults", { service: vendor, times: 1, ...more })
+
+describe.each(all)(
+  "a client of $name",
+  ({ ask, callsOf, last: lastType, name, path, refusalOf, textIn, textOf, tool, usageOf }) => {
+    const call = (key: string, json: unknown) => service.call(path, { token: key, json })
+    const isWhole = (body: string) =>
+      lastType === undefined ? body.endsWith("data: [DONE]\n\n") : eventsIn(body).at(-1)!.type === lastType
+
+    describe.each(names)("over an upstream of %s", (vendor) => {
+      it("has its answer, and pays what the vendor counts", async () => {
+        const { key, who } = await person()
+        const { body, headers, status } = await call(key, ask("one two three", { model: vendor }))
+        expect([status, textOf(body)]).toEqual([200, "one two three"])
+        expect(usageOf(body)).toEqual({ prompt: 3, completion: 3 })
+        expect(Number(headers.get("x-charge-usd"))).toBe(0.000054)
+        expect(await last(who)).toMatchObject({
+          endpoint: name === "chat" ? "chat/completions" : name,
+          provider: vendor,
+          prompt_tokens: 3,
+          completion_tokens: 3,
+          cost: 0.000054
+        })
+        const [received] = await world.control(`/calls?service=${vendor}&limit=1`)
+        expect(received.body.model).toBe(`vendor-${vendor}`)
+      })
+
+      it("has its stream, whose end comes after the charge", async () => {
+        const { key, who } = await person()
+        const { body, headers } = await call(key, ask("alpha beta gamma", { model: vendor, stream: true }))
+        expect(headers.get("content-type")).toBe("text/event-stream")
+        expect([textIn(eventsIn(body)), isWhole(body)]).toEqual(["alpha beta gamma", true])
+        expect(await last(who)).toMatchObject({ success: true, prompt_tokens: 3, completion_tokens: 3, cost: 0.000054 })
+      })
+
+      it("is told of a stream that is cut at any event, and pays what was reported", async () => {
+        const { key, who } = await person()
+        const asked = ask("alpha beta", { model: vendor, stream: true })
+        const native = all.find((one) => one.name === vendor)!
+        const whole = (
+          await service.call(native.path, {
+            token: key,
+            json: native.ask("alpha beta", {
+              model: vendor,
+              stream: true,
+              ...(vendor === "chat" && { stream_options: { include_usage: true } })
+            })
+          })
+        ).body as string
+        const events = whole.split(/(?<=\n\n)/)
+        const headers = { "content-type": "text/event-stream" }
+        for (let cut = 1; cut < events.length; cut++) {
+          await fault(vendor, { status: 200, headers, body: events.slice(0, cut).join(""), drop: true })
+          const { body } = await call(key, asked)
+          expect([cut, "alpha beta".startsWith(textIn(eventsIn(body)))]).toEqual([cut, true])
+          const record = await last(who)
+          expect([cut, record.success, record.error_type]).toEqual([cut, false, "upstream_error"])
+          const error = eventsIn(body).find((event) => event.error?.code === "upstream_error")
+          expect([cut, error?.error.message]).toEqual([cut, "the model broke off"])
+        }
+      })
+
+      it("hears of a refusal in its own shape, and of a failure without its words", async () => {
+        const { key } = await person()
+        await fault(vendor, { status: 400, body: { error: { message: "no such thing" } } })
+        const refused = await call(key, ask("hi", { model: vendor }))
+        expect([refused.status, refusalOf(refused.body)]).toEqual([
+          400,
+          { message: "no such thing", code: "upstream_rejected" }
+        ])
+        await fault(vendor, { status: 500, body: { error: { message: "secret" } } })
+        const failed = await call(key, ask("hi", { model: vendor }))
+        expect([failed.status, refusalOf(failed.body).code]).toEqual([500, "upstream_error"])
+      })
+
+      it("has tools called, several at once", async () => {
+        // The sandbox's chat calls none.
+        if (vendor === "chat") return
+        const { key } = await person()
+        const text = 'both\ncall look {"at":"a"}\ncall look {"at":"b"}'
+        const { body, status } = await call(key, ask(text, { model: vendor, ...tool("look") }))
+        expect(status).toBe(200)
+        expect(callsOf(body)).toEqual([
+          { name: "look", input: { at: "a" } },
+          { name: "look", input: { at: "b" } }
+        ])
+        const streamed = await call(key, ask(text, { model: vendor, stream: true, ...tool("look") }))
+        expect(isWhole(streamed.body)).toBe(true)
+      })
+
+      it.each(names)("fails over to one of %s", async (other) => {
+        const { key, who } = await person()
+        for (const stream of [false, true]) {
+          await fault(vendor, { status: 503, body: {} })
+          const { body, status } = await call(key, ask("one two", { model: `${vendor}-${other}`, stream }))
+          expect(status).toBe(200)
+          expect(stream ? textIn(eventsIn(body)) : textOf(body)).toBe("one two")
+          expect(await last(who)).toMatchObject({
+            provider: other,
+            success: true,
+            prompt_tokens: 2,
+            completion_tokens: 2
+          })
+        }
+      })
+    })
+  }
+)
+
+describe("a request that one upstream cannot carry", () => {
+  it("goes to one that can, and is refused by the field where none can", async () => {
+    const { key, who } = await person()
+    const audio = (model: string) => ({
+      model,
+      messages: [{ role: "user", content: [{ type: "input_audio", input_audio: { data: "AAAA", format: "wav" } }] }],
+      max_tokens: 5
+    })
+    const refused = await service.call("/v1/chat/completions", { token: key, json: audio("messages") })
+    expect([refused.status, refused.body.code]).toEqual([400, "invalid_request"])
+    expect(refused.body.details.field).toMatch(/^messages\.0\.content/)
+    expect(await service.usage(who)).toEqual([])
+    const carried = await service.call("/v1/chat/completions", { token: key, json: audio("messages-chat") })
+    expect(carried.status).toBe(200)
+    expect(await last(who)).toMatchObject({ provider: "chat" })
+  })
+
+  it("is one for text completions, which are not translated", async () => {
+    const { key } = await person()
+    const { body, status } = await service.call("/v1/completions", {
+      token: key,
+      json: { model: "messages", prompt: "x" }
+    })
+    expect([status, body.details.field]).toEqual([400, "model"])
+  })
+
+  it("counts tokens as far as bytes tell, where no upstream counts", async () => {
+    const { key } = await person()
+    const json = { model: "chat", messages: [{ role: "user", content: "hello there" }] }
+    const { body } = await service.call("/v1/messages/count_tokens", { token: key, json })
+    expect(body).toEqual({ input_tokens: Math.ceil(JSON.stringify(json).length / 4) })
+  })
+})
