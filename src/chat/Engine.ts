@@ -233,7 +233,7 @@ const make = Effect.gen(function* () {
     { headers, request_id }: Pick<Call<unknown>, "headers" | "request_id">
   ): Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable | InvalidRequest> => {
     const limit = answerTokensWithin(model, prompt, admission.reserved)
-    return firstOf(ways, (way) => {
+    return firstOf(ways, (way): Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable | InvalidRequest> => {
       const takes = way.route.limit_field !== "none"
       const body = bodyFor(protocol, way, prompt, form.streams, takes ? limit : undefined)
       if (Either.isLeft(body)) return body.left

@@ -34,7 +34,8 @@ export const make: Make = () => {
 // ---- what is asked --------------------------------------------------------------------------------------------------------------
 
 const bodyOf = ({ body, headers }: Received): Body => {
-  if ((headers["x-api-key"] ?? headers.authorization ?? "") === "") throw refuse(401, "authentication_error", "x-api-key header is required")
+  if ((headers["x-api-key"] ?? headers.authorization ?? "") === "")
+    throw refuse(401, "authentication_error", "x-api-key header is required")
   if (headers["anthropic-version"] === undefined) throw wrong("anthropic-version: header is required")
   let parsed: unknown
   try {

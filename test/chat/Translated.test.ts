@@ -29,6 +29,7 @@ beforeAll(async () => {
       clients: [{ client_id: "console", name: "Console" }],
       identity: { google: { issuer, audiences: ["sandbox-google"] } },
       prices: { default_new_credits: 6, default_registration_credits: 0 },
+      rate_limits: { sign_in: 1_000 },
       upstreams: Object.fromEntries(names.map((name) => [name, { base_url, api_key: "k", speaks: [name] }])),
       models: [
         ...names.map((name) => model(name, [name])),
