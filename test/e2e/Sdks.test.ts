@@ -136,7 +136,7 @@ describe("the openai package, over responses", () => {
         }
       ]
     })
-    expect([answer.output_text, answer.status, answer.store]).toEqual(["one two", "completed", false])
+    expect(answer).toMatchObject({ output_text: "one two", status: "completed", store: false })
     const { input_tokens, output_tokens } = answer.usage!
     expect((await service.usage(ada))[0]).toMatchObject({
       endpoint: "responses",
