@@ -1,5 +1,5 @@
 /** The official SDKs of Messages and Responses, and Vercel's `ai` over both, knowing nothing of us but an address and a key. */
-import Anthropic from "@anthropic-ai/sdk"
+import Anthropic, { AuthenticationError, BadRequestError, RateLimitError } from "@anthropic-ai/sdk"
 import { createAnthropic } from "@ai-sdk/anthropic"
 import { createOpenAI } from "@ai-sdk/openai"
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from "ai"
@@ -107,11 +107,11 @@ describe("the Anthropic SDK", () => {
   it("knows our refusals by its own classes", async () => {
     const say = (client: Anthropic, more: object = {}) =>
       client.messages.create({ model, max_tokens: 5, messages: [{ role: "user", content: "hi" }], ...more })
-    await expect(say(client(), { max_tokens: 0 })).rejects.toBeInstanceOf(Anthropic.BadRequestError)
+    await expect(say(client(), { max_tokens: 0 })).rejects.toBeInstanceOf(BadRequestError)
     const stranger = new Anthropic({ apiKey: "nonsense", authToken: null, baseURL: service.url, maxRetries: 0 })
-    await expect(say(stranger)).rejects.toBeInstanceOf(Anthropic.AuthenticationError)
+    await expect(say(stranger)).rejects.toBeInstanceOf(AuthenticationError)
     await service.control("/faults", { service: "messages", times: 1, status: 429, body: {} })
-    await expect(say(client())).rejects.toBeInstanceOf(Anthropic.RateLimitError)
+    await expect(say(client())).rejects.toBeInstanceOf(RateLimitError)
     await service.control("/faults", { service: "messages", times: 1, drop: true })
     const stream = client().messages.stream({ model, max_tokens: 50, messages: [{ role: "user", content: "a b c d" }] })
     await expect(stream.finalMessage()).rejects.toThrow("the model broke off")
