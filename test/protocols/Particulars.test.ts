@@ -405,6 +405,21 @@ describe("vendors that go their own way", () => {
     expect(translations.messages.writeAnswer(answer, answering)).toMatchObject({ content: [], stop_reason: "refusal" })
   })
 
+  it("sign a call of Gemini, not the thought before it", () => {
+    const parts = [
+      { text: "Hm", thought: true },
+      { functionCall: { name: "f", args: {} }, thoughtSignature: "c2ln" }
+    ]
+    const answer = Either.getOrThrow(
+      translations.google.readAnswer({ candidates: [{ content: { parts }, finishReason: "STOP" }] })
+    )
+    expect(answer.parts).toMatchObject([
+      { type: "thinking", text: "Hm", signature: undefined },
+      { type: "thinking", text: "", signature: "c2ln" },
+      { type: "tool_call", name: "f" }
+    ])
+  })
+
   it("stop for a reason that nobody knows", () => {
     const json = { content: [{ type: "text", text: "Hi" }], stop_reason: "tired" }
     expect(Either.getOrThrow(translations.messages.readAnswer(json))).toMatchObject({ stop: "end" })
