@@ -8,8 +8,11 @@ export type {
   AuthorizationRequest,
   AuthorizationContract,
   ConsentRequest,
+  DeviceConsent,
+  DeviceRequest,
   Exchanged,
-  TokenRequest
+  TokenRequest,
+  UserInfo
 } from "../auth/Authorization.ts"
 export type { Browser, BrowserContract } from "../auth/Browser.ts"
 export type { Client, ClientKind, Clients, ConfiguredClients, ClientsContract } from "../auth/Clients.ts"
@@ -21,6 +24,7 @@ export type {
   Protected,
   Purpose
 } from "../auth/DeploymentSecret.ts"
+export type { DeviceCodes } from "../auth/Devices.ts"
 export type * from "../auth/Problems.ts"
 export type { SessionsContract, Sessions, SignIn, TokenPair } from "../auth/Sessions.ts"
 export type { SigningKeysContract, SigningKey, SigningKeys } from "../auth/SigningKeys.ts"

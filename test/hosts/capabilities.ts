@@ -36,12 +36,8 @@ const decide: Effect.Effect<object | string, never, Decisions.Decisions> = Decis
 const submit = (job: Media.MediaRequest): Effect.Effect<object | string, never, Media.Media> =>
   Effect.flatMap(Media.Media, (media) => media.submit({ caller, job })).pipe(
     Effect.map(({ quote, status }) => ({ quote, status })),
-    Effect.catchTags({
-      InsufficientCredits: amounts,
-      BooksUnavailable: named,
-      ModelNotAllowed: named,
-      MediaRateLimited: named
-    }),
+    Effect.catchTags({ InsufficientCredits: amounts, BooksUnavailable: named, ModelNotAllowed: named }),
+    Effect.catchTags({ MediaRateLimited: named }),
     Effect.catchTags({ MediaRejected: ({ field }) => Effect.succeed({ field }), MediaUnavailable: named })
   )
 
