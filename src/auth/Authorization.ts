@@ -151,6 +151,12 @@ const make = Effect.gen(function* () {
     return client ?? (yield* OAuthRefusal.of("invalid_client", "no such client", 401))
   })
 
+  /** The same for routes that tell a missing name from an unknown one. */
+  const namedClient = (client_id: string | undefined) =>
+    client_id === undefined || client_id === ""
+      ? OAuthRefusal.of("invalid_request", "client_id is required")
+      : knownClient(client_id)
+
   const byCode = Effect.fnUntraced(function* (client: Client, { code, code_verifier, redirect_uri }: TokenRequest) {
     if (code === undefined || code_verifier === undefined || redirect_uri === undefined) {
       return yield* OAuthRefusal.of("invalid_request", "code, redirect_uri and code_verifier are required")
@@ -248,7 +254,7 @@ const make = Effect.gen(function* () {
     client_id,
     scope = ""
   }) {
-    const client = yield* knownClient(client_id)
+    const client = yield* namedClient(client_id)
     if (client.device !== true) {
       return yield* OAuthRefusal.of("unauthorized_client", "this client is not registered for the device flow")
     }
@@ -266,7 +272,7 @@ const make = Effect.gen(function* () {
   })
 
   const revoke: AuthorizationContract["revoke"] = Effect.fn("Authorization.revoke")(function* ({ client_id, token }) {
-    const client = yield* knownClient(client_id)
+    const client = yield* namedClient(client_id)
     if (token === undefined || token === "") return yield* OAuthRefusal.of("invalid_request", "token is required")
     yield* sessions.revoke(token, client.client_id)
     const access = yield* Effect.option(tokens.verify(token))

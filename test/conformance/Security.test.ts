@@ -50,8 +50,12 @@ const ask = async ({ method, path }: Operation, authorization: string | undefine
     headers: { "content-type": "application/json", ...(authorization !== undefined && { authorization }) },
     ...(method !== "GET" && { raw: "{}" })
   })
-  return [status, typeof body === "object" ? body.error : ""]
+  return [status, typeof body === "object" ? textOf(body.error) : ""]
 }
+
+/** Some protocols have their refusals in an object. */
+const textOf = (error: string | { readonly message: string } | undefined): string =>
+  typeof error === "object" ? error.message : (error ?? "")
 
 describe("authentication", () => {
   it("every route wants what the specification says, and nothing else gets in", async () => {
@@ -110,8 +114,8 @@ describe("authentication", () => {
           body: body!,
           headers: { "content-type": "application/json", ...(headers as Record<string, string>) }
         })
-        const { error } = (await response.json()) as { error: string }
-        expect([method, path, what, response.status, error]).toEqual([
+        const { error } = (await response.json()) as { error: string | { message: string } }
+        expect([method, path, what, response.status, textOf(error)]).toEqual([
           method,
           path,
           what,
