@@ -28,6 +28,9 @@ const onPostgresToo = [
   "test/transfers/*.test.ts"
 ]
 
+/** Proofs that take minutes: `npm run test:long`. */
+const long = ["test/ledger/NodesStories.test.ts", "test/e2e/Kills.test.ts"]
+
 const shared = {
   setupFiles: ["test/support/testers.ts"],
   // Only what hangs should fail by it: a machine that others use too may take several times as long as a quiet one.
@@ -43,25 +46,28 @@ const onPostgres = { env: { TEST_DATABASE: "postgres" }, globalSetup: ["test/sup
 
 const fewer = String(0.1 * Number(process.env["FC_RUNS"] ?? 1))
 
+const isLong = process.env["TEST_LONG"] === "1"
 const isAllOnPostgres = process.env["TEST_DATABASE"] === "postgres"
 
 export default defineConfig({
   test: {
-    projects: isAllOnPostgres
-      ? [{ test: { ...everything, ...onPostgres, name: "postgres" } }]
-      : [
-          { test: { ...everything, name: "sqlite" } },
-          // Its stories are fewer: what they look for, the others have looked for.
-          {
-            test: {
-              ...shared,
-              ...onPostgres,
-              name: "postgres",
-              include: onPostgresToo,
-              env: { ...onPostgres.env, FC_RUNS: fewer }
+    projects: isLong
+      ? [{ test: { ...shared, include: long, name: "long" } }]
+      : isAllOnPostgres
+        ? [{ test: { ...everything, ...onPostgres, name: "postgres" } }]
+        : [
+            { test: { ...everything, exclude: long, name: "sqlite" } },
+            // Its stories are fewer: what they look for, the others have looked for.
+            {
+              test: {
+                ...shared,
+                ...onPostgres,
+                name: "postgres",
+                include: onPostgresToo,
+                env: { ...onPostgres.env, FC_RUNS: fewer }
+              }
             }
-          }
-        ],
+          ],
     globalSetup: ["test/support/build.ts"],
     sequence: { sequencer: EndToEndFirst },
     // For two cores: while some tests wait, for a process or for a limit in seconds, others compute.
