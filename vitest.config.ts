@@ -30,6 +30,8 @@ const onPostgresToo = [
 
 /** Proofs that take minutes: `npm run test:long`. */
 const long = ["test/ledger/NodesStories.test.ts", "test/e2e/Kills.test.ts"]
+/** Part of these is long too: it asks for `TEST_LONG`. */
+const partlyLong = ["test/e2e/Nodes.test.ts"]
 
 const shared = {
   setupFiles: ["test/support/testers.ts"],
@@ -52,7 +54,7 @@ const isAllOnPostgres = process.env["TEST_DATABASE"] === "postgres"
 export default defineConfig({
   test: {
     projects: isLong
-      ? [{ test: { ...shared, include: long, name: "long" } }]
+      ? [{ test: { ...shared, include: [...long, ...partlyLong], name: "long" } }]
       : isAllOnPostgres
         ? [{ test: { ...everything, ...onPostgres, name: "postgres" } }]
         : [
