@@ -65,7 +65,7 @@ const fill = (file: string) => {
     INSERT INTO tollgate_payments_customers VALUES ('ten_big', 'cus_1');
     INSERT INTO tollgate_tenants_plans VALUES ('ten_big', 'team', 'past_due', 3, 1, 2);
     INSERT INTO tollgate_pooling_selections VALUES ('acc_1', NULL, 5), ('acc_2', '', 6);
-    INSERT INTO tollgate_auth_clients VALUES ('oauth-1', 'oauth', 'Ω \u2028 🦀', '["https://desk.example/cb"]', 1, NULL, 0);
+    INSERT INTO tollgate_auth_clients VALUES ('oauth-1', 'oauth', 'Ω \u2028 🦀', '["https://desk.example/cb"]', 1, NULL, 0, 0);
     INSERT INTO tollgate_media_jobs VALUES ('med_1', 'call_1', 'acc_1', 'media', 'video', 'm', 'p', 'u', 'e', NULL, 'COMPLETED', NULL,
       9007199254740993, 'second', 1000000000000000001, 1, 1000000000000000000, 0.1, '{}', NULL, NULL, 0, 1, 2),
       ('med_2', 'call_2', 'acc_1', 'media', 'video', 'm', 'p', 'u', 'e', NULL, 'COMPLETED', NULL, 1, 'second', 1, 1, 1, 1e300, '{}', '\\N', NULL, 0, 1, 2),
