@@ -103,13 +103,14 @@ const parts = (driver: string): Plugin => ({
     }))
     onResolve({ filter: /^\.\/ThreadCode\.ts$/ }, () => here("ThreadCode.ts"))
     onResolve({ filter: /^\.\/CatalogueFile\.ts$/ }, () => here("CatalogueFile.ts"))
+    onResolve({ filter: /^\.\/PageFiles\.ts$/ }, () => here("PageFiles.ts"))
   }
 })
 
-/** What the loader reads. */
+/** What the loader reads, and the console's page. */
 const filesOf = (folder: string) =>
-  readdirSync(folder)
-    .filter((name) => name !== "loader.js")
+  (readdirSync(folder, { recursive: true }) as ReadonlyArray<string>)
+    .filter((name) => name !== "loader.js" && statSync(join(folder, name)).isFile())
     .map((name) => [name, readFileSync(join(folder, name))] as const)
 
 const arch = wanted()

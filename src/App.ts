@@ -20,6 +20,7 @@ import { BillingAccounts } from "./billing/BillingAccounts.ts"
 import { BillingHttp } from "./billing/Http.ts"
 import { Chat } from "./chat/Chat.ts"
 import { ChatHttp } from "./chat/Http.ts"
+import { page } from "./console/PageHttp.ts"
 import { Contacts } from "./contact/Contacts.ts"
 import { ContactHttp } from "./contact/Http.ts"
 import { Decisions } from "./decisions/Decisions.ts"
@@ -193,7 +194,7 @@ const api = HttpApiBuilder.api(Api).pipe(
 
 /** The service over HTTP, beneath a prefix of the server that serves it (its documents say where that is); empty on its own server. */
 export const face = (prefix: "" | `/${string}`) =>
-  Face.layer(Layer.merge(ApiMiddleware, documents(prefix)).pipe(Layer.provideMerge(api)))
+  Face.layer(Layer.mergeAll(ApiMiddleware, documents(prefix), page(prefix)).pipe(Layer.provideMerge(api)))
 
 /** Tells the metrics of every request that is over, and of every exchange with an upstream. */
 export const observers = Layer.merge(

@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs"
 import * as SignIn from "./auth/Settings.ts"
 import { withEntries } from "./catalogue/Entries.ts"
 import * as Chat from "./chat/Settings.ts"
+import * as Console from "./console/Settings.ts"
 import * as Contact from "./contact/Settings.ts"
 import * as Decisions from "./decisions/Settings.ts"
 import * as Embeddings from "./embeddings/Settings.ts"
@@ -38,6 +39,7 @@ const entries = Schema.Struct({
   ...Payments.fields,
   ...Mail.fields,
   ...SignIn.fields,
+  ...Console.fields,
   ...Contact.fields,
   ...Http.fields,
   ...Upstreams.fields,
@@ -95,6 +97,7 @@ export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
     Payments.layer(file),
     Mail.layer(file),
     SignIn.layer(file),
+    Console.layer(file),
     Contact.layer(file),
     Http.layer(file),
     Upstreams.layer(file),

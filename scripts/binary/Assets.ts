@@ -21,6 +21,8 @@ const read = ({ length, position }: Place): Buffer => {
 
 const places = placesIn(fstatSync(file).size, read)
 
+export const names = (): ReadonlyArray<string> => [...places.keys()]
+
 export const bytesOf = (name: string): Buffer => {
   const place = places.get(name)
   if (place === undefined) throw new Error(`${name} is not in ${process.execPath}`)

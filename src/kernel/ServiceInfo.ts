@@ -16,6 +16,13 @@ export class ServiceInfo extends Context.Tag("tollgate/kernel/ServiceInfo")<Serv
     Layer.succeed(ServiceInfo, { ...facts, public_url: facts.public_url.replace(/\/+$/, "") })
 }
 
+/**
+ * The path at which the routes begin for a browser, without a slash at its end; so it holds by whatever name the service is reached. A
+ * proxy that takes a path away in front of it is known by the path of `public_url`; `prefix`: the path in a server that mounts it.
+ */
+export const pathTo = (prefix: string, public_url: string): string =>
+  new URL(public_url).pathname.replace(/\/+$/, "") || prefix
+
 export const fields = {
   service_name: Schema.optional(NonEmpty),
   /** Where people reach the service: links in mails begin with it. */

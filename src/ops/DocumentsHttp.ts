@@ -6,7 +6,7 @@ import { HttpApiBuilder } from "@effect/platform"
 import type { HttpApi } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
-import { ServiceInfo } from "../kernel/ServiceInfo.ts"
+import { pathTo, ServiceInfo } from "../kernel/ServiceInfo.ts"
 import { CurrentSandbox } from "../sandbox/SandboxInfo.ts"
 
 /** `/openapi.json` and `/docs`, for a service whose routes begin behind `prefix`. */
@@ -18,7 +18,7 @@ export const documents = (prefix: "" | `/${string}`) =>
       const made = yield* Effect.cached(
         Effect.flatMap(
           Effect.promise(() => import("./Documents.ts")),
-          ({ make }) => make(Api as unknown as HttpApi.HttpApi.AnyWithProps, serverOf(prefix, public_url), sandbox)
+          ({ make }) => make(Api as unknown as HttpApi.HttpApi.AnyWithProps, pathTo(prefix, public_url) || "/", sandbox)
         )
       )
       const answer = Effect.orDie(Effect.flatten(made))
@@ -26,12 +26,3 @@ export const documents = (prefix: "" | `/${string}`) =>
       yield* router.get("/docs", answer)
     })
   )
-
-/**
- * Where the routes begin, relative to the address that the document was read from; so it holds by whatever name the service is
- * reached. A proxy that takes a path away in front of it is known by the path of `public_url`.
- */
-const serverOf = (prefix: string, public_url: string): string => {
-  const { pathname } = new URL(public_url)
-  return pathname === "/" ? prefix || "/" : pathname.replace(/\/$/, "")
-}

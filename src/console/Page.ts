@@ -1,0 +1,93 @@
+/**
+ * The built page of the console: its files with their types, and the encodings in which the build has compressed them. `index.html` answers
+ * every path that is no file, since the page has routes of its own. It says in `<base>` where the console is, which the build cannot know.
+ */
+import { Effect } from "effect"
+import { createHash } from "node:crypto"
+import { promisify } from "node:util"
+import { brotliCompress, gzip } from "node:zlib"
+import * as PageFiles from "./PageFiles.ts"
+
+export type Encoding = "br" | "gzip"
+
+/** A file as it is sent. */
+export interface PageFile {
+  readonly type: string
+  readonly bytes: Buffer
+  readonly encoding: Encoding | undefined
+  /** The same text in another encoding has another one. */
+  readonly etag: string
+  /** Its name changes with what it holds. */
+  readonly immutable: boolean
+}
+
+export interface Page {
+  /**
+   * The file at a path from the page's root, in the first of these encodings that it has; `index.html` where there is none;
+   * `undefined` for a file of an earlier build.
+   */
+  readonly find: (path: string, encodings: ReadonlyArray<Encoding>) => Promise<PageFile | undefined>
+}
+
+const index = "index.html"
+/** All names in this folder have a hash of the content. */
+const hashed = "assets/"
+const endings = { br: ".br", gzip: ".gz" } as const
+
+const types: Readonly<Record<string, string>> = {
+  html: "text/html; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  json: "application/json",
+  map: "application/json",
+  webmanifest: "application/manifest+json",
+  svg: "image/svg+xml",
+  png: "image/png",
+  webp: "image/webp",
+  ico: "image/x-icon",
+  woff2: "font/woff2",
+  txt: "text/plain; charset=utf-8"
+}
+
+const typeOf = (path: string): string => types[path.slice(path.lastIndexOf(".") + 1)] ?? "application/octet-stream"
+
+const etagOf = (bytes: Buffer): string => `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`
+
+/** The page for a console at this path of its origin (`/console/`); `undefined` where it was not built. */
+export const load = (base: string): Effect.Effect<Page | undefined> =>
+  Effect.promise(async () => {
+    const names = new Set(await PageFiles.list())
+    if (!names.has(index)) return undefined
+    const entry = await entryOf(base)
+    const etags = new Map<string, string>()
+
+    const fileOf = async (path: string, encodings: ReadonlyArray<Encoding>): Promise<PageFile> => {
+      const encoding = encodings.find((one) => names.has(path + endings[one]))
+      const name = encoding === undefined ? path : path + endings[encoding]
+      const bytes = await PageFiles.read(name)
+      const etag = etags.get(name) ?? etagOf(bytes)
+      etags.set(name, etag)
+      return { type: typeOf(path), bytes, encoding, etag, immutable: path.startsWith(hashed) }
+    }
+
+    return {
+      find: async (path, encodings) => {
+        const isFile = names.has(path) && path !== index && !path.endsWith(endings.br) && !path.endsWith(endings.gzip)
+        if (isFile && path.includes(".")) return fileOf(path, encodings)
+        return path.startsWith(hashed) ? undefined : entry(encodings)
+      }
+    }
+  })
+
+/** `index.html` with where the console is, compressed once. */
+const entryOf = async (base: string) => {
+  const text = (await PageFiles.read(index)).toString("utf8").replace(/<base href="[^"]*"/, `<base href="${base}"`)
+  const plain = Buffer.from(text)
+  const [br, gz] = await Promise.all([promisify(brotliCompress)(plain), promisify(gzip)(plain)])
+  const file = (bytes: Buffer, encoding: Encoding | undefined): PageFile => {
+    return { type: typeOf(index), bytes, encoding, etag: etagOf(bytes), immutable: false }
+  }
+  const encoded = { br: file(br, "br"), gzip: file(gz, "gzip") }
+  const identity = file(plain, undefined)
+  return ([first]: ReadonlyArray<Encoding>): PageFile => (first === undefined ? identity : encoded[first])
+}

@@ -1,0 +1,17 @@
+/** Where the built page is: in `dist/console`, beside the bundle. (The single executable has another way.) */
+import { readdir, readFile } from "node:fs/promises"
+
+const place = (module: string): string => {
+  if (module.endsWith("/console/PageFiles.ts")) return "../../dist/console/"
+  // In the package the modules are below the bundle.
+  return module.endsWith("/console/PageFiles.js") ? "../../console/" : "./console/"
+}
+const folder = new URL(place(import.meta.url), import.meta.url)
+
+/** The paths of all files, from the page's root; none where the page was not built. */
+export const list = async (): Promise<ReadonlyArray<string>> => {
+  const found = await readdir(folder, { recursive: true }).catch(() => [])
+  return found.map((name) => name.replaceAll("\\", "/"))
+}
+
+export const read = (path: string): Promise<Buffer> => readFile(new URL(path, folder))

@@ -1,0 +1,126 @@
+/**
+ * The console's page over HTTP, and what `/` leads to.
+ *
+ * Where the specification is silent:
+ * - `/` leads a browser to the console, and everyone else to the documents.
+ * - Images and videos of the page may come from any address with TLS, since vendors name where a generated one is; nothing else of it comes
+ *   from another origin.
+ */
+import { HttpApiBuilder, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Effect } from "effect"
+import { RouteNotFound } from "../http/Problems.ts"
+import * as Reply from "../http/Reply.ts"
+import { pathTo, ServiceInfo } from "../kernel/ServiceInfo.ts"
+import { CurrentSandbox } from "../sandbox/SandboxInfo.ts"
+import * as Page from "./Page.ts"
+import type { Encoding, PageFile } from "./Page.ts"
+import { ConsoleSettings } from "./Settings.ts"
+
+const request = HttpServerRequest.HttpServerRequest
+
+const notBuilt: Reply.Reply = {
+  status: 503,
+  headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" },
+  body: "The console's page has not been built. Run `npm run build`, then load this page again.\n"
+}
+
+/** `/`, `/console` and what is beneath it, for a service whose routes begin behind `prefix`. */
+export const page = (prefix: "" | `/${string}`) =>
+  HttpApiBuilder.Router.use((router) =>
+    Effect.gen(function* () {
+      const { enabled } = yield* ConsoleSettings
+      const { public_url } = yield* ServiceInfo
+      const sandbox = yield* CurrentSandbox
+      const root = pathTo(prefix, public_url)
+      yield* router.get("/", Effect.map(request, lead(root, enabled)))
+      if (!enabled) return
+
+      const security = securityOf(sandbox === undefined ? undefined : new URL(sandbox.info.control).origin)
+      let loaded: Page.Page | undefined
+      // Until it was built, each request looks for it.
+      const current = Effect.suspend(() =>
+        loaded === undefined
+          ? Effect.tap(Page.load(`${root}/console/`), (page) => Effect.sync(() => (loaded = page)))
+          : Effect.succeed(loaded)
+      )
+      const answer = Effect.gen(function* () {
+        const asked = yield* request
+        const page = yield* current
+        if (page === undefined) return Reply.toResponse(notBuilt)
+        const file = yield* Effect.promise(() => page.find(pathOf(asked.url), encodingsOf(asked)))
+        if (file === undefined) return yield* Effect.die(new RouteNotFound())
+        return Reply.toResponse(replyOf(file, asked.headers["if-none-match"], security))
+      })
+      yield* router.get("/console", answer)
+      yield* router.get("/console/*", answer)
+    })
+  )
+
+const lead =
+  (root: string, enabled: boolean) =>
+  ({ headers }: HttpServerRequest.HttpServerRequest): HttpServerResponse.HttpServerResponse => {
+    const browser = enabled && (headers["accept"] ?? "").includes("text/html")
+    const location = `${root}${browser ? "/console/" : "/docs"}`
+    return HttpServerResponse.empty({ status: 303, headers: { location, "cache-control": "no-store", vary: "Accept" } })
+  }
+
+/** From the page's root: what stands behind `/console/`. */
+const pathOf = (url: string): string => {
+  const path = url.split(/[?#]/, 1)[0]!.replace(/^.*?\/console\/?/, "")
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return path
+  }
+}
+
+/** Those that the client takes, the smaller first. */
+const encodingsOf = ({ headers }: HttpServerRequest.HttpServerRequest): ReadonlyArray<Encoding> => {
+  const taken = (headers["accept-encoding"] ?? "").split(",").map((one) => one.replaceAll(" ", "").toLowerCase())
+  const takes = (name: Encoding) => taken.some((one) => one === name || (one.startsWith(`${name};`) && !refuses(one)))
+  return (["br", "gzip"] as const).filter(takes)
+}
+const refuses = (one: string): boolean => /;q=0(?:\.0*)?$/.test(one)
+
+/** `world`: where a sandbox's vendors have what they generate. */
+const securityOf = (world: string | undefined): Readonly<Record<string, string>> => {
+  const media = `'self' data: blob: https:${world === undefined ? "" : ` ${world}`}`
+  return {
+    "content-security-policy": [
+      "default-src 'self'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "connect-src 'self'",
+      `img-src ${media}`,
+      `media-src ${media}`,
+      "object-src 'none'",
+      "base-uri 'self'",
+      "form-action 'self'",
+      "frame-ancestors 'none'"
+    ].join("; "),
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin"
+  }
+}
+
+const replyOf = (
+  { bytes, encoding, etag, immutable, type }: PageFile,
+  known: string | undefined,
+  security: Readonly<Record<string, string>>
+): Reply.Reply => {
+  const same = known !== undefined && known.split(",").some((one) => one.trim().replace(/^W\//, "") === etag)
+  return {
+    status: same ? 304 : 200,
+    headers: {
+      ...security,
+      etag,
+      vary: "Accept-Encoding",
+      "cache-control": immutable ? "public, max-age=31536000, immutable" : "no-cache",
+      ...(!same && { "content-type": type }),
+      ...(!same && encoding !== undefined && { "content-encoding": encoding })
+    },
+    body: same ? "" : bytes
+  }
+}
