@@ -1,13 +1,14 @@
 /**
  * Writes `dist/`: the process and the writer's thread, each bundled with everything it needs but the SQLite driver, which is
- * native. A bundle starts in half the time and half the memory of the same modules loaded one by one. Types are checked by
- * `npm run check`; here only speed counts, since `npm start` builds first.
+ * native; and the page of the console. A bundle starts in half the time and half the memory of the same modules loaded one by one. Types are
+ * checked by `npm run check`; here only speed counts, since `npm start` builds first.
  */
 import { build } from "esbuild"
 import type { BuildOptions } from "esbuild"
 import { chmod, copyFile, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { common, direct, root, withoutSchemas } from "./bundle.ts"
+import { buildConsole, described } from "./console.ts"
 
 // Written beside and moved into place whole: a process that starts meanwhile finds the old one or the new one.
 const target = await mkdtemp(join(root, "dist."))
@@ -41,6 +42,8 @@ await build({
   entryPoints: { WriterThread: "src/ledger/WriterThread.ts" },
   plugins: [withoutSchemas, ...options.plugins]
 })
+
+console.log(described(await buildConsole(join(target, "console"))))
 
 await copyFile(join(root, "src", "catalogue", "catalogue.json"), join(target, "catalogue.json"))
 

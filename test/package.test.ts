@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { Api } from "../src/Api.ts"
 import { decodeFile } from "../src/Config.ts"
+import { contractTypes } from "../scripts/contract.ts"
 import { version } from "../src/Version.ts"
 
 const root = join(import.meta.dirname, "..")
@@ -49,5 +50,9 @@ describe("the example configurations", () => {
 describe("the contract", () => {
   it("is the one that was agreed to; after a change that is meant, run vitest -u", async () => {
     await expect(`${JSON.stringify(OpenApi.fromApi(Api), null, 1)}\n`).toMatchFileSnapshot("conformance/openapi.json")
+  })
+
+  it("is what the console's client is typed by", async () => {
+    await expect(await contractTypes(OpenApi.fromApi(Api))).toMatchFileSnapshot("../src/console/web/Contract.d.ts")
   })
 })

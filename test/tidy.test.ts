@@ -4,7 +4,11 @@ import { basename, dirname, join, normalize } from "node:path"
 import { describe, expect, it } from "vitest"
 
 const source = join(import.meta.dirname, "..", "src")
-const files = (readdirSync(source, { recursive: true }) as ReadonlyArray<string>).filter((file) => file.endsWith(".ts"))
+const all = (readdirSync(source, { recursive: true }) as ReadonlyArray<string>).filter((file) => /\.tsx?$/.test(file))
+/** The console's page runs in a browser: a program of its own, with rules of its own. */
+const isPage = (file: string): boolean => file.startsWith("console/web/")
+const files = all.filter((file) => !isPage(file))
+const page = all.filter(isPage)
 const textOf = (file: string): string => readFileSync(join(source, file), "utf8")
 
 /** What a file imports, types included, however it does so. */
@@ -272,6 +276,35 @@ describe("who may do what", () => {
     expect(breaches("the time comes from the clock", (file) => !allowed.has(file) && wrong.test(textOf(file)))).toEqual(
       []
     )
+  })
+})
+
+describe("the console's page", () => {
+  const views = /^console\/web\/(views|operator)\//
+  const calculates = /\b(?:cost|amount|balance|credits|charged|spent|total_cost)(?:_usd)?\b *[-+*/] *[\w(]|\.toFixed\(/
+
+  it("imports nothing of the service, and the service nothing of it: the contract is between them", () => {
+    expect(
+      page.flatMap((file) =>
+        importsOf(file)
+          .filter((imported) => !isPage(imported))
+          .map((imported) => `${file} imports ${imported}`)
+      )
+    ).toEqual([])
+    expect(offences((_, imported) => (isPage(imported) ? "the page is no part of the service" : undefined))).toEqual([])
+  })
+
+  it("calculates with no amount as it comes", () => {
+    expect(page.filter((file) => views.test(file) && calculates.test(textOf(file)))).toEqual([])
+  })
+
+  it("keeps no token where a script of another page or a log could read it", () => {
+    const stores = /(?:localStorage|sessionStorage|document\.cookie)[^\n]*token/i
+    expect(page.filter((file) => stores.test(textOf(file)))).toEqual([])
+  })
+
+  it("has files that open with what they are", () => {
+    expect(page.filter((file) => !textOf(file).startsWith("/**"))).toEqual([])
   })
 })
 

@@ -1,0 +1,146 @@
+/**
+ * The page of the console, built into static files: `index.html`, and `assets/` whose names hold a hash of their content, each with its
+ * `.br` and `.gz` beside it. Views and plots are files of their own, loaded when they are wanted. Nothing of the page is inline, so that
+ * it runs under a policy that allows scripts and styles of its own origin alone.
+ */
+import { build } from "esbuild"
+import type { Metafile, Plugin } from "esbuild"
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises"
+import { basename, join, relative } from "node:path"
+import { promisify } from "node:util"
+import { brotliCompress, constants, gzip } from "node:zlib"
+import { root } from "./bundle.ts"
+
+const web = join(root, "src", "console", "web")
+
+/** The most that the first view may take to load, compressed, in bytes; `test/console/Size.test.ts` holds it. */
+export const firstLoadMax = 200_000
+
+export interface Built {
+  /** What a browser loads, compressed with brotli, before the first view is there: page, style, font, code. In bytes. */
+  readonly firstLoad: number
+  readonly files: number
+}
+
+/** Texts of React Aria in other languages than the console's. */
+const oneLanguage: Plugin = {
+  name: "texts in one language",
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /react-(?:aria|stately)[^/]*\/dist\/private\/intl\/.*\/[a-z]{2}-[A-Z]{2}\.mjs$/ }, ({ path }) =>
+      path.endsWith("/en-US.mjs") ? undefined : { contents: "export default {}" }
+    )
+}
+
+/** Every `.css` below `web`, in layers by folder: `theme.css` first, then parts, then the rest. A style needs no import. */
+const allStyles: Plugin = {
+  name: "all styles",
+  setup: ({ onLoad, onResolve }) => {
+    onResolve({ filter: /^all-styles$/ }, () => ({ path: "all-styles", namespace: "all-styles" }))
+    onLoad({ filter: /./, namespace: "all-styles" }, async () => {
+      const files = (await readdir(web, { recursive: true })).filter((file) => file.endsWith(".css")).sort()
+      const layerOf = (file: string): string =>
+        file === "theme.css" ? "theme" : file.startsWith("parts/") ? "parts" : "views"
+      const imports = files.map((file) => `@import "./${file}" layer(${layerOf(file)});`)
+      return {
+        contents: ["@layer theme, parts, views;", '@import "uplot/dist/uPlot.min.css" layer(theme);', ...imports].join(
+          "\n"
+        ),
+        loader: "css",
+        resolveDir: web
+      }
+    })
+  }
+}
+
+/** Outputs that one needs before it runs: itself and what it imports, at any remove. */
+const closure = (outputs: Metafile["outputs"], first: string): ReadonlyArray<string> => {
+  const all = new Set([first])
+  for (const path of all) {
+    for (const { kind, path: next, external } of outputs[path]?.imports ?? []) {
+      if (kind === "import-statement" && external !== true) all.add(next)
+    }
+  }
+  return [...all]
+}
+
+const outputOf = ({ outputs }: Metafile, entry: string, extension = ".js"): string => {
+  const found = Object.entries(outputs).find(
+    ([path, { entryPoint }]) => path.endsWith(extension) && entryPoint?.endsWith(entry)
+  )
+  if (found === undefined) throw new Error(`the build of the console has no ${entry}`)
+  return found[0]
+}
+
+const compressed = async (path: string): Promise<number> => {
+  const bytes = await readFile(path)
+  const br = await promisify(brotliCompress)(bytes, {
+    params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
+  })
+  await Promise.all([writeFile(`${path}.br`, br), writeFile(`${path}.gz`, await promisify(gzip)(bytes, { level: 9 }))])
+  return br.length
+}
+
+/** Builds the page into `folder`, which need not exist. */
+export const buildConsole = async (folder: string): Promise<Built> => {
+  const assets = join(folder, "assets")
+  await mkdir(assets, { recursive: true })
+  const { metafile } = await build({
+    absWorkingDir: web,
+    entryPoints: { main: "main.tsx", theme: "app/earlyTheme.ts", style: "all-styles" },
+    outdir: assets,
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    target: "es2022",
+    minify: true,
+    charset: "utf8",
+    legalComments: "none",
+    metafile: true,
+    jsx: "automatic",
+    entryNames: "[name]-[hash]",
+    chunkNames: "[name]-[hash]",
+    assetNames: "[name]-[hash]",
+    loader: { ".woff2": "file" },
+    define: { "process.env.NODE_ENV": '"production"' },
+    plugins: [oneLanguage, allStyles]
+  })
+  const names = Object.keys(metafile.outputs).map((path) => basename(path))
+  const main = outputOf(metafile, "main.tsx")
+  const style = outputOf(metafile, "all-styles", ".css")
+  const early = outputOf(metafile, "app/earlyTheme.ts")
+  const font = names.find((name) => name.endsWith(".woff2"))!
+  const code = closure(metafile.outputs, main)
+
+  const tags = [
+    `<link rel="preload" href="assets/${font}" as="font" type="font/woff2" crossorigin>`,
+    `<link rel="stylesheet" href="assets/${basename(style)}">`,
+    `<script src="assets/${basename(early)}"></script>`,
+    ...code.slice(1).map((path) => `<link rel="modulepreload" href="assets/${basename(path)}">`),
+    `<script type="module" src="assets/${basename(main)}"></script>`
+  ]
+  const template = await readFile(join(web, "index.html"), "utf8")
+  await writeFile(join(folder, "index.html"), template.replace("<!-- assets -->", tags.join("\n    ")))
+
+  const sizes = new Map<string, number>()
+  for (const name of names) {
+    // What is compressed already stays as it is.
+    const path = join(assets, name)
+    sizes.set(name, name.endsWith(".woff2") ? (await readFile(path)).length : await compressed(path))
+  }
+  const home = closure(metafile.outputs, outputOf(metafile, "views/home/Home.tsx"))
+  const first = new Set([...code, ...home, style, early].map((path) => basename(path)))
+  const firstLoad = [font, ...first].reduce(
+    (sum, name) => sum + sizes.get(name)!,
+    await compressed(join(folder, "index.html"))
+  )
+  return { firstLoad, files: names.length }
+}
+
+/** What the build says of it. */
+export const described = ({ files, firstLoad }: Built): string =>
+  `console: ${files} files, first load ${(firstLoad / 1000).toFixed(1)} kB compressed, of ${firstLoadMax / 1000} kB at most`
+
+// By itself, while one works on the page: `node --import tsx scripts/console.ts` writes it into `dist/console`.
+if (process.argv[1] !== undefined && relative(process.argv[1], import.meta.filename) === "") {
+  console.log(described(await buildConsole(join(root, "dist", "console"))))
+}

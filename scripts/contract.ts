@@ -1,0 +1,58 @@
+/**
+ * The types of the console's client, out of the OpenAPI document: `src/console/web/Contract.d.ts`. The file is committed, so that an
+ * editor and the compiler need no step before; `test/package.test.ts` holds it to the contract, and `vitest -u` writes it anew.
+ */
+import openapiTypes, { astToString } from "openapi-typescript"
+import type { OpenAPI3 } from "openapi-typescript"
+import ts from "typescript"
+
+type Documented = Record<string, unknown>
+
+const head = `/**
+ * The contract as types, made from its OpenAPI document by \`npx vitest run test/package.test.ts -u\`: not written by hand.
+ * \`Usd\` is an amount with all its digits: a number where that holds them, else a text. Read it with \`nano\` of \`money.ts\`.
+ */
+`
+
+/** Of every operation what it answers when it succeeds; the client reads each refusal as a `Problem`. */
+const withoutRefusals = (document: OpenAPI3): OpenAPI3 => {
+  const paths = Object.entries(document.paths ?? {}).map(([path, item]) => {
+    const operations = Object.entries(item as Documented).map(([method, operation]) => {
+      const { responses } = operation as { responses?: Documented }
+      if (responses === undefined) return [method, operation] as const
+      const succeeds = Object.entries(responses).filter(([status]) => status.startsWith("2"))
+      return [method, { ...(operation as Documented), responses: Object.fromEntries(succeeds) }] as const
+    })
+    return [path, Object.fromEntries(operations)] as const
+  })
+  return { ...document, paths: Object.fromEntries(paths) as NonNullable<OpenAPI3["paths"]> }
+}
+
+/** The schemas that something of these paths names. */
+const named = (document: OpenAPI3): OpenAPI3 => {
+  const all = document.components?.schemas ?? {}
+  const found = new Set<string>()
+  const look = (value: unknown): void => {
+    for (const [, name] of JSON.stringify(value).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      if (found.has(name!)) continue
+      found.add(name!)
+      look(all[name!])
+    }
+  }
+  look(document.paths)
+  const schemas = Object.fromEntries(Object.entries(all).filter(([name]) => found.has(name)))
+  return { ...document, components: { ...document.components, schemas } }
+}
+
+export const contractTypes = async (document: unknown): Promise<string> => {
+  const nodes = await openapiTypes(named(withoutRefusals(structuredClone(document) as OpenAPI3)), {
+    transform: (_, { path }) =>
+      path === "#/components/schemas/Usd"
+        ? ts.factory.createUnionTypeNode([
+            ts.factory.createKeywordTypeNode(ts.SyntaxKind.NumberKeyword),
+            ts.factory.createKeywordTypeNode(ts.SyntaxKind.StringKeyword)
+          ])
+        : undefined
+  })
+  return head + astToString(nodes)
+}

@@ -1,0 +1,54 @@
+/** What several views ask, as hooks. A key begins with what its answer is about (see `PersonLive`), then the tenant, then the question. */
+import { keepPreviousData, useQuery } from "@tanstack/react-query"
+import { api, resultOf, tenantId } from "./Client.ts"
+
+export const useMe = () =>
+  useQuery({ queryKey: ["me"], queryFn: () => resultOf(api.GET("/v1/me")), staleTime: 300_000 })
+
+export const useMemberships = () =>
+  useQuery({
+    queryKey: ["memberships"],
+    queryFn: async () => (await resultOf(api.GET("/v1/me/memberships"))).memberships,
+    staleTime: 60_000
+  })
+
+/** The membership of this tab's tenant. */
+export const useMembership = () => {
+  const { data } = useMemberships()
+  const tenant = tenantId()
+  return data?.find(({ tenant_id }) => tenant_id === tenant)
+}
+
+export const useBillingAccount = () => {
+  const tenant_id = tenantId()
+  return useQuery({
+    queryKey: ["balance", tenant_id],
+    queryFn: () => resultOf(api.GET("/v1/tenants/{tenant_id}/billing", { params: { path: { tenant_id } } }))
+  })
+}
+
+export const useLedger = (page: number, per_page: number) => {
+  const tenant_id = tenantId()
+  return useQuery({
+    queryKey: ["ledger", tenant_id, page, per_page],
+    queryFn: () =>
+      resultOf(
+        api.GET("/v1/tenants/{tenant_id}/billing/ledger", {
+          params: { path: { tenant_id }, query: { page: String(page), per_page: String(per_page) } }
+        })
+      ),
+    placeholderData: keepPreviousData
+  })
+}
+
+/** Every key that this person may see, up to two hundred. */
+export const useKeys = () => {
+  const tenant_id = tenantId()
+  return useQuery({
+    queryKey: ["keys", tenant_id],
+    queryFn: () =>
+      resultOf(
+        api.GET("/v1/tenants/{tenant_id}/applications", { params: { path: { tenant_id }, query: { per_page: "200" } } })
+      )
+  })
+}

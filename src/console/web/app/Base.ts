@@ -1,0 +1,10 @@
+/** Where the console is served: the path of its own files, and the root of the API beside them. The server writes it into `<base>`. */
+
+/** `/console/`, or `/gate/console/` behind a path of its own. */
+export const consoleBase = new URL(document.baseURI)
+
+/** The root of the API, without a slash at its end. */
+export const apiRoot = new URL("..", consoleBase).href.replace(/\/$/, "")
+
+/** A path below the console, without a slash before it, as an address. */
+export const addressOf = (path: string): string => new URL(path, consoleBase).href

@@ -1,0 +1,86 @@
+/**
+ * The client of the API, typed by the contract (`Contract.d.ts`). `asked` turns its answers into values and its refusals into `Refusal`.
+ * Amounts that a double does not hold come as texts with all their digits.
+ */
+import createClient from "openapi-fetch"
+import type { Client } from "openapi-fetch"
+import type { components, paths } from "../Contract.d.ts"
+import { apiRoot } from "./Base.ts"
+import { personSession } from "./PersonSession.ts"
+import { reached, Refusal, SignedOut } from "./Refusal.ts"
+import type { Grant, Session } from "./Session.ts"
+
+export type Schemas = components["schemas"]
+
+const token = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
+
+/** JSON in which numbers whose digits a double would lose stand in quotes. */
+export const withAllDigits = (json: string): string =>
+  /\d(?:\.?\d){15}/.test(json)
+    ? json.replace(token, (text) =>
+        text.startsWith('"') || text.length < 16 || String(Number(text)) === text ? text : `"${text}"`
+      )
+    : json
+
+/** A request with the session's token: once more with the next one if that was refused. Fails with `SignedOut` when the session ended. */
+export const fetchWith =
+  <G extends Grant, To>(session: Session<G, To>) =>
+  async (request: Request): Promise<Response> => {
+    const again = request.clone()
+    const first = await session.token()
+    const response = await send(request, first)
+    if (response.status !== 401) return response
+    await session.refused(first)
+    return send(again, await session.token())
+  }
+
+const send = (request: Request, bearer: string): Promise<Response> => {
+  request.headers.set("authorization", `Bearer ${bearer}`)
+  return reached(request)
+}
+
+const isJson = (response: Response): boolean =>
+  response.headers.get("content-type")?.startsWith("application/json") ?? false
+
+export const clientWith = <G extends Grant, To>(session: Session<G, To>): Client<paths> => {
+  const client = createClient<paths>({ baseUrl: apiRoot, credentials: "omit", fetch: fetchWith(session) })
+  client.use({
+    onResponse: async ({ response }) => {
+      if (!isJson(response)) return undefined
+      const { headers, status, statusText } = response
+      return new Response(withAllDigits(await response.text()), { headers, status, statusText })
+    }
+  })
+  return client
+}
+
+/** As the person who is signed in. */
+export const api = clientWith(personSession)
+
+interface Answered<A> {
+  readonly data?: A
+  readonly error?: unknown
+  readonly response: Response
+}
+
+/** What a call answered; fails with `Refusal`. */
+export const asked = async <A>(answer: Promise<Answered<A>>): Promise<A> => {
+  const { data, error, response } = await answer
+  if (response.ok) return data as A
+  throw new Refusal(
+    response.status,
+    typeof error === "object" && error !== null ? error : {},
+    response.headers.get("x-request-id") ?? undefined
+  )
+}
+
+/** The `result` of an envelope. */
+export const resultOf = async <A>(answer: Promise<Answered<{ readonly result: A }>>): Promise<A> =>
+  (await asked(answer)).result
+
+/** The tenant of this tab. Called by what is shown to somebody who is signed in. */
+export const tenantId = (): string => {
+  const { state } = personSession
+  if (state.kind !== "open") throw new SignedOut()
+  return state.grant.tenant_id
+}

@@ -1,0 +1,40 @@
+/** Lets somebody in who has a session; leads everybody else to sign in, and back to where they were going. */
+import { Navigate, useLocation } from "@tanstack/react-router"
+import { useEffect } from "react"
+import type { ReactNode } from "react"
+import { Failed, Loading } from "../parts/States.tsx"
+import { texts } from "../texts.ts"
+import { personSession } from "./PersonSession.ts"
+import { useSession } from "./Session.ts"
+
+/** Where one was, as the server's sign-in takes it: without a slash before it. */
+export const useHere = (): string => {
+  const { href } = useLocation()
+  return href.replace(/^\//, "")
+}
+
+export const Gate = ({ children }: { readonly children: ReactNode }) => {
+  const state = useSession(personSession)
+  const to = useHere()
+  useEffect(() => {
+    if (state.kind === "unknown") void personSession.renew()
+  }, [state.kind])
+  switch (state.kind) {
+    case "open":
+      return children
+    case "none":
+      return <Navigate to="/sign-in" search={to === "" ? {} : { to }} replace />
+    case "unreachable":
+      return (
+        <main className="shell-alone">
+          <Failed error={state.error} title={texts.failed.reached} retry={() => void personSession.renew()} />
+        </main>
+      )
+    default:
+      return (
+        <main className="shell-alone">
+          <Loading lines={3} />
+        </main>
+      )
+  }
+}

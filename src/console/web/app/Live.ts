@@ -1,0 +1,166 @@
+/**
+ * What happens while one looks: server-sent events, read with `fetch`, since an `EventSource` cannot send a token but in its address.
+ * A stream that breaks is taken up where it ended (`Last-Event-ID`), with a growing pause.
+ */
+import { useEffect, useSyncExternalStore } from "react"
+import { apiRoot } from "./Base.ts"
+import { withAllDigits } from "./Client.ts"
+import { reached, Refusal, SignedOut } from "./Refusal.ts"
+import type { Grant, Session } from "./Session.ts"
+
+export type LiveState = "connecting" | "open" | "lost" | "off"
+
+interface Event {
+  readonly type: string
+  readonly data: unknown
+}
+
+type Listener = (event: Event) => void
+
+/** The service says something every 15 s; after this long without a byte the connection is taken for dead. */
+const silenceMax = 40_000
+const pauseMax = 30_000
+
+/** Cuts a stream's text into events. */
+class EventText {
+  #rest = ""
+
+  take(text: string): ReadonlyArray<{ readonly type: string; readonly data: string; readonly id: string | undefined }> {
+    const blocks = (this.#rest + text).split(/\r?\n\r?\n/)
+    this.#rest = blocks.pop() ?? ""
+    return blocks.flatMap((block) => {
+      let type = "message"
+      let id: string | undefined
+      const data: Array<string> = []
+      for (const line of block.split(/\r?\n/)) {
+        const [, field, value] = /^(\w+): ?(.*)$/.exec(line) ?? []
+        if (field === "event") type = value!
+        else if (field === "id") id = value
+        else if (field === "data") data.push(value!)
+      }
+      return data.length === 0 ? [] : [{ type, data: data.join("\n"), id }]
+    })
+  }
+}
+
+export class Live {
+  state: LiveState = "off"
+  readonly #path: string
+  readonly #session: Pick<Session<Grant>, "token" | "refused">
+  readonly #stateListeners = new Set<() => void>()
+  readonly #listeners = new Set<Listener>()
+  #stop: AbortController | undefined
+
+  /** `path` below the API's root. */
+  constructor(path: string, session: Pick<Session<Grant>, "token" | "refused">) {
+    this.#path = path
+    this.#session = session
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#stateListeners.add(listener)
+    return () => this.#stateListeners.delete(listener)
+  }
+
+  /** `listener` hears each event until the function that this answers is called. */
+  on(listener: Listener): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Connects, and stays so until `stop`. A second call begins anew: the stream is of the token's tenant. */
+  start(): void {
+    this.#stop?.abort()
+    const stop = new AbortController()
+    this.#stop = stop
+    void this.#run(stop.signal)
+  }
+
+  stop(): void {
+    this.#stop?.abort()
+    this.#stop = undefined
+    this.#set("off")
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    let cursor: string | undefined
+    let pause = 500
+    while (!signal.aborted) {
+      if (this.state !== "lost") this.#set("connecting")
+      try {
+        for await (const { data, id, type } of this.#events(cursor, signal)) {
+          pause = 500
+          this.#set("open")
+          cursor = id ?? cursor
+          this.#tell({ type, data: JSON.parse(withAllDigits(data)) })
+        }
+      } catch (error) {
+        if (error instanceof SignedOut) return this.stop()
+      }
+      if (signal.aborted) return
+      this.#set("lost")
+      await waited(pause, signal)
+      pause = Math.min(pauseMax, pause * 2)
+    }
+  }
+
+  async *#events(cursor: string | undefined, signal: AbortSignal) {
+    const token = await this.#session.token()
+    const silence = new AbortController()
+    let timer = setTimeout(() => silence.abort(), silenceMax)
+    try {
+      const response = await reached(apiRoot + this.#path, {
+        credentials: "omit",
+        headers: {
+          accept: "text/event-stream",
+          authorization: `Bearer ${token}`,
+          ...(cursor !== undefined && { "last-event-id": cursor })
+        },
+        signal: AbortSignal.any([signal, silence.signal])
+      })
+      if (response.status === 401) await this.#session.refused(token)
+      if (!response.ok || response.body === null) throw new Refusal(response.status, {}, undefined)
+      this.#set("open")
+      const text = new EventText()
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+      for (;;) {
+        const { done, value } = await reader.read()
+        if (done) return
+        clearTimeout(timer)
+        timer = setTimeout(() => silence.abort(), silenceMax)
+        yield* text.take(value)
+      }
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  #tell(event: Event): void {
+    for (const listener of this.#listeners) listener(event)
+  }
+
+  #set(state: LiveState): void {
+    if (this.state === state) return
+    this.state = state
+    for (const listener of this.#stateListeners) listener()
+  }
+}
+
+/** Waits, or less if the network comes back or the tab is looked at again. */
+const waited = (millis: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer)
+      removeEventListener("online", done)
+      signal.removeEventListener("abort", done)
+      resolve()
+    }
+    const timer = setTimeout(done, millis)
+    addEventListener("online", done)
+    signal.addEventListener("abort", done)
+  })
+
+export const useLiveState = (live: Live): LiveState => useSyncExternalStore(live.subscribe, () => live.state)
+
+/** Calls `listener` for each event of `live` while the component is there. `listener` must stay the same between renders. */
+export const useLive = (live: Live, listener: Listener): void => useEffect(() => live.on(listener), [live, listener])

@@ -1,0 +1,32 @@
+/** The live events of the person's tenant, and what of the cache each makes old. */
+import type { QueryClient } from "@tanstack/react-query"
+import { Live } from "./Live.ts"
+import { personSession } from "./PersonSession.ts"
+
+export const live = new Live("/v1/events", personSession)
+
+/** The first words of the keys of queries that an event makes old. */
+const staleBy: Readonly<Record<string, ReadonlyArray<string>>> = {
+  call: ["usage", "keys"],
+  balance: ["balance", "ledger"],
+  notification: ["notifications", "transfers"],
+  reset: ["usage", "balance", "ledger", "keys", "notifications", "transfers"]
+}
+
+/** Calls may come by the hundred: what is old is asked for again once a second at most. */
+const pause = 1000
+
+export const keepFresh = (queries: QueryClient): (() => void) => {
+  const stale = new Set<string>()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const refresh = (): void => {
+    timer = undefined
+    const names = [...stale]
+    stale.clear()
+    for (const name of names) void queries.invalidateQueries({ queryKey: [name] })
+  }
+  return live.on(({ type }) => {
+    for (const name of staleBy[type] ?? []) stale.add(name)
+    if (stale.size > 0) timer ??= setTimeout(refresh, pause)
+  })
+}

@@ -1,0 +1,45 @@
+/** The session of a person: signed in by an identity provider, in one tenant at a time, which each tab chooses for itself. */
+import { addressOf } from "./Base.ts"
+import { reached, refusalOf } from "./Refusal.ts"
+import { Session } from "./Session.ts"
+import type { Grant } from "./Session.ts"
+
+export interface PersonGrant extends Grant {
+  readonly account_id: string
+  readonly tenant_id: string
+  readonly session_expires_at: string
+}
+
+/** The tenant of this tab survives a reload of it; it is no secret. */
+const tenantOfTab = "console.tenant"
+
+const ask = (tenant: string | undefined): Promise<Response> =>
+  reached(addressOf("session"), {
+    method: "POST",
+    credentials: "same-origin",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(tenant === undefined ? {} : { tenant_id: tenant })
+  })
+
+const renew = async (to: string | undefined): Promise<PersonGrant | undefined> => {
+  const tenant = to ?? sessionStorage.getItem(tenantOfTab) ?? undefined
+  let response = await ask(tenant)
+  if (response.status === 403 && tenant !== undefined && to === undefined) {
+    // No longer a member there: back to where this person is at home.
+    sessionStorage.removeItem(tenantOfTab)
+    response = await ask(undefined)
+  }
+  if (response.status === 401) return undefined
+  if (!response.ok) throw await refusalOf(response)
+  const { result } = (await response.json()) as { result: PersonGrant }
+  sessionStorage.setItem(tenantOfTab, result.tenant_id)
+  return result
+}
+
+const end = async (): Promise<void> => {
+  const response = await reached(addressOf("session"), { method: "DELETE", credentials: "same-origin" })
+  if (!response.ok && response.status !== 401) throw await refusalOf(response)
+  sessionStorage.removeItem(tenantOfTab)
+}
+
+export const personSession = new Session<PersonGrant, string>({ name: "console", renew, end })

@@ -1,0 +1,21 @@
+/** The service's name, and by whom one signs in. */
+import { useQuery } from "@tanstack/react-query"
+import { addressOf } from "./Base.ts"
+import { reached, refusalOf } from "./Refusal.ts"
+
+interface Providers {
+  readonly service_name: string
+  readonly providers: ReadonlyArray<{ readonly id: string; readonly name: string }>
+  readonly sandbox: boolean
+}
+
+export const useProviders = () =>
+  useQuery({
+    queryKey: ["providers"],
+    staleTime: Infinity,
+    queryFn: async (): Promise<Providers> => {
+      const response = await reached(addressOf("providers"))
+      if (!response.ok) throw await refusalOf(response)
+      return ((await response.json()) as { result: Providers }).result
+    }
+  })

@@ -1,0 +1,60 @@
+/** What an answer that is not a success says: the fields of the service's problems, and the id to ask about it. */
+
+interface Problem {
+  readonly error?: string
+  readonly code?: string
+  readonly details?: Readonly<Record<string, unknown>>
+}
+
+export class Refusal extends Error {
+  readonly status: number
+  readonly code: string | undefined
+  readonly details: Readonly<Record<string, unknown>>
+  readonly requestId: string | undefined
+
+  constructor(status: number, problem: Problem, requestId: string | undefined) {
+    super(problem.error ?? `HTTP ${status}`)
+    this.name = "Refusal"
+    this.status = status
+    this.code = problem.code
+    this.details = problem.details ?? {}
+    this.requestId = requestId
+  }
+
+  /** The field of the request that broke a rule, where it is one. */
+  get field(): string | undefined {
+    return typeof this.details["field"] === "string" ? this.details["field"] : undefined
+  }
+}
+
+/** There was no answer: the network, or the service, is away. */
+export class Unreachable extends Error {
+  constructor(cause: unknown) {
+    super("The service did not answer.", { cause })
+    this.name = "Unreachable"
+  }
+}
+
+/** The session is over: sign in again. */
+export class SignedOut extends Error {
+  constructor() {
+    super("The session has ended.")
+    this.name = "SignedOut"
+  }
+}
+
+const isProblem = (value: unknown): value is Problem => typeof value === "object" && value !== null
+
+export const refusalOf = async (response: Response): Promise<Refusal> => {
+  const body: unknown = await response.json().catch(() => undefined)
+  return new Refusal(response.status, isProblem(body) ? body : {}, response.headers.get("x-request-id") ?? undefined)
+}
+
+export const reached = async (input: string | Request, init?: RequestInit): Promise<Response> => {
+  try {
+    return await fetch(input, init)
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error
+    throw new Unreachable(error)
+  }
+}

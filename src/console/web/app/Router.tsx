@@ -1,0 +1,138 @@
+/**
+ * The addresses of the console. Each view is a file of its own, loaded when it is gone to. A new view: its file below `views/`, a line here,
+ * and a line in `PersonShell` if it is reached from everywhere.
+ */
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet } from "@tanstack/react-router"
+import { Empty, Loading } from "../parts/States.tsx"
+import { Tips } from "../parts/Tips.tsx"
+import { Toasts } from "../parts/Toasts.tsx"
+import { texts } from "../texts.ts"
+import { consoleBase } from "./Base.ts"
+import { ViewFailed } from "./Boundary.tsx"
+import { Gate } from "./Gate.tsx"
+import { PersonShell } from "./PersonShell.tsx"
+import { operatorRoutes } from "../operator/Routes.tsx"
+
+const Lost = () => (
+  <div className="page">
+    <Empty title={texts.failed.lostView}>{texts.failed.lostViewText}</Empty>
+  </div>
+)
+
+export const rootRoute = createRootRoute({
+  component: () => (
+    <>
+      <Outlet />
+      <Toasts />
+      <Tips />
+    </>
+  ),
+  notFoundComponent: Lost
+})
+
+/** A text of the address, or nothing. */
+const text = (value: unknown): string | undefined =>
+  typeof value === "string" || typeof value === "number" ? String(value) : undefined
+
+const signIn = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/sign-in",
+  validateSearch: (search: Record<string, unknown>): { to?: string; error?: string } => {
+    const to = text(search["to"])
+    const error = text(search["error"])
+    return { ...(to !== undefined && { to }), ...(error !== undefined && { error }) }
+  },
+  component: lazyRouteComponent(() => import("../views/signin/SignIn.tsx"), "SignIn")
+})
+
+const person = createRoute({
+  getParentRoute: () => rootRoute,
+  id: "person",
+  component: () => (
+    <Gate>
+      <PersonShell />
+    </Gate>
+  )
+})
+
+const home = createRoute({
+  getParentRoute: () => person,
+  path: "/",
+  component: lazyRouteComponent(() => import("../views/home/Home.tsx"), "Home")
+})
+
+/** What is looked at, in the address: so that it can be sent to somebody, and Back leads to it. */
+export interface UsageSearch {
+  readonly window?: "day" | "week" | "month" | "quarter" | "year" | "custom"
+  readonly from?: string
+  readonly to?: string
+  readonly by?: string
+  readonly plot?: "cost" | "requests" | "tokens" | "failures"
+  readonly sort?: "timestamp" | "cost" | "total_tokens" | "latency"
+  readonly direction?: "asc" | "desc"
+  readonly call?: string
+}
+
+const usage = createRoute({
+  getParentRoute: () => person,
+  path: "/usage",
+  validateSearch: (search: Record<string, unknown>): UsageSearch =>
+    Object.fromEntries(
+      ["window", "from", "to", "by", "plot", "sort", "direction", "call"].flatMap((name) => {
+        const value = text(search[name])
+        return value === undefined ? [] : [[name, value]]
+      })
+    ),
+  component: lazyRouteComponent(() => import("../views/usage/Usage.tsx"), "Usage")
+})
+
+const keys = createRoute({
+  getParentRoute: () => person,
+  path: "/keys",
+  validateSearch: (search: Record<string, unknown>): { make?: string } => {
+    const make = text(search["make"])
+    return make === undefined ? {} : { make }
+  },
+  component: lazyRouteComponent(() => import("../views/keys/Keys.tsx"), "Keys")
+})
+
+const coming = ["/credit", "/transfers", "/team", "/playground", "/notifications"] as const
+const comingRoutes = coming.map((path) =>
+  createRoute({
+    getParentRoute: () => person,
+    path,
+    component: lazyRouteComponent(() => import("../views/Coming.tsx"), "Coming")
+  })
+)
+
+const tree = rootRoute.addChildren([
+  signIn,
+  person.addChildren([home, usage, keys, ...comingRoutes]),
+  ...operatorRoutes(rootRoute)
+])
+
+/** Values of the address are texts, as one types them. */
+const parseSearch = (search: string): Record<string, string> => Object.fromEntries(new URLSearchParams(search))
+const stringifySearch = (search: Record<string, unknown>): string => {
+  const entries = Object.entries(search).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)]]
+  )
+  return entries.length === 0 ? "" : `?${new URLSearchParams(entries).toString()}`
+}
+
+export const router = createRouter({
+  routeTree: tree,
+  basepath: consoleBase.pathname,
+  parseSearch,
+  stringifySearch,
+  defaultPreload: "intent",
+  defaultPendingComponent: () => <Loading />,
+  defaultErrorComponent: ViewFailed,
+  scrollRestoration: true
+})
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router
+  }
+}

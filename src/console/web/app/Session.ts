@@ -1,0 +1,133 @@
+/**
+ * A session of this tab. The access token is in memory alone; what outlives a reload is an HttpOnly cookie that the page cannot read, by
+ * which `renew` gets the next token. Tabs share the cookie: they renew one after another (a lock), and tell each other of an end.
+ */
+import { useSyncExternalStore } from "react"
+import { SignedOut } from "./Refusal.ts"
+
+/** What a renewal answers. */
+export interface Grant {
+  readonly access_token: string
+  /** Seconds. */
+  readonly expires_in: number
+}
+
+export type SessionState<G extends Grant> =
+  | { readonly kind: "unknown" }
+  | { readonly kind: "none" }
+  | { readonly kind: "unreachable"; readonly error: unknown }
+  | { readonly kind: "open"; readonly grant: G }
+
+export interface SessionOptions<G extends Grant, To> {
+  /** The name of the lock and of the channel between tabs. */
+  readonly name: string
+  /** Asks for a token; `undefined` if there is no session. */
+  readonly renew: (to: To | undefined) => Promise<G | undefined>
+  /** Ends the session. */
+  readonly end: () => Promise<void>
+}
+
+/** A token is renewed this long before it expires. */
+const early = 60_000
+
+export class Session<G extends Grant, To = never> {
+  #state: SessionState<G> = { kind: "unknown" }
+  #expires = 0
+  #renewal: Promise<void> | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
+  readonly #listeners = new Set<() => void>()
+  readonly #options: SessionOptions<G, To>
+  readonly #tabs: BroadcastChannel
+
+  constructor(options: SessionOptions<G, To>) {
+    this.#options = options
+    this.#tabs = new BroadcastChannel(options.name)
+    this.#tabs.addEventListener("message", ({ data }) => {
+      // Another tab signed out: the cookie is gone for this one too. Or in: try it.
+      if (data === "ended") this.#set({ kind: "none" })
+      if (data === "opened" && this.#state.kind === "none") void this.renew()
+    })
+  }
+
+  get state(): SessionState<G> {
+    return this.#state
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** A token that is good for some while; fails with `SignedOut` where there is no session. */
+  async token(): Promise<string> {
+    if (this.#state.kind !== "open" || Date.now() > this.#expires - early / 2) await this.renew()
+    const state = this.state
+    if (state.kind === "open") return state.grant.access_token
+    if (state.kind === "unreachable") throw state.error
+    throw new SignedOut()
+  }
+
+  /** Asks for the next token; whoever asks meanwhile waits for the same answer. `to` is said once, with a change of it. */
+  renew(to?: To): Promise<void> {
+    if (this.#renewal !== undefined && to === undefined) return this.#renewal
+    const before = this.#renewal ?? Promise.resolve()
+    const renewal = before
+      .then(() => this.#renew(to))
+      .finally(() => {
+        if (this.#renewal === renewal) this.#renewal = undefined
+      })
+    this.#renewal = renewal
+    return renewal
+  }
+
+  /** The service refused this token: the next one is asked for, if nobody has yet. */
+  async refused(token: string): Promise<void> {
+    if (this.#state.kind === "open" && this.#state.grant.access_token !== token) return
+    await this.renew()
+  }
+
+  async end(): Promise<void> {
+    await this.#options.end()
+    this.#set({ kind: "none" })
+    this.#tell("ended")
+  }
+
+  async #renew(to: To | undefined): Promise<void> {
+    try {
+      const grant = await navigator.locks.request(this.#options.name, () => this.#options.renew(to))
+      if (grant === undefined) {
+        this.#set({ kind: "none" })
+        return
+      }
+      this.#expires = Date.now() + grant.expires_in * 1000
+      const was = this.#state.kind
+      this.#set({ kind: "open", grant })
+      if (was === "none") this.#tell("opened")
+    } catch (error) {
+      // A token that is still good outlives a renewal that did not reach the service.
+      if (to !== undefined) throw error
+      if (this.#state.kind === "open" && Date.now() < this.#expires) this.#again(5000)
+      else this.#set({ kind: "unreachable", error })
+    }
+  }
+
+  #tell(other: "ended" | "opened"): void {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel is of one origin, and takes no other argument
+    this.#tabs.postMessage(other)
+  }
+
+  #set(state: SessionState<G>): void {
+    this.#state = state
+    clearTimeout(this.#timer)
+    if (state.kind === "open") this.#again(Math.max(1000, this.#expires - Date.now() - early))
+    for (const listener of this.#listeners) listener()
+  }
+
+  #again(millis: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => void this.renew(), millis)
+  }
+}
+
+export const useSession = <G extends Grant, To>(session: Session<G, To>): SessionState<G> =>
+  useSyncExternalStore(session.subscribe, () => session.state)

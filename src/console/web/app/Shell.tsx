@@ -1,0 +1,106 @@
+/**
+ * The frame around every view: on a wide screen a column with navigation, on a phone a bar with a menu. `PersonShell` and
+ * `operator/OperatorShell` fill it.
+ */
+import { Link, Outlet, useLocation } from "@tanstack/react-router"
+import type { LinkProps } from "@tanstack/react-router"
+import type { LucideIcon } from "lucide-react"
+import { Menu as MenuIcon, X } from "lucide-react"
+import { useEffect, useRef, useState } from "react"
+import type { ReactNode } from "react"
+import { Button } from "../parts/Button.tsx"
+import { texts } from "../texts.ts"
+import { Mark } from "./Brand.tsx"
+import type { LiveState } from "./Live.ts"
+
+export interface NavEntry {
+  readonly to: NonNullable<LinkProps["to"]>
+  readonly text: string
+  readonly icon: LucideIcon
+  readonly isExact?: boolean
+  /** Beside the text: how many wait. */
+  readonly count?: number
+}
+
+interface ShellProps {
+  readonly name: ReactNode
+  readonly nav: ReadonlyArray<ReadonlyArray<NavEntry>>
+  /** Under the name: the tenant. */
+  readonly top?: ReactNode
+  /** At the end of the column: the account. */
+  readonly bottom: ReactNode
+  readonly live: LiveState
+  readonly tone?: "operator"
+}
+
+export const LiveDot = ({ state }: { readonly state: LiveState }) => (
+  <span className={`shell-live shell-live-${state}`} role="status">
+    <span className="shell-dot" aria-hidden />
+    {texts.live[state]}
+  </span>
+)
+
+export const Shell = ({ bottom, live, name, nav, tone, top }: ShellProps) => {
+  const [isOpen, setOpen] = useState(false)
+  const main = useRef<HTMLElement>(null)
+  const { pathname } = useLocation()
+  const isFirst = useRef(true)
+  useEffect(() => {
+    setOpen(false)
+    // A screen reader begins at the new view, not where the link was.
+    if (!isFirst.current) main.current?.focus({ preventScroll: true })
+    isFirst.current = false
+  }, [pathname])
+  return (
+    <div className="shell" data-tone={tone} data-open={isOpen || undefined}>
+      <button type="button" className="shell-skip" onClick={() => main.current?.focus()}>
+        {texts.app.skip}
+      </button>
+      <header className="shell-bar">
+        <Link to="/" className="shell-brand">
+          <Mark /> <span className="ellipsis">{name}</span>
+        </Link>
+        <span className="shell-bar-live">
+          <LiveDot state={live} />
+        </span>
+        <Button
+          kind="ghost"
+          icon={isOpen ? X : MenuIcon}
+          aria-label={isOpen ? texts.app.close : texts.app.menu}
+          aria-expanded={isOpen}
+          onPress={() => setOpen(!isOpen)}
+        />
+      </header>
+      <div className="shell-side">
+        <Link to="/" className="shell-brand shell-brand-side">
+          <Mark /> <span className="ellipsis">{name}</span>
+        </Link>
+        {top}
+        <nav className="shell-nav" aria-label={texts.nav.label}>
+          {nav.map((group, index) => (
+            <ul key={index} className="shell-group">
+              {group.map(({ count, icon: Icon, isExact = false, text, to }) => (
+                <li key={text}>
+                  <Link to={to} className="shell-link" activeOptions={{ exact: isExact, includeSearch: false }}>
+                    <Icon size={16} strokeWidth={1.75} aria-hidden />
+                    {text}
+                    {count === undefined || count === 0 ? null : <span className="shell-count">{count}</span>}
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          ))}
+        </nav>
+        <div className="shell-bottom">
+          <span className="shell-side-live">
+            <LiveDot state={live} />
+          </span>
+          {bottom}
+        </div>
+      </div>
+      <main ref={main} tabIndex={-1} className="shell-main">
+        <Outlet />
+      </main>
+    </div>
+  )
+}

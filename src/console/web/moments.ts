@@ -1,0 +1,61 @@
+/** Instants and counts as the reader's own language and time zone write them. */
+
+const dateTime = new Intl.DateTimeFormat(undefined, {
+  dateStyle: "medium",
+  timeStyle: "long"
+})
+const dayTime = new Intl.DateTimeFormat(undefined, {
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit"
+})
+const yearDay = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "numeric" })
+const clockTime = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" })
+const utcDay = new Intl.DateTimeFormat(undefined, { weekday: "short", month: "short", day: "numeric", timeZone: "UTC" })
+const relativeTime = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" })
+
+type Instant = string | number | Date
+const dateOf = (at: Instant): Date => (at instanceof Date ? at : new Date(at))
+
+/** With seconds and time zone: what a hover shows. */
+export const exactly = (at: Instant): string => dateTime.format(dateOf(at))
+export const day = (at: Instant): string => yearDay.format(dateOf(at))
+/** A day of the books, which are kept in UTC. */
+export const bookDay = (at: Instant): string => utcDay.format(dateOf(at))
+export const time = (at: Instant): string => clockTime.format(dateOf(at))
+export const dayAndTime = (at: Instant): string => dayTime.format(dateOf(at))
+
+const steps = [
+  [60, 1, "second"],
+  [3600, 60, "minute"],
+  [86_400, 3600, "hour"],
+  [7 * 86_400, 86_400, "day"]
+] as const
+
+/** "3 min. ago", "in 2 days"; a date where it is more than a week away. */
+export const relative = (at: Instant, now: number): string => {
+  const seconds = (dateOf(at).getTime() - now) / 1000
+  const away = Math.abs(seconds)
+  for (const [below, unit, name] of steps) {
+    if (away < below) return relativeTime.format(Math.round(seconds / unit), name)
+  }
+  return day(at)
+}
+
+const whole = new Intl.NumberFormat(undefined)
+const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 })
+
+export const count = (value: number): string => whole.format(value)
+/** 1.2M; all digits belong on the hover. */
+export const shortCount = (value: number): string =>
+  Math.abs(value) < 10_000 ? whole.format(value) : compact.format(value)
+
+const percentage = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 })
+export const percent = (share: number): string => percentage.format(share)
+
+/** A latency in milliseconds: "840 ms", "12.4 s". */
+export const duration = (millis: number): string =>
+  millis < 1000
+    ? `${whole.format(Math.round(millis))} ms`
+    : `${new Intl.NumberFormat(undefined, { maximumFractionDigits: millis < 100_000 ? 1 : 0 }).format(millis / 1000)} s`

@@ -1,0 +1,100 @@
+/**
+ * Amounts of USD, exact. An amount comes as a number where a double holds all its digits, and as a text where it does not
+ * (`app/Client.ts` sees to that). Views never calculate with either: `nano` makes it a `bigint` of nano-USD, `usd` makes it a text again.
+ */
+
+export type Usd = number | string
+
+const digits = 9
+const scale = 10n ** BigInt(digits)
+
+/** What an amount is in nano-USD. What is finer (a unit price) is cut off. */
+export const nano = (amount: Usd): bigint => {
+  const text = typeof amount === "number" ? plain(amount) : amount
+  const parts = /^(-?)(\d*)(?:\.(\d*))?$/.exec(text)
+  if (parts === null) return 0n
+  const [, sign, whole, fraction = ""] = parts
+  const value = BigInt(whole || "0") * scale + BigInt(fraction.slice(0, digits).padEnd(digits, "0"))
+  return sign === "-" ? -value : value
+}
+
+/** A number without an exponent: `1e-7` is `0.0000001`. */
+const plain = (value: number): string => {
+  const text = String(value)
+  return /e/i.test(text) ? value.toFixed(Math.abs(value) < 1 ? 18 : 0).replace(/\.?0+$/, "") : text
+}
+
+/** The decimal text of nano-USD, as the contract writes amounts: `5.98432175`. */
+export const usd = (value: bigint): string => {
+  const absolute = value < 0n ? -value : value
+  const fraction = (absolute % scale).toString().padStart(digits, "0").replace(/0+$/, "")
+  const text = `${absolute / scale}${fraction === "" ? "" : `.${fraction}`}`
+  return value < 0n ? `-${text}` : text
+}
+
+export const sum = (amounts: Iterable<Usd>): bigint => {
+  let total = 0n
+  for (const amount of amounts) total += nano(amount)
+  return total
+}
+
+/** For a plot, where a pixel is coarser than a double. Never for a figure that is read. */
+export const approximate = (amount: Usd): number => Number(amount)
+
+const formats = new Map<string, Intl.NumberFormat>()
+const format = (least: number, most: number): Intl.NumberFormat => {
+  const name = `${least} ${most}`
+  const made =
+    formats.get(name) ??
+    new Intl.NumberFormat(undefined, {
+      style: "currency",
+      currency: "USD",
+      currencyDisplay: "narrowSymbol",
+      minimumFractionDigits: least,
+      maximumFractionDigits: most
+    })
+  formats.set(name, made)
+  return made
+}
+
+const literal = (value: bigint): Intl.StringNumericLiteral => usd(value) as Intl.StringNumericLiteral
+
+/** All digits, cents at least: `$5.98432175`. */
+export const exact = (amount: Usd): string => format(2, digits).format(literal(nano(amount)))
+
+/** An amount as it is set: what comes before the cents' end, and the digits behind it, which are set more quietly. */
+export interface Parts {
+  readonly head: string
+  readonly rest: string
+  /** What stands behind the figure in some languages: a space and the currency. */
+  readonly tail: string
+}
+
+/** `least` and `most` digits behind the point. */
+export const parts = (amount: Usd, least = 2, most = digits): Parts => {
+  let head = ""
+  let rest = ""
+  let tail = ""
+  let behind = false
+  for (const { type, value } of format(least, most).formatToParts(literal(nano(amount)))) {
+    if (type === "fraction") {
+      head += value.slice(0, 2)
+      rest = value.slice(2)
+      behind = true
+    } else if (behind) tail += value
+    else head += value
+  }
+  return { head, rest, tail }
+}
+
+/** How many digits behind the point show three that count, cents at least: 2 for 12.5, 6 for 0.000123. */
+export const shortDigits = (amount: Usd): number => {
+  const value = nano(amount)
+  const absolute = value < 0n ? -value : value
+  if (absolute === 0n || absolute >= scale) return 2
+  const leading = digits - absolute.toString().length
+  return Math.min(digits, Math.max(2, leading + 3))
+}
+
+/** Three digits that count, cents at least: `$0.000123`. */
+export const short = (amount: Usd): string => format(2, shortDigits(amount)).format(literal(nano(amount)))

@@ -1,0 +1,37 @@
+/** A button that copies a text, and says that it did. */
+import { Check, Copy as Icon } from "lucide-react"
+import { useEffect, useState } from "react"
+import { texts } from "../texts.ts"
+import { Button } from "./Button.tsx"
+
+interface CopyProps {
+  readonly text: string
+  /** Beside the icon; without it the icon stands alone. */
+  readonly label?: string
+  readonly kind?: "primary" | "plain" | "ghost"
+}
+
+export const Copy = ({ kind = "ghost", label, text }: CopyProps) => {
+  const [copied, setCopied] = useState(false)
+  useEffect(() => {
+    if (!copied) return
+    const timer = setTimeout(() => setCopied(false), 2000)
+    return () => clearTimeout(timer)
+  }, [copied])
+  const words = copied ? texts.app.copied : (label ?? texts.app.copy)
+  return (
+    <>
+      <Button
+        kind={kind}
+        icon={copied ? Check : Icon}
+        aria-label={words}
+        onPress={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}
+      >
+        {label === undefined ? undefined : words}
+      </Button>
+      <span role="status" className="sr-only">
+        {copied ? texts.app.copied : ""}
+      </span>
+    </>
+  )
+}

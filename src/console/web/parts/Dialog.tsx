@@ -1,0 +1,88 @@
+/** A dialog over the page: a question, or a form. Escape and a press beside it close it, unless something is at work. */
+import { X } from "lucide-react"
+import { Dialog as AriaDialog } from "react-aria-components/Dialog"
+import { Heading } from "react-aria-components/Heading"
+import { Modal, ModalOverlay } from "react-aria-components/Modal"
+import type { ReactNode } from "react"
+import { texts } from "../texts.ts"
+import { advice } from "./States.tsx"
+import { Button } from "./Button.tsx"
+
+interface DialogProps {
+  readonly title: string
+  readonly isOpen: boolean
+  readonly onClose: () => void
+  /** It stays until it is closed by a button: for what is shown once. */
+  readonly stays?: boolean
+  readonly wide?: boolean
+  readonly children: ReactNode
+}
+
+export const Dialog = ({ children, isOpen, onClose, stays = false, title, wide = false }: DialogProps) => (
+  <ModalOverlay
+    className="dialog-shade"
+    isOpen={isOpen}
+    isDismissable={!stays}
+    isKeyboardDismissDisabled={stays}
+    onOpenChange={(open) => {
+      if (!open) onClose()
+    }}
+  >
+    <Modal className={`dialog${wide ? " dialog-wide" : ""}`}>
+      <AriaDialog className="dialog-content">
+        <header className="row between">
+          <Heading slot="title" className="dialog-title">
+            {title}
+          </Heading>
+          {stays ? null : <Button kind="ghost" icon={X} aria-label={texts.app.close} onPress={onClose} />}
+        </header>
+        {children}
+      </AriaDialog>
+    </Modal>
+  </ModalOverlay>
+)
+
+/** The buttons at the end of a dialog. */
+export const DialogActions = ({ children }: { readonly children: ReactNode }) => (
+  <footer className="dialog-actions">{children}</footer>
+)
+
+interface ConfirmProps {
+  readonly title: string
+  readonly children: ReactNode
+  readonly action: string
+  readonly isOpen: boolean
+  readonly isPending?: boolean
+  readonly error?: unknown
+  readonly onConfirm: () => void
+  readonly onClose: () => void
+}
+
+/** Asks before what cannot be undone. */
+export const Confirm = ({
+  action,
+  children,
+  error,
+  isOpen,
+  isPending = false,
+  onClose,
+  onConfirm,
+  title
+}: ConfirmProps) => (
+  <Dialog title={title} isOpen={isOpen} onClose={onClose}>
+    <p>{children}</p>
+    {error === undefined || error === null ? null : (
+      <p role="alert" className="dialog-error">
+        {advice(error)}
+      </p>
+    )}
+    <DialogActions>
+      <Button onPress={onClose} autoFocus>
+        {texts.app.cancel}
+      </Button>
+      <Button kind="danger" isPending={isPending} onPress={onConfirm}>
+        {action}
+      </Button>
+    </DialogActions>
+  </Dialog>
+)

@@ -1,0 +1,177 @@
+/**
+ * Form fields with label, help and the problem's own text. `FormOf` sends once, and shows a refusal at the field that it names
+ * (`details.field`), or above the buttons.
+ */
+import { FieldError } from "react-aria-components/FieldError"
+import { Form } from "react-aria-components/Form"
+import { Input } from "react-aria-components/Input"
+import { Label } from "react-aria-components/Label"
+import { Text } from "react-aria-components/Text"
+import { TextArea } from "react-aria-components/TextArea"
+import { TextField as AriaTextField } from "react-aria-components/TextField"
+import { useId } from "react"
+import type { ReactNode } from "react"
+import { Refusal } from "../app/Refusal.ts"
+import { advice } from "./States.tsx"
+
+interface FieldProps {
+  /** The name in the request's body: a refusal that names it is shown here. */
+  readonly name: string
+  readonly label: string
+  readonly help?: string
+  readonly value: string
+  readonly onChange: (value: string) => void
+  readonly isRequired?: boolean
+  readonly autoFocus?: boolean
+  readonly placeholder?: string
+  readonly maxLength?: number
+  readonly autoComplete?: string
+}
+
+interface TextFieldProps extends FieldProps {
+  readonly type?: "text" | "email" | "date" | "search"
+  readonly inputMode?: "decimal" | "numeric" | "text"
+  readonly pattern?: string
+  /** Before and behind the input: a currency, a unit. */
+  readonly before?: string
+  readonly behind?: string
+  readonly lines?: number
+}
+
+export const TextField = ({
+  before,
+  behind,
+  help,
+  inputMode,
+  label,
+  lines,
+  pattern,
+  placeholder = "",
+  ...props
+}: TextFieldProps) => (
+  <AriaTextField
+    {...props}
+    className="field"
+    {...(inputMode !== undefined && { inputMode })}
+    {...(pattern !== undefined && { pattern })}
+    {...(props.autoComplete === undefined && { autoComplete: "off" })}
+  >
+    <Label className="field-label">{label}</Label>
+    <div className="field-box">
+      {before === undefined ? null : <span className="field-affix">{before}</span>}
+      {lines === undefined ? (
+        <Input className="field-input" placeholder={placeholder} />
+      ) : (
+        <TextArea className="field-input field-area" rows={lines} placeholder={placeholder} />
+      )}
+      {behind === undefined ? null : <span className="field-affix">{behind}</span>}
+    </div>
+    {help === undefined ? null : (
+      <Text slot="description" className="field-help">
+        {help}
+      </Text>
+    )}
+    <FieldError className="field-error" />
+  </AriaTextField>
+)
+
+/** An amount of USD, as a decimal text. */
+export const MoneyField = (props: FieldProps) => (
+  <TextField {...props} inputMode="decimal" pattern="[0-9]*\.?[0-9]{0,9}" before="$" behind="USD" />
+)
+
+interface SelectFieldProps extends Omit<FieldProps, "placeholder" | "maxLength"> {
+  readonly options: ReadonlyArray<readonly [value: string, label: string]>
+}
+
+/** The system's own select: the best one on every phone. */
+export const SelectField = ({
+  autoFocus,
+  help,
+  isRequired,
+  label,
+  name,
+  onChange,
+  options,
+  value
+}: SelectFieldProps) => {
+  const id = useId()
+  return (
+    <div className="field">
+      <label className="field-label" htmlFor={id}>
+        {label}
+      </label>
+      <div className="field-box">
+        <select
+          id={id}
+          name={name}
+          className="field-input field-select"
+          value={value}
+          required={isRequired}
+          autoFocus={autoFocus}
+          {...(help !== undefined && { "aria-describedby": `${id}-help` })}
+          onChange={({ target }) => onChange(target.value)}
+        >
+          {options.map(([key, text]) => (
+            <option key={key} value={key}>
+              {text}
+            </option>
+          ))}
+        </select>
+      </div>
+      {help === undefined ? null : (
+        <span id={`${id}-help`} className="field-help">
+          {help}
+        </span>
+      )}
+    </div>
+  )
+}
+
+interface CheckFieldProps {
+  readonly label: ReactNode
+  readonly help?: string
+  readonly value: boolean
+  readonly onChange: (value: boolean) => void
+}
+
+export const CheckField = ({ help, label, onChange, value }: CheckFieldProps) => (
+  <label className="field-check">
+    <input type="checkbox" checked={value} onChange={({ target }) => onChange(target.checked)} />
+    <span>
+      {label}
+      {help === undefined ? null : <span className="field-help">{help}</span>}
+    </span>
+  </label>
+)
+
+interface FormOfProps {
+  readonly onSubmit: () => void
+  /** Of the last attempt. */
+  readonly error: unknown
+  readonly children: ReactNode
+  readonly actions: ReactNode
+}
+
+export const FormOf = ({ actions, children, error, onSubmit }: FormOfProps) => {
+  const field = error instanceof Refusal ? error.field : undefined
+  const rule = error instanceof Refusal && typeof error.details["rule"] === "string" ? error.details["rule"] : undefined
+  return (
+    <Form
+      className="form"
+      validationErrors={field === undefined ? {} : { [field]: rule ?? advice(error) }}
+      onSubmit={(event) => {
+        event.preventDefault()
+        onSubmit()
+      }}
+    >
+      {children}
+      {error === null || error === undefined ? null : (
+        <p role="alert" className="field-error">
+          {advice(error)}
+        </p>
+      )}
+      {actions}
+    </Form>
+  )
+}

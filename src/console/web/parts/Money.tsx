@@ -1,0 +1,45 @@
+/**
+ * An amount of USD. `short` shows three digits that count, `aligned` six behind the point in columns, `exact` all of them; whatever is
+ * shown, a hover and a focus show all digits, and so does a screen reader read them. Digits behind the cents are set more quietly.
+ */
+import { exact, nano, parts, shortDigits, usd } from "../money.ts"
+import type { Usd } from "../money.ts"
+
+interface MoneyProps {
+  /** As the contract has it, or nano-USD. */
+  readonly of: Usd | bigint
+  readonly as?: "short" | "aligned" | "exact"
+  /** A sign before it: of an entry, which has a direction. */
+  readonly signed?: "credit" | "debit"
+  /** Can be focused by itself, where no row around it can. */
+  readonly focusable?: boolean
+}
+
+const alignedDigits = 6
+
+export const Money = ({ as = "short", focusable = false, of, signed }: MoneyProps) => {
+  const amount = typeof of === "bigint" ? usd(of) : of
+  const all = exact(amount)
+  const most = as === "exact" ? 9 : as === "aligned" ? alignedDigits : shortDigits(amount)
+  const tiny = as === "aligned" && nano(amount) > 0n && nano(amount) < 500n
+  const shown = parts(tiny ? "0.000001" : amount, 2, most)
+  const sign = signed === undefined ? "" : signed === "credit" ? "+" : "\u2212"
+  const missing = as === "aligned" ? alignedDigits - 2 - shown.rest.length : 0
+  return (
+    <span
+      className={`money${signed === "credit" ? " money-credit" : ""}`}
+      data-tip={all}
+      {...(focusable && { tabIndex: 0 })}
+    >
+      <span className="sr-only">{sign + all}</span>
+      <span aria-hidden>
+        {sign}
+        {tiny ? "<" : ""}
+        {shown.head}
+        <span className="money-rest">{shown.rest}</span>
+        {missing > 0 ? <span className="money-pad">{"0".repeat(missing)}</span> : null}
+        {shown.tail}
+      </span>
+    </span>
+  )
+}

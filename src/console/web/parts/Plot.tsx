@@ -1,0 +1,155 @@
+/**
+ * Series over time, stacked. The drawing (uPlot) is a file of its own, loaded when the first plot is seen. The legend filters: a press
+ * shows one series alone, a press again all. The figures under the pointer stand in the legend; arrow keys move through time, and a table
+ * below says the same in text.
+ */
+import { lazy, Suspense, useId, useMemo, useState } from "react"
+import type { ReactNode } from "react"
+import { useIsDark } from "../app/Theme.ts"
+import { texts } from "../texts.ts"
+import { Loading } from "./States.tsx"
+
+const PlotCanvas = lazy(() => import("./PlotCanvas.tsx"))
+
+export interface PlotSeries {
+  readonly key: string
+  readonly name: string
+  readonly values: ReadonlyArray<number>
+  /** The remainder of all others: grey, at the end. */
+  readonly isRest?: boolean
+}
+
+interface PlotProps {
+  /** What it shows, for a screen reader. */
+  readonly title: string
+  /** Where each bucket begins, in seconds, ascending. */
+  readonly times: ReadonlyArray<number>
+  readonly series: ReadonlyArray<PlotSeries>
+  /** A value as text, short: on the axis and in the legend. */
+  readonly format: (value: number) => string
+  /** A bucket's beginning as text. */
+  readonly formatTime: (seconds: number) => string
+  readonly height?: number
+  /** How a series' total is shown, where it is known more exactly than by adding floating-point values. */
+  readonly total?: (key: string) => ReactNode
+  readonly onBucket?: (seconds: number) => void
+}
+
+const colorOf = (index: number, isRest: boolean | undefined): string =>
+  isRest === true || index > 7 ? "var(--series-rest)" : `var(--series-${index + 1})`
+
+const tableMax = 400
+
+export const Plot = ({ format, formatTime, height = 240, onBucket, series, times, title, total }: PlotProps) => {
+  const [only, setOnly] = useState<string>()
+  const [at, setAt] = useState<number>()
+  const isDark = useIsDark()
+  const id = useId()
+  const colors = useMemo(() => series.map(({ isRest }, index) => colorOf(index, isRest)), [series])
+  const isOne = only !== undefined && series.some(({ key }) => key === only)
+  const seen = useMemo(() => (isOne ? series.filter(({ key }) => key === only) : series), [series, only, isOne])
+  const seenColors = useMemo(
+    () => (isOne ? colors.filter((_, index) => series[index]!.key === only) : colors),
+    [colors, series, only, isOne]
+  )
+  const sumAt = (index: number): number => seen.reduce((sum, { values }) => sum + (values[index] ?? 0), 0)
+  const step = (by: number): void =>
+    setAt((now) => Math.min(times.length - 1, Math.max(0, (now ?? times.length - (by > 0 ? 1 : 0)) + by)))
+  return (
+    <figure className="plot" aria-labelledby={id}>
+      <figcaption id={id} className="sr-only">
+        {title}. {texts.plot.hint}
+      </figcaption>
+      <div
+        className="plot-drawing"
+        style={{ height }}
+        tabIndex={0}
+        role="group"
+        aria-labelledby={id}
+        onKeyDown={(event) => {
+          if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
+            event.preventDefault()
+            step(event.key === "ArrowLeft" ? -1 : 1)
+          } else if (event.key === "Escape") setAt(undefined)
+          else if (event.key === "Enter" && at !== undefined && onBucket !== undefined) onBucket(times[at]!)
+        }}
+        onBlur={() => setAt(undefined)}
+      >
+        <Suspense fallback={<Loading lines={5} />}>
+          <PlotCanvas
+            // Colours are read when it is drawn anew.
+            key={isDark ? "dark" : "light"}
+            times={times}
+            series={seen}
+            colors={seenColors}
+            height={height}
+            format={format}
+            formatTime={formatTime}
+            at={at}
+            onAt={setAt}
+            {...(onBucket !== undefined && { onPress: (index: number) => onBucket(times[index]!) })}
+          />
+        </Suspense>
+      </div>
+      <p className="plot-now" aria-live="polite">
+        {at === undefined ? (
+          <span className="quiet">{"\u00a0"}</span>
+        ) : (
+          <>
+            <span className="quiet">{formatTime(times[at]!)}</span> <strong>{format(sumAt(at))}</strong>
+          </>
+        )}
+      </p>
+      <ul className="plot-legend">
+        {series.map(({ key, name, values }, index) => (
+          <li key={key}>
+            <button
+              type="button"
+              className="plot-key"
+              aria-pressed={only === key}
+              data-out={(isOne && only !== key) || undefined}
+              title={texts.plot.show(name)}
+              onClick={() => setOnly(only === key ? undefined : key)}
+            >
+              <span className="plot-swatch" style={{ background: colors[index] }} />
+              <span className="ellipsis">{name}</span>
+              <span className="plot-value">{at === undefined ? total?.(key) : format(values[at] ?? 0)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      <details className="plot-table">
+        <summary>{texts.plot.asTable}</summary>
+        <div className="plot-table-box" tabIndex={0} role="region" aria-label={texts.plot.asTable}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">{texts.plot.bucket}</th>
+                {series.map(({ key, name }) => (
+                  <th key={key} scope="col">
+                    {name}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {times
+                .map((time, index) => [time, index] as const)
+                .filter(([, index]) => series.some(({ values }) => values[index] !== 0))
+                .slice(-tableMax)
+                .toReversed()
+                .map(([time, index]) => (
+                  <tr key={time}>
+                    <th scope="row">{formatTime(time)}</th>
+                    {series.map(({ key, values }) => (
+                      <td key={key}>{format(values[index] ?? 0)}</td>
+                    ))}
+                  </tr>
+                ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </figure>
+  )
+}

@@ -1,0 +1,92 @@
+/** What a view shows instead of its content: that it loads, that there is nothing yet, that it failed and what to do then. */
+import type { LucideIcon } from "lucide-react"
+import { RotateCw } from "lucide-react"
+import type { UseQueryResult } from "@tanstack/react-query"
+import type { ReactNode } from "react"
+import { Refusal, SignedOut, Unreachable } from "../app/Refusal.ts"
+import { texts } from "../texts.ts"
+import { Button } from "./Button.tsx"
+import { Copy } from "./Copy.tsx"
+
+/** Lines where text will be: nothing moves when it comes. It shows only after a moment, since most answers are faster. */
+export const Loading = ({ lines = 4 }: { readonly lines?: number }) => (
+  <div className="states-loading" role="status">
+    <span className="sr-only">{texts.app.loading}</span>
+    {Array.from({ length: lines }, (_, line) => (
+      <span key={line} className="states-line" />
+    ))}
+  </div>
+)
+
+interface EmptyProps {
+  readonly icon?: LucideIcon
+  readonly title: string
+  readonly children?: ReactNode
+  readonly action?: ReactNode
+}
+
+export const Empty = ({ action, children, icon: Icon, title }: EmptyProps) => (
+  <div className="states-empty">
+    {Icon === undefined ? null : <Icon size={20} strokeWidth={1.5} aria-hidden />}
+    <p className="states-title">{title}</p>
+    {children === undefined ? null : <p className="quiet">{children}</p>}
+    {action === undefined ? null : <div className="states-action">{action}</div>}
+  </div>
+)
+
+/** What to do about a failure, in words. */
+export const advice = (error: unknown): string => {
+  if (error instanceof Unreachable) return texts.failed.unreachable
+  if (error instanceof SignedOut) return texts.signIn.ended
+  if (!(error instanceof Refusal)) return texts.failed.wrong
+  if (error.status === 403) return texts.failed.forbidden
+  if (error.status === 404) return texts.failed.missing
+  if (error.status === 429) return texts.failed.limited(undefined)
+  if (error.status === 503) return texts.failed.unavailable
+  return error.status >= 500 ? texts.failed.wrong : sentence(error.message)
+}
+
+const sentence = (text: string): string =>
+  `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`
+
+interface FailedProps {
+  readonly error: unknown
+  readonly retry?: () => void
+  readonly title?: string
+}
+
+export const Failed = ({ error, retry, title = texts.failed.title }: FailedProps) => {
+  const requestId = error instanceof Refusal ? error.requestId : undefined
+  return (
+    <div className="states-failed" role="alert">
+      <p className="states-title">{title}</p>
+      <p>{advice(error)}</p>
+      {requestId === undefined ? null : (
+        <p className="row wrap small quiet">
+          {texts.failed.requestId} <code>{requestId}</code>
+          <Copy text={requestId} />
+        </p>
+      )}
+      {retry === undefined ? null : (
+        <div>
+          <Button icon={RotateCw} onPress={retry}>
+            {texts.app.retry}
+          </Button>
+        </div>
+      )}
+    </div>
+  )
+}
+
+interface AnswerProps<A> {
+  readonly of: UseQueryResult<A>
+  readonly lines?: number
+  readonly children: (value: A) => ReactNode
+}
+
+/** A query as it stands: its answer, or one of the states above. An answer that could not be renewed stays. */
+export const Answer = <A,>({ children, lines, of }: AnswerProps<A>) => {
+  if (of.data !== undefined) return children(of.data)
+  if (of.error !== null) return <Failed error={of.error} retry={() => void of.refetch()} />
+  return <Loading {...(lines !== undefined && { lines })} />
+}

@@ -1,0 +1,170 @@
+/**
+ * A table: rows of the same kind, a page at a time. The header stays in sight; arrow keys move between rows, Enter opens one. On a phone
+ * each row is a card, its cells under the names of their columns.
+ */
+import { ArrowDown, ArrowUp, ChevronLeft, ChevronRight } from "lucide-react"
+import type { KeyboardEvent, ReactNode } from "react"
+import { texts } from "../texts.ts"
+import { Button } from "./Button.tsx"
+
+export interface Column<Row, Sort extends string = string> {
+  readonly id: string
+  readonly title: string
+  readonly cell: (row: Row) => ReactNode
+  /** Figures stand at the end of their column. */
+  readonly align?: "start" | "end"
+  /** The value of `sort` that orders by it. */
+  readonly sort?: Sort
+  /** Left out where there is little room: `wide` needs 1100 px of table, `medium` 760. On a card all are there. */
+  readonly needs?: "medium" | "wide"
+  /** The first line of a card. */
+  readonly isTitle?: boolean
+  /** Of buttons: no name on a card. */
+  readonly isActions?: boolean
+}
+
+export interface Sorting<Sort extends string> {
+  readonly by: Sort
+  readonly direction: "asc" | "desc"
+}
+
+interface TableProps<Row, Sort extends string> {
+  /** What it is, for a screen reader. */
+  readonly caption: string
+  readonly columns: ReadonlyArray<Column<Row, Sort>>
+  readonly rows: ReadonlyArray<Row>
+  readonly rowKey: (row: Row) => string
+  readonly onOpen?: (row: Row) => void
+  readonly sorting?: Sorting<Sort>
+  readonly onSort?: (sorting: Sorting<Sort>) => void
+  /** While the next page is on its way. */
+  readonly isStale?: boolean
+}
+
+const moved = (event: KeyboardEvent<HTMLTableRowElement>): HTMLElement | null => {
+  const { currentTarget: row, key } = event
+  const near = key === "ArrowDown" ? row.nextElementSibling : key === "ArrowUp" ? row.previousElementSibling : null
+  const far =
+    key === "Home" ? row.parentElement!.firstElementChild : key === "End" ? row.parentElement!.lastElementChild : null
+  return (near ?? far) as HTMLElement | null
+}
+
+export const Table = <Row, Sort extends string = string>({
+  caption,
+  columns,
+  isStale = false,
+  onOpen,
+  onSort,
+  rowKey,
+  rows,
+  sorting
+}: TableProps<Row, Sort>) => {
+  const onKeyDown = (event: KeyboardEvent<HTMLTableRowElement>, row: Row): void => {
+    if (event.target !== event.currentTarget) return
+    if (event.key === "Enter" && onOpen !== undefined) {
+      event.preventDefault()
+      return onOpen(row)
+    }
+    const next = moved(event)
+    if (next === null) return
+    event.preventDefault()
+    next.focus()
+  }
+  const header = ({ align, id, needs, sort, title }: Column<Row, Sort>): ReactNode => {
+    const isSorted = sort !== undefined && sorting?.by === sort
+    const direction = isSorted ? sorting.direction : undefined
+    return (
+      <th
+        key={id}
+        scope="col"
+        role="columnheader"
+        className={cellClass(align, needs)}
+        {...(isSorted && { "aria-sort": direction === "asc" ? "ascending" : ("descending" as const) })}
+      >
+        {sort === undefined || onSort === undefined ? (
+          title
+        ) : (
+          <button
+            type="button"
+            className="table-sort"
+            onClick={() => onSort({ by: sort, direction: direction === "desc" ? "asc" : "desc" })}
+          >
+            {title}
+            {direction === "asc" ? <ArrowUp size={12} aria-hidden /> : null}
+            {direction === "desc" ? <ArrowDown size={12} aria-hidden /> : null}
+          </button>
+        )}
+      </th>
+    )
+  }
+  return (
+    <div className="table-box" data-stale={isStale || undefined}>
+      <table className="table" role="table">
+        <caption className="sr-only">
+          {caption}. {onOpen === undefined ? "" : texts.table.hint}
+        </caption>
+        <thead role="rowgroup">
+          <tr role="row">{columns.map(header)}</tr>
+        </thead>
+        <tbody role="rowgroup">
+          {rows.map((row, index) => (
+            <tr
+              key={rowKey(row)}
+              role="row"
+              tabIndex={index === 0 ? 0 : -1}
+              className={onOpen === undefined ? "table-row" : "table-row table-opens"}
+              onKeyDown={(event) => onKeyDown(event, row)}
+              {...(onOpen !== undefined && {
+                onClick: ({ target }) => {
+                  if (!(target as Element).closest("a, button, input, select")) onOpen(row)
+                }
+              })}
+            >
+              {columns.map(({ align, cell, id, isActions, isTitle, needs, title }) => (
+                <td
+                  key={id}
+                  role="cell"
+                  className={`${cellClass(align, needs)}${isTitle === true ? " table-title" : ""}${isActions === true ? " table-actions" : ""}`}
+                  data-title={isActions === true || isTitle === true ? undefined : title}
+                >
+                  {cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+const cellClass = (align: "start" | "end" | undefined, needs: "medium" | "wide" | undefined): string =>
+  `table-cell${align === "end" ? " table-end" : ""}${needs === undefined ? "" : ` table-${needs}`}`
+
+interface PagesProps {
+  readonly onPrevious: (() => void) | undefined
+  readonly onNext: (() => void) | undefined
+  /** Where one is: "1 to 50 of 1,234". */
+  readonly children?: ReactNode
+}
+
+/** The way through the pages of a table. */
+export const Pages = ({ children, onNext, onPrevious }: PagesProps) => (
+  <nav className="table-pages" aria-label={texts.table.next}>
+    <span className="quiet small">{children}</span>
+    <div className="row push">
+      <Button
+        icon={ChevronLeft}
+        aria-label={texts.table.previous}
+        isDisabled={onPrevious === undefined}
+        onPress={() => onPrevious?.()}
+      />
+      <Button
+        icon={ChevronRight}
+        aria-label={texts.table.next}
+        isDisabled={onNext === undefined}
+        onPress={() => onNext?.()}
+      />
+    </div>
+  </nav>
+)

@@ -1,0 +1,60 @@
+/**
+ * The one tooltip of the page: shows `data-tip` of what is pointed at or focused; of a focused row, that of its first figure. The text is
+ * for the eyes: what a screen reader needs stands in the element itself.
+ */
+import { useEffect, useRef } from "react"
+
+const gap = 6
+
+const tipOf = (target: EventTarget | null): HTMLElement | undefined => {
+  if (!(target instanceof Element)) return undefined
+  return target.closest<HTMLElement>("[data-tip]") ?? undefined
+}
+
+export const Tips = () => {
+  const element = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    const box = element.current!
+    const hide = (): void => {
+      box.hidden = true
+    }
+    const show = (target: HTMLElement | undefined): void => {
+      const text = target?.dataset["tip"]
+      if (target === undefined || text === undefined || text === "") return hide()
+      box.textContent = text
+      box.hidden = false
+      const at = target.getBoundingClientRect()
+      const { height, width } = box.getBoundingClientRect()
+      const above = at.top - height - gap
+      const left = Math.min(Math.max(4, at.left + at.width / 2 - width / 2), innerWidth - width - 4)
+      box.style.left = `${left}px`
+      box.style.top = `${above < 4 ? at.bottom + gap : above}px`
+    }
+    const over = ({ target }: Event): void => show(tipOf(target))
+    const focused = ({ target }: Event): void => {
+      if (!(target instanceof HTMLElement) || !target.matches(":focus-visible")) return hide()
+      show(
+        tipOf(target) ??
+          (target.matches("tr") ? target.querySelector<HTMLElement>("[data-tip].money") : null) ??
+          undefined
+      )
+    }
+    const key = (event: Event): void => {
+      if (event instanceof KeyboardEvent && event.key === "Escape") hide()
+    }
+    const listeners: ReadonlyArray<readonly [string, EventListener]> = [
+      ["pointerover", over],
+      ["focusin", focused],
+      ["focusout", hide],
+      ["pointerdown", hide],
+      ["keydown", key]
+    ]
+    for (const [type, listener] of listeners) document.addEventListener(type, listener)
+    addEventListener("scroll", hide, true)
+    return () => {
+      for (const [type, listener] of listeners) document.removeEventListener(type, listener)
+      removeEventListener("scroll", hide, true)
+    }
+  }, [])
+  return <div ref={element} className="tips" hidden aria-hidden />
+}

@@ -1,0 +1,47 @@
+/** Short words about what was just done. They are read out, and go by themselves; nothing that matters stands only here. */
+import { X } from "lucide-react"
+import { useSyncExternalStore } from "react"
+import { texts } from "../texts.ts"
+import { Button } from "./Button.tsx"
+
+interface Shown {
+  readonly id: number
+  readonly text: string
+  readonly tone: "good" | "bad"
+}
+
+let shown: ReadonlyArray<Shown> = []
+let last = 0
+const listeners = new Set<() => void>()
+const life = 6000
+
+const set = (next: ReadonlyArray<Shown>): void => {
+  shown = next
+  for (const listener of listeners) listener()
+}
+const drop = (id: number): void => set(shown.filter((one) => one.id !== id))
+
+export const toast = (text: string, tone: Shown["tone"] = "good"): void => {
+  const id = ++last
+  set([...shown.slice(-2), { id, text, tone }])
+  setTimeout(() => drop(id), life)
+}
+
+const subscribe = (listener: () => void): (() => void) => {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+export const Toasts = () => {
+  const all = useSyncExternalStore(subscribe, () => shown)
+  return (
+    <div className="toasts" role="status" aria-live="polite">
+      {all.map(({ id, text, tone }) => (
+        <div key={id} className={`toast toast-${tone}`}>
+          <span>{text}</span>
+          <Button kind="ghost" icon={X} aria-label={texts.app.close} onPress={() => drop(id)} />
+        </div>
+      ))}
+    </div>
+  )
+}

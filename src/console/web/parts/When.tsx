@@ -1,0 +1,47 @@
+/** An instant: how long ago, or the day; exactly, in the reader's time zone, on hover. */
+import { useSyncExternalStore } from "react"
+import { dayAndTime, exactly, relative, time } from "../moments.ts"
+
+const listeners = new Set<() => void>()
+let now = Date.now()
+let timer: ReturnType<typeof setInterval> | undefined
+
+/** One clock for all, which turns only while somebody looks at it. */
+const subscribe = (listener: () => void): (() => void) => {
+  listeners.add(listener)
+  timer ??= setInterval(() => {
+    now = Date.now()
+    for (const one of listeners) one()
+  }, 15_000)
+  return () => {
+    listeners.delete(listener)
+    if (listeners.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
+}
+
+/** The time, some seconds old at most a quarter of a minute. */
+export const useNow = (): number => useSyncExternalStore(subscribe, () => now)
+
+interface WhenProps {
+  readonly at: string
+  /** `ago`: "3 min. ago". `moment`: day and time. `time`: the time alone, in lists of today. */
+  readonly as?: "ago" | "moment" | "time"
+}
+
+export const When = ({ as = "ago", at }: WhenProps) => {
+  const now = useNow()
+  // What has just happened may be ahead of a clock that turns every fifteen seconds.
+  const text =
+    as === "ago"
+      ? relative(at, Math.max(now, Math.min(Date.now(), Date.parse(at))))
+      : as === "time"
+        ? time(at)
+        : dayAndTime(at)
+  return (
+    <time dateTime={at} data-tip={exactly(at)} className="when">
+      {text}
+    </time>
+  )
+}
