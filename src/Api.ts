@@ -6,6 +6,7 @@ import { BillingApi } from "./billing/Api.ts"
 import { described } from "./http/Documented.ts"
 import { InternalError } from "./http/Problems.ts"
 import { ChatApi } from "./chat/Api.ts"
+import { ConsoleApi } from "./console/Api.ts"
 import { ContactApi } from "./contact/Api.ts"
 import { DecisionsApi } from "./decisions/Api.ts"
 import { MessagesApi } from "./messages/Api.ts"
@@ -35,6 +36,7 @@ const routes = HttpApi.make("tollgate")
   .add(ConsentApi)
   .add(UserInfoApi)
   .add(BrowserApi)
+  .add(ConsoleApi)
   .add(TenantsApi)
   .add(OrganisationsApi)
   .add(PricesApi)

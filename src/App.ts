@@ -8,6 +8,7 @@ import { Api } from "./Api.ts"
 import { Credentials } from "./auth/Credentials.ts"
 import { Authorization } from "./auth/Authorization.ts"
 import { Browser } from "./auth/Browser.ts"
+import { BrowserSessions } from "./auth/BrowserSessions.ts"
 import { Clients } from "./auth/Clients.ts"
 import { AuthHttp, BrowserHttp, ConsentHttp, OAuthHttp, UserInfoHttp } from "./auth/Http.ts"
 import { SecurityHttp } from "./auth/SecurityHttp.ts"
@@ -20,6 +21,7 @@ import { BillingAccounts } from "./billing/BillingAccounts.ts"
 import { BillingHttp } from "./billing/Http.ts"
 import { Chat } from "./chat/Chat.ts"
 import { ChatHttp } from "./chat/Http.ts"
+import { ConsoleHttp } from "./console/Http.ts"
 import { page } from "./console/PageHttp.ts"
 import { Contacts } from "./contact/Contacts.ts"
 import { ContactHttp } from "./contact/Http.ts"
@@ -116,7 +118,7 @@ export const domains = Layer.mergeAll(
   Browser.layer,
   Contacts.layer
 ).pipe(
-  Layer.provideMerge(Authorization.layer),
+  Layer.provideMerge(Layer.merge(Authorization.layer, BrowserSessions.layer)),
   Layer.provideMerge(Jobs.layer),
   Layer.provideMerge(
     Layer.mergeAll(
@@ -160,6 +162,7 @@ const api = HttpApiBuilder.api(Api).pipe(
     ConsentHttp,
     UserInfoHttp,
     BrowserHttp,
+    ConsoleHttp,
     AutoReloadHttp,
     BillingHttp,
     ChatHttp,

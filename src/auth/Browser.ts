@@ -1,11 +1,11 @@
 /**
  * The OAuth flows in a browser: the person signs in with a provider, reads who asks for what, and decides; in the device flow they type
- * the code that their device shows before. What is remembered between
+ * the code that their device shows before. And the sign-in to the console. What is remembered between
  * two pages travels sealed, in a cookie and in the provider's `state`; both are good for ten minutes.
  */
 import { HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
-import { Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { randomBytes, timingSafeEqual } from "node:crypto"
 import { storable } from "../http/Answer.ts"
 import { ServiceInfo } from "../kernel/ServiceInfo.ts"
@@ -18,8 +18,11 @@ import type { ProviderName } from "../upstream/Identity.ts"
 import { Authorization } from "./Authorization.ts"
 import type { ConsentRequest, AuthorizationRequest } from "./Authorization.ts"
 import * as BrowserState from "./BrowserState.ts"
-import type { SignedIn } from "./BrowserState.ts"
+import { BrowserSessions } from "./BrowserSessions.ts"
+import type { Arriving, Errand, SignedIn } from "./BrowserState.ts"
 import { Clients, mayRedirect } from "./Clients.ts"
+import * as ConsoleReturn from "./ConsoleReturn.ts"
+import type { SignInFailure } from "./ConsoleReturn.ts"
 import { DeploymentSecret } from "./DeploymentSecret.ts"
 import { shownUserCode } from "./Devices.ts"
 import { back, html, redirect, tooMany } from "./PageReply.ts"
@@ -37,6 +40,8 @@ export interface BrowserContract {
   readonly device: (request: Request) => Effect.Effect<Response>
   /** `POST /oauth/device`: the person's decision about a device. */
   readonly decideDevice: (request: Request) => Effect.Effect<Response>
+  /** `GET /console/sign-in/{provider}`: leads to the provider, and from there back to a page of the console with a session. */
+  readonly toProvider: (request: Request, provider: ProviderName) => Effect.Effect<Response>
   /** `POST /oauth/signed-in`: the provider's token for the person, in a form. */
   readonly signedIn: (request: Request) => Effect.Effect<Response>
   /** `GET /oauth/continue`: the same browser again, with its cookie, which the provider's form did not bring. */
@@ -47,7 +52,8 @@ export class Browser extends Context.Tag("tollgate/auth/Browser")<Browser, Brows
   static readonly layer = Layer.suspend(() => Layer.effect(Browser, make))
 }
 
-const names: Record<ProviderName, string> = { google: "Google", microsoft: "Microsoft" }
+/** What people call the providers. */
+export const names: Record<ProviderName, string> = { google: "Google", microsoft: "Microsoft" }
 
 const make = Effect.gen(function* () {
   const authorization = yield* Authorization
@@ -55,12 +61,19 @@ const make = Effect.gen(function* () {
   const identity = yield* Identity
   const tenants = yield* Tenants
   const secret = yield* DeploymentSecret
+  const sessions = yield* BrowserSessions
   const limits = yield* RateLimits
   const { public_url, service_name } = yield* ServiceInfo
   /** Where the pages stand for a browser: a service beneath a path of another server has that path in its `public_url`. */
   const pages = `${new URL(public_url).pathname.replace(/\/$/, "")}/oauth`
 
-  const { open, seal, setCookie, until } = BrowserState.make(secret, pages, public_url.startsWith("https:"))
+  const consolePages = ConsoleReturn.make({ public_url })
+
+  const { isOver, open, openLate, seal, setCookie, until } = BrowserState.make(
+    secret,
+    pages,
+    public_url.startsWith("https:")
+  )
 
   const limited =
     (name: RateLimitName, handle: (request: Request) => Effect.Effect<Response>) =>
@@ -118,20 +131,24 @@ const make = Effect.gen(function* () {
     )
   })
 
+  /** The provider's page from which the browser comes back on this errand. */
+  const signInPage = Effect.fnUntraced(function* (
+    errand: Pick<Errand, "provider" | "nonce" | "room" | "page">,
+    hint: { readonly login_hint?: string } = {}
+  ) {
+    const state = yield* seal({ ...errand, kind: "errand", until: yield* until })
+    const redirect_uri = `${public_url}/oauth/signed-in`
+    return yield* identity.signInPage(errand.provider, { redirect_uri, nonce: errand.nonce, state, ...hint })
+  })
+
   /** Where to sign in; `page` is where the browser comes back to, signed in. */
   const signInFirst = Effect.fnUntraced(function* (page: string, client: string | undefined) {
     const nonce = randomBytes(16).toString("hex")
     const leaving = yield* seal({ kind: "leaving", nonce, until: yield* until })
     const providers = yield* Effect.forEach(identity.configured, (provider) =>
-      Effect.gen(function* () {
-        const state = yield* seal({ kind: "errand", provider, nonce, page, until: yield* until })
-        const url = yield* identity.signInPage(provider, {
-          redirect_uri: `${public_url}/oauth/signed-in`,
-          nonce,
-          state
-        })
-        return [{ name: names[provider], url }]
-      }).pipe(Effect.catchAll(() => Effect.succeed([])))
+      Effect.map(signInPage({ provider, nonce, page }), (url) => [{ name: names[provider], url }]).pipe(
+        Effect.catchAll(() => Effect.succeed([]))
+      )
     )
     const found = providers.flat()
     if (found.length === 0) return html(503, Pages.wrong("Nobody can be signed in just now."))
@@ -202,37 +219,86 @@ const make = Effect.gen(function* () {
       : html(400, Pages.wrong("The code has expired, or was decided on before. Begin again on your device."))
   })
 
+  const toProvider: BrowserContract["toProvider"] = Effect.fnUntraced(function* (http, provider) {
+    const query = queryOf(http)
+    const page = ConsoleReturn.pageIn(query.get("to"))
+    const limit = yield* Effect.either(limits.take("authorize", http))
+    if (limit._tag === "Left") return redirect(consolePages.failedAt("too_many_requests", page))
+    const nonce = randomBytes(16).toString("hex")
+    // A link of somebody else does not say who signs in: a provider may take that for an answer.
+    const hint = http.headers["sec-fetch-site"] === "same-origin" ? query.get("login_hint") : null
+    const url = yield* Effect.either(
+      signInPage({ provider, nonce, room: "console", page }, hint === null || hint === "" ? {} : { login_hint: hint })
+    )
+    if (url._tag === "Left") return redirect(consolePages.failedAt("provider_unavailable", page))
+    const leaving = yield* seal({ kind: "leaving", nonce, until: yield* until })
+    return HttpServerResponse.setHeader(redirect(url.right), "set-cookie", setCookie(leaving))
+  })
+
+  /** A sign-in that came to nothing: the console says so on a page of its own. */
+  const failed = (errand: Pick<Errand, "room" | "page"> | undefined, reason: SignInFailure, text: string): Response =>
+    errand?.room === "console" ? redirect(consolePages.failedAt(reason, errand.page)) : html(400, Pages.wrong(text))
+
   const signedIn: BrowserContract["signedIn"] = Effect.fnUntraced(function* (http) {
     const form = yield* formOf(http)
-    const errand = yield* open("errand", form.get("state"))
-    if (errand === undefined) return html(400, Pages.wrong("This sign-in took too long, or did not begin here."))
+    const errand = yield* openLate("errand", form.get("state"))
+    if (errand === undefined || (yield* isOver(errand)))
+      return failed(errand, "expired", "This sign-in took too long, or did not begin here.")
     const person = yield* Effect.either(
       identity.verify(errand.provider, { id_token: form.get("id_token") ?? undefined, nonce: errand.nonce })
     )
-    if (person._tag === "Left") return html(400, Pages.wrong(person.left.body.error))
-    const { account_id, home_tenant_id } = yield* storable(tenants.welcome(person.right))
+    if (person._tag === "Left") {
+      const { _tag, body } = person.left
+      const reason = form.has("error")
+        ? refusalOf(form)
+        : _tag === "IdentityProviderUnavailable"
+          ? "provider_unavailable"
+          : "rejected"
+      return failed(errand, reason, body.error)
+    }
+    const welcomed = yield* Effect.either(tenants.welcome(person.right))
+    if (welcomed._tag === "Left")
+      return errand.room === "console" ? failed(errand, "unavailable", "") : yield* Effect.die(welcomed.left)
+    const { account_id, home_tenant_id: tenant_id } = welcomed.right
+    const { nonce, page, room } = errand
     const arriving = yield* seal({
       kind: "arriving",
       account_id,
-      tenant_id: home_tenant_id,
-      nonce: errand.nonce,
-      page: errand.page,
+      tenant_id,
+      nonce,
+      ...(room !== undefined && { room }),
+      page,
       until: yield* until
     })
     return redirect(`${pages}/continue?${new URLSearchParams({ arriving })}`)
   })
 
   const resume: BrowserContract["resume"] = Effect.fnUntraced(function* (http) {
-    const arriving = yield* open("arriving", queryOf(http).get("arriving"))
+    const arriving = yield* openLate("arriving", queryOf(http).get("arriving"))
     const leaving = yield* open("leaving", http.cookies[BrowserState.cookieName])
     // Only the browser that began a sign-in may end it: a link signs nobody in as somebody else.
-    if (arriving === undefined || leaving === undefined || leaving.nonce !== arriving.nonce) {
-      return html(400, Pages.wrong("This sign-in took too long, or was begun in another browser."))
+    if (arriving === undefined || (yield* isOver(arriving)) || leaving?.nonce !== arriving.nonce) {
+      const reason = arriving !== undefined && (yield* isOver(arriving)) ? "expired" : "other_browser"
+      return failed(arriving, reason, "This sign-in took too long, or was begun in another browser.")
     }
+    if (arriving.room === "console") return yield* intoConsole(arriving)
     const { account_id, page, tenant_id } = arriving
     const cookie = yield* seal({ kind: "signed-in", account_id, tenant_id, until: yield* until })
     return HttpServerResponse.setHeader(redirect(`${pages}/${page}`), "set-cookie", setCookie(cookie))
   })
+
+  const intoConsole = ({ account_id, page, tenant_id }: Arriving): Effect.Effect<Response> =>
+    Effect.matchEffect(sessions.open({ account_id, tenant_id }), {
+      onFailure: () => Effect.succeed(redirect(consolePages.failedAt("unavailable", page))),
+      onSuccess: (held) =>
+        Effect.map(Clock.currentTimeMillis, (now) =>
+          HttpServerResponse.setHeader(
+            redirect(consolePages.pageAt(page)),
+            "set-cookie",
+            consolePages.setCookie(held, now)
+          )
+        )
+    })
 
   const decide: BrowserContract["decide"] = Effect.fnUntraced(function* (http) {
     const form = yield* formOf(http)
@@ -261,6 +327,7 @@ const make = Effect.gen(function* () {
     decide: limited("authorize", decide),
     device: limited("authorize", device),
     decideDevice: limited("authorize", decideDevice),
+    toProvider,
     signedIn: limited("sign_in", signedIn),
     resume: limited("authorize", resume)
   } satisfies BrowserContract
@@ -272,6 +339,12 @@ const queryText = (values: AuthorizationRequest | { readonly user_code: string }
   new URLSearchParams(
     Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
   ).toString()
+
+/** What the provider itself said: that the person went no further, or something else. */
+const refusalOf = (form: URLSearchParams): SignInFailure =>
+  ["access_denied", "user_cancelled_login", "consent_required"].includes(form.get("error") ?? "")
+    ? "cancelled"
+    : "rejected"
 
 const same = (one: string, other: string): boolean => {
   const [left, right] = [Buffer.from(one), Buffer.from(other)]

@@ -20,18 +20,21 @@ interface Leaving {
   readonly until: number
 }
 /** What a provider hands back as `state`. */
-interface Errand {
+export interface Errand {
   readonly kind: "errand"
   readonly provider: ProviderName
   readonly nonce: string
-  /** The page to come back to, below `pages`: `authorize?client_id=...`. */
+  /** Whose page it is; the OAuth flows' unless it says so. */
+  readonly room?: "console"
+  /** The page to come back to, below those of its room: `authorize?client_id=...`. */
   readonly page: string
   readonly until: number
 }
 /** A person whom the provider has vouched for, on the way back to their browser. */
-interface Arriving extends Omit<SignedIn, "kind"> {
+export interface Arriving extends Omit<SignedIn, "kind"> {
   readonly kind: "arriving"
   readonly nonce: string
+  readonly room?: "console"
   readonly page: string
 }
 type Sealed = SignedIn | Leaving | Errand | Arriving
@@ -43,18 +46,25 @@ export const make = (secret: DeploymentSecretContract, pages: string, secure: bo
   const until = Effect.map(Clock.currentTimeMillis, (now) => now + Duration.toMillis(lifetime))
   const seal = (value: Sealed) => secret.seal(JSON.stringify(value))
 
-  /** What was sealed here a moment ago, and is of this kind. */
-  const open = <Kind extends Sealed["kind"]>(kind: Kind, sealed: string | undefined | null) =>
+  /** What was sealed here, and is of this kind, however long ago. */
+  const openLate = <Kind extends Sealed["kind"]>(kind: Kind, sealed: string | undefined | null) =>
     sealed === undefined || sealed === null || sealed === ""
       ? Effect.succeed(undefined)
-      : Effect.gen(function* () {
-          const now = yield* Clock.currentTimeMillis
-          const value = JSON.parse(yield* secret.unseal(sealed)) as Sealed
-          return value.kind === kind && value.until > now ? (value as Extract<Sealed, { kind: Kind }>) : undefined
+      : Effect.map(secret.unseal(sealed), (text) => {
+          const value = JSON.parse(text) as Sealed
+          return value.kind === kind ? (value as Extract<Sealed, { kind: Kind }>) : undefined
         }).pipe(Effect.catchAllCause(() => Effect.succeed(undefined)))
+
+  const isOver = ({ until }: Sealed) => Effect.map(Clock.currentTimeMillis, (now) => until <= now)
+
+  /** What was sealed here a moment ago, and is of this kind. */
+  const open = <Kind extends Sealed["kind"]>(kind: Kind, sealed: string | undefined | null) =>
+    Effect.flatMap(openLate(kind, sealed), (value) =>
+      value === undefined ? Effect.succeed(undefined) : Effect.map(isOver(value), (over) => (over ? undefined : value))
+    )
 
   const setCookie = (value: string) =>
     `${cookieName}=${value}; Path=${pages}; HttpOnly; SameSite=Lax; Max-Age=${Duration.toSeconds(lifetime)}${secure ? "; Secure" : ""}`
 
-  return { until, seal, open, setCookie }
+  return { until, seal, open, openLate, isOver, setCookie }
 }

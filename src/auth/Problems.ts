@@ -106,6 +106,13 @@ export class InsufficientScope extends Problem<InsufficientScope>()("Insufficien
   })
 }) {}
 
+/** The session in the console. */
+export class SessionEnded extends Problem<SessionEnded>()("SessionEnded", {
+  status: 401,
+  error: "there is no session in this browser, or it has ended: sign in",
+  code: "session_ended"
+}) {}
+
 // ---- the path's tenant ---------------------------------------------------------------------------------------------------
 
 /** `usage` and `usage/rollup`. */

@@ -54,6 +54,8 @@ export interface SessionsContract {
     signIn: SignIn,
     beside: (family: string) => Statement
   ) => Effect.Effect<TokenPair | undefined, BooksUnavailable>
+  /** A sign-in without a refresh token: it lasts until it is ended, and whoever holds it says for how long. Answers its name. */
+  readonly begin: (signIn: SignIn) => Effect.Effect<string, BooksUnavailable>
   /** Ends a sign-in of the account by its name: its access tokens at once in this process, within a minute in others. */
   readonly end: (account: AccountId, family: string) => Effect.Effect<void, BooksUnavailable>
   /** Whether a sign-in has not been ended. */
@@ -123,13 +125,7 @@ const make = Effect.gen(function* () {
       ...(signIn.team_first && { scope: scopeText(signIn.grant) })
     }))
 
-  const openBeside = Effect.fn("Sessions.openBeside")(function* (
-    signIn: SignIn,
-    beside: ((family: string) => Statement) | undefined
-  ) {
-    const now = yield* Clock.currentTimeMillis
-    const family = Ids.at("fam", now)
-    const { stored, token } = issue(family, signIn.tenant_id, now, now)
+  const familyOf = (signIn: SignIn, family: string, now: number): Statement => {
     const row = {
       id: family,
       account_id: signIn.account_id,
@@ -139,7 +135,24 @@ const make = Effect.gen(function* () {
       signed_in_at: now,
       revoked_at: null
     }
-    const opened = statement(sql`INSERT INTO tollgate_auth_families ${sql.insert(row)}`)
+    return statement(sql`INSERT INTO tollgate_auth_families ${sql.insert(row)}`)
+  }
+
+  const begin = Effect.fn("Sessions.begin")(function* (signIn: SignIn) {
+    const now = yield* Clock.currentTimeMillis
+    const family = Ids.at("fam", now)
+    yield* Statements.write(writer, familyOf(signIn, family, now))
+    return family
+  })
+
+  const openBeside = Effect.fn("Sessions.openBeside")(function* (
+    signIn: SignIn,
+    beside: ((family: string) => Statement) | undefined
+  ) {
+    const now = yield* Clock.currentTimeMillis
+    const family = Ids.at("fam", now)
+    const { stored, token } = issue(family, signIn.tenant_id, now, now)
+    const opened = familyOf(signIn, family, now)
     const statements = [...(beside === undefined ? [] : [beside(family)]), opened, stored, ...dead(now)]
     return (yield* Statements.tryWrite(writer, ...statements)) ? yield* pair(signIn, family, token) : undefined
   })
@@ -214,13 +227,16 @@ const make = Effect.gen(function* () {
     yield* end(row.account_id, row.family_id)
   })
 
-  return { open, openBeside, end, isLive, refresh, revoke } satisfies SessionsContract
+  return { open, openBeside, begin, end, isLive, refresh, revoke } satisfies SessionsContract
 })
 
 /** Under another secret no refresh token is known any more: every sign-in ends. */
 export const sessionsEnd: Ending = {
+  // One without a refresh token is held by a browser.
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_families f WHERE revoked_at IS NULL
-    AND EXISTS (SELECT 1 FROM tollgate_auth_refresh_tokens WHERE family_id = f.id AND expires_at > ${now})`,
+    AND (EXISTS (SELECT 1 FROM tollgate_auth_refresh_tokens WHERE family_id = f.id AND expires_at > ${now})
+      OR (signed_in_at > ${now - Duration.toMillis(familyLifetime)}
+        AND NOT EXISTS (SELECT 1 FROM tollgate_auth_refresh_tokens WHERE family_id = f.id)))`,
   statements: (sql, now) => [
     statement(sql`UPDATE tollgate_auth_families SET revoked_at = ${now} WHERE revoked_at IS NULL`),
     statement(sql`DELETE FROM tollgate_auth_refresh_tokens`)

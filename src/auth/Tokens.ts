@@ -40,7 +40,8 @@ export interface VerifiedToken extends AccessToken {
 }
 
 export interface TokensContract {
-  readonly sign: (token: AccessToken) => Effect.Effect<string>
+  /** `lifetime`: where it is shorter than `accessLifetime`. */
+  readonly sign: (token: AccessToken, lifetime?: Duration.Duration) => Effect.Effect<string>
   readonly signId: (token: IdToken) => Effect.Effect<string>
   readonly verify: (jwt: string) => Effect.Effect<VerifiedToken, InvalidToken>
 }
@@ -59,7 +60,13 @@ const make = Effect.gen(function* () {
   // What `iss` says. Our own tokens are known by our keys, so a deployment that moves signs nobody out.
   const { public_url: issuer } = yield* ServiceInfo
 
-  const signed = Effect.fnUntraced(function* (typ: string, account: AccountId, client: string, claims: JWTPayload) {
+  const signed = Effect.fnUntraced(function* (
+    typ: string,
+    account: AccountId,
+    client: string,
+    claims: JWTPayload,
+    lifetime: Duration.Duration
+  ) {
     const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
     const { key, kid } = keys.current()
     const jwt = new SignJWT(claims)
@@ -68,20 +75,20 @@ const make = Effect.gen(function* () {
       .setAudience(client)
       .setIssuer(issuer)
       .setIssuedAt(now)
-      .setExpirationTime(now + Duration.toSeconds(accessLifetime))
+      .setExpirationTime(now + Duration.toSeconds(lifetime))
       .setJti(crypto.randomUUID())
     return yield* Effect.promise(() => jwt.sign(key))
   })
 
-  const sign = Effect.fn("Tokens.sign")((token: AccessToken) => {
+  const sign = Effect.fn("Tokens.sign")((token: AccessToken, lifetime: Duration.Duration = accessLifetime) => {
     const { account_id, client_id, family, grant, team_first, tenant_id } = token
     const limits = grant === "all" ? {} : { scope: toRow(grant) }
     const claims = { tenant_id, sid: family, ...(team_first && { team_first }), ...limits }
-    return signed(accessType, account_id, client_id, claims)
+    return signed(accessType, account_id, client_id, claims, lifetime)
   })
 
   const signId = Effect.fn("Tokens.signId")(({ account_id, client_id, nonce, ...who }: IdToken) =>
-    signed("JWT", account_id, client_id, { ...who, ...(nonce !== null && { nonce }) })
+    signed("JWT", account_id, client_id, { ...who, ...(nonce !== null && { nonce }) }, accessLifetime)
   )
 
   const verify = Effect.fnUntraced(function* (jwt: string) {

@@ -29,6 +29,19 @@ export class UnsupportedEncoding extends Problem<UnsupportedEncoding>()("Unsuppo
   code: "unsupported_encoding"
 }) {}
 
+export class UnsupportedMediaType extends Problem<UnsupportedMediaType>()("UnsupportedMediaType", {
+  status: 415,
+  error: "the request body must be application/json",
+  code: "unsupported_media_type"
+}) {}
+
+/** Of a request that a cookie lets in. */
+export class CrossOrigin extends Problem<CrossOrigin>()("CrossOrigin", {
+  status: 403,
+  error: "only the service's own page may ask this",
+  code: "cross_origin"
+}) {}
+
 /** The connection is closed behind it. */
 export class BodyTooSlow extends Problem<BodyTooSlow>()("BodyTooSlow", {
   status: 408,

@@ -76,6 +76,8 @@ export const make: Make = ({ clock, data_dir, origin }) =>
       if (query.get("response_type") !== "id_token" || query.get("response_mode") !== "form_post") {
         return page(400, "<p>Only response_type=id_token with response_mode=form_post is known here.</p>")
       }
+      const hint = query.get("login_hint")
+      if (hint !== null) return signedIn(hint, query)
       return page(
         200,
         `<h1>Sandbox sign-in</h1><p>Be whoever you like.</p><form method="post" action="${issuer}/authorize">${hidden(query)}
@@ -85,24 +87,31 @@ export const make: Make = ({ clock, data_dir, origin }) =>
 
     const authorized = async ({ body }: Received) => {
       const form = new URLSearchParams(body.toString())
-      const email = form.get("email") ?? ""
+      return signedIn(form.get("email") ?? "", form)
+    }
+
+    /** Back to whoever asked, as the person of this address, or of this name. */
+    const signedIn = async (who: string, asked: URLSearchParams) => {
+      const { email, name } = personOf(who)
       const iat = seconds()
       const id_token = await sign("JWT", {
         iss: issuer,
         sub: subjectOf(email),
-        aud: form.get("client_id") ?? audience,
+        aud: asked.get("client_id") ?? audience,
         iat,
         exp: iat + lifetimeSeconds,
         email,
         email_verified: true,
-        name: email.slice(0, email.indexOf("@")),
-        nonce: form.get("nonce") ?? undefined
+        name,
+        nonce: asked.get("nonce") ?? undefined
       } as JWTPayload)
-      const answer = new URLSearchParams({ id_token, state: form.get("state") ?? "" })
+      const answer = new URLSearchParams({ id_token, state: asked.get("state") ?? "" })
+      // Where nobody needs to choose, the form goes on by itself, as those of other providers do.
+      const script = asked.has("login_hint") ? "<script>document.forms[0].submit()</script>" : ""
       return page(
         200,
-        `<p>Signed in as ${escape(email)}.</p><form method="post" action="${escape(form.get("redirect_uri") ?? "")}">${hidden(answer)}
-<button>Go on</button></form>`
+        `<p>Signed in as ${escape(email)}.</p><form method="post" action="${escape(asked.get("redirect_uri") ?? "")}">${hidden(answer)}
+<button>Go on</button></form>${script}`
       )
     }
 
@@ -164,6 +173,18 @@ const page = (status: number, body: string): Answer => ({
   headers: { "content-type": "text/html; charset=utf-8" },
   body: `<!doctype html><meta charset="utf-8"><title>Sandbox sign-in</title>${body}`
 })
+
+/** Whoever is named without an address has one of that name. */
+const personOf = (who: string): { readonly email: string; readonly name: string } => {
+  const at = who.indexOf("@")
+  if (at !== -1) return { email: who, name: who.slice(0, at) }
+  const local = who
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, ".")
+    .replaceAll(/^\.|\.$/g, "")
+  return { email: `${local === "" ? "somebody" : local}@example.com`, name: who.trim() }
+}
 
 /** The same person each time, however the address is written. */
 const subjectOf = (email: string): string => createHash("sha256").update(email.toLowerCase()).digest("hex").slice(0, 32)

@@ -62,7 +62,13 @@ export interface IdentityContract {
   /** The provider's own page for signing in, which posts a token to `redirect_uri`. */
   readonly signInPage: (
     provider: ProviderName,
-    parameters: { readonly redirect_uri: string; readonly nonce: string; readonly state: string }
+    parameters: {
+      readonly redirect_uri: string
+      readonly nonce: string
+      readonly state: string
+      /** Who wants to sign in, as far as is known. */
+      readonly login_hint?: string
+    }
   ) => Effect.Effect<string, IdentityProviderUnavailable | IdentityProviderUnconfigured>
 }
 

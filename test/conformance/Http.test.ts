@@ -28,7 +28,6 @@ const raw = (bytes: string): Promise<string> =>
 describe("errors", () => {
   it.each([
     ["an unknown path", "GET", "/v1/nowhere", undefined, 404, "not_found"],
-    ["the root", "GET", "/", undefined, 404, "not_found"],
     ["a wrong method", "DELETE", "/v1/prices", undefined, 405, undefined],
     ["a wrong method on a fast route", "GET", "/v1/chat/completions", undefined, 405, undefined],
     ["a body that is no JSON", "POST", "/v1/auth/token", "{", 400, "invalid_request"],

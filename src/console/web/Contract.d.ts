@@ -329,6 +329,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/console/providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The providers by which a person may sign in to the console */
+        get: operations["console.providers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/console/sign-in/{provider}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Leads a browser to the provider, and back to the console with a session */
+        get: operations["console.signIn"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/console/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** An access token for the session that the browser's cookie holds (the console's own page) */
+        post: operations["console.openSession"];
+        /** End the session, and with it its access tokens (the console's own page) */
+        delete: operations["console.endSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/me": {
         parameters: {
             query?: never;
@@ -1890,6 +1942,29 @@ export interface components {
             email: string;
             email_verified: boolean;
         };
+        ConsoleProviders: {
+            service_name: string;
+            providers: {
+                /** @enum {string} */
+                id: "google" | "microsoft";
+                name: string;
+            }[];
+            sandbox: boolean;
+        };
+        ConsoleSessionRequest: {
+            tenant_id?: string;
+        };
+        ConsoleToken: {
+            access_token: string;
+            /** @enum {string} */
+            token_type: "Bearer";
+            expires_in: components["schemas"]["Int"];
+            account_id: string;
+            tenant_id: string;
+            session_expires_at: components["schemas"]["Moment"];
+        };
+        /** Format: date-time */
+        Moment: string;
         Me: {
             account: components["schemas"]["Account"];
             identity: {
@@ -1916,8 +1991,6 @@ export interface components {
             created_at: components["schemas"]["Moment"];
             updated_at: components["schemas"]["Moment"];
         };
-        /** Format: date-time */
-        Moment: string;
         /** @description USD; 1 credit = 1 USD */
         Usd: number | string;
         Membership: {
@@ -3758,6 +3831,109 @@ export interface operations {
                 };
                 content: {
                     "text/html": string;
+                };
+            };
+        };
+    };
+    "console.providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["ConsoleProviders"];
+                    };
+                };
+            };
+        };
+    };
+    "console.signIn": {
+        parameters: {
+            query?: {
+                /** @description The console's page to come back to, by its path below /console/ */
+                to?: string;
+                /** @description Who signs in; of a link on the console's own page only */
+                login_hint?: string;
+            };
+            header?: never;
+            path: {
+                provider: "google" | "microsoft";
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description a string */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+        };
+    };
+    "console.openSession": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConsoleSessionRequest"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["ConsoleToken"];
+                    };
+                };
+            };
+        };
+    };
+    "console.endSession": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: {
+                            /** @enum {boolean} */
+                            success: true;
+                        };
+                    };
                 };
             };
         };

@@ -1,0 +1,83 @@
+/** The session of a person in the console: how its page signs in, and gets the access tokens that it calls every other route with. */
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { SessionEnded } from "../auth/Problems.ts"
+import { CrossOrigin, RateLimited, RouteNotFound, UnsupportedMediaType } from "../http/Problems.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import { Envelope } from "../kernel/Envelope.ts"
+import { AccountId, TenantId } from "../kernel/Ids.ts"
+import { Moment } from "../kernel/Moment.ts"
+import { NotAMember } from "../tenants/Problems.ts"
+
+const Provider = Schema.Literal("google", "microsoft")
+
+const Providers = Schema.Struct({
+  service_name: Schema.String,
+  /** Those that the deployment is configured for. A sign-in begins at `/console/sign-in/{id}`. */
+  providers: Schema.Array(Schema.Struct({ id: Provider, name: Schema.String })),
+  /** Whether these are a sandbox's, which sign in whoever `login_hint` names. */
+  sandbox: Schema.Boolean
+}).annotations({ identifier: "ConsoleProviders" })
+
+/** `tenant_id`: a tenant in which the person is an active member; else that of the last request. */
+export const SessionRequest = Schema.Struct({ tenant_id: Schema.optional(TenantId) }).annotations({
+  identifier: "ConsoleSessionRequest"
+})
+
+export const ConsoleToken = Schema.Struct({
+  access_token: Schema.String,
+  token_type: Schema.Literal("Bearer"),
+  /** Seconds. */
+  expires_in: Schema.Int,
+  account_id: AccountId,
+  tenant_id: TenantId,
+  /** Unless it is used again before. */
+  session_expires_at: Moment
+}).annotations({ identifier: "ConsoleToken" })
+
+export class ConsoleApi extends HttpApiGroup.make("console")
+  .add(
+    HttpApiEndpoint.get("providers", "/console/providers")
+      .addSuccess(Envelope(Providers))
+      .annotate(OpenApi.Summary, "The providers by which a person may sign in to the console")
+  )
+  .add(
+    HttpApiEndpoint.get("signIn", "/console/sign-in/:provider")
+      .setPath(Schema.Struct({ provider: Provider }))
+      .setUrlParams(
+        Schema.Struct({
+          to: Schema.optional(
+            Schema.String.annotations({
+              description: "The console's page to come back to, by its path below /console/"
+            })
+          ),
+          login_hint: Schema.optional(
+            Schema.String.annotations({ description: "Who signs in; of a link on the console's own page only" })
+          )
+        })
+      )
+      .addSuccess(HttpApiSchema.Text({ contentType: "text/html" }))
+      .addError(InvalidRequest)
+      .annotate(OpenApi.Summary, "Leads a browser to the provider, and back to the console with a session")
+  )
+  .add(
+    HttpApiEndpoint.post("openSession", "/console/session")
+      .setPayload(SessionRequest)
+      .addSuccess(Envelope(ConsoleToken))
+      .addError(InvalidRequest)
+      .addError(SessionEnded)
+      .addError(NotAMember)
+      .addError(UnsupportedMediaType)
+      .annotate(
+        OpenApi.Summary,
+        "An access token for the session that the browser's cookie holds (the console's own page)"
+      )
+  )
+  .add(
+    HttpApiEndpoint.del("endSession", "/console/session")
+      .addSuccess(Envelope(Schema.Struct({ success: Schema.Literal(true) })))
+      .annotate(OpenApi.Summary, "End the session, and with it its access tokens (the console's own page)")
+  )
+  .addError(CrossOrigin)
+  .addError(RateLimited)
+  .addError(RouteNotFound) {}

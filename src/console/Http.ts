@@ -1,0 +1,91 @@
+import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
+import type { HttpServerRequest } from "@effect/platform"
+import { Clock, Effect, Schema } from "effect"
+import { Api } from "../Api.ts"
+import { Browser, names } from "../auth/Browser.ts"
+import { BrowserSessions } from "../auth/BrowserSessions.ts"
+import * as ConsoleReturn from "../auth/ConsoleReturn.ts"
+import { storable } from "../http/Answer.ts"
+import { parse } from "../http/Json.ts"
+import { RouteNotFound } from "../http/Problems.ts"
+import { RateLimits } from "../http/RateLimits.ts"
+import { sameOrigin, saysJson } from "../http/SameOrigin.ts"
+import { envelope } from "../kernel/Envelope.ts"
+import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import { ServiceInfo } from "../kernel/ServiceInfo.ts"
+import { CurrentSandbox } from "../sandbox/SandboxInfo.ts"
+import { Identity } from "../upstream/Identity.ts"
+import { ConsoleToken, SessionRequest } from "./Api.ts"
+import { ConsoleSettings } from "./Settings.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+const readRequest = Schema.decodeUnknown(SessionRequest, { onExcessProperty: "ignore" })
+const encodeToken = Schema.encodeSync(ConsoleToken)
+
+export const ConsoleHttp = HttpApiBuilder.group(
+  Api,
+  "console",
+  Effect.fnUntraced(function* (handlers) {
+    const { enabled } = yield* ConsoleSettings
+    const service = yield* ServiceInfo
+    const sandbox = yield* CurrentSandbox
+    const identity = yield* Identity
+    const browser = yield* Browser
+    const sessions = yield* BrowserSessions
+    const limits = yield* RateLimits
+    const { clearCookie, cookieName, setCookie } = ConsoleReturn.make(service)
+
+    const whenServed = enabled ? Effect.void : Effect.suspend(() => new RouteNotFound())
+
+    /** A request of the console's page, with what its browser holds. */
+    const ownCookie = (request: Request) =>
+      whenServed.pipe(
+        Effect.zipRight(sameOrigin(request, service.public_url)),
+        Effect.zipRight(limits.take("token", request)),
+        Effect.as(request.cookies[cookieName])
+      )
+
+    const asked = (request: Request) =>
+      Effect.orDie(request.text).pipe(
+        Effect.flatMap((text) => parse(Buffer.from(text))),
+        Effect.flatMap((body) => Effect.mapError(readRequest(body), InvalidRequest.ofDecoding))
+      )
+
+    const openSession = Effect.fnUntraced(function* ({ request }: { readonly request: Request }) {
+      const cookie = yield* ownCookie(request)
+      yield* saysJson(request)
+      const { tenant_id } = yield* asked(request)
+      const { session, ...token } = yield* sessions.access(cookie, tenant_id)
+      const body = encodeToken({ ...token, token_type: "Bearer", session_expires_at: session.until })
+      return HttpServerResponse.unsafeJson(envelope(body), {
+        headers: { "set-cookie": setCookie(session, yield* Clock.currentTimeMillis), "cache-control": "no-store" }
+      })
+    })
+
+    const endSession = Effect.fnUntraced(function* ({ request }: { readonly request: Request }) {
+      yield* storable(sessions.end(yield* ownCookie(request)))
+      return HttpServerResponse.unsafeJson(envelope({ success: true }), { headers: { "set-cookie": clearCookie } })
+    })
+
+    return handlers
+      .handle("providers", () =>
+        Effect.as(
+          whenServed,
+          envelope({
+            service_name: service.service_name,
+            providers: identity.configured.map((id) => ({ id, name: names[id] })),
+            sandbox: sandbox !== undefined
+          })
+        )
+      )
+      .handleRaw("signIn", ({ path, request }) =>
+        Effect.zipRight(
+          identity.configured.includes(path.provider) ? whenServed : new RouteNotFound(),
+          browser.toProvider(request, path.provider)
+        )
+      )
+      .handleRaw("openSession", openSession)
+      .handleRaw("endSession", endSession)
+  })
+)
