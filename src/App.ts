@@ -82,6 +82,7 @@ import { UpstreamObserver } from "./upstream/Upstreams.ts"
 import { Explanations } from "./usage/Explanations.ts"
 import { PriceVersions } from "./prices/PriceVersions.ts"
 import { Records } from "./usage/Records.ts"
+import { Series } from "./usage/Series.ts"
 import { Sums } from "./usage/Sums.ts"
 import { TeamUsage } from "./usage/TeamUsage.ts"
 import { UsageHttp } from "./usage/Http.ts"
@@ -136,7 +137,7 @@ export const domains = Layer.mergeAll(
   Layer.provideMerge(Layer.mergeAll(Purchases.layer, Outbox.layer)),
   Layer.provideMerge(Pooling.layerPayers),
   Layer.provideMerge(Pooling.layer),
-  Layer.provideMerge(Layer.mergeAll(Sums.layer, BillingAccounts.layer, Sorter.layer, verifier)),
+  Layer.provideMerge(Layer.mergeAll(Sums.layer, Series.layer, BillingAccounts.layer, Sorter.layer, verifier)),
   Layer.provideMerge(Ledger.layer),
   Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
   Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer))

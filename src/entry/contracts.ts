@@ -378,23 +378,28 @@ export type { Explanation } from "../usage/Explanation.ts"
 export type { ExplanationsContract, Explanations } from "../usage/Explanations.ts"
 export type * from "../usage/Problems.ts"
 export type { RecordsAsked, RecordsContract, Records } from "../usage/Records.ts"
+export type { Columns, OneSeries, Series, SeriesAsked, SeriesContract, SeriesSet, Total } from "../usage/Series.ts"
 export type { SumsContract, RollupAsked, Paid as PaidBySource, PayerSums, Sums } from "../usage/Sums.ts"
 export type { TeamAsked, TeamUsageContract, TeamUsage } from "../usage/TeamUsage.ts"
 export type {
   DataPoint,
   Direction,
+  Grain,
   RecordPage,
   RecordsQuery,
   Rollup,
   RollupName,
   RollupQuery,
+  SeriesBy,
+  SeriesQuery,
   Sort,
   Summary,
   SummaryQuery,
   TeamQuery,
   TeamUsage as TeamUsageAnswer,
   Totals,
-  UsageRecord
+  UsageRecord,
+  UsageSeries
 } from "../usage/Usage.ts"
 export type { JobRejected, NotTaken, VendorBusy, VendorUnavailable } from "../upstream/GenerationQueue.ts"
 export type { UpgradeFailed } from "../sql/Sql.ts"

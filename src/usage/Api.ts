@@ -9,7 +9,18 @@ import { TenantId } from "../kernel/Ids.ts"
 import { NotAMember } from "../tenants/Problems.ts"
 import { Explanation } from "./Explanation.ts"
 import { InvalidEndTime, InvalidRollup, InvalidStartTime, TeamPlanRequired, UsageNotFound } from "./Problems.ts"
-import { RecordPage, RecordsQuery, Rollup, RollupQuery, Summary, SummaryQuery, TeamQuery, TeamUsage } from "./Usage.ts"
+import {
+  RecordPage,
+  RecordsQuery,
+  Rollup,
+  RollupQuery,
+  SeriesQuery,
+  Summary,
+  SummaryQuery,
+  TeamQuery,
+  TeamUsage,
+  UsageSeries
+} from "./Usage.ts"
 
 const path = Schema.Struct({ tenant_id: TenantId })
 
@@ -53,6 +64,21 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .middleware(TenantUsageToken)
       .annotate(Example, { query: { rollup: "daily", start_date: "2026-01-01" } })
       .annotate(OpenApi.Summary, "The tenant's usage by day, month or year, in UTC; periods without calls are absent")
+  )
+  .add(
+    HttpApiEndpoint.get("series", "/v1/tenants/:tenant_id/usage/series")
+      .setPath(path)
+      .setUrlParams(SeriesQuery)
+      .addSuccess(Envelope(UsageSeries))
+      .addError(InvalidRequest)
+      .middleware(TenantUsageToken)
+      .annotate(Example, {
+        query: { start_time: "2026-01-01T00:00:00Z", end_time: "2026-01-31", grain: "hour", by: "model", top: "5" }
+      })
+      .annotate(
+        OpenApi.Summary,
+        "The tenant's usage by hour or day as series, one for each model, account or whatever is asked for"
+      )
   )
   .add(
     HttpApiEndpoint.get("team", "/v1/tenants/:tenant_id/usage/team")

@@ -1,11 +1,13 @@
-import { HttpApiBuilder } from "@effect/platform"
+import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
 import { answer } from "../http/Answer.ts"
 import { CurrentCaller } from "../http/Caller.ts"
 import { Explanations } from "./Explanations.ts"
-import { recordsOf, rollupOf, summaryWindow, teamOf } from "./Query.ts"
+import { recordsOf, rollupOf, seriesOf, summaryWindow, teamOf } from "./Query.ts"
 import { Records } from "./Records.ts"
+import { Series } from "./Series.ts"
+import { seriesText } from "./SeriesText.ts"
 import { Sums } from "./Sums.ts"
 import { TeamUsage } from "./TeamUsage.ts"
 
@@ -15,6 +17,7 @@ export const UsageHttp = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const records = yield* Records
     const sums = yield* Sums
+    const series = yield* Series
     const team = yield* TeamUsage
     const explanations = yield* Explanations
     return handlers
@@ -33,6 +36,11 @@ export const UsageHttp = HttpApiBuilder.group(
       )
       .handle("rollup", ({ urlParams }) =>
         answer(({ tenant_id }) => Effect.flatMap(rollupOf(urlParams), (asked) => sums.rollup({ tenant_id, ...asked })))
+      )
+      .handleRaw("series", ({ urlParams }) =>
+        Effect.flatMap(CurrentCaller, ({ tenant_id }) =>
+          Effect.flatMap(seriesOf(urlParams), (asked) => series.of({ tenant_id, ...asked }))
+        ).pipe(Effect.map((found) => HttpServerResponse.text(seriesText(found), { contentType: "application/json" })))
       )
       .handle("team", ({ path: { tenant_id }, urlParams }) =>
         answer((caller) =>

@@ -7,8 +7,10 @@ import type { RecordsAsked } from "./Records.ts"
 import type { RollupAsked } from "./Sums.ts"
 import { fewMembers } from "./TeamUsage.ts"
 import type { TeamAsked } from "./TeamUsage.ts"
-import { directions, rollups, sorts, usageTypes } from "./Usage.ts"
-import type { RecordsQuery, RollupName, RollupQuery, SummaryQuery, TeamQuery } from "./Usage.ts"
+import { bucketsMax, hasHours, millisOf } from "./Series.ts"
+import type { SeriesAsked } from "./Series.ts"
+import { directions, grains, rollups, seriesBy, seriesMax, seriesPreset, sorts, usageTypes } from "./Usage.ts"
+import type { RecordsQuery, RollupName, RollupQuery, SeriesQuery, SummaryQuery, TeamQuery } from "./Usage.ts"
 import { endOf, instantOf, startOf } from "./Window.ts"
 import type { Window } from "./Window.ts"
 
@@ -56,6 +58,28 @@ export const recordsOf = (query: RecordsQuery): Either.Either<Omit<RecordsAsked,
     const direction = directions.find((one) => one === (query.direction ?? "desc"))
     if (direction === undefined) return yield* refuse("direction", "asc or desc")
     return { sort, direction, window: yield* windowOf(query), page, per_page, cursor }
+  })
+
+/** The window is widened to whole buckets. */
+export const seriesOf = (query: SeriesQuery): Either.Either<Omit<SeriesAsked, "tenant_id">, InvalidRequest> =>
+  Either.gen(function* () {
+    const by = seriesBy.find((one) => one === (query.by ?? "none"))
+    if (by === undefined) return yield* refuse("by", `one of ${seriesBy.join(", ")}`)
+    const grain = grains.find((one) => one === (query.grain ?? "day"))
+    if (grain === undefined) return yield* refuse("grain", "hour or day")
+    if (grain === "hour" && !hasHours(by)) return yield* refuse("grain", `day, by ${by}`)
+    const top = Number(query.top ?? seriesPreset)
+    if (!Number.isInteger(top) || top < 1 || top > seriesMax) return yield* refuse("top", `1 to ${seriesMax}`)
+    const [first, last] = [startOf(query.start_time), endOf(query.end_time)]
+    if (first === undefined || first === null) return yield* refuse("start_time", "an RFC 3339 date and time")
+    if (last === undefined || last === null) return yield* refuse("end_time", "an RFC 3339 date and time")
+    const width = millisOf[grain]
+    const start = Math.floor(first / width) * width
+    const end = Math.max(start, Math.ceil(last / width) * width)
+    if ((end - start) / width > bucketsMax) {
+      return yield* refuse("end_time", `at most ${bucketsMax} buckets of a ${grain} behind start_time`)
+    }
+    return { by, grain, top, start, end }
   })
 
 /** The accounts are named with commas between them; `undefined` where none is. */

@@ -169,6 +169,62 @@ export const Rollup = Schema.Struct({
   data_points: Schema.Array(DataPoint)
 }).annotations({ identifier: "UsageRollup" })
 
+// ---- series -------------------------------------------------------------------------------------------------------------
+
+export const grains = ["hour", "day"] as const
+export type Grain = (typeof grains)[number]
+
+export const seriesBy = ["none", "model", "account", "endpoint", "application", "provider"] as const
+export type SeriesBy = (typeof seriesBy)[number]
+
+/** How many series are named, unless said otherwise, and at the most. */
+export const seriesPreset = 8
+export const seriesMax = 50
+
+export interface SeriesQuery extends Schema.Schema.Type<typeof SeriesQuery> {}
+export const SeriesQuery = Schema.Struct({
+  start_time: text("Required, RFC 3339; the whole bucket that it falls into is counted"),
+  end_time: text("Required, RFC 3339; whole buckets before it are counted, the one that it falls into too"),
+  grain: oneOf(grains, "The width of a bucket in UTC; day, unless said otherwise"),
+  by: oneOf(
+    seriesBy,
+    "What series are told apart by; none, unless said otherwise. By application and provider there are days only"
+  ),
+  top: text(`How many series are named at the most, 1 to ${seriesMax}; ${seriesPreset}, unless said otherwise`)
+})
+
+const SeriesTotal = Schema.Struct({
+  cost: Usd,
+  requests: Schema.Int,
+  failures: Schema.Int,
+  tokens: Schema.Int
+})
+
+export interface UsageSeries extends Schema.Schema.Type<typeof UsageSeries> {}
+export const UsageSeries = Schema.Struct({
+  grain: Schema.Literal(...grains),
+  by: Schema.Literal(...seriesBy),
+  /** Of the buckets: the first instant of the first, and the first instant behind the last. */
+  start_time: Moment,
+  end_time: Moment,
+  /** The first instant of each bucket. */
+  timestamps: Schema.Array(Moment),
+  /** The dearest first. */
+  series: Schema.Array(
+    Schema.Struct({
+      /** A model, an account's id, ...; empty where there is nothing to tell apart, or no application. `null`: all others. */
+      key: Schema.NullOr(Schema.String),
+      total: SeriesTotal,
+      /** A value for each bucket. */
+      cost: Schema.Array(Usd),
+      requests: Schema.Array(Schema.Int),
+      failures: Schema.Array(Schema.Int),
+      tokens: Schema.Array(Schema.Int)
+    })
+  ),
+  total: SeriesTotal
+}).annotations({ identifier: "UsageSeries" })
+
 // ---- team ---------------------------------------------------------------------------------------------------------------
 
 /** How many members a series is drawn for at the most. */

@@ -16,6 +16,7 @@ import { UsageHttp } from "../../src/usage/Http.ts"
 import { Explanations } from "../../src/usage/Explanations.ts"
 import { PriceVersions } from "../../src/prices/PriceVersions.ts"
 import { Records } from "../../src/usage/Records.ts"
+import { Series } from "../../src/usage/Series.ts"
 import { Sums } from "../../src/usage/Sums.ts"
 import { TeamUsage } from "../../src/usage/TeamUsage.ts"
 import * as Scene from "./Scene.ts"
@@ -46,7 +47,7 @@ const layer = HttpApiBuilder.api(api).pipe(
   Layer.provideMerge(credentials),
   Layer.provide([Records.layer, TeamUsage.layer, BillingAccounts.layer, Explanations.layer]),
   Layer.provide(PriceVersions.layer),
-  Layer.provide(Sums.layer),
+  Layer.provide(Layer.merge(Sums.layer, Series.layer)),
   Layer.provideMerge(
     Layer.mergeAll(HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer, HttpServer.layerContext)
   ),

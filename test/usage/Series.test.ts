@@ -1,0 +1,149 @@
+/** Usage as series: the same sums as of the calls themselves, however far the rollups are behind. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Either, Layer, Schema } from "effect"
+import { day, hour, parse } from "../../src/kernel/Moment.ts"
+import { Envelope } from "../../src/kernel/Envelope.ts"
+import { seriesOf } from "../../src/usage/Query.ts"
+import { Series } from "../../src/usage/Series.ts"
+import { seriesText } from "../../src/usage/SeriesText.ts"
+import { seriesBy, UsageSeries } from "../../src/usage/Usage.ts"
+import type { SeriesQuery } from "../../src/usage/Usage.ts"
+import * as Scene from "./Scene.ts"
+import { acme, ada, bob, other } from "./Scene.ts"
+
+const start = parse("2026-02-27T00:00:00Z")!
+const window = { start_time: "2026-02-27T00:00:00Z", end_time: "2026-03-03T00:00:00Z" }
+
+const asked = (query: SeriesQuery) =>
+  Effect.flatMap(Series, (series) =>
+    Effect.flatMap(seriesOf({ ...window, ...query }), (asked) => series.of({ tenant_id: acme, ...asked }))
+  )
+
+/** As a client reads it. */
+const read = (query: SeriesQuery) =>
+  Effect.map(
+    asked(query),
+    (found) => Schema.decodeUnknownSync(Envelope(UsageSeries))(JSON.parse(seriesText(found))).result
+  )
+
+interface Made {
+  readonly at: number
+  readonly model: string
+  readonly account: string
+  readonly endpoint: string
+  readonly application: string
+  readonly provider: string
+  readonly none: string
+  readonly cost: bigint
+  readonly success: boolean
+}
+
+const history = Effect.gen(function* () {
+  yield* Scene.now("2026-02-27T00:00:00Z")
+  yield* Scene.tenant(acme)
+  yield* Scene.tenant(other)
+  const made: Array<Made> = []
+  for (let i = 0; i < 60; i++) {
+    const at = start + i * 97 * 60_000
+    yield* Scene.now(new Date(at).toISOString())
+    const call = {
+      model: `model-${(i * i) % 5}`,
+      account_id: i % 3 === 0 ? bob : ada,
+      endpoint: i % 4 === 0 ? "search" : "chat/completions",
+      application_id: i % 2 === 0 ? "app_1" : null,
+      provider: i % 7 === 0 ? "there" : "here",
+      cost: BigInt(i * 10_000_000 + 1),
+      success: i % 5 !== 0
+    }
+    yield* Scene.call(call)
+    yield* Scene.call({ tenant_id: other, payer: acme })
+    const { account_id: account, application_id, cost, endpoint, model, provider, success } = call
+    made.push({ at, account, application: application_id ?? "", cost, endpoint, model, provider, success, none: "" })
+  }
+  return made
+})
+
+const sum = (calls: ReadonlyArray<Made>) => calls.reduce((total, { cost }) => total + cost, 0n)
+
+const expected = (made: ReadonlyArray<Made>, by: (typeof seriesBy)[number], width: number, buckets: number) => {
+  const keys = [...new Set(made.map((call) => call[by]))]
+  const ofKey = (key: string) => made.filter((call) => call[by] === key)
+  return keys
+    .sort((a, b) => (sum(ofKey(a)) > sum(ofKey(b)) ? -1 : 1))
+    .map((key) => {
+      const bucket = (i: number) => ofKey(key).filter(({ at }) => Math.floor((at - start) / width) === i)
+      const all = Array.from({ length: buckets }, (_, i) => bucket(i))
+      return {
+        key,
+        cost: all.map(sum),
+        requests: all.map(({ length }) => length),
+        failures: all.map((calls) => calls.filter(({ success }) => !success).length),
+        tokens: all.map(({ length }) => 15 * length)
+      }
+    })
+}
+
+describe.each([2, 13, 1_000])("series, where tails are folded from %d records on", (tailMax) => {
+  const layer = Series.layer.pipe(Layer.provideMerge(Scene.layerOf(tailMax)))
+
+  it.effect("are the sums of the calls of each bucket, by whatever is asked for", () =>
+    Effect.gen(function* () {
+      const made = yield* history
+      for (const by of seriesBy) {
+        for (const grain of ["hour", "day"] as const) {
+          if (grain === "hour" && (by === "application" || by === "provider")) continue
+          const width = grain === "hour" ? hour : day
+          const { series, timestamps, total } = yield* read({ by, grain, top: "50" })
+          expect(timestamps).toEqual(Array.from({ length: (4 * day) / width }, (_, i) => start + i * width))
+          const wanted = expected(made, by, width, timestamps.length)
+          expect(series.map(({ total: _, ...columns }) => columns)).toEqual(wanted)
+          expect(total.cost).toBe(sum(made))
+          expect(total.requests).toBe(60)
+          for (const one of series) expect(one.total.cost).toBe(one.cost.reduce((all, cost) => all + cost, 0n))
+        }
+      }
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("name the dearest, and add up the others", () =>
+    Effect.gen(function* () {
+      const made = yield* history
+      const all = yield* read({ by: "model", top: "50" })
+      const two = yield* read({ by: "model", top: "2" })
+      expect(two.series.map(({ key }) => key)).toEqual([...all.series.slice(0, 2).map(({ key }) => key), null])
+      expect(two.series.reduce((cost, { total }) => cost + total.cost, 0n)).toBe(sum(made))
+      expect(two.series[2]!.requests).toEqual(
+        two.timestamps.map((_, i) => all.series.slice(2).reduce((n, { requests }) => n + requests[i]!, 0))
+      )
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("cover the whole buckets that the window touches, and nothing behind it", () =>
+    Effect.gen(function* () {
+      yield* history
+      const part = yield* read({ grain: "hour", start_time: "2026-02-27T02:30:00Z", end_time: "2026-02-27T04:00:01Z" })
+      expect(part.timestamps).toEqual([2, 3, 4].map((i) => start + i * hour))
+      // At 97 minutes each: 03:14 and 04:51.
+      expect(part.total.requests).toBe(2)
+      const none = yield* read({ start_time: "2026-03-02T00:00:00Z", end_time: "2026-03-01T00:00:00Z" })
+      expect([none.timestamps, none.series, none.total.requests]).toEqual([[], [], 0])
+      const before = yield* read({ start_time: "2020-01-01", end_time: "2020-01-02" })
+      expect([before.timestamps.length, before.series]).toEqual([2, []])
+    }).pipe(Effect.provide(layer))
+  )
+})
+
+describe("what is refused", () => {
+  it.each([
+    [{ by: "colour" }, "by"],
+    [{ grain: "week" }, "grain"],
+    [{ grain: "hour", by: "provider" }, "grain"],
+    [{ top: "0" }, "top"],
+    [{ top: "1.5" }, "top"],
+    [{ start_time: "yesterday" }, "start_time"],
+    [{ grain: "hour", start_time: "2020-01-01T00:00:00Z" }, "end_time"]
+  ])("%j", (query, field) => {
+    const refused = seriesOf({ ...window, ...query })
+    expect(Either.getLeft(refused)).toMatchObject({ value: { field } })
+  })
+})
