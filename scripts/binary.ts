@@ -24,6 +24,7 @@ import { parseArgs } from "node:util"
 import { inject } from "postject"
 import { packed } from "./binary/Pack.ts"
 import { common, direct, root, withoutSchemas } from "./bundle.ts"
+import { buildConsole } from "./console.ts"
 
 const cache = join(root, "node_modules", ".cache", "tollgate-binary")
 const out = join(root, "out")
@@ -125,6 +126,7 @@ const assets = join(work, "assets")
 mkdirSync(assets)
 copyFileSync(addon, join(assets, "better_sqlite3.node"))
 copyFileSync(join(root, "src", "catalogue", "catalogue.json"), join(assets, "catalogue.json"))
+await buildConsole(join(assets, "console"))
 const driverHash = createHash("sha256").update(readFileSync(addon)).digest("hex").slice(0, 16)
 const options = {
   ...common,

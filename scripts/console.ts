@@ -4,7 +4,7 @@
  * it runs under a policy that allows scripts and styles of its own origin alone.
  */
 import { build } from "esbuild"
-import type { Metafile, Plugin } from "esbuild"
+import type { BuildOptions, Metafile, Plugin } from "esbuild"
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises"
 import { basename, join, relative } from "node:path"
 import { promisify } from "node:util"
@@ -80,17 +80,11 @@ const compressed = async (path: string): Promise<number> => {
   return br.length
 }
 
-/** Builds the page into `folder`, which need not exist. */
-export const buildConsole = async (folder: string): Promise<Built> => {
-  const assets = join(folder, "assets")
-  await mkdir(assets, { recursive: true })
-  const { metafile } = await build({
+const options = (outdir: string) =>
+  ({
     absWorkingDir: web,
-    entryPoints: { main: "main.tsx", theme: "app/earlyTheme.ts", style: "all-styles" },
-    outdir: assets,
+    outdir,
     bundle: true,
-    splitting: true,
-    format: "esm",
     target: "es2022",
     minify: true,
     charset: "utf8",
@@ -100,21 +94,34 @@ export const buildConsole = async (folder: string): Promise<Built> => {
     entryNames: "[name]-[hash]",
     chunkNames: "[name]-[hash]",
     assetNames: "[name]-[hash]",
+    define: { "process.env.NODE_ENV": '"production"' }
+  }) as const satisfies BuildOptions
+
+/** Builds the page into `folder`, which need not exist. */
+export const buildConsole = async (folder: string): Promise<Built> => {
+  const assets = join(folder, "assets")
+  await mkdir(assets, { recursive: true })
+  const { metafile } = await build({
+    ...options(assets),
+    entryPoints: { main: "main.tsx", style: "all-styles" },
+    splitting: true,
+    format: "esm",
     loader: { ".woff2": "file" },
-    define: { "process.env.NODE_ENV": '"production"' },
     plugins: [oneLanguage, allStyles]
   })
-  const names = Object.keys(metafile.outputs).map((path) => basename(path))
+  const early = await build({ ...options(assets), entryPoints: { theme: "app/earlyTheme.ts" }, format: "iife" })
+  const outputs = { ...metafile.outputs, ...early.metafile.outputs }
+  const names = Object.keys(outputs).map((path) => basename(path))
   const main = outputOf(metafile, "main.tsx")
   const style = outputOf(metafile, "all-styles", ".css")
-  const early = outputOf(metafile, "app/earlyTheme.ts")
+  const theme = outputOf(early.metafile, "app/earlyTheme.ts")
   const font = names.find((name) => name.endsWith(".woff2"))!
   const code = closure(metafile.outputs, main)
 
   const tags = [
     `<link rel="preload" href="assets/${font}" as="font" type="font/woff2" crossorigin>`,
     `<link rel="stylesheet" href="assets/${basename(style)}">`,
-    `<script src="assets/${basename(early)}"></script>`,
+    `<script src="assets/${basename(theme)}"></script>`,
     ...code.slice(1).map((path) => `<link rel="modulepreload" href="assets/${basename(path)}">`),
     `<script type="module" src="assets/${basename(main)}"></script>`
   ]
@@ -128,7 +135,7 @@ export const buildConsole = async (folder: string): Promise<Built> => {
     sizes.set(name, name.endsWith(".woff2") ? (await readFile(path)).length : await compressed(path))
   }
   const home = closure(metafile.outputs, outputOf(metafile, "views/home/Home.tsx"))
-  const first = new Set([...code, ...home, style, early].map((path) => basename(path)))
+  const first = new Set([...code, ...home, style, theme].map((path) => basename(path)))
   const firstLoad = [font, ...first].reduce(
     (sum, name) => sum + sizes.get(name)!,
     await compressed(join(folder, "index.html"))

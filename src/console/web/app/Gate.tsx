@@ -1,5 +1,5 @@
 /** Lets somebody in who has a session; leads everybody else to sign in, and back to where they were going. */
-import { Navigate, useLocation } from "@tanstack/react-router"
+import { useNavigate, useRouter } from "@tanstack/react-router"
 import { useEffect } from "react"
 import type { ReactNode } from "react"
 import { Failed, Loading } from "../parts/States.tsx"
@@ -7,23 +7,20 @@ import { texts } from "../texts.ts"
 import { personSession } from "./PersonSession.ts"
 import { useSession } from "./Session.ts"
 
-/** Where one was, as the server's sign-in takes it: without a slash before it. */
-export const useHere = (): string => {
-  const { href } = useLocation()
-  return href.replace(/^\//, "")
-}
-
 export const Gate = ({ children }: { readonly children: ReactNode }) => {
   const state = useSession(personSession)
-  const to = useHere()
+  const navigate = useNavigate()
+  const router = useRouter()
   useEffect(() => {
     if (state.kind === "unknown") void personSession.renew()
-  }, [state.kind])
+    if (state.kind !== "none") return
+    // Where one was, as the server's sign-in takes it: without a slash before it.
+    const to = router.state.location.href.replace(/^\//, "")
+    void navigate({ to: "/sign-in", search: to === "" ? {} : { to }, replace: true })
+  }, [state.kind, navigate, router])
   switch (state.kind) {
     case "open":
       return children
-    case "none":
-      return <Navigate to="/sign-in" search={to === "" ? {} : { to }} replace />
     case "unreachable":
       return (
         <main className="shell-alone">

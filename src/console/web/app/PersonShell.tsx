@@ -49,7 +49,7 @@ const Tenants = () => {
   return (
     <div className="shell-tenant">
       <Menu
-        label={`${texts.tenant.label}: ${current.tenant_name}`}
+        label={texts.tenant.label}
         trigger={
           <>
             <span className="shell-initial" aria-hidden>
@@ -99,7 +99,7 @@ const Account = () => {
   const name = me?.account.name || me?.account.email || "…"
   return (
     <Menu
-      label={`${texts.account.menu}: ${name}`}
+      label={texts.account.menu}
       trigger={
         <>
           <span className="shell-initial" aria-hidden>

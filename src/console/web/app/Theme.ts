@@ -1,28 +1,15 @@
-/** Light, dark, or as the system is. What was chosen is kept in this browser; `earlyTheme.ts` applies it before the first paint. */
+/** The theme as components see it; `earlyTheme.ts` applies it before the first paint. */
 import { useSyncExternalStore } from "react"
-
-export type Theme = "system" | "light" | "dark"
+import { applyTheme, keepTheme, themeChosen } from "./ThemeChoice.ts"
+import type { Theme } from "./ThemeChoice.ts"
 
 export const themes: ReadonlyArray<Theme> = ["system", "light", "dark"]
-const stored = "console.theme"
 const listeners = new Set<() => void>()
 const dark = matchMedia("(prefers-color-scheme: dark)")
 
-export const theme = (): Theme => {
-  const value = localStorage.getItem(stored)
-  return value === "light" || value === "dark" ? value : "system"
-}
-
 export const setTheme = (value: Theme): void => {
-  if (value === "system") localStorage.removeItem(stored)
-  else localStorage.setItem(stored, value)
+  keepTheme(value)
   applyTheme()
-}
-
-export const applyTheme = (): void => {
-  const value = theme()
-  if (value === "system") delete document.documentElement.dataset["theme"]
-  else document.documentElement.dataset["theme"] = value
   for (const listener of listeners) listener()
 }
 
@@ -35,8 +22,8 @@ const subscribe = (listener: () => void): (() => void) => {
   }
 }
 
-export const useTheme = (): Theme => useSyncExternalStore(subscribe, theme)
+export const useTheme = (): Theme => useSyncExternalStore(subscribe, themeChosen)
 
 /** Which of both it is now: what a canvas must know. */
 export const useIsDark = (): boolean =>
-  useSyncExternalStore(subscribe, () => (theme() === "system" ? dark.matches : theme() === "dark"))
+  useSyncExternalStore(subscribe, () => (themeChosen() === "system" ? dark.matches : themeChosen() === "dark"))

@@ -26,7 +26,8 @@ interface MenuProps {
 
 export const Menu = ({ label, sections, trigger }: MenuProps) => (
   <MenuTrigger>
-    <AriaButton className="menu-trigger" aria-label={label}>
+    <AriaButton className="menu-trigger">
+      <span className="sr-only">{label}</span>
       {trigger}
     </AriaButton>
     <Popover className="menu-popover" placement="bottom start">
