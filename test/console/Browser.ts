@@ -102,7 +102,7 @@ export class Tab {
     page.on("console", (message) => {
       if (message.type() !== "error" && !/Content Security Policy/.test(message.text())) return
       // A browser writes every refusal there. That there is no session yet is how a sign-in begins.
-      if (/\/session$/.test(message.location().url) && / 401 /.test(message.text())) return
+      if (message.location().url.endsWith("/session") && / 401 /.test(message.text())) return
       this.troubles.push(`console: ${message.text()} ${message.location().url}`)
     })
     page.on("pageerror", (error) => this.troubles.push(`error: ${error.stack ?? error.message}`))
