@@ -199,6 +199,7 @@ const lineNames: Readonly<Record<keyof PriceFields, string>> = {
   prompt: "input_mtok",
   completion: "output_mtok",
   cached_prompt: "cache_read_mtok",
+  cached_prompt_audio: "cache_audio_read_mtok",
   cache_write: "cache_write_mtok",
   cache_write_1h: "cache_write_1h_mtok",
   prompt_audio: "input_audio_mtok",

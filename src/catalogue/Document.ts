@@ -4,6 +4,7 @@ export interface PriceFields {
   readonly prompt?: string | undefined
   readonly completion?: string | undefined
   readonly cached_prompt?: string | undefined
+  readonly cached_prompt_audio?: string | undefined
   readonly cache_write?: string | undefined
   readonly cache_write_1h?: string | undefined
   readonly prompt_audio?: string | undefined

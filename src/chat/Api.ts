@@ -16,6 +16,7 @@ const Usd = Schema.optionalWith(Schema.String, { exact: true })
 
 /** What tokens cost that are billed apart; without a field, what they are a part of. The names are those that clients read. */
 const details = {
+  input_audio_cache_read: Usd,
   input_cache_read: Usd,
   input_cache_write: Usd,
   /** Written to a cache for an hour. */
@@ -51,6 +52,9 @@ const ModelExtra = Schema.Struct({
   request: Schema.String
 })
 
+/** Chat and text completions, Anthropic's messages, OpenAI's responses. */
+const ClientProtocol = Schema.Literal("chat", "text", "messages", "responses")
+
 export const ModelEntry = Schema.Struct({
   id: Schema.String,
   object: Schema.Literal("model"),
@@ -65,6 +69,10 @@ export const ModelEntry = Schema.Struct({
   }),
   top_provider: Schema.Struct({ context_length: Schema.Int, max_completion_tokens: Schema.Int }),
   pricing: Pricing,
+  /** The protocols by which it is reached. */
+  protocols: Schema.Array(ClientProtocol),
+  /** Those of them that its first upstream speaks itself; requests in the others are translated. */
+  native_protocols: Schema.Array(ClientProtocol),
   extras: Schema.optional(Schema.Array(ModelExtra))
 }).annotations({ identifier: "ModelEntry" })
 export type ModelEntry = typeof ModelEntry.Type

@@ -3,7 +3,7 @@ import { Context, Effect, Layer } from "effect"
 import type { Nano } from "../kernel/Money.ts"
 import { chat, text } from "./Completions.ts"
 import { Engine } from "./Engine.ts"
-import type { Call, ChatProblem, Completed, EventsOf, Streamed } from "./Engine.ts"
+import type { Call, ChatProblem, Completed, EventsOf, Reach, Streamed } from "./Engine.ts"
 import { eventsOf } from "./Events.ts"
 import type { ChatChunk, ChatCompletion, TextCompletion } from "./Events.ts"
 import type { ChatPrompt, TextPrompt } from "./Prompt.ts"
@@ -21,6 +21,8 @@ export interface ChatContract {
   readonly stream: (call: ChatCall) => Effect.Effect<Streamed<ChatChunk>, ChatProblem>
   readonly completeText: (call: TextCall) => Effect.Effect<Completed<TextCompletion>, ChatProblem>
   readonly streamText: (call: TextCall) => Effect.Effect<Streamed<TextCompletion>, ChatProblem>
+  /** By which protocols clients reach a model, these and the others. */
+  readonly reach: (model: string) => Reach
   /** No call costs less: 0 where a model is free. */
   readonly least: Nano
 }
@@ -29,10 +31,11 @@ export class Chat extends Context.Tag("tollgate/chat/Chat")<Chat, ChatContract>(
   static readonly layer = Layer.suspend(() => Layer.effect(Chat, make).pipe(Layer.provide(Engine.layer)))
 }
 
-const make = Effect.map(Engine, ({ complete, least, stream }): ChatContract => ({
+const make = Effect.map(Engine, ({ complete, least, reach, stream }): ChatContract => ({
   complete: complete(chat),
   stream: stream(chat, eventsOf as EventsOf<ChatChunk>),
   completeText: complete(text),
   streamText: stream(text, eventsOf as EventsOf<TextCompletion>),
+  reach,
   least
 }))

@@ -5,13 +5,15 @@ import { messageOf } from "../upstream/Failures.ts"
 import { billed } from "./Extras.ts"
 import { outgoing } from "./Outgoing.ts"
 import { readChat, readCompletion } from "./Prompt.ts"
+import { serverSentEvents } from "./Protocol.ts"
 import type { Protocol } from "./Protocol.ts"
 import { broken, isFailure, reader } from "./Relay.ts"
 import { tokensIn } from "./Tokens.ts"
 
-const answers: Pick<Protocol, "billed" | "headersFor" | "faultIn" | "usageIn" | "countIn" | "broken" | "reader"> = {
+const answers: Omit<Protocol, "name" | "endpoint" | "pathFor" | "read" | "bodyFor" | "refusal"> = {
   billed,
-  headersFor: ({ headers }) => headers,
+  headers: {},
+  stream: serverSentEvents,
   // Some upstreams say 200 where they failed.
   faultIn: (answer) =>
     isFailure(answer) || !Array.isArray(answer.choices)
@@ -30,7 +32,7 @@ export const chat: Protocol = {
   ...answers,
   name: "chat",
   endpoint: "chat/completions",
-  path: "/chat/completions",
+  pathFor: () => "/chat/completions",
   read: readChat,
   bodyFor: (prompt, { route }, streams, limit) => outgoing("chat/completions", streams, route, prompt, limit)
 }
@@ -39,7 +41,7 @@ export const text: Protocol = {
   ...answers,
   name: "text",
   endpoint: "completions",
-  path: "/completions",
+  pathFor: () => "/completions",
   read: readCompletion,
   bodyFor: (prompt, { route }, streams, limit) => outgoing("completions", streams, route, prompt, limit)
 }

@@ -3,7 +3,8 @@
  * responses are faces of it: each says its protocol.
  *
  * A request passes untouched to an upstream that speaks its client's protocol; for any other it is translated, and the answer back. Each
- * attempt is passed or translated by itself, so a call may fail over from one protocol to another.
+ * attempt is passed or translated by itself, so a call may fail over from one protocol to another. A request with thoughts that another
+ * vendor signed is translated in any case.
  *
  * Where the specification is silent:
  * - The next upstream is tried after anything but a refusal of the request itself, unless the client has left. An upstream that has not
@@ -34,9 +35,10 @@ import type { How } from "../upstream/ByteStream.ts"
 import { failed, parse, refused } from "../upstream/Failures.ts"
 import { firstOf } from "../upstream/Failover.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
-import type { ProtocolName } from "../upstream/Protocol.ts"
+import { protocolNames } from "../upstream/Protocol.ts"
+import type { ClientProtocol, ProtocolName } from "../upstream/Protocol.ts"
 import type { UpstreamFailed } from "../upstream/Problems.ts"
-import { upstreamLookup } from "../upstream/Upstreams.ts"
+import { speakerLookup } from "../upstream/Upstreams.ts"
 import type { Upstream } from "../upstream/Upstreams.ts"
 import * as Wire from "../upstream/Wire.ts"
 import { chat, text } from "./Completions.ts"
@@ -47,12 +49,13 @@ import type { Model, ModelRoute } from "./Model.ts"
 import { UnknownChatModel } from "./Problems.ts"
 import { answerTokensWithin, boundOf, mostOf, promptTokensEstimate } from "./Prompt.ts"
 import type { ValidPrompt } from "./Prompt.ts"
-import type { Protocol } from "./Protocol.ts"
+import type { Protocol, Spoken } from "./Protocol.ts"
 import * as Translated from "./Translated.ts"
 import { pairOf } from "./Translated.ts"
 import type { Pair } from "./Translated.ts"
 import { costOf, isBeyond, tokensOf } from "./Tokens.ts"
 import type { Figures, Most, Tokens } from "./Tokens.ts"
+import { bedrock, google } from "./Vendors.ts"
 
 /** One answer that is asked for. */
 export interface Call<Prompt> {
@@ -107,8 +110,17 @@ export interface EngineContract {
     protocol: Protocol,
     eventsOf: EventsOf<A>
   ) => (call: Call<Prompt>) => Effect.Effect<Streamed<A>, ChatProblem>
+  /** How clients reach a model; nothing of one that there is not. */
+  readonly reach: (model: string) => Reach
   /** No call costs less: 0 where a model is free. */
   readonly least: Nano
+}
+
+/** The protocols of clients by which a model is reached. */
+export interface Reach {
+  readonly protocols: ReadonlyArray<ClientProtocol>
+  /** Those of them in which a request passes untouched to the first upstream that is tried. */
+  readonly native_protocols: ReadonlyArray<ClientProtocol>
 }
 
 export type EventsOf<A> = (bytes: Readable) => Stream.Stream<A, UpstreamFailed>
@@ -135,16 +147,22 @@ interface Way {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   /** The protocol in which the upstream is asked. */
-  readonly speaks: Protocol
-  /** How that is translated; `undefined` where it is the client's. */
+  readonly speaks: Spoken
+  /** How that is translated; `undefined` where the request passes untouched. */
   readonly pair: Pair | undefined
 }
 
 /** The protocols in which upstreams are asked. */
-const protocols: { readonly [Name in ProtocolName]?: Protocol } = { chat, text, messages, responses }
+const protocols: { readonly [Name in ProtocolName]?: Spoken } = { chat, text, messages, responses, google, bedrock }
+
+/** Those that clients speak. */
+const clients: ReadonlyArray<Protocol> = [chat, text, messages, responses]
+
+/** Those in which an upstream of a model can be asked. */
+const needed = protocolNames.filter((name) => protocols[name] !== undefined)
 
 /** How a route is gone by for clients of a protocol; `undefined` where its upstream speaks nothing that it is translated into. */
-const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream): Way | undefined => {
+const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream, streams: boolean): Way | undefined => {
   const own = upstream.speaks.includes(protocol.name)
   const name = own ? protocol.name : upstream.speaks.find((one) => pairOf(protocol.name, one) !== undefined)
   const speaks = name && protocols[name]
@@ -152,19 +170,24 @@ const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream): Way |
   return {
     route,
     upstream,
-    path: speaks.path,
-    headers: speaks.headersFor(upstream),
+    path: speaks.pathFor(route.model, streams),
+    headers: { ...upstream.headersFor(name), ...speaks.headers },
     speaks,
     pair: own ? undefined : pairOf(protocol.name, name)
   }
 }
 
+/** The same way for a request that must not pass untouched. */
+const translated = ({ name }: Protocol, way: Way): Way =>
+  way.pair === undefined ? { ...way, pair: pairOf(name, name) } : way
+
 const make = Effect.gen(function* () {
   const gate = yield* Gate
   const catalogue = yield* Models
-  const upstreamOf = yield* upstreamLookup(
+  const upstreamOf = yield* speakerLookup(
     "chat model",
-    catalogue.models.flatMap(({ id, routes }) => routes.map(({ upstream }) => ({ id, upstream })))
+    catalogue.models.flatMap(({ id, routes }) => routes.map(({ upstream }) => ({ id, upstream }))),
+    needed
   )
   const versions = yield* PriceVersions
 
@@ -182,16 +205,16 @@ const make = Effect.gen(function* () {
   )
 
   /** The ways to each model for clients of this protocol, in the order in which they are tried. */
-  const waysFor = (protocol: Protocol): ReadonlyMap<string, ReadonlyArray<Way>> =>
+  const waysFor = (protocol: Protocol, streams: boolean): ReadonlyMap<string, ReadonlyArray<Way>> =>
     new Map(
       catalogue.models.map(({ id, routes }) => {
-        const ways = routes.map((route) => wayOf(protocol, route, upstreamOf(route.upstream)))
+        const ways = routes.map((route) => wayOf(protocol, route, upstreamOf(route.upstream), streams))
         return [id, ways.filter((way) => way !== undefined)]
       })
     )
 
   const metered = <Prompt, A>(protocol: Protocol, form: Form<A>) => {
-    const waysOf = waysFor(protocol)
+    const waysOf = waysFor(protocol, form.streams)
     return Effect.fnUntraced(function* (call: Call<Prompt>) {
       // An `Either` is not yielded where it is right: it would cost a step of the fiber.
       const read = protocol.read(call.prompt, call.json)
@@ -201,7 +224,11 @@ const make = Effect.gen(function* () {
       if (found === undefined) return yield* new UnknownChatModel(prompt.model)
       const extras = extrasOf(found, protocol.billed, prompt.body, call.headers)
       if (Either.isLeft(extras)) return yield* extras.left
-      const ways = carrying(protocol, waysOf.get(found.id)!, found, prompt, form.streams)
+      const usual = waysOf.get(found.id)!
+      const possible = Translated.isForeign(protocol.name, prompt)
+        ? usual.map((way) => translated(protocol, way))
+        : usual
+      const ways = carrying(protocol, possible, found, prompt, form.streams)
       if (Either.isLeft(ways)) return yield* ways.left
       const { model, price } =
         extras.right.length === 0 ? plain.get(found.id)! : yield* offer(withExtras(found, extras.right))
@@ -245,7 +272,7 @@ const make = Effect.gen(function* () {
         request: {
           method: "POST",
           path: way.path,
-          headers: headers === undefined || way.pair !== undefined ? way.headers : { ...way.headers, ...headers },
+          headers: headers === undefined || way.speaks !== protocol ? way.headers : { ...way.headers, ...headers },
           body: body.right
         },
         admission,
@@ -255,6 +282,17 @@ const make = Effect.gen(function* () {
         request_id
       })
     })
+  }
+
+  const reached = clients.map((protocol) => ({ name: protocol.name, waysOf: waysFor(protocol, false) }))
+  const reach = (model: string): Reach => {
+    const first = reached.flatMap(({ name, waysOf }) =>
+      (waysOf.get(model) ?? []).slice(0, 1).map((way) => ({ name, way }))
+    )
+    return {
+      protocols: first.map(({ name }) => name),
+      native_protocols: first.filter(({ way }) => way.pair === undefined).map(({ name }) => name)
+    }
   }
 
   // Every answer has a token at least.
@@ -270,6 +308,7 @@ const make = Effect.gen(function* () {
   return {
     complete,
     stream,
+    reach,
     least: costs.reduce((least, cost) => (cost < least ? cost : least), costs[0] ?? 0n)
   } satisfies EngineContract
 })
@@ -330,7 +369,7 @@ interface Attempt {
   /** The client's. */
   readonly protocol: Protocol
   /** The upstream's. */
-  readonly speaks: Protocol
+  readonly speaks: Spoken
   readonly pair: Pair | undefined
   readonly upstream: Upstream
   readonly request: Wire.WireRequest
@@ -343,7 +382,7 @@ interface Attempt {
 }
 
 const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (attempt) {
-  const { admission, request, request_id, speaks, upstream } = attempt
+  const { admission, request, request_id, upstream } = attempt
   const answer = yield* Effect.catchAll(
     upstream.wire(admission).exchange(request, { limit: answerBytesMax }),
     ({ reason }) => failed(upstream.name, reason, request_id)
@@ -351,21 +390,36 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
   if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)
   const parsed = parse(answer.body.toString("utf8"))
   if (parsed === undefined) return yield* failed(upstream.name, "its answer is not a JSON object", request_id)
-  const fault = speaks.faultIn(parsed)
-  if (fault !== undefined) return yield* failed(upstream.name, fault, request_id)
   const { pair } = attempt
-  const shown = pair === undefined ? undefined : Translated.answerOf(pair, parsed, yield* answerOptions(attempt))
-  if (shown !== undefined && Either.isLeft(shown)) return yield* failed(upstream.name, shown.left, request_id)
+  const read =
+    pair === undefined
+      ? readAsItIs(attempt.protocol, parsed)
+      : Translated.answerOf(pair, parsed, yield* answerOptions(attempt))
+  if (Either.isLeft(read)) return yield* failed(upstream.name, read.left, request_id)
 
-  const usage = speaks.usageIn(parsed)
+  const { shown, tokens_counted, usage } = read.right
   if (isBeyond(usage, attempt.most)) yield* beyond(attempt, usage)
-  const tokens = tokensOf(usage, () => countedOf(attempt, speaks.countIn(parsed)), attempt.most)
+  const tokens = tokensOf(usage, () => countedOf(attempt, tokens_counted()), attempt.most)
   return yield* admission.answer(measured(attempt, tokens), (receipt) => ({
-    completion: shown === undefined ? parsed : shown.right,
-    bytes: shown === undefined ? answer.body : Buffer.from(JSON.stringify(shown.right)),
+    completion: shown,
+    bytes: shown === parsed ? answer.body : Buffer.from(JSON.stringify(shown)),
     receipt
   }))
 })
+
+type Body = Record<string, unknown>
+
+/** An answer in the client's own protocol, or what is wrong with it. */
+const readAsItIs = (protocol: Protocol, answer: Body): Either.Either<Translated.ReadAnswer, string> => {
+  const fault = protocol.faultIn(answer)
+  return fault === undefined
+    ? Either.right({
+        shown: answer,
+        usage: protocol.usageIn(answer),
+        tokens_counted: () => protocol.countIn(answer)
+      })
+    : Either.left(fault)
+}
 
 /** What a translated answer is called: by its call, and the model as the client named it. */
 const answerOptions = ({ admission, prompt }: Attempt): Effect.Effect<StreamOptions> =>
@@ -389,15 +443,15 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
     return yield* refused(upstream.name, whole, request_id)
   }
   const type = Wire.header(answer.headers, "content-type") ?? "nothing"
-  if (!/^text\/event-stream\b/i.test(type)) {
+  if (!speaks.stream.content_type.test(type)) {
     answer.abort()
     return yield* failed(upstream.name, `asked for a stream, it answered ${type}`, request_id)
   }
   const reader =
     pair === undefined
       ? protocol.reader(prompt)
-      : Translated.readerOf(pair, speaks, protocol, yield* answerOptions(attempt))
-  const relay = EventRelay.make(answer, reader)
+      : Translated.readerOf(pair, protocol.broken, yield* answerOptions(attempt))
+  const relay = EventRelay.make(speaks.stream.eventsOf(answer), reader)
   const arriving = new Arriving(relay.body, eventsOf)
   return yield* admission.goOn<Streamed<A>>(
     arriving,

@@ -9,6 +9,8 @@ import { detailNames } from "../kernel/TokenDetails.ts"
 import type { TokenDetail } from "../kernel/TokenDetails.ts"
 import type { ModelEntry } from "./Api.ts"
 import { Chat } from "./Chat.ts"
+import type { ChatContract } from "./Chat.ts"
+import type { Reach } from "./Engine.ts"
 import type { Extra } from "./Extras.ts"
 import { routes } from "./Face.ts"
 import { Models } from "./Model.ts"
@@ -22,7 +24,7 @@ export const ChatHttp = group(
     const chat = yield* Chat
     const route = yield* routes(chat.least)
     const catalogue = yield* Models
-    const all = listed(catalogue, Math.floor((yield* Clock.currentTimeMillis) / 1_000))
+    const all = listed(catalogue, chat.reach, Math.floor((yield* Clock.currentTimeMillis) / 1_000))
     /** Those that the caller may call. */
     const rows = Effect.map(CurrentCaller, ({ allowed_models: allowed }) =>
       allowed === undefined
@@ -44,8 +46,8 @@ export const ChatHttp = group(
 )
 
 /** The rows of all models; those of which nobody says when they were made are as old as the service. */
-const listed = ({ auto, models }: Catalogue, now: number): ReadonlyArray<ModelEntry> => {
-  const rows = models.map((model) => rowFor(model, now))
+const listed = ({ auto, models }: Catalogue, reach: ChatContract["reach"], now: number): ReadonlyArray<ModelEntry> => {
+  const rows = models.map((model) => rowFor(model, reach(model.id), now))
   const chosen = rows.find(({ id }) => id === auto)
   if (chosen === undefined) return rows
   const { extras: _, ...row } = chosen
@@ -59,7 +61,7 @@ const listed = ({ auto, models }: Catalogue, now: number): ReadonlyArray<ModelEn
   return [byAuto, ...rows]
 }
 
-const rowFor = (model: Model, now: number): ModelEntry => ({
+const rowFor = (model: Model, { native_protocols, protocols }: Reach, now: number): ModelEntry => ({
   id: model.id,
   object: "model",
   created: model.created ?? now,
@@ -76,11 +78,14 @@ const rowFor = (model: Model, now: number): ModelEntry => ({
     ...detailsFor(model.detail_prices),
     ...(model.long_context !== undefined && { long_context: model.long_context.map(longContextFor) })
   },
+  protocols,
+  native_protocols,
   ...(model.extras.length > 0 && { extras: model.extras.map(extraFor) })
 })
 
 /** What clients call the price of tokens that are billed apart. */
 const detailFields = {
+  cached_audio_tokens: "input_audio_cache_read",
   cached_tokens: "input_cache_read",
   cache_write_tokens: "input_cache_write",
   cache_write_1h_tokens: "input_cache_write_1h",

@@ -107,17 +107,35 @@ export interface Dearest {
 }
 
 const ofPrompt: ReadonlySet<Quantity> = new Set(["prompt_tokens", ...promptDetails])
-const ofAttachments: ReadonlySet<Quantity> = new Set(["prompt_audio_tokens", "prompt_image_tokens"])
+const ofAttachments: ReadonlySet<Quantity> = new Set([
+  "cached_audio_tokens",
+  "prompt_audio_tokens",
+  "prompt_image_tokens"
+])
 const ofCompletion: ReadonlySet<Quantity> = new Set(["completion_tokens", ...completionDetails])
 
+/** Whether what is cached for an hour has a price of its own. */
+export const pricesAnHour = (model: Model): boolean =>
+  (model.detail_prices !== undefined || model.long_context !== undefined) &&
+  linesOf(model).some(({ quantity }) => quantity === "cache_write_1h_tokens")
+
+/** What tokens of a prompt can be. */
+export interface Kinds {
+  /** Audio or images. */
+  readonly attachments: boolean
+  /** Written to a cache for an hour. */
+  readonly hour: boolean
+}
+
 /** The dearest lines that can count for a prompt of up to so many tokens. */
-export const dearestOf = (model: Model, prompt_tokens: number, attachments: boolean): Dearest => {
+export const dearestOf = (model: Model, prompt_tokens: number, { attachments, hour }: Kinds): Dearest => {
   if (model.detail_prices === undefined && model.long_context === undefined)
     return { prompt: model.prompt_price, completion: model.completion_price }
   let { completion_price: completion, prompt_price: prompt } = model
   for (const { above = -1, price, quantity } of linesOf(model)) {
     if (above >= prompt_tokens) continue
     if (ofCompletion.has(quantity) && price > completion) completion = price
+    if (!hour && quantity === "cache_write_1h_tokens") continue
     if (ofPrompt.has(quantity) && price > prompt && (attachments || !ofAttachments.has(quantity))) prompt = price
   }
   return { prompt, completion }

@@ -15,8 +15,8 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { affordable, charge } from "../kernel/Price.ts"
 import { between, byHand, fits, Flag, ModelName, optional, whole } from "./Fields.ts"
-import { dearestOf, takesLimit } from "./Model.ts"
-import type { Model } from "./Model.ts"
+import { dearestOf, pricesAnHour, takesLimit } from "./Model.ts"
+import type { Kinds, Model } from "./Model.ts"
 import { bytesAToken } from "./Tokens.ts"
 import type { Most } from "./Tokens.ts"
 
@@ -298,11 +298,34 @@ const promptTokensMax = (model: Model, prompt: ValidPrompt): number => {
   return Math.min(sent + prompt.prompts * model.added_tokens_max, context)
 }
 
-/** Whether tokens of the prompt can be audio or images. */
-const hasAttachments = (prompt: ValidPrompt): boolean => prompt.attachments > 0
+const hours = new WeakMap<ValidPrompt, boolean>()
+
+/**
+ * Whether the vendor can be asked to cache something for an hour: `"ttl": "1h"` says so, or a text of which a letter is escaped. Where that
+ * has no price of its own it is not looked for.
+ */
+const asksForAnHour = (model: Model, prompt: ValidPrompt): boolean => {
+  if (!pricesAnHour(model)) return true
+  let asks = hours.get(prompt)
+  if (asks === undefined) {
+    const json = prompt.json ?? Buffer.from(JSON.stringify(prompt.body))
+    asks = json.includes('"1h"') || json.includes("\\u00")
+    hours.set(prompt, asks)
+  }
+  return asks
+}
+
+const kinds = (hour: boolean) => ({ plain: { attachments: false, hour }, attached: { attachments: true, hour } })
+const forMinutes = kinds(false)
+const forAnHour = kinds(true)
+
+const kindsOf = (model: Model, prompt: ValidPrompt): Kinds => {
+  const { attached, plain } = asksForAnHour(model, prompt) ? forAnHour : forMinutes
+  return prompt.attachments > 0 ? attached : plain
+}
 
 const dearestFor = (model: Model, prompt: ValidPrompt) =>
-  dearestOf(model, promptTokensMax(model, prompt), hasAttachments(prompt))
+  dearestOf(model, promptTokensMax(model, prompt), kindsOf(model, prompt))
 
 const chargeOf = (model: Model, prompt: ValidPrompt, answer: number): Nano => {
   const dearest = dearestFor(model, prompt)
@@ -336,7 +359,7 @@ export const answerTokensWithin = (model: Model, prompt: ValidPrompt, reserved: 
 export const mostOf = (model: Model, prompt: ValidPrompt, answer: number): Most => ({
   prompt_tokens: promptTokensMax(model, prompt),
   completion_tokens: answer * prompt.answers,
-  attachments: hasAttachments(prompt)
+  kinds: kindsOf(model, prompt)
 })
 
 /** How long the prompt is, as far as its bytes tell. */

@@ -1,7 +1,8 @@
-/** What the engine knows of a protocol in which models are asked: by a client, and of an upstream. */
+/** What the engine knows of a protocol in which models are asked: of an upstream (`Spoken`), and by a client too (`Protocol`). */
 import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Usage } from "../protocols/Usage.ts"
-import type { ProtocolName } from "../upstream/Protocol.ts"
+import type { Source } from "../upstream/ByteStream.ts"
+import type { ClientProtocol, ProtocolName } from "../upstream/Protocol.ts"
 import type { Upstream } from "../upstream/Upstreams.ts"
 import type { Reader } from "./EventRelay.ts"
 import type { Billed } from "./Extras.ts"
@@ -16,8 +17,31 @@ export interface Passage {
   readonly upstream: Upstream
 }
 
-export interface Protocol {
+/** A protocol in which upstreams are asked. Those that no client speaks are read by translation alone. */
+export interface Spoken {
   readonly name: ProtocolName
+  /** Where a model is asked, below the upstream's base address. */
+  readonly pathFor: (model: string, streams: boolean) => string
+  /** Beside those of the upstream. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly stream: StreamForm
+}
+
+/** How the answer that streams comes. */
+export interface StreamForm {
+  readonly content_type: RegExp
+  /** Makes server-sent events of it. */
+  readonly eventsOf: (answer: Source) => Source
+}
+
+export const serverSentEvents: StreamForm = {
+  content_type: /^text\/event-stream\b/i,
+  eventsOf: (answer) => answer
+}
+
+/** A protocol that clients speak, and upstreams. */
+export interface Protocol extends Spoken {
+  readonly name: ClientProtocol
   /** The route's name in usage records. */
   readonly endpoint: string
 
@@ -27,9 +51,6 @@ export interface Protocol {
   readonly billed: Billed
 
   // ---- what an upstream is asked ----
-  /** Below the upstream's base address. */
-  readonly path: string
-  readonly headersFor: (upstream: Upstream) => Readonly<Record<string, string>>
   /** Why this upstream cannot be asked this, though it speaks the protocol. */
   readonly refusal?: (prompt: ValidPrompt, passage: Passage) => InvalidRequest | undefined
   /** The body of a request that passes as it came, with the limit of the answer, or none where the upstream takes none. */

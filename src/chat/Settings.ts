@@ -26,6 +26,8 @@ const UsdPerMillion = Schema.optional(UsdPer(1_000_000))
 const details = {
   /** Of the prompt: read from a cache of the upstream. */
   cached_prompt_usd_per_million: UsdPerMillion,
+  /** Of that: audio. */
+  cached_prompt_audio_usd_per_million: UsdPerMillion,
   /** Of the prompt: written to such a cache. */
   cache_write_usd_per_million: UsdPerMillion,
   /** The same, for an hour. */
@@ -65,6 +67,7 @@ const Price = Schema.Struct({
 
 const detailPricesOf = (price: typeof Details.Type): DetailPrices | undefined => {
   const named: { readonly [Name in keyof Required<DetailPrices>]: DetailPrices[Name] | undefined } = {
+    cached_audio_tokens: price.cached_prompt_audio_usd_per_million,
     cached_tokens: price.cached_prompt_usd_per_million,
     cache_write_tokens: price.cache_write_usd_per_million,
     cache_write_1h_tokens: price.cache_write_1h_usd_per_million,

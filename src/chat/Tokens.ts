@@ -7,8 +7,9 @@
  *   the prompt, `max_attachment_tokens` for each attachment, and of an answer a token for each short piece of text, reasoning, refusal,
  *   tool call or transcript. Either is marked `estimated`. An explicit zero is believed.
  * - Tokens of a kind that is billed apart (`kernel/TokenDetails`) are believed up to what is left of their total by those before them, in
- *   the order of that list: what came from a cache and is audio too counts as the former. More of one kind than the total has, or audio
- *   and images in answer to a prompt without attachments, mark the record `estimated`.
+ *   the order of that list: audio that came from a cache counts as that alone. More of one kind than the total has, or audio
+ *   and images in answer to a prompt without attachments, mark the record `estimated`. So does what is cached for an hour though the
+ *   request did not ask for that: it counts as cached for minutes.
  */
 import type { Nano } from "../kernel/Money.ts"
 import { completionDetails, promptDetails } from "../kernel/TokenDetails.ts"
@@ -17,7 +18,7 @@ import type { UsageSource } from "../ledger/Transaction.ts"
 import { priced } from "../prices/Lines.ts"
 import type { Usage } from "../protocols/Usage.ts"
 import { linesOf } from "./Model.ts"
-import type { Model } from "./Model.ts"
+import type { Kinds, Model } from "./Model.ts"
 
 /** Tokens of a prompt, and of all answers to it. */
 export interface Figures {
@@ -27,8 +28,8 @@ export interface Figures {
 
 /** The most tokens that a request can cause. */
 export interface Most extends Figures {
-  /** Whether tokens of its prompt can be audio or images. */
-  readonly attachments: boolean
+  /** What tokens of its prompt can be. */
+  readonly kinds: Kinds
 }
 
 export interface Tokens extends Figures {
@@ -51,8 +52,8 @@ export const tokensOf = (reported: Usage, counted: () => Figures, most: Most): T
   const prompt_tokens = Math.min(prompt ?? counted().prompt_tokens, most.prompt_tokens)
   const completion_tokens = Math.min(completion ?? counted().completion_tokens, most.completion_tokens)
   const details = new Details(reported)
-  details.believe(promptDetails, prompt_tokens, most.attachments)
-  details.believe(completionDetails, completion_tokens, true)
+  details.believe(promptDetails, prompt_tokens, most.kinds)
+  details.believe(completionDetails, completion_tokens, any)
   // Written out rather than spread, being made for every call.
   return {
     prompt_tokens,
@@ -62,7 +63,14 @@ export const tokensOf = (reported: Usage, counted: () => Figures, most: Most): T
   }
 }
 
-const ofAttachments: ReadonlySet<TokenDetail> = new Set(["prompt_audio_tokens", "prompt_image_tokens"])
+const any: Kinds = { attachments: true, hour: true }
+const ofAttachments: ReadonlySet<TokenDetail> = new Set([
+  "cached_audio_tokens",
+  "prompt_audio_tokens",
+  "prompt_image_tokens"
+])
+/** Vendors count audio that came from a cache among these too. */
+const withCachedAudio: ReadonlySet<TokenDetail> = new Set(["cached_tokens", "prompt_audio_tokens"])
 
 /** Reported tokens of the kinds that are billed apart, as far as they can be believed. */
 class Details {
@@ -75,19 +83,27 @@ class Details {
     this.reported = reported
   }
 
-  /** `attachments`: whether tokens of this total can be audio or images. */
-  believe(names: ReadonlyArray<TokenDetail>, total: number, attachments: boolean): void {
+  private tokensOf(name: TokenDetail): number {
+    const tokens = this.reported[name] ?? 0
+    const others = withCachedAudio.has(name) ? this.found?.cached_audio_tokens : undefined
+    return others === undefined ? tokens : Math.max(0, tokens - others)
+  }
+
+  /** `kinds`: what tokens of this total can be. */
+  believe(names: ReadonlyArray<TokenDetail>, total: number, { attachments, hour }: Kinds): void {
     let left = total
     for (const name of names) {
-      const tokens = this.reported[name]
-      if (tokens === undefined || tokens === 0) continue
+      const tokens = this.tokensOf(name)
+      if (tokens === 0) continue
       const possible = attachments || !ofAttachments.has(name)
-      if (!possible || tokens > total) this.beyond = true
+      const tooLong = !hour && name === "cache_write_1h_tokens"
+      if (!possible || tooLong || tokens > total) this.beyond = true
       const believed = possible ? Math.min(tokens, left) : 0
       if (believed === 0) continue
       left -= believed
       this.found ??= {}
-      this.found[name] = believed
+      const kind = tooLong ? "cache_write_tokens" : name
+      this.found[kind] = (this.found[kind] ?? 0) + believed
     }
   }
 }

@@ -1,24 +1,28 @@
 /**
- * A call on its way to an upstream that does not speak its client's protocol: the request, the answer and its stream are translated by
- * `protocols/`. What the upstream reports is read in its own protocol, so the charge is by its own count.
+ * A call on its way to an upstream that does not speak its client's protocol, or is not to have what stands in the request: the request,
+ * the answer and its stream are translated by `protocols/`. What the upstream reports is read in its own protocol, so the charge is by its
+ * own count.
  */
 import { Either } from "effect"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import type { AnswerPart } from "../protocols/Answer.ts"
 import type { Conversation } from "../protocols/Conversation.ts"
+import type { Delta } from "../protocols/Delta.ts"
 import { translations } from "../protocols/Protocols.ts"
 import type { AnswerOptions, StreamOptions, StreamReader, StreamWriter, Translation } from "../protocols/Translation.ts"
 import type { Uncarriable } from "../protocols/Uncarriable.ts"
+import { isForeign as hasForeign } from "../protocols/Thoughts.ts"
+import { noUsage } from "../protocols/Usage.ts"
+import type { Usage } from "../protocols/Usage.ts"
 import type { ProtocolName } from "../upstream/Protocol.ts"
+import { parse } from "./EventRelay.ts"
 import type { Reader } from "./EventRelay.ts"
 import type { ModelRoute } from "./Model.ts"
 import type { ValidPrompt } from "./Prompt.ts"
 import type { Protocol } from "./Protocol.ts"
+import { tokensOfString } from "./Tokens.ts"
 
-const byName: Partial<Record<ProtocolName, Translation>> = {
-  chat: translations.chat,
-  messages: translations.messages,
-  responses: translations.responses
-}
+const byName: Partial<Record<ProtocolName, Translation>> = translations
 
 /** From a client's protocol to an upstream's. */
 export interface Pair {
@@ -30,6 +34,20 @@ export interface Pair {
 export const pairOf = (client: ProtocolName, vendor: ProtocolName): Pair | undefined => {
   const [one, other] = [byName[client], byName[vendor]]
   return one === undefined || other === undefined ? undefined : { client: one, vendor: other }
+}
+
+/** The protocols whose clients give signed thoughts back, and where those stand. */
+const thoughts: Partial<Record<ProtocolName, ReadonlyArray<string>>> = {
+  messages: ['"signature"', '"redacted_thinking"'],
+  responses: ['"encrypted_content"']
+}
+
+/** Whether a request gives back a thought that another vendor signed than that of its protocol, which would refuse it. */
+export const isForeign = (client: ProtocolName, { body, json }: ValidPrompt): boolean => {
+  const names = thoughts[client]
+  if (names === undefined) return false
+  const text = json ?? Buffer.from(JSON.stringify(body))
+  return names.some((name) => text.includes(name)) && hasForeign(text.toString("latin1"))
 }
 
 type Body = Either.Either<string, InvalidRequest>
@@ -73,55 +91,66 @@ export const bodyFor = (
   return body
 }
 
+/** An answer as the client has it, and what it used. */
+export interface ReadAnswer {
+  readonly shown: Record<string, unknown>
+  /** What the upstream reports. */
+  readonly usage: Usage
+  /** How many tokens the answer has, counted by what it says. */
+  readonly tokens_counted: () => number
+}
+
 /** The client's answer of the upstream's, or what is wrong with that. */
 export const answerOf = (
   { client, vendor }: Pair,
   answer: unknown,
   options: AnswerOptions
-): Either.Either<Record<string, unknown>, string> =>
+): Either.Either<ReadAnswer, string> =>
   Either.mapBoth(vendor.readAnswer(answer), {
     onLeft: ({ message }) => message,
-    onRight: (answer) => client.writeAnswer(answer, options)
+    onRight: (answer) => ({
+      shown: client.writeAnswer(answer, options),
+      usage: answer.usage ?? noUsage,
+      tokens_counted: () => answer.parts.reduce((sum, part) => sum + tokensOfPart(part), 0)
+    })
   })
 
-/** Reads the upstream's stream, and writes the client's. */
-export const readerOf = ({ client, vendor }: Pair, from: Protocol, to: Protocol, options: StreamOptions): Reader =>
-  new TranslatingReader(from.reader({ show_usage: true }), vendor.reader(), client.writer(options), to.broken)
+const tokensOfText = (text: string): number => tokensOfString(Buffer.byteLength(text))
+
+const tokensOfPart = (part: AnswerPart): number =>
+  part.type === "tool_call" ? tokensOfText(part.name) + tokensOfText(part.arguments) : tokensOfText(part.text)
+
+/** Reads the upstream's stream, and writes the client's, whose broken streams end with `broken`. */
+export const readerOf = ({ client, vendor }: Pair, broken: Protocol["broken"], options: StreamOptions): Reader =>
+  new TranslatingReader(vendor.reader(), client.writer(options), broken)
 
 class TranslatingReader implements Reader {
-  private readonly native: Reader
   private readonly from: StreamReader
   private readonly to: StreamWriter
   private readonly broken: Protocol["broken"]
   private failed = false
+  private ended = false
+  private usage: Usage = noUsage
+  private tokens = 0
   /** What completes the client's answer, and waits for the books. */
   private end = ""
+  /** What is written before that when the upstream's bytes have ended. */
+  private closing = ""
   private latest = ""
 
-  constructor(native: Reader, from: StreamReader, to: StreamWriter, broken: Protocol["broken"]) {
-    this.native = native
+  constructor(from: StreamReader, to: StreamWriter, broken: Protocol["broken"]) {
     this.from = from
     this.to = to
     this.broken = broken
   }
 
   readonly take: Reader["take"] = (events, stream) => {
-    let text = ""
-    let ended = false
-    this.native.take(events, {
-      pass: (bytes) => {
-        text += this.translated(bytes)
-      },
-      end: () => {
-        ended = true
-      },
-      abort: () => {}
-    })
+    const text = this.translated(events.toString("utf8"))
     if (text !== "") {
       this.latest = text
       stream.pass(Buffer.from(text))
     }
-    if (!ended && !this.failed) return
+    if (!this.failed) return
     stream.end("broken")
     stream.abort()
   }
@@ -132,19 +161,20 @@ class TranslatingReader implements Reader {
     stream.abort()
   }
 
-  readonly isWhole: Reader["isWhole"] = (text) => this.native.isWhole(text)
-  readonly isFinished: Reader["isFinished"] = () => !this.failed && this.native.isFinished()
-  readonly report: Reader["report"] = () => this.native.report()
+  readonly isWhole: Reader["isWhole"] = (text) => isDone.test(text) || parse(text) !== undefined
 
-  readonly last: Reader["last"] = (how) => {
-    if (how === "broken") return this.broken(this.latest)
-    const before = this.translated(Buffer.from(this.native.last(how))) + this.written(this.from.close())
-    return this.failed || this.end === "" ? before + this.broken(this.latest) : before + this.end
+  readonly isFinished: Reader["isFinished"] = () => {
+    this.closing += this.written(this.from.close())
+    return this.ended && !this.failed
   }
 
-  private translated(bytes: Buffer): string {
+  readonly report: Reader["report"] = () => ({ usage: this.usage, tokens_counted: this.tokens })
+
+  readonly last: Reader["last"] = (how) => (how === "complete" ? this.closing + this.end : this.broken(this.latest))
+
+  private translated(events: string): string {
     let text = ""
-    for (const event of bytes.toString("utf8").split(/\r?\n\r?\n/)) {
+    for (const event of events.split(/\r?\n\r?\n/)) {
       let name: string | undefined
       let data: string | undefined
       for (const line of event.split(/\r?\n/)) {
@@ -156,13 +186,40 @@ class TranslatingReader implements Reader {
     return text
   }
 
-  private written(deltas: ReturnType<StreamReader["read"]>): string {
+  private written(deltas: ReadonlyArray<Delta>): string {
     let text = ""
     for (const delta of deltas) {
-      if (delta.type === "failure") this.failed = true
-      else if (delta.type === "end") this.end += this.to.write(delta)
-      else text += this.to.write(delta)
+      this.note(delta)
+      if (delta.type === "end") this.end = this.to.write(delta)
+      else if (delta.type !== "failure") text += this.to.write(delta)
     }
     return text
   }
+
+  private note(delta: Delta): void {
+    switch (delta.type) {
+      case "piece":
+        this.tokens += tokensOfText(delta.text)
+        return
+      case "tool_start":
+        this.tokens += tokensOfText(delta.name)
+        return
+      case "start":
+        // What is said of the answer before it begins is no count of it.
+        if (delta.usage !== undefined) this.usage = { ...delta.usage, completion_tokens: undefined }
+        return
+      case "usage":
+        this.usage = delta.usage
+        return
+      case "failure":
+        this.failed = true
+        return
+      case "end":
+        this.ended = true
+        return
+      default:
+    }
+  }
 }
+
+const isDone = /^data: ?\[DONE\]\s*$/

@@ -11,7 +11,7 @@ import "./contracts.ts"
 
 export { Chat, Messages, Responses }
 export type { ChatCall, TextCall } from "../chat/Chat.ts"
-export type { Completed, Streamed } from "../chat/Engine.ts"
+export type { Completed, Reach, Streamed } from "../chat/Engine.ts"
 export { findModel, Models } from "../chat/Model.ts"
 export type { Catalogue, Model, ModelRoute } from "../chat/Model.ts"
 export * from "../chat/Problems.ts"

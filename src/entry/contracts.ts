@@ -372,7 +372,14 @@ export type {
 export type * from "../upstream/Problems.ts"
 export type { Provider, ProviderList, ProviderNames, UnknownModel, UnknownProvider } from "../upstream/Provider.ts"
 export type { SearchResult } from "../upstream/search/SearchVendor.ts"
-export type { UnknownUpstream, Upstream, UpstreamObserver, Upstreams, UpstreamSettings } from "../upstream/Upstreams.ts"
+export type {
+  UnknownUpstream,
+  UnspokenProtocol,
+  Upstream,
+  UpstreamObserver,
+  Upstreams,
+  UpstreamSettings
+} from "../upstream/Upstreams.ts"
 export type { Window } from "../usage/Window.ts"
 export type { Explanation } from "../usage/Explanation.ts"
 export type { ExplanationsContract, Explanations } from "../usage/Explanations.ts"

@@ -2,5 +2,5 @@
 import "./contracts.ts"
 
 export { fields as settings, layer as layerSettings } from "../upstream/Settings.ts"
-export { UnknownUpstream, Upstreams } from "../upstream/Upstreams.ts"
+export { UnknownUpstream, UnspokenProtocol, Upstreams } from "../upstream/Upstreams.ts"
 export type { UpstreamSettings } from "../upstream/Upstreams.ts"

@@ -1,11 +1,13 @@
 /**
- * Of the tokens of a call those that vendors bill apart. Each token is of one kind at the most: what came from a cache is not counted as
- * audio too.
+ * Of the tokens of a call those that vendors bill apart. Each token is of one kind at the most: audio that came from a cache is neither
+ * counted as other cached tokens nor as other audio.
  */
 
 /** Of the tokens of a prompt. */
 export const promptDetails = [
-  /** Read from a cache of the vendor. */
+  /** Audio that was read from a cache of the vendor. */
+  "cached_audio_tokens",
+  /** Read from such a cache. */
   "cached_tokens",
   /** Written to such a cache, for minutes or as long as the vendor does. */
   "cache_write_tokens",

@@ -25,7 +25,7 @@ import { eventsOf } from "./Events.ts"
 import type { ModelMessage, MessageEvent } from "./Events.ts"
 import { readCount } from "./Prompt.ts"
 import type { CountTokensPrompt, MessagesPrompt } from "./Prompt.ts"
-import { headersFor, messages } from "./Protocol.ts"
+import { messages } from "./Protocol.ts"
 
 /** What a vendor of messages is told beside the body. */
 export interface Preview {
@@ -81,7 +81,7 @@ const make = Effect.gen(function* () {
     const request = {
       method: "POST",
       path: "/messages/count_tokens",
-      headers: { ...headersFor(upstream), ...headersOf(call) },
+      headers: { ...upstream.headersFor("messages"), ...messages.headers, ...headersOf(call) },
       body: JSON.stringify({ ...prompt.body, model: route.model })
     } as const
     const answer = yield* Effect.option(upstream.unbilled.exchange(request, limits))

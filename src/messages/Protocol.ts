@@ -1,11 +1,11 @@
 /** Anthropic's messages, as the engine knows a protocol. */
 import { written } from "../chat/Outgoing.ts"
+import { serverSentEvents } from "../chat/Protocol.ts"
 import type { Protocol } from "../chat/Protocol.ts"
 import { tokensOfString } from "../chat/Tokens.ts"
 import { usageOf } from "../protocols/messages/Usage.ts"
 import { noUsage } from "../protocols/Usage.ts"
 import { messageOf } from "../upstream/Failures.ts"
-import type { Upstream } from "../upstream/Upstreams.ts"
 import { billed } from "./Billed.ts"
 import { readMessages } from "./Prompt.ts"
 import { broken, reader } from "./Relay.ts"
@@ -13,18 +13,14 @@ import { broken, reader } from "./Relay.ts"
 /** The version of the protocol, which every request names. */
 export const version = "2023-06-01"
 
-export const headersFor = ({ headers }: Upstream): Readonly<Record<string, string>> => ({
-  ...headers,
-  "anthropic-version": version
-})
-
 export const messages: Protocol = {
   name: "messages",
   endpoint: "messages",
   read: readMessages,
   billed,
-  path: "/messages",
-  headersFor,
+  pathFor: () => "/messages",
+  headers: { "anthropic-version": version },
+  stream: serverSentEvents,
   // The limit cannot be left out, whatever the upstream makes of it.
   bodyFor: ({ body, json }, { route: { model } }, streams, limit = body.max_tokens as number) =>
     written({ ...body, model, max_tokens: limit, stream: streams ? true : undefined }, "messages", json),

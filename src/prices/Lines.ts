@@ -4,7 +4,7 @@
  *
  * Where the specification is silent:
  * - Tokens of a kind without a line of their own are charged as what they are a part of: of the prompt, of the answer; what is cached for
- *   an hour as what is cached, where that has a line.
+ *   an hour as what is cached, and audio from a cache as what comes from a cache, where that has a line.
  * - A line that says `above` stands in the place of the one of the same quantity where the prompt has more tokens than that, for all tokens of
  *   the call.
  */
@@ -43,6 +43,7 @@ export interface Billed extends Line {
 
 /** What tokens of a kind are a part of, where they have no line of their own. */
 const wholeOf: { readonly [Name in TokenDetail]: Quantity } = {
+  cached_audio_tokens: "cached_tokens",
   cached_tokens: "prompt_tokens",
   cache_write_tokens: "prompt_tokens",
   cache_write_1h_tokens: "cache_write_tokens",
@@ -111,6 +112,7 @@ export const priced = (lines: ReadonlyArray<PriceLine>, figures: Figures): Nano 
 export const unitWords: { readonly [Q in Quantity]?: string } = {
   prompt_tokens: "prompt token",
   completion_tokens: "completion token",
+  cached_audio_tokens: "cached prompt audio token",
   cached_tokens: "cached prompt token",
   cache_write_tokens: "cache write token",
   cache_write_1h_tokens: "1-hour cache write token",

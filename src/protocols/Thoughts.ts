@@ -5,7 +5,8 @@
  * Where the specification is silent:
  * - A thought goes back to the family of models that signed it, and is left out for every other: none takes it. Thoughts that nobody
  *   signed go to upstreams of `chat` only, as `reasoning_content`.
- * - Bytes that pass untouched keep such a name in them (`isForeign`): whose upstreams change between turns translates instead.
+ * - A request with such a name in it does not pass untouched, even to an upstream that speaks its protocol: it is translated, which leaves
+ *   the thought out (`isForeign`).
  */
 import type { Protocol, Signer, ThinkingPart } from "./Conversation.ts"
 
@@ -41,7 +42,7 @@ export const signatureOf = (home: Signer, value: unknown): Signature => {
 
 /** Whether the JSON of a request gives back a thought that another vendor signed than the client's protocol has. */
 export const isForeign = (json: string): boolean => foreign.test(json)
-const foreign = /"(?:signature|encrypted_content)"\s*:\s*"(?:anthropic|openai|google|unknown)!?:/
+const foreign = /"(?:signature|encrypted_content|data)"\s*:\s*"(?:anthropic|openai|google|unknown)!?:/
 
 /** Whether the vendor takes this thought back. */
 export const isTakenBy = (home: Signer, { signature, signer }: ThinkingPart): boolean =>

@@ -13,6 +13,8 @@ export interface Usage {
   readonly completion_tokens: number | undefined
   /** Of the prompt: read from a cache. */
   readonly cached_tokens: number | undefined
+  /** Of those: audio. */
+  readonly cached_audio_tokens: number | undefined
   /** Of the prompt: written to a cache, for five minutes or as long as the vendor does. */
   readonly cache_write_tokens: number | undefined
   /** Of the prompt: written to a cache for an hour. */
@@ -29,6 +31,7 @@ export const noUsage: Usage = {
   prompt_tokens: undefined,
   completion_tokens: undefined,
   cached_tokens: undefined,
+  cached_audio_tokens: undefined,
   cache_write_tokens: undefined,
   cache_write_1h_tokens: undefined,
   reasoning_tokens: undefined,

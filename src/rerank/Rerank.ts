@@ -1,45 +1,24 @@
 /** Documents ordered by a query, by the first upstream of a model that answers, at the model's price of a search, of a token, or of both. */
-import { Context, Effect, Either, Layer } from "effect"
-import { written } from "../chat/Outgoing.ts"
-import { Gate } from "../gate/Gate.ts"
-import type { Admission, Claim, Measured, Receipt } from "../gate/Gate.ts"
-import type { GateRefusal } from "../gate/Problems.ts"
-import type { Caller } from "../kernel/Caller.ts"
-import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import { Context, Effect, Layer } from "effect"
+import { singles } from "../embeddings/Single.ts"
+import type { SingleAnswer, SingleCall, SingleProblem } from "../embeddings/Single.ts"
+import type { Measured } from "../gate/Gate.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
 import type { PriceLine } from "../prices/Lines.ts"
-import { PriceVersions } from "../prices/PriceVersions.ts"
-import { ask, firstOf } from "../upstream/Failover.ts"
-import type { UpstreamProblem } from "../upstream/Failures.ts"
 import { believed } from "../upstream/Reported.ts"
-import { upstreamLookup } from "../upstream/Upstreams.ts"
 import { askedOf, faultIn, reported, withDocuments } from "./Ranking.ts"
 import type { Amounts, Asked, RerankRequest } from "./Ranking.ts"
 import { RerankModels } from "./Settings.ts"
 import type { RerankModel } from "./Settings.ts"
 
 /** Documents that are to be ordered. */
-export interface RerankCall {
-  readonly caller: Caller
-  readonly request: RerankRequest
-  /** The request's JSON, where the caller has it: long documents are then copied from it, and not written again. */
-  readonly json?: Buffer | undefined
-  /** Statements that stand or fall with the admission of the call. */
-  readonly beside?: Claim["beside"]
-  /** Names the call in the log. */
-  readonly request_id?: string | undefined
-}
+export interface RerankCall extends SingleCall<RerankRequest> {}
 
-/** The upstream's answer: `{ results: [{ index, relevance_score }] }`. */
-export interface Reranked {
-  readonly answer: Readonly<Record<string, unknown>>
-  /** The same, byte for byte as it came, but where documents were asked for and left out. */
-  readonly bytes: Buffer
-  readonly receipt: Receipt
-}
+/** `{ results: [{ index, relevance_score }] }`: as it came, but where documents were asked for and left out. */
+export interface Reranked extends SingleAnswer {}
 
-export type RerankProblem = InvalidRequest | GateRefusal | UpstreamProblem
+export type RerankProblem = SingleProblem
 
 export interface RerankContract {
   /** A request that is not valid is an `InvalidRequest`, one for a model that there is not an `UnknownModel`. */
@@ -53,62 +32,21 @@ export class Rerank extends Context.Tag("tollgate/rerank/Rerank")<Rerank, Rerank
 }
 
 const make = Effect.gen(function* () {
-  const gate = yield* Gate
   const models = yield* RerankModels
-  const upstreamOf = yield* upstreamLookup(
-    "rerank model",
-    models.flatMap(({ id, routes }) => routes.map(({ upstream }) => ({ id, upstream })))
-  )
-  const versions = yield* PriceVersions
-
-  const rerank: RerankContract["rerank"] = Effect.fnUntraced(function* (call) {
-    const read = askedOf(models, call.request)
-    if (Either.isLeft(read)) return yield* read.left
-    const asked = read.right
-    const { model } = asked
-    const most = costOf(model, asked.most)
-    const claim = {
-      caller: call.caller,
-      usage_type: "inference",
-      endpoint: "rerank",
-      model: model.id,
-      provider: model.routes[0]!.upstream,
-      price: yield* versions.of(priceLines(model)),
-      most,
-      least: most,
-      beside: call.beside
-    } as const
-    return yield* gate.meter(claim, (admission) =>
-      firstOf(model.routes, (route) => attempt(admission, asked, route, call))
-    )
+  const { call, least } = yield* singles({
+    protocol: "rerank",
+    noun: "rerank model",
+    models,
+    long: "documents",
+    askedOf: (request) => askedOf(models, request),
+    pricesOf: priceLines,
+    leastOf: (model) => costOf(model, { tokens: 1, searches: 1 }),
+    mostOf: ({ model, most }: Asked) => costOf(model, most),
+    faultIn,
+    completed: withDocuments,
+    measuredOf
   })
-
-  const attempt = Effect.fnUntraced(function* (
-    admission: Admission,
-    asked: Asked,
-    { model, upstream: name }: RerankModel["routes"][number],
-    { json, request_id }: RerankCall
-  ) {
-    const upstream = upstreamOf(name)
-    const answer = yield* ask(upstream, admission, {
-      path: "/rerank",
-      body: written({ ...asked.request, model }, "documents", json),
-      faultIn: faultIn(asked),
-      request_id
-    })
-    const completed = withDocuments(asked, answer.body)
-    return yield* admission.answer(measuredOf(asked, name, reported(answer.body)), (receipt): Reranked => ({
-      answer: completed ?? answer.body,
-      bytes: completed === undefined ? answer.bytes : Buffer.from(JSON.stringify(completed)),
-      receipt
-    }))
-  })
-
-  const costs = models.map((model) => costOf(model, { tokens: 1, searches: 1 }))
-  return {
-    rerank,
-    least: costs.reduce((least, cost) => (cost < least ? cost : least), costs[0] ?? 0n)
-  } satisfies RerankContract
+  return { rerank: call, least } satisfies RerankContract
 })
 
 const costOf = ({ search_price, token_price }: RerankModel, { searches, tokens }: Amounts): Nano =>
@@ -128,8 +66,9 @@ const priceLines = ({ search_price, token_price }: RerankModel): ReadonlyArray<P
 const measuredOf = (
   { estimate, model, most }: Asked,
   provider: string,
-  figures: Readonly<Record<keyof Amounts, unknown>>
+  answer: Readonly<Record<string, unknown>>
 ): Measured => {
+  const figures = reported(answer)
   const tokens = believed(figures.tokens, most.tokens, estimate.tokens)
   const searches = believed(figures.searches, most.searches, estimate.searches)
   const priced = [...(model.token_price === 0n ? [] : [tokens]), ...(model.search_price === 0n ? [] : [searches])]

@@ -1,5 +1,6 @@
 /** OpenAI's responses, as the engine knows a protocol. */
 import { written } from "../chat/Outgoing.ts"
+import { serverSentEvents } from "../chat/Protocol.ts"
 import type { Passage, Protocol } from "../chat/Protocol.ts"
 import type { ValidPrompt } from "../chat/Prompt.ts"
 import { tokensOfString } from "../chat/Tokens.ts"
@@ -31,8 +32,9 @@ export const responses: Protocol = {
   endpoint: "responses",
   read: readResponses,
   billed,
-  path: "/responses",
-  headersFor: ({ headers }) => headers,
+  pathFor: () => "/responses",
+  headers: {},
+  stream: serverSentEvents,
   refusal,
   bodyFor: ({ body, json }, { route: { model }, upstream }, streams, limit) =>
     written(

@@ -3,8 +3,8 @@
  * between whitespace, so that everything about an answer and its price is known beforehand.
  */
 import { Effect } from "effect"
-import { json, Refusal } from "./Outside.ts"
-import type { Answer, Make, Received, Route } from "./Outside.ts"
+import { isBody, json, Refusal } from "./Outside.ts"
+import type { Answer, Body, Make, Received, Route } from "./Outside.ts"
 import { countWords, cut, idOf, repeat } from "./Words.ts"
 import type { Repetition } from "./Words.ts"
 
@@ -103,10 +103,6 @@ export const make: Make = ({ clock, origin }) => {
 }
 
 // ---- what is asked ------------------------------------------------------------------------------------------------------------
-
-type Body = Readonly<Record<string, unknown>>
-
-const isBody = (value: unknown): value is Body => typeof value === "object" && value !== null && !Array.isArray(value)
 
 const refuse = (status: number, message: string, param: string | null = null, code: string | null = null): Refusal =>
   new Refusal(json(status, { error: { message, type: "invalid_request_error", param, code } }))

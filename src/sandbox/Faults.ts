@@ -24,12 +24,16 @@ const Headers = Schema.Record({ key: Schema.String, value: Schema.String }).pipe
   })
 )
 
+const base64 = /^[A-Za-z0-9+/]*={0,2}$/
+
 export const Fault = Schema.Struct({
   service: Schema.Literal(...serviceNames).annotations({ message: () => `one of ${serviceNames.join(", ")}` }),
   /** Answered instead of the service, with `body` and `headers`. */
   status: Schema.optional(Schema.Int.pipe(Schema.between(200, 599, { message: () => "a status from 200 to 599" }))),
   /** A text is sent as it is, anything else as JSON. Without a status it is a 200. */
   body: Schema.optional(Schema.Unknown),
+  /** The same as bytes, in base64: frames of an event stream. */
+  body_base64: Schema.optional(Schema.String.pipe(Schema.pattern(base64, { message: () => "bytes in base64" }))),
   headers: Schema.optional(Headers),
   delay_ms: Schema.optional(Millis),
   /** Closes the connection instead of answering; that of a stream after its first pieces. */
@@ -44,25 +48,34 @@ export const Fault = Schema.Struct({
   Schema.filter((fault) =>
     fault.status === undefined &&
     fault.body === undefined &&
+    fault.body_base64 === undefined &&
     fault.headers === undefined &&
     fault.delay_ms === undefined &&
     fault.chunk_delay_ms === undefined &&
     fault.drop !== true
-      ? { path: ["status"], message: "a fault needs one of status, body, headers, delay_ms, drop, chunk_delay_ms" }
+      ? {
+          path: ["status"],
+          message: "a fault needs one of status, body, body_base64, headers, delay_ms, drop, chunk_delay_ms"
+        }
       : undefined
   )
 )
 export interface Fault extends Schema.Schema.Type<typeof Fault> {}
 
 /** The answer that a fault gives in place of the service; `undefined` where the service's own is due. */
-export const answerOf = ({ body, drop, headers, status }: Fault): Answer | undefined => {
-  if (status === undefined && body === undefined) return undefined
-  const written = typeof body === "string" ? body : JSON.stringify(body === undefined ? unsaid : body)
+export const answerOf = ({ body, body_base64, drop, headers, status }: Fault): Answer | undefined => {
+  if (status === undefined && body === undefined && body_base64 === undefined) return undefined
+  const written =
+    body_base64 !== undefined
+      ? Buffer.from(body_base64, "base64")
+      : typeof body === "string"
+        ? body
+        : JSON.stringify(body === undefined ? unsaid : body)
   const head = { status: status ?? 200, headers: { "content-type": "application/json", ...lowered(headers) } }
-  const streams = head.headers["content-type"].startsWith("text/event-stream")
+  const streams = /^(?:text\/event-stream|application\/vnd\.amazon\.eventstream)/.test(head.headers["content-type"])
   if (!streams && drop !== true) return { ...head, body: written }
   // Its events as pieces, so that it can be paced like any other stream, and breaks after the last of them.
-  const pieces = streams ? written.split(/(?<=\n\n)/) : [written]
+  const pieces = streams && typeof written === "string" ? written.split(/(?<=\n\n)/) : [written]
   return { ...head, pieces, first: pieces.length }
 }
 

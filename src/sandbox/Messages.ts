@@ -4,14 +4,10 @@
  */
 import { Effect } from "effect"
 import { contextLength, newerMount } from "./Chat.ts"
-import { json, Refusal } from "./Outside.ts"
-import type { Answer, Make, Received } from "./Outside.ts"
+import { isBody, json, Refusal } from "./Outside.ts"
+import type { Answer, Body, Make, Received } from "./Outside.ts"
 import { cache, countWords, cut, idOf, speechOf } from "./Words.ts"
 import type { Cached, Part, Speech } from "./Words.ts"
-
-type Body = Readonly<Record<string, unknown>>
-
-const isBody = (value: unknown): value is Body => typeof value === "object" && value !== null && !Array.isArray(value)
 
 const refuse = (status: number, type: string, message: string): Refusal =>
   new Refusal(json(status, { type: "error", error: { type, message }, request_id: idOf("req") }))
@@ -34,8 +30,7 @@ export const make: Make = () => {
 // ---- what is asked --------------------------------------------------------------------------------------------------------------
 
 const bodyOf = ({ body, headers }: Received): Body => {
-  if ((headers["x-api-key"] ?? headers.authorization ?? "") === "")
-    throw refuse(401, "authentication_error", "x-api-key header is required")
+  if ((headers["x-api-key"] ?? "") === "") throw refuse(401, "authentication_error", "x-api-key header is required")
   if (headers["anthropic-version"] === undefined) throw wrong("anthropic-version: header is required")
   let parsed: unknown
   try {

@@ -16,6 +16,8 @@ export const serviceNames = [
   "chat",
   "messages",
   "responses",
+  "google",
+  "bedrock",
   "images",
   "search",
   "speech",
@@ -135,6 +137,15 @@ export class Refusal extends Error {
     this.answer = answer
   }
 }
+
+/** A JSON object that a vendor is sent. */
+export type Body = Readonly<Record<string, unknown>>
+
+export const isBody = (value: unknown): value is Body =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+/** What stands there, or nothing. */
+export const objectOf = (value: unknown): Body => (isBody(value) ? value : {})
+export const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
 /** Says which field of a request is wrong, and by which rule. */
 export const wrong = (field: string, rule: string): Refusal =>

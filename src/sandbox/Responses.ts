@@ -4,14 +4,10 @@
  */
 import { Effect } from "effect"
 import { contextLength, newerMount } from "./Chat.ts"
-import { json, Refusal } from "./Outside.ts"
-import type { Answer, Make, Received } from "./Outside.ts"
+import { isBody, json, Refusal } from "./Outside.ts"
+import type { Answer, Body, Make, Received } from "./Outside.ts"
 import { cache, countWords, cut, idOf, speechOf } from "./Words.ts"
 import type { Cached, Part, Speech } from "./Words.ts"
-
-type Body = Readonly<Record<string, unknown>>
-
-const isBody = (value: unknown): value is Body => typeof value === "object" && value !== null && !Array.isArray(value)
 
 const refuse = (status: number, message: string, param: string | null = null, code: string | null = null): Refusal =>
   new Refusal(json(status, { error: { message, type: "invalid_request_error", param, code } }))

@@ -4,6 +4,7 @@
  */
 import { Effect, FiberSet } from "effect"
 import type { Clock, Scope } from "effect"
+import * as Bedrock from "./Bedrock.ts"
 import * as Calls from "./Calls.ts"
 import * as Chat from "./Chat.ts"
 import * as Control from "./Control.ts"
@@ -11,6 +12,7 @@ import * as Decisions from "./Decisions.ts"
 import * as Embeddings from "./Embeddings.ts"
 import * as Faults from "./Faults.ts"
 import * as Generation from "./Generation.ts"
+import * as Google from "./Google.ts"
 import * as Issuer from "./Issuer.ts"
 import type { LeversContract } from "./Levers.ts"
 import * as Mail from "./Mail.ts"
@@ -32,6 +34,8 @@ const world: ReadonlyArray<Make> = [
   Chat.make,
   Messages.make,
   Responses.make,
+  Google.make,
+  Bedrock.make,
   Decisions.make,
   Embeddings.make,
   Rerank.make,

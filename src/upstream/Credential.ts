@@ -2,7 +2,7 @@
  * How an upstream is told who asks: by its key in a header that its vendor reads, or by a signature of each request (AWS).
  *
  * Where the specification is silent:
- * - Where the configuration names no credential, it is the one that the vendor of the first protocol in `speaks` reads: `x-api-key` for
+ * - Where the configuration names no credential, it is the one that the vendor of the request's protocol reads: `x-api-key` for
  *   Anthropic's messages, `x-goog-api-key` for Google, else a bearer token, which OpenAI and nearly all others read, Bedrock's API keys
  *   among them. Azure OpenAI reads `api-key`.
  * - What an AWS access key signs is the host, the path, the body and the time of the service's clock. Temporary credentials are those of the
@@ -28,9 +28,9 @@ export interface AwsCredential {
   readonly session_token?: Redacted.Redacted | undefined
 }
 
-/** The header of an upstream that names none. */
-export const usualHeader = (speaks: ReadonlyArray<ProtocolName>): KeyHeader =>
-  speaks[0] === "messages" ? "x-api-key" : speaks[0] === "google" ? "x-goog-api-key" : "bearer"
+/** The header in which the vendor of a protocol reads its key. */
+export const usualHeader = (protocol: ProtocolName): KeyHeader =>
+  protocol === "messages" ? "x-api-key" : protocol === "google" ? "x-goog-api-key" : "bearer"
 
 export const headerOf = (header: KeyHeader, key: Redacted.Redacted): Readonly<Record<string, string>> =>
   header === "bearer" ? { authorization: `Bearer ${Redacted.value(key)}` } : { [header]: Redacted.value(key) }

@@ -5,6 +5,7 @@ import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { failed, parse, refused } from "./Failures.ts"
 import type { UpstreamProblem } from "./Failures.ts"
+import type { ProtocolName } from "./Protocol.ts"
 import type { Upstream } from "./Upstreams.ts"
 
 /**
@@ -41,6 +42,7 @@ export interface Answered {
 }
 
 export interface Question {
+  readonly protocol: ProtocolName
   /** Below the upstream's address. */
   readonly path: string
   readonly body: string | Buffer
@@ -53,9 +55,9 @@ export interface Question {
 export const ask = Effect.fnUntraced(function* (
   upstream: Upstream,
   admission: Admission,
-  { body, faultIn, path, request_id }: Question
+  { body, faultIn, path, protocol, request_id }: Question
 ): Effect.fn.Return<Answered, UpstreamProblem> {
-  const request = { method: "POST", path, headers: upstream.headers, body } as const
+  const request = { method: "POST", path, headers: upstream.headersFor(protocol), body } as const
   const answer = yield* Effect.catchAll(
     upstream.wire(admission).exchange(request, { limit: answerBytesMax }),
     ({ reason }) => failed(upstream.name, reason, request_id)

@@ -36,7 +36,9 @@ export const refused = (
   request_id?: string | undefined
 ): Effect.Effect<never, UpstreamProblem> => {
   if (status === 400 || status === 404 || status === 413 || status === 422) {
-    return new UpstreamRejected(refusalOf(parse(body)))
+    const words = parse(body)
+    if (isOfKey(words)) return failed(upstream, `status ${status}: it does not take the key`, request_id)
+    return new UpstreamRejected(refusalOf(words))
   }
   if (status === 429)
     return Effect.flatMap(retryAfterOf(headers), ({ retry_after }) =>
@@ -44,6 +46,12 @@ export const refused = (
     )
   return failed(upstream, `status ${status}`, request_id)
 }
+
+/** Google refuses a wrong key with 400, as if the request were wrong. */
+const isOfKey = (body: Record<string, unknown> | undefined): boolean =>
+  isObject(body?.error) &&
+  Array.isArray(body.error.details) &&
+  body.error.details.some((one) => isObject(one) && one.reason === "API_KEY_INVALID")
 
 /** The seconds of a `Retry-After`, which may be a date too, as a problem says them. */
 export const retryAfterOf = (headers: Wire.WireHeaders): Effect.Effect<{ readonly retry_after?: number }> => {

@@ -2,10 +2,22 @@
 
 /**
  * `chat` and `text`: OpenAI's chat and text completions. `messages`: Anthropic's. `responses`: OpenAI's newer. Only upstreams speak `google`
- * (Gemini's generateContent) and `bedrock` (Converse).
+ * (Gemini's generateContent) and `bedrock` (Converse). `embeddings`: OpenAI's. `rerank`: Cohere's and Jina's.
  */
-export const protocolNames = ["chat", "text", "messages", "responses", "google", "bedrock"] as const
+export const protocolNames = [
+  "chat",
+  "text",
+  "messages",
+  "responses",
+  "google",
+  "bedrock",
+  "embeddings",
+  "rerank"
+] as const
 export type ProtocolName = (typeof protocolNames)[number]
 
+/** Those that clients speak. */
+export type ClientProtocol = "chat" | "text" | "messages" | "responses"
+
 /** What an upstream speaks of which the configuration does not say it. */
-export const usualProtocols: ReadonlyArray<ProtocolName> = ["chat", "text"]
+export const usualProtocols: ReadonlyArray<ProtocolName> = ["chat", "text", "embeddings", "rerank"]

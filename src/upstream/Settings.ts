@@ -33,7 +33,7 @@ const UpstreamEntry = Schema.Struct({
   api_key_env: Schema.optional(NonEmpty),
   /** The key itself; for addresses that need no secret, like a local server. */
   api_key: Schema.optional(Schema.String),
-  /** In which header it reads the key; what the vendor of its first protocol reads, unless it says so. */
+  /** In which header it reads the key; the one that the vendor of the request's protocol reads, unless it says so. */
   credential: Schema.optional(KeyHeader),
   /** Instead of a key. */
   aws: Schema.optional(AwsEntry),

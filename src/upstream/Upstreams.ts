@@ -13,7 +13,7 @@ export interface UpstreamSettings {
   /** Up to and without the route: `https://api.example.com/v1`. */
   readonly base_url: string
   readonly api_key: Redacted.Redacted
-  /** In which header it reads the key; what the vendor of its first protocol reads, unless it says so. */
+  /** In which header it reads the key; the one that the vendor of the request's protocol reads, unless it says so. */
   readonly credential?: KeyHeader | undefined
   /** Signs every request, instead of a key. */
   readonly aws?: AwsCredential | undefined
@@ -23,7 +23,7 @@ export interface UpstreamSettings {
   readonly query?: Readonly<Record<string, string>> | undefined
   /** How long it may stay silent before it counts as unreachable. */
   readonly silence_ms_max: number
-  /** The protocols in which it can be asked; `chat` and `text` unless it says so. */
+  /** The protocols in which it can be asked; `chat`, `text`, `embeddings` and `rerank` unless it says so. */
   readonly speaks?: ReadonlyArray<ProtocolName> | undefined
   /** Whether callers may go on from responses that it has kept; else it is asked to keep none. */
   readonly keeps_responses?: boolean | undefined
@@ -37,7 +37,9 @@ export interface Upstream {
   readonly wire: (admission: Admission) => Wire.Wire
   /** For what the vendor does for nothing, and is nobody's call: to count tokens. */
   readonly unbilled: Wire.Wire
-  /** For JSON, with the credential. */
+  /** For JSON, with the credential as the vendor of the protocol reads it. */
+  readonly headersFor: (protocol: ProtocolName) => Readonly<Record<string, string>>
+  /** The same for tools, which no protocol of models serves. */
   readonly headers: Readonly<Record<string, string>>
   /** The key, for those that want it otherwise. */
   readonly key: Redacted.Redacted
@@ -62,19 +64,37 @@ export class Upstreams extends Context.Tag("tollgate/upstream/Upstreams")<Upstre
 }
 
 const upstreamOf = (name: string, settings: UpstreamSettings, wire: Wire.Wire): Upstream => {
-  const { api_key, aws, credential, headers, keeps_responses = false, speaks = usualProtocols } = settings
+  const { api_key, aws, credential, keeps_responses = false, speaks = usualProtocols } = settings
+  const withKey = (header: KeyHeader) => ({
+    "content-type": "application/json",
+    ...settings.headers,
+    ...(aws === undefined && headerOf(credential ?? header, api_key))
+  })
   return {
     name,
     speaks,
     keeps_responses,
     wire: () => wire,
     unbilled: wire,
-    headers: {
-      "content-type": "application/json",
-      ...headers,
-      ...(aws === undefined && headerOf(credential ?? usualHeader(speaks), api_key))
-    },
+    headersFor: (protocol) => withKey(usualHeader(protocol)),
+    headers: withKey("bearer"),
     key: api_key
+  }
+}
+
+/** An entry of the settings names an upstream that speaks no protocol in which the entry can be served. */
+export class UnspokenProtocol extends Schema.TaggedError<UnspokenProtocol>()("UnspokenProtocol", {
+  upstream: Schema.String,
+  /** The entry, by its kind and id: `embedding model small`. */
+  named_by: Schema.String,
+  /** What the upstream speaks. */
+  speaks: Schema.Array(Schema.String),
+  /** The protocols of which it needs one. */
+  needs: Schema.Array(Schema.String)
+}) {
+  override get message() {
+    const { named_by, needs, speaks, upstream } = this
+    return `${named_by}: the upstream ${upstream} speaks ${speaks.join(", ")}, and would have to speak ${needs.join(" or ")}: add it to its speaks, or name another upstream`
   }
 }
 
@@ -105,6 +125,20 @@ export const upstreamLookup = (
     if (wrong === undefined) return Effect.succeed((name: string) => upstreams.get(name)!)
     const { id, upstream } = wrong
     return new UnknownUpstream({ upstream, named_by: `${kind} ${id}`, upstreams: [...upstreams.keys()] })
+  })
+
+/** The same for models: fails with the first entry whose upstream speaks none of these protocols, too. */
+export const speakerLookup = (
+  kind: string,
+  entries: ReadonlyArray<{ readonly id: string; readonly upstream: string }>,
+  needs: ReadonlyArray<ProtocolName>
+): Effect.Effect<(name: string) => Upstream, UnknownUpstream | UnspokenProtocol, Upstreams> =>
+  Effect.flatMap(upstreamLookup(kind, entries), (upstreamOf) => {
+    const isSpoken = (name: string) => upstreamOf(name).speaks.some((one) => needs.includes(one))
+    const wrong = entries.find(({ upstream }) => !isSpoken(upstream))
+    if (wrong === undefined) return Effect.succeed(upstreamOf)
+    const { id, upstream } = wrong
+    return new UnspokenProtocol({ upstream, named_by: `${kind} ${id}`, speaks: upstreamOf(upstream).speaks, needs })
   })
 
 /** The wire, observed, with the trace of who uses it where traces are collected, and with what every request needs. */

@@ -12,6 +12,7 @@ import { MembershipStatus, Role } from "../tenants/Account.ts"
 const Tokens = Schema.optionalWith(Schema.Int, { exact: true })
 
 const TokenDetails = Schema.Struct({
+  cached_audio_tokens: Tokens,
   cached_tokens: Tokens,
   cache_write_tokens: Tokens,
   cache_write_1h_tokens: Tokens,

@@ -101,6 +101,7 @@ const limits = fc.record(
 )
 const part = fc.constantFrom(
   { type: "text", text: "words and words" },
+  { type: "text", text: "words", cache_control: { type: "ephemeral", ttl: "1h" } },
   { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
   { type: "file", file: { file_id: "file_1" } },
   { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } }
@@ -116,7 +117,12 @@ const usage = fc.oneof(
       prompt_tokens: figure,
       completion_tokens: figure,
       total_tokens: figure,
-      prompt_tokens_details: fc.record({ cached_tokens: figure, audio_tokens: figure, image_tokens: figure }),
+      prompt_tokens_details: fc.record({
+        cached_tokens: figure,
+        cached_tokens_details: fc.record({ audio_tokens: figure }),
+        audio_tokens: figure,
+        image_tokens: figure
+      }),
       completion_tokens_details: fc.record({ reasoning_tokens: figure, audio_tokens: figure, image_tokens: figure }),
       cache_creation_input_tokens: figure,
       cache_creation: fc.record({ ephemeral_1h_input_tokens: figure })
@@ -170,7 +176,7 @@ describe("a charge", () => {
 })
 
 describe("tokens that are billed apart", () => {
-  const most = { prompt_tokens: 100, completion_tokens: 100, attachments: true }
+  const most = { prompt_tokens: 100, completion_tokens: 100, kinds: { attachments: true, hour: true } }
   const told = (usage: object, more = most) =>
     tokensOf(usageOf({ prompt_tokens: 50, completion_tokens: 20, ...usage })!, () => most, more)
 
@@ -180,6 +186,26 @@ describe("tokens that are billed apart", () => {
       completion_tokens: 20,
       usage_source: "provider",
       token_details: undefined
+    })
+  })
+
+  it("are once what they are: audio from a cache is neither other audio nor another part of the cache", () => {
+    const details = { cached_tokens: 20, cached_tokens_details: { audio_tokens: 8 }, audio_tokens: 15 }
+    expect(told({ prompt_tokens_details: details })).toMatchObject({
+      usage_source: "provider",
+      token_details: { cached_audio_tokens: 8, cached_tokens: 12, prompt_audio_tokens: 7 }
+    })
+  })
+
+  it("are cached for an hour only where that was asked for; else they are cached for minutes, as an estimate", () => {
+    const usage = {
+      cache_creation_input_tokens: 30,
+      cache_creation: { ephemeral_1h_input_tokens: 20 }
+    }
+    expect(told(usage).token_details).toEqual({ cache_write_tokens: 10, cache_write_1h_tokens: 20 })
+    expect(told(usage, { ...most, kinds: { attachments: true, hour: false } })).toMatchObject({
+      usage_source: "estimated",
+      token_details: { cache_write_tokens: 30 }
     })
   })
 
@@ -204,7 +230,7 @@ describe("tokens that are billed apart", () => {
 
   it("are no audio and no images where nothing is attached", () => {
     const usage = { prompt_tokens_details: { audio_tokens: 5, image_tokens: 5, cached_tokens: 5 } }
-    expect(told(usage, { ...most, attachments: false })).toMatchObject({
+    expect(told(usage, { ...most, kinds: { attachments: false, hour: true } })).toMatchObject({
       usage_source: "estimated",
       token_details: { cached_tokens: 5 }
     })

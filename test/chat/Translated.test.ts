@@ -5,22 +5,25 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { all, eventsIn } from "../support/Protocols.ts"
 import { freePort, freshFolder, start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
+import { baseOf, eventsOf, failureOf, modelOf, streamOf, vendorNames } from "../support/Vendors.ts"
+import type { VendorName } from "../support/Vendors.ts"
 
 let world: Service
 let service: Service
 
-const names = ["chat", "messages", "responses"] as const
+const names = vendorNames
+let origin: string
 
 beforeAll(async () => {
   world = await start()
   const { control, issuer } = await world.sandbox()
-  const base_url = control.replace("/control", "/chat-a/v1")
-  const model = (id: string, upstreams: ReadonlyArray<string>) => ({
+  origin = control.replace("/control", "")
+  const model = (id: string, upstreams: ReadonlyArray<VendorName>) => ({
     id,
     context_length: 100_000,
     max_output_tokens: 2_000,
     price: { prompt_usd_per_million: "3", completion_usd_per_million: "15" },
-    upstreams: upstreams.map((upstream) => ({ upstream, model: `vendor-${id}` }))
+    upstreams: upstreams.map((upstream) => ({ upstream, model: modelOf(upstream) }))
   })
   const file = join(freshFolder(), "tollgate.json")
   writeFileSync(
@@ -30,7 +33,9 @@ beforeAll(async () => {
       identity: { google: { issuer, audiences: ["sandbox-google"] } },
       prices: { default_new_credits: 6, default_registration_credits: 0 },
       rate_limits: { sign_in: 1_000 },
-      upstreams: Object.fromEntries(names.map((name) => [name, { base_url, api_key: "k", speaks: [name] }])),
+      upstreams: Object.fromEntries(
+        names.map((name) => [name, { base_url: origin + baseOf(name), api_key: "k", speaks: [name] }])
+      ),
       models: [
         ...names.map((name) => model(name, [name])),
         ...names.flatMap((one) => names.map((other) => model(`${one}-${other}`, [one, other])))
@@ -78,7 +83,9 @@ describe.each(all)(
           cost: 0.000054
         })
         const [received] = await world.control(`/calls?service=${vendor}&limit=1`)
-        expect(received.body.model).toBe(`vendor-${vendor}`)
+        const named =
+          vendor === "google" || vendor === "bedrock" ? decodeURIComponent(received.path) : received.body.model
+        expect(named).toContain(modelOf(vendor))
       })
 
       it("has its stream, whose end comes after the charge", async () => {
@@ -92,28 +99,34 @@ describe.each(all)(
       it("is told of a stream that is cut at any event, and pays what was reported", async () => {
         const { key, who } = await person()
         const asked = ask("alpha beta", { model: vendor, stream: true })
-        const native = all.find((one) => one.name === vendor)!
-        const whole = (
-          await service.call(native.path, {
-            token: key,
-            json: native.ask("alpha beta", {
-              model: vendor,
-              stream: true,
-              ...(vendor === "chat" && { stream_options: { include_usage: true } })
-            })
-          })
-        ).body as string
-        const events = whole.split(/(?<=\n\n)/)
-        const headers = { "content-type": "text/event-stream" }
+        const events = await eventsOf(origin, vendor, "alpha beta")
         for (let cut = 1; cut < events.length; cut++) {
-          await fault(vendor, { status: 200, headers, body: events.slice(0, cut).join(""), drop: true })
+          await fault(vendor, streamOf(vendor, events.slice(0, cut), { drop: true }))
           const { body } = await call(key, asked)
           expect([cut, "alpha beta".startsWith(textIn(eventsIn(body)))]).toEqual([cut, true])
           const record = await last(who)
           expect([cut, record.success, record.error_type]).toEqual([cut, false, "upstream_error"])
+          expect([cut, record.cost]).toEqual([
+            cut,
+            Number((record.prompt_tokens * 3e-6 + record.completion_tokens * 15e-6).toFixed(9))
+          ])
           const error = eventsIn(body).find((event) => event.error?.code === "upstream_error")
           expect([cut, error?.error.message]).toEqual([cut, "the model broke off"])
         }
+        // A vendor of messages says before the answer what its prompt used; nobody else reports before the end.
+        const [record] = await service.usage(who)
+        expect(record.prompt_tokens).toBe(vendor === "messages" || vendor === "chat" ? 2 : 0)
+      })
+
+      it("is told of an error midway, in our words", async () => {
+        const { key, who } = await person()
+        const events = await eventsOf(origin, vendor, "alpha beta")
+        await fault(vendor, streamOf(vendor, [...events.slice(0, 2), failureOf(vendor), ...events.slice(2)]))
+        const { body } = await call(key, ask("alpha beta", { model: vendor, stream: true }))
+        expect(body).not.toContain("secret")
+        const error = eventsIn(body).find((event) => event.error?.code === "upstream_error")
+        expect(error?.error.message).toBe("the model broke off")
+        expect(await last(who)).toMatchObject({ success: false, error_type: "upstream_error" })
       })
 
       it("hears of a refusal in its own shape, and of a failure without its words", async () => {
@@ -194,5 +207,53 @@ describe("a request that one upstream cannot carry", () => {
     const json = { model: "chat", messages: [{ role: "user", content: "hello there" }] }
     const { body } = await service.call("/v1/messages/count_tokens", { token: key, json })
     expect(body).toEqual({ input_tokens: Math.ceil(JSON.stringify(json).length / 4) })
+  })
+})
+
+describe("thoughts that another vendor signed", () => {
+  it("do not go to a vendor that would refuse them, whichever came before", async () => {
+    const { key } = await person()
+    const history = [
+      { role: "user", content: "hi" },
+      {
+        role: "assistant",
+        content: [
+          { type: "thinking", thinking: "a thought", signature: "google:c2ln" },
+          { type: "text", text: "hello" }
+        ]
+      },
+      { role: "user", content: "one two" }
+    ]
+    for (const stream of [false, true]) {
+      const json = { model: "messages", max_tokens: 50, messages: history, stream, metadata: { user_id: "u" } }
+      const { body, status } = await service.call("/v1/messages", { token: key, json })
+      expect([status, stream ? eventsIn(body).at(-1)!.type : body.content[0].text]).toEqual([
+        200,
+        stream ? "message_stop" : "one two"
+      ])
+      const [{ body: sent }] = await world.control("/calls?service=messages&limit=1")
+      expect(sent.messages[1].content).toEqual([{ type: "text", text: "hello" }])
+      expect(sent.metadata).toEqual({ user_id: "u" })
+    }
+    const own = [history[0], { role: "assistant", content: [{ type: "thinking", thinking: "x", signature: "c2ln" }] }]
+    await service.call("/v1/messages", {
+      token: key,
+      json: { model: "messages", max_tokens: 50, messages: [...own, history[2]], unknown: 1 }
+    })
+    const [{ body: untouched }] = await world.control("/calls?service=messages&limit=1")
+    expect(untouched).toMatchObject({ messages: own, unknown: 1 })
+  })
+
+  it("nor in responses", async () => {
+    const { key } = await person()
+    const input = [
+      { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "anthropic:c2ln" },
+      { role: "user", content: "one two" }
+    ]
+    const json = { model: "responses", max_output_tokens: 50, input }
+    const { body, status } = await service.call("/v1/responses", { token: key, json })
+    expect([status, body.output.at(-1).content[0].text]).toEqual([200, "one two"])
+    const [{ body: sent }] = await world.control("/calls?service=responses&limit=1")
+    expect(JSON.stringify(sent)).not.toContain("c2ln")
   })
 })

@@ -386,7 +386,10 @@ describe("a field that changes what the vendor bills", () => {
 })
 
 describe("tokens that a vendor bills apart", () => {
-  const long = [{ role: "user", content: "x".repeat(2_000) }]
+  const cached = (cache_control: object) => [
+    { role: "user", content: [{ type: "text", text: "x".repeat(2_000), cache_control }] }
+  ]
+  const long = cached({ type: "ephemeral", ttl: "1h" })
   const details = (prompt_tokens: number) => ({
     usage: {
       prompt_tokens,
@@ -504,6 +507,53 @@ describe("tokens that a vendor bills apart", () => {
     expect([answered.status, answered.body]).toEqual([200, expect.objectContaining({ usage: answer.usage })])
     expect(await last(who)).toMatchObject(expected)
     expect(await explained(who)).toMatchObject({ computed_usd: expected.cost, charged_usd: expected.cost })
+  })
+
+  it("are cached for an hour only where the request says so, and bounded by that", async () => {
+    const { key, who } = await person()
+    const answer = {
+      id: "1",
+      model: "m",
+      type: "message",
+      role: "assistant",
+      content: [{ type: "text", text: "hi" }],
+      stop_reason: "end_turn",
+      usage: {
+        input_tokens: 100,
+        output_tokens: 100,
+        cache_creation_input_tokens: 50,
+        cache_creation: { ephemeral_5m_input_tokens: 30, ephemeral_1h_input_tokens: 20 }
+      }
+    }
+    main.answer = (response) => json(response, answer)
+    const asked = async (messages: unknown, escaped = false) => {
+      const body = JSON.stringify({ model: "other-protocols", max_tokens: 200, messages })
+      const raw = escaped ? body.replace('"1h"', '"\\u0031h"') : body
+      const headers = { "content-type": "application/json" }
+      expect((await service.call("/v1/messages", { token: key, raw, headers })).status).toBe(200)
+      const { reserved_usd } = await explained(who)
+      const { cost, token_details, usage_source } = await last(who)
+      return { per_byte: (reserved_usd - 200 * 8e-6) / raw.length, cost, token_details, usage_source }
+    }
+    const hour = await asked(long)
+    // 100 × 2, 30 × 2.5, 20 × 4, 100 × 8
+    expect(hour).toMatchObject({
+      cost: 0.001155,
+      token_details: { cache_write_tokens: 30, cache_write_1h_tokens: 20 },
+      usage_source: undefined
+    })
+    expect(hour.per_byte).toBeCloseTo(4e-6, 12)
+    expect((await asked(long, true)).per_byte).toBeCloseTo(4e-6, 12)
+    for (const control of [{ type: "ephemeral" }, { type: "ephemeral", ttl: "5m" }]) {
+      const minutes = await asked(cached(control))
+      expect(minutes.per_byte).toBeCloseTo(2.5e-6, 12)
+      // What was not asked for counts as cached for minutes: 100 × 2, 50 × 2.5, 100 × 8
+      expect(minutes).toMatchObject({
+        cost: 0.001125,
+        token_details: { cache_write_tokens: 50 },
+        usage_source: "estimated"
+      })
+    }
   })
 
   it("stand in the model list under the names that clients read", async () => {
@@ -896,7 +946,9 @@ describe("the models", () => {
       context_length: 100_000,
       architecture: { input_modalities: ["text", "image"], output_modalities: ["text"] },
       top_provider: { context_length: 100_000, max_completion_tokens: 2_000 },
-      pricing: { prompt: "0.000001", completion: "0.000002", request: "0" }
+      pricing: { prompt: "0.000001", completion: "0.000002", request: "0" },
+      protocols: ["chat", "text", "messages", "responses"],
+      native_protocols: ["chat", "text"]
     }
     expect(body.data[1]).toEqual(newer)
     expect(body.data[0]).toEqual({
@@ -905,6 +957,10 @@ describe("the models", () => {
       name: "Auto",
       description: expect.any(String),
       pricing: { prompt: "-1", completion: "-1", request: "-1" }
+    })
+    expect(body.data.find(({ id }: { id: string }) => id === "other-protocols")).toMatchObject({
+      protocols: ["chat", "messages", "responses"],
+      native_protocols: ["messages", "responses"]
     })
     const rich = body.data.find(({ id }: { id: string }) => id === "rich")
     expect(rich).toMatchObject({

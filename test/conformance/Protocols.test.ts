@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { start } from "../support/Service.ts"
 import type { Answer, Person, Service } from "../support/Service.ts"
-import { eventsIn, spoken } from "../support/Protocols.ts"
+import { all, eventsIn, spoken } from "../support/Protocols.ts"
+import { eventsOf, failureOf, streamOf } from "../support/Vendors.ts"
 
 let service: Service
 beforeAll(async () => {
@@ -325,3 +326,210 @@ describe("responses", () => {
     expect((await service.control("/calls?service=responses&limit=1"))[0].body.max_output_tokens).toBe(4_096)
   })
 })
+
+/** Vendors that no client speaks to: what each answers, by its own names. */
+const vendors = {
+  google: {
+    /** What is said, why it ends, and what it used: of the prompt three, of them two from a cache. */
+    answer: (text: string, reason: string, usage: object = { cachedContentTokenCount: 2 }) => ({
+      candidates: [{ content: { role: "model", parts: [{ text }] }, finishReason: reason }],
+      usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 1, ...usage }
+    }),
+    refused: "SAFETY",
+    ended: "STOP",
+    absurd: { promptTokenCount: 1e12, candidatesTokenCount: 1e12 },
+    imageIn: (body: Body) => body.contents[0].parts[1].inlineData.data,
+    limitIn: (body: Body) => body.generationConfig.maxOutputTokens
+  },
+  bedrock: {
+    answer: (text: string, stopReason: string, usage: object = { inputTokens: 1, cacheReadInputTokens: 2 }) => ({
+      output: { message: { role: "assistant", content: [{ text }] } },
+      stopReason,
+      usage: { inputTokens: 3, outputTokens: 1, ...usage }
+    }),
+    refused: "guardrail_intervened",
+    ended: "end_turn",
+    absurd: { inputTokens: 1e12, outputTokens: 1e12 },
+    imageIn: (body: Body) => body.messages[0].content[1].image.source.bytes,
+    limitIn: (body: Body) => body.inferenceConfig.maxTokens
+  }
+} as const
+const vendorNames = ["google", "bedrock"] as const
+
+type Body = Record<string, any> // oxlint-disable-line typescript/no-explicit-any -- a test looks into what came, whatever it is
+
+/** The same of each client. */
+const clients = {
+  chat: {
+    image: (text: string, url: string) => ({
+      messages: [
+        {
+          role: "user",
+          content: [
+            { type: "text", text },
+            { type: "image_url", image_url: { url } }
+          ]
+        }
+      ]
+    }),
+    stopOf: ({ choices }: Body) => choices[0].finish_reason,
+    stops: { length: "length", refusal: "content_filter", tools: "tool_calls" },
+    cachedOf: ({ usage }: Body) => usage.prompt_tokens_details.cached_tokens
+  },
+  messages: {
+    image: (text: string, url: string) => ({
+      messages: [
+        {
+          role: "user",
+          content: [
+            { type: "text", text },
+            { type: "image", source: { type: "base64", media_type: "image/png", data: url.split(",")[1] } }
+          ]
+        }
+      ]
+    }),
+    stopOf: ({ stop_reason }: Body) => stop_reason,
+    stops: { length: "max_tokens", refusal: "refusal", tools: "tool_use" },
+    cachedOf: ({ usage }: Body) => usage.cache_read_input_tokens
+  },
+  responses: {
+    image: (text: string, image_url: string) => ({
+      input: [
+        {
+          role: "user",
+          content: [
+            { type: "input_text", text },
+            { type: "input_image", image_url }
+          ]
+        }
+      ]
+    }),
+    stopOf: ({ incomplete_details, status }: Body) => incomplete_details?.reason ?? status,
+    stops: { length: "max_output_tokens", refusal: "content_filter", tools: "completed" },
+    cachedOf: ({ usage }: Body) => usage.input_tokens_details.cached_tokens
+  }
+} as const
+
+const pairs = all.flatMap((protocol) => vendorNames.map((vendor) => ({ client: protocol.name, protocol, vendor })))
+
+describe.each(pairs)("$client over $vendor", ({ client, protocol, vendor }) => {
+  const { ask, callsOf, path, refusalOf, textIn, textOf, think, tool, usageOf } = protocol
+  const { cachedOf, image, stopOf, stops } = clients[client]
+  const { absurd, answer, ended, imageIn, limitIn, refused } = vendors[vendor]
+  const model = `sandbox-${vendor}`
+  const call = (key: string, text: string, more: object = {}): Promise<Answer> =>
+    service.call(path, { token: key, json: ask(text, { model, ...more }) })
+  const fault = (more: object) => service.control("/faults", { service: vendor, times: 1, ...more })
+  const sent = async () => (await service.control(`/calls?service=${vendor}&limit=1`))[0].body
+  const last = async (who: Person) => (await service.usage(who))[0]
+
+  it("says what the vendor says, whole and as a stream, at what it counts", async () => {
+    const { key, who } = await person()
+    const { body, headers, status } = await call(key, "one two three")
+    expect([status, textOf(body), usageOf(body)]).toEqual([200, "one two three", { prompt: 3, completion: 3 }])
+    const cost = costOf({ prompt: 3, completion: 3 })
+    expect(Number(headers.get("x-charge-usd"))).toBe(cost)
+    expect(limitIn(await sent())).toBe(50)
+    const streamed = await call(key, "one two three", { stream: true })
+    expect(textIn(eventsIn(streamed.body))).toBe("one two three")
+    for (const record of await service.usage(who))
+      expect(record).toMatchObject({
+        model,
+        provider: model,
+        prompt_tokens: 3,
+        completion_tokens: 3,
+        cost,
+        success: true
+      })
+  })
+
+  it("has tools called, one and several, and reads what they gave", async () => {
+    const { key } = await person()
+    for (const places of [["a"], ["a", "b"]]) {
+      const text = places.map((at) => `call look {"at":"${at}"}`).join("\n")
+      const { body } = await call(key, text, tool("look"))
+      expect([stopOf(body), callsOf(body)]).toEqual([
+        stops.tools,
+        places.map((at) => ({ name: "look", input: { at } }))
+      ])
+      const { body: stream } = await call(key, text, { ...tool("look"), stream: true })
+      for (const at of places) expect(stream).toContain(JSON.stringify(JSON.stringify({ at })).slice(1, -1))
+    }
+  })
+
+  it("sends images on", async () => {
+    const { key } = await person()
+    const { body, status } = await call(key, "", image("look", "data:image/png;base64,aGk="))
+    expect([status, textOf(body), imageIn(await sent())]).toEqual([200, "look", "aGk="])
+  })
+
+  it("thinks, and thoughts are tokens of the answer", async () => {
+    const { key, who } = await person()
+    const { body, status } = await call(key, "one two", { ...think, ...limitOf(client, 3_000) })
+    expect([status, textOf(body), usageOf(body).completion]).toEqual([200, "one two", 6])
+    expect(await last(who)).toMatchObject({ completion_tokens: 6 })
+  })
+
+  it("says why it stopped", async () => {
+    const { key } = await person()
+    expect(stopOf((await call(key, "one two three", limitOf(client, 2))).body)).toBe(stops.length)
+    await fault({ status: 200, body: answer("no", refused) })
+    expect(stopOf((await call(key, "hi")).body)).toBe(stops.refusal)
+  })
+
+  it("charges cached tokens by their line, and absurd figures as far as the request can have caused them", async () => {
+    const { key, who } = await person()
+    await fault({ status: 200, body: answer("hi", ended) })
+    const { body } = await call(key, "one two three")
+    expect([usageOf(body), cachedOf(body)]).toEqual([{ prompt: 3, completion: 1 }, 2])
+    expect(await last(who)).toMatchObject({
+      prompt_tokens: 3,
+      token_details: { cached_tokens: 2 },
+      cost: 0.0000186
+    })
+    await fault({ status: 200, body: answer("hi", ended, absurd) })
+    expect((await call(key, "one two three")).status).toBe(200)
+    const record = await last(who)
+    expect(record).toMatchObject({ completion_tokens: 50, usage_source: "estimated" })
+    expect(record.prompt_tokens).toBeLessThan(1_000)
+  })
+
+  it("is refused and fails as everywhere", async () => {
+    const { key } = await person()
+    await fault({ status: 400, body: vendor === "google" ? { error: { message: "no" } } : { message: "no" } })
+    expect(refusalOf((await call(key, "hi")).body)).toEqual({ message: "no", code: "upstream_rejected" })
+    await fault({ status: 400, body: { error: { message: "k", details: [{ reason: "API_KEY_INVALID" }] } } })
+    expect((await call(key, "hi")).status).toBe(500)
+    for (const wrong of [{}, { candidates: "none", output: { message: 7 } }]) {
+      await fault({ status: 200, body: wrong })
+      expect((await call(key, "hi")).status).toBe(500)
+    }
+    await fault({ status: 200, headers: { "content-type": "application/json" }, body: answer("hi", ended) })
+    expect((await call(key, "hi", { stream: true })).status).toBe(500)
+    await fault({ delay_ms: 200 })
+    expect((await call(key, "slow")).status).toBe(200)
+  })
+
+  it("is cut at any event, and broken by an error midway", async () => {
+    const { key, who } = await person()
+    const { control } = await service.sandbox()
+    const events = await eventsOf(control.replace("/control", ""), vendor, "alpha beta")
+    const isBroken = ({ body }: Answer) =>
+      eventsIn(body).some(({ error }) => error?.code === "upstream_error" && error.message === "the model broke off")
+    for (let cut = 1; cut < events.length; cut++) {
+      for (const some of [events.slice(0, cut), [...events.slice(0, cut), events[cut]!.subarray(0, 9)]]) {
+        await fault(streamOf(vendor, some, { drop: true }))
+        const answer = await call(key, "alpha beta", { stream: true })
+        expect([cut, isBroken(answer)]).toEqual([cut, true])
+        expect(await last(who)).toMatchObject({ success: false, error_type: "upstream_error", cost: 0 })
+      }
+      await fault(streamOf(vendor, [...events.slice(0, cut), failureOf(vendor), ...events.slice(cut)]))
+      const answer = await call(key, "alpha beta", { stream: true })
+      expect([cut, isBroken(answer), answer.body.includes("secret")]).toEqual([cut, true, false])
+    }
+    expect(await service.balance(who)).toBe(6)
+  })
+})
+
+const limitOf = (client: keyof typeof clients, limit: number): object =>
+  client === "responses" ? { max_output_tokens: limit } : { max_tokens: limit }

@@ -133,7 +133,9 @@ describe("the openai package", () => {
       "sandbox-small",
       "sandbox-large",
       "sandbox-fraction",
-      "sandbox-failover"
+      "sandbox-failover",
+      "sandbox-google",
+      "sandbox-bedrock"
     ])
   })
 

@@ -73,6 +73,7 @@ describe("the lines of a price", () => {
         const find = (...quantities: ReadonlyArray<Quantity>) =>
           quantities.map((one) => counting.find(({ quantity }) => quantity === one)).find((line) => line !== undefined)!
         const wholes: Partial<Record<Quantity, ReadonlyArray<Quantity>>> = {
+          cached_audio_tokens: ["cached_tokens", "prompt_tokens"],
           cache_write_1h_tokens: ["cache_write_tokens", "prompt_tokens"]
         }
         let exact = find("requests").price as bigint

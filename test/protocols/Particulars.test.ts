@@ -280,6 +280,24 @@ describe("thoughts of servers of chat", () => {
 })
 
 describe("usage", () => {
+  it("of Google and of chat counts audio that came from a cache", () => {
+    const usage = translations.google.usageOf({
+      promptTokenCount: 100,
+      candidatesTokenCount: 5,
+      cachedContentTokenCount: 40,
+      cacheTokensDetails: [
+        { modality: "TEXT", tokenCount: 10 },
+        { modality: "AUDIO", tokenCount: 30 }
+      ],
+      promptTokensDetails: [{ modality: "AUDIO", tokenCount: 50 }]
+    })!
+    expect(usage).toMatchObject({ cached_tokens: 40, cached_audio_tokens: 30, prompt_audio_tokens: 50 })
+    for (const protocol of ["google", "chat"] as const) {
+      const { usageOf, writeUsage } = translations[protocol]
+      expect(usageOf(writeUsage(usage))).toMatchObject({ cached_tokens: 40, cached_audio_tokens: 30 })
+    }
+  })
+
   it("of Messages counts what a cache took, for how long", () => {
     expect(
       translations.messages.usageOf({

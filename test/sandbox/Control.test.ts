@@ -212,6 +212,8 @@ it("the configuration is one that a deployment takes, and points here", () => {
     ["sandbox-small", "0.15", "0.60", 1],
     ["sandbox-large", "3", "15", 1],
     ["sandbox-fraction", "0.0375", "0.15", 1],
-    ["sandbox-failover", "0.15", "0.60", 2]
+    ["sandbox-failover", "0.15", "0.60", 2],
+    ["sandbox-google", "3", "15", "0.3", 1],
+    ["sandbox-bedrock", "3", "15", "0.3", "3.75", 1]
   ])
 })

@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders, Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Admission } from "../../src/gate/Gate.ts"
+import type { ProtocolName } from "../../src/upstream/Protocol.ts"
 import { Upstreams } from "../../src/upstream/Upstreams.ts"
 import type { UpstreamSettings } from "../../src/upstream/Upstreams.ts"
 
@@ -37,8 +38,12 @@ afterAll(() => new Promise((resolve) => server.close(resolve)))
 const at = Date.parse("2026-11-22T12:34:56.789Z")
 const body = '{"text":"größer"}'
 
-/** Sends a request to an upstream of these settings, and answers what came. */
-const sent = async (settings: Partial<UpstreamSettings>, path = "/chat/completions"): Promise<Received> => {
+/** Sends a request in a protocol to an upstream of these settings, and answers what came. */
+const sent = async (
+  settings: Partial<UpstreamSettings>,
+  path = "/chat/completions",
+  protocol: ProtocolName = "chat"
+): Promise<Received> => {
   const layer = Upstreams.layer({
     one: { base_url: base_url(), api_key: Redacted.make("sk-1"), silence_ms_max: 5_000, ...settings }
   })
@@ -46,7 +51,7 @@ const sent = async (settings: Partial<UpstreamSettings>, path = "/chat/completio
     yield* TestClock.setTime(at)
     const upstream = (yield* Upstreams).get("one")!
     const wire = upstream.wire({} as Admission)
-    yield* wire.exchange({ method: "POST", path, headers: upstream.headers, body }, { limit: 100 })
+    yield* wire.exchange({ method: "POST", path, headers: upstream.headersFor(protocol), body }, { limit: 100 })
   }).pipe(Effect.provide(Layer.merge(layer, TestContext.TestContext)), Effect.runPromise)
   return received
 }
@@ -59,16 +64,18 @@ const keyIn = ({ headers }: Received) => ({
 })
 
 describe("a key", () => {
+  const all = ["chat", "messages", "responses", "google", "bedrock"] as const
   it.each([
-    [{}, { authorization: "Bearer sk-1" }],
-    [{ speaks: ["responses"] }, { authorization: "Bearer sk-1" }],
-    [{ speaks: ["messages"] }, { "x-api-key": "sk-1" }],
-    [{ speaks: ["google"] }, { "x-goog-api-key": "sk-1" }],
-    [{ speaks: ["bedrock"] }, { authorization: "Bearer sk-1" }],
-    [{ credential: "api-key" }, { "api-key": "sk-1" }],
-    [{ speaks: ["messages"], credential: "bearer" }, { authorization: "Bearer sk-1" }]
-  ] as const)("of an upstream with %j", async (settings, expected) => {
-    expect(keyIn(await sent(settings))).toEqual({
+    ["chat", {}, { authorization: "Bearer sk-1" }],
+    ["responses", { speaks: all }, { authorization: "Bearer sk-1" }],
+    ["messages", { speaks: all }, { "x-api-key": "sk-1" }],
+    ["google", { speaks: all }, { "x-goog-api-key": "sk-1" }],
+    ["bedrock", { speaks: all }, { authorization: "Bearer sk-1" }],
+    ["embeddings", {}, { authorization: "Bearer sk-1" }],
+    ["chat", { credential: "api-key" }, { "api-key": "sk-1" }],
+    ["messages", { credential: "bearer" }, { authorization: "Bearer sk-1" }]
+  ] as const)("in a request of %s to an upstream with %j", async (protocol, settings, expected) => {
+    expect(keyIn(await sent(settings, "/x", protocol))).toEqual({
       authorization: undefined,
       "x-api-key": undefined,
       "api-key": undefined,

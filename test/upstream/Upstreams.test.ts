@@ -6,6 +6,8 @@ import type { Models } from "../../src/chat/Model.ts"
 import * as ChatSettings from "../../src/chat/Settings.ts"
 import { Decisions } from "../../src/decisions/Decisions.ts"
 import { ConfiguredDecisionModel } from "../../src/decisions/Settings.ts"
+import { Embeddings } from "../../src/embeddings/Embeddings.ts"
+import { EmbeddingModels } from "../../src/embeddings/Settings.ts"
 import { Gate } from "../../src/gate/Gate.ts"
 import { Payers } from "../../src/gate/Payers.ts"
 import { Images } from "../../src/images/Images.ts"
@@ -17,13 +19,16 @@ import { Jobs } from "../../src/media/Jobs.ts"
 import { Media } from "../../src/media/Media.ts"
 import { MediaModels } from "../../src/media/Settings.ts"
 import { PriceVersions } from "../../src/prices/PriceVersions.ts"
+import { Rerank } from "../../src/rerank/Rerank.ts"
+import { RerankModels } from "../../src/rerank/Settings.ts"
 import { Search } from "../../src/search/Search.ts"
 import { SearchProviders } from "../../src/search/Settings.ts"
 import { Speech } from "../../src/speech/Speech.ts"
 import { SpeechProviders } from "../../src/speech/Settings.ts"
 import { Transcription } from "../../src/transcription/Transcription.ts"
 import { TranscriptionProviders } from "../../src/transcription/Settings.ts"
-import { UnknownUpstream, Upstreams } from "../../src/upstream/Upstreams.ts"
+import { UnknownUpstream, UnspokenProtocol, Upstreams } from "../../src/upstream/Upstreams.ts"
+import type { ProtocolName } from "../../src/upstream/Protocol.ts"
 import * as TestDatabase from "../support/database.ts"
 
 const price = 1_000_000_000n as UnitPrice
@@ -122,6 +127,57 @@ const rooms: ReadonlyArray<readonly [named_by: string, Layer.Layer<never, unknow
   ]
 ]
 
+const single = { id: "one", name: "One", description: "", owned_by: "system", added_tokens_max: 0 }
+const routes = [{ upstream: "here", model: "one" }]
+
+const spoken: ReadonlyArray<
+  readonly [
+    named_by: string,
+    Layer.Layer<never, unknown, Needs>,
+    speaks: ReadonlyArray<ProtocolName>,
+    needs: ReadonlyArray<ProtocolName>
+  ]
+> = [
+  [
+    "chat model one",
+    Chat.layer.pipe(Layer.provide(ChatSettings.layer({ models: [model] }))),
+    ["embeddings"],
+    ["chat", "text", "messages", "responses", "google", "bedrock"]
+  ],
+  [
+    "embedding model one",
+    Embeddings.layer.pipe(
+      Layer.provide(
+        EmbeddingModels.layer([
+          { ...single, input_tokens_max: 1, inputs_max: 1, dimensions: undefined, shortens: false, price, routes }
+        ])
+      )
+    ),
+    ["chat", "rerank"],
+    ["embeddings"]
+  ],
+  [
+    "rerank model one",
+    Rerank.layer.pipe(
+      Layer.provide(
+        RerankModels.layer([
+          {
+            ...single,
+            documents_max: 1,
+            documents_per_search: 1,
+            tokens_per_document: 1,
+            search_price: price,
+            token_price: price,
+            routes
+          }
+        ])
+      )
+    ),
+    ["embeddings"],
+    ["rerank"]
+  ]
+]
+
 const here = { base_url: "http://127.0.0.1:1", api_key: Redacted.make("key"), silence_ms_max: 1_000 }
 
 const world = Jobs.layer.pipe(
@@ -140,6 +196,19 @@ layer(world)("an upstream that is not there", (it) => {
       expect((error as UnknownUpstream).message).toBe(
         `${named_by}: there is no upstream elsewhere (there are: here); add it to Upstreams, or name another`
       )
+    })
+  )
+
+  it.effect.each(spoken)("speaks what a model of it needs: %s", ([named_by, room, speaks, needs]) =>
+    Effect.gen(function* () {
+      const unspoken = Upstreams.layer({ here: { ...here, speaks }, elsewhere: { ...here, speaks } })
+      const error = yield* Effect.flip(Effect.scoped(Layer.build(Layer.provide(room, unspoken))))
+      expect(error).toEqual(new UnspokenProtocol({ upstream: "here", named_by, speaks, needs }))
+      expect((error as UnspokenProtocol).message).toBe(
+        `${named_by}: the upstream here speaks ${speaks.join(", ")}, and would have to speak ${needs.join(" or ")}: add it to its speaks, or name another upstream`
+      )
+      const spoken = Upstreams.layer({ here: { ...here, speaks: needs }, elsewhere: here })
+      yield* Effect.scoped(Layer.build(Layer.provide(room, spoken)))
     })
   )
 

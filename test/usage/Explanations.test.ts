@@ -102,7 +102,7 @@ layer(rooms)("the explanation of a charge", (it) => {
       yield* Scene.tenant(acme)
       const versions = yield* PriceVersions
       for (const [model, reported] of fc.sample(fc.tuple(models, usages), 60)) {
-        const most = { prompt_tokens: 1_000, completion_tokens: 1_000, attachments: true }
+        const most = { prompt_tokens: 1_000, completion_tokens: 1_000, kinds: { attachments: true, hour: true } }
         const tokens = tokensOf(usageOf(reported) ?? noUsage, () => most, most)
         const cost = costOf(model, tokens)
         const why = yield* charged(yield* versions.of(linesOf(model)), { ...tokens, cost })

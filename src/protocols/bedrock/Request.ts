@@ -8,7 +8,6 @@
  * - Refused: what stands at an address, audio, custom tools, a format without a schema, and a choice that Converse cannot say (`none`
  *   where the conversation has calls, some of the tools).
  */
-import { Either } from "effect"
 import type {
   Conversation,
   FieldNames,
@@ -19,14 +18,13 @@ import type {
   ToolChoice,
   Turn
 } from "../Conversation.ts"
-import { Fields, isDeep, isObject, listOf, objectOf, parsed, present, text } from "../Json.ts"
+import { isDeep, isObject, listOf, objectOf, parsed, present, text } from "../Json.ts"
+import type { Fields } from "../Json.ts"
 import { anthropicThinking, effortOf, isEffort } from "../Reasoning.ts"
+import { reading, writing } from "../Request.ts"
 import { isTakenBy } from "../Thoughts.ts"
-import type { RequestOptions } from "../Translation.ts"
 import { alternating, instructionsOf, resultsFirst } from "../Turns.ts"
 import type { Alternating } from "../Turns.ts"
-import { Findings } from "../Uncarriable.ts"
-import type { Uncarriable } from "../Uncarriable.ts"
 import { cachePoint, marked, readAssistantParts, readUserParts, writeAssistantPart, writeUserPart } from "./Blocks.ts"
 
 const names: FieldNames = {
@@ -110,11 +108,7 @@ const readReasoning = (more: JsonObject): Reasoning | undefined => {
   }
 }
 
-export const readRequest = (body: unknown): Either.Either<Conversation, Uncarriable> => {
-  const findings = new Findings()
-  const fields = new Fields(findings)
-  if (!isObject(body)) return Either.left({ field: "", why: "a JSON object" })
-  if (isDeep(body)) return Either.left({ field: "", why: "it is nested too deeply" })
+export const readRequest = reading((fields, body) => {
   fields.only(body, known)
   const config = objectOf(body.inferenceConfig)
   const toolConfig = objectOf(body.toolConfig)
@@ -153,8 +147,8 @@ export const readRequest = (body: unknown): Either.Either<Conversation, Uncarria
     stream: false,
     include_usage: true
   }
-  return findings.first === undefined ? Either.right(conversation) : Either.left(findings.first)
-}
+  return conversation
+})
 
 const writeTool = (fields: Fields, tool: Tool, marks: boolean): ReadonlyArray<JsonObject> => {
   if (tool.type === "custom") {
@@ -244,12 +238,7 @@ const writeTurn = (fields: Fields, turn: Alternating, marks: boolean): JsonObjec
 const mark = (part: object, marks: boolean): ReadonlyArray<JsonObject> =>
   marks && "cache" in part ? cachePoint(part.cache as Parameters<typeof cachePoint>[0]) : []
 
-export const writeRequest = (
-  conversation: Conversation,
-  options: RequestOptions
-): Either.Either<JsonObject, Uncarriable> => {
-  const findings = new Findings()
-  const fields = new Fields(findings)
+export const writeRequest = writing((fields, conversation, options) => {
   const { stop, temperature, top_p, turns } = conversation
   const { model } = options
   const limit = options.limit ?? conversation.limit
@@ -277,5 +266,5 @@ export const writeRequest = (
     outputConfig: writeFormat(fields, conversation),
     additionalModelRequestFields: writeMore(conversation, model, limit)
   })
-  return findings.first === undefined ? Either.right(body) : Either.left(findings.first)
-}
+  return body
+})

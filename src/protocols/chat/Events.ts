@@ -11,7 +11,7 @@
 import type { JsonObject, Signer } from "../Conversation.ts"
 import type { Delta, Failure } from "../Delta.ts"
 import { isObject, listOf, objectOf, text, textOr } from "../Json.ts"
-import { cutOff, stopWith, streamReader } from "../Stream.ts"
+import { cutOff, noDeltas, stopWith, streamReader } from "../Stream.ts"
 import { callId } from "../ToolCalls.ts"
 import type { StreamOptions, StreamReader, StreamWriter } from "../Translation.ts"
 import { noUsage } from "../Usage.ts"
@@ -123,17 +123,18 @@ class Reading {
 
   read(json: JsonObject): ReadonlyArray<Delta> {
     this.#deltas = []
-    if (isFailure(json.error)) return [{ type: "failure", failure: failureOf(json.error) }]
+    const usage = isObject(json.usage) ? usageOf(json.usage) : undefined
+    if (isFailure(json.error)) return [...reported(usage), { type: "failure", failure: failureOf(json.error) }]
     if (!this.#begun) {
       this.#begun = true
       this.#deltas.push({ type: "start", id: text(json.id), model: text(json.model), usage: undefined })
     }
     const choice = listOf(json.choices)[0]
     if (!this.#finished && isObject(choice) && (choice.index ?? 0) === 0) {
-      if (choice.finish_reason === "error") return [{ type: "failure", failure: failureOf(choice.error) }]
+      if (choice.finish_reason === "error")
+        return [...reported(usage), { type: "failure", failure: failureOf(choice.error) }]
       this.#choice(choice)
     }
-    const usage = isObject(json.usage) ? usageOf(json.usage) : undefined
     if (usage !== undefined) this.#deltas.push({ type: "usage", usage })
     return this.#deltas
   }
@@ -142,6 +143,9 @@ class Reading {
     return this.#finished ? ended : cut
   }
 }
+
+const reported = (usage: Usage | undefined): ReadonlyArray<Delta> =>
+  usage === undefined ? noDeltas : [{ type: "usage", usage }]
 
 const ended: ReadonlyArray<Delta> = [{ type: "end" }]
 const cut: ReadonlyArray<Delta> = [cutOff]

@@ -13,7 +13,6 @@
  *   out, since OpenAI refuses fields that it does not know. A conversation of Messages that ends with the assistant's words is
  *   refused: no chat goes on from there.
  */
-import { Either } from "effect"
 import type {
   AssistantPart,
   Conversation,
@@ -27,12 +26,11 @@ import type {
   Turn,
   UserPart
 } from "../Conversation.ts"
-import { Fields, isDeep, isObject, listOf, objectOf, present, textOr } from "../Json.ts"
+import { isObject, listOf, objectOf, present, textOr } from "../Json.ts"
+import type { Fields } from "../Json.ts"
 import { effortOf, isEffort } from "../Reasoning.ts"
-import type { RequestOptions } from "../Translation.ts"
+import { reading, writing } from "../Request.ts"
 import { isPrefilled } from "../Turns.ts"
-import { Findings } from "../Uncarriable.ts"
-import type { Uncarriable } from "../Uncarriable.ts"
 import {
   readCall,
   readResultParts,
@@ -242,11 +240,7 @@ const readReasoning = (fields: Fields, body: JsonObject): Reasoning | undefined 
 const smaller = (one: number | undefined, other: number | undefined): number | undefined =>
   one === undefined ? other : other === undefined ? one : Math.min(one, other)
 
-export const readRequest = (body: unknown): Either.Either<Conversation, Uncarriable> => {
-  const findings = new Findings()
-  const fields = new Fields(findings)
-  if (!isObject(body)) return Either.left({ field: "", why: "a JSON object" })
-  if (isDeep(body)) return Either.left({ field: "", why: "it is nested too deeply" })
+export const readRequest = reading((fields, body) => {
   fields.only(body, known)
   refuseOwn(fields, body)
   const format = fields.object("response_format", body.response_format)
@@ -286,8 +280,8 @@ export const readRequest = (body: unknown): Either.Either<Conversation, Uncarria
     stream: fields.flag("stream", body.stream) ?? false,
     include_usage: objectOf(body.stream_options).include_usage === true
   }
-  return findings.first === undefined ? Either.right(conversation) : Either.left(findings.first)
-}
+  return conversation
+})
 
 /** The assistant's message; a thought that another vendor signed is none of this one's, unless it came by chat. */
 const writeAssistant = (parts: ReadonlyArray<AssistantPart>, byChat: boolean): JsonObject => {
@@ -411,12 +405,7 @@ export const effortWord = ({ protocol, reasoning }: Conversation, limit: number 
   return protocol === "messages" || protocol === "bedrock" ? undefined : "none"
 }
 
-export const writeRequest = (
-  conversation: Conversation,
-  options: RequestOptions
-): Either.Either<JsonObject, Uncarriable> => {
-  const findings = new Findings()
-  const fields = new Fields(findings)
+export const writeRequest = writing((fields, conversation, options) => {
   const limit = options.limit ?? conversation.limit
   if (isPrefilled(conversation))
     fields.refuse(
@@ -450,5 +439,5 @@ export const writeRequest = (
     stream_options: options.stream ? { include_usage: true } : undefined
   })
   if (messages.length === 0) fields.refuse(conversation.names.turns, "at least one message that is not empty")
-  return findings.first === undefined ? Either.right(body) : Either.left(findings.first)
-}
+  return body
+})

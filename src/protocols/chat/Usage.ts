@@ -48,6 +48,7 @@ export const usageOf = (usage: unknown): Usage | undefined => {
     prompt_tokens: outside.cache ? prompt! + cache : prompt,
     completion_tokens: outside.reasoning ? completion! + reasoning! : completion,
     cached_tokens: cached,
+    cached_audio_tokens: count(objectOf(details.cached_tokens_details).audio_tokens),
     cache_write_tokens: creation === undefined ? undefined : less(creation, hour ?? 0),
     cache_write_1h_tokens: hour,
     reasoning_tokens: reasoning,
@@ -82,6 +83,8 @@ export const writeUsage = (usage: Usage): JsonObject => {
     total_tokens: prompt_tokens + completion_tokens,
     prompt_tokens_details: present({
       cached_tokens: usage.cached_tokens ?? 0,
+      cached_tokens_details:
+        usage.cached_audio_tokens === undefined ? undefined : { audio_tokens: usage.cached_audio_tokens },
       cache_write_tokens: written(usage),
       audio_tokens: usage.prompt_audio_tokens,
       image_tokens: usage.prompt_image_tokens

@@ -7,7 +7,6 @@
  *   Custom tools are refused. Schemas go as they are (`parametersJsonSchema`, `responseJsonSchema`).
  * - How much to think is a level for Gemini 3 and later, a budget for older models; a budget goes as it is.
  */
-import { Either } from "effect"
 import type {
   Conversation,
   FieldNames,
@@ -18,13 +17,13 @@ import type {
   ToolChoice,
   Turn
 } from "../Conversation.ts"
-import { Fields, isDeep, isObject, listOf, objectOf, present, text } from "../Json.ts"
+import { isObject, listOf, objectOf, present, text } from "../Json.ts"
+import type { Fields } from "../Json.ts"
 import { budgetOf } from "../Reasoning.ts"
+import { reading, writing } from "../Request.ts"
 import { isTakenBy } from "../Thoughts.ts"
 import type { RequestOptions } from "../Translation.ts"
 import { alternating, instructionsOf } from "../Turns.ts"
-import { Findings } from "../Uncarriable.ts"
-import type { Uncarriable } from "../Uncarriable.ts"
 import { Calls, partsOf, readModelParts, readUserParts, roleOf, writeModelParts, writeUserParts } from "./Parts.ts"
 
 const names: FieldNames = {
@@ -110,11 +109,7 @@ const readReasoning = (fields: Fields, config: JsonObject | undefined): Reasonin
   }
 }
 
-export const readRequest = (body: unknown): Either.Either<Conversation, Uncarriable> => {
-  const findings = new Findings()
-  const fields = new Fields(findings)
-  if (!isObject(body)) return Either.left({ field: "", why: "a JSON object" })
-  if (isDeep(body)) return Either.left({ field: "", why: "it is nested too deeply" })
+export const readRequest = reading((fields, body) => {
   fields.only(body, known)
   const config = fields.object("generationConfig", body.generationConfig) ?? {}
   const field = (name: string) => `generationConfig.${name}`
@@ -152,8 +147,8 @@ export const readRequest = (body: unknown): Either.Either<Conversation, Uncarria
     stream: false,
     include_usage: true
   }
-  return findings.first === undefined ? Either.right(conversation) : Either.left(findings.first)
-}
+  return conversation
+})
 
 /** Models before Gemini 3: they think by a budget, and take calls without signatures. */
 const isOld = (model: string): boolean => /gemini-(?:[12](?!\d)|pro)/.test(model)
@@ -218,12 +213,7 @@ const writeConfig = (conversation: Conversation, { model }: RequestOptions, limi
   })
 }
 
-export const writeRequest = (
-  conversation: Conversation,
-  options: RequestOptions
-): Either.Either<JsonObject, Uncarriable> => {
-  const findings = new Findings()
-  const fields = new Fields(findings)
+export const writeRequest = writing((fields, conversation, options) => {
   const { tools, turns } = conversation
   const toolNames = new Map(
     turns.flatMap((turn) =>
@@ -248,5 +238,5 @@ export const writeRequest = (
     toolConfig: choice === undefined ? undefined : { functionCallingConfig: choice },
     generationConfig: Object.keys(config).length === 0 ? undefined : config
   })
-  return findings.first === undefined ? Either.right(body) : Either.left(findings.first)
-}
+  return body
+})

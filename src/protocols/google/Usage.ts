@@ -20,6 +20,7 @@ export const usageOf = (usage: unknown): Usage | undefined => {
     prompt_tokens: sum(prompt, count(usage.toolUsePromptTokenCount)),
     completion_tokens: sum(completion, thoughts),
     cached_tokens: count(usage.cachedContentTokenCount),
+    cached_audio_tokens: ofModality(usage.cacheTokensDetails, "AUDIO"),
     reasoning_tokens: thoughts,
     prompt_audio_tokens: ofModality(usage.promptTokensDetails, "AUDIO"),
     completion_audio_tokens: ofModality(usage.candidatesTokensDetails, "AUDIO"),
@@ -45,6 +46,7 @@ export const writeUsage = (usage: Usage): JsonObject => {
     thoughtsTokenCount: usage.reasoning_tokens,
     totalTokenCount: prompt + completion,
     cachedContentTokenCount: usage.cached_tokens,
+    cacheTokensDetails: details(usage.cached_audio_tokens, undefined),
     promptTokensDetails: details(usage.prompt_audio_tokens, usage.prompt_image_tokens),
     candidatesTokensDetails: details(usage.completion_audio_tokens, usage.completion_image_tokens)
   })

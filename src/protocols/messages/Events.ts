@@ -155,7 +155,10 @@ class Reading {
         if (this.#begun) return [senseless("a second start")]
         this.#begun = true
         const { id, model, usage } = objectOf(json.message)
-        return [{ type: "start", id: text(id), model: text(model), usage: this.#counted(usage) }]
+        const counted = this.#counted(usage)
+        // What was counted of the answer by then is not what it comes to.
+        this.#usage = { ...this.#usage, output_tokens: undefined }
+        return [{ type: "start", id: text(id), model: text(model), usage: counted }]
       }
       case "message_delta":
         return this.#ending(json)

@@ -11,7 +11,6 @@
  *   puts them. `seed`, penalties, `verbosity` and cache keys are left out. A temperature above 1, a format `json_object`, audio, custom
  *   tools and a choice among some tools are refused. A thought that Anthropic did not sign is left out.
  */
-import { Either } from "effect"
 import type {
   Conversation,
   FieldNames,
@@ -22,13 +21,12 @@ import type {
   ToolChoice,
   Turn
 } from "../Conversation.ts"
-import { Fields, isDeep, isObject, objectOf, present } from "../Json.ts"
+import { isObject, objectOf, present } from "../Json.ts"
+import type { Fields } from "../Json.ts"
 import { anthropicThinking, isEffort } from "../Reasoning.ts"
+import { reading, writing } from "../Request.ts"
 import { isTakenBy } from "../Thoughts.ts"
-import type { RequestOptions } from "../Translation.ts"
 import { alternating, instructionsOf, resultsFirst } from "../Turns.ts"
-import { Findings } from "../Uncarriable.ts"
-import type { Uncarriable } from "../Uncarriable.ts"
 import {
   cacheControl,
   cacheOf,
@@ -143,11 +141,7 @@ const readFormat = (fields: Fields, at: string, format: JsonObject | undefined):
   return { type: "schema", name: undefined, description: undefined, schema: format.schema, strict: undefined }
 }
 
-export const readRequest = (body: unknown): Either.Either<Conversation, Uncarriable> => {
-  const findings = new Findings()
-  const fields = new Fields(findings)
-  if (!isObject(body)) return Either.left({ field: "", why: "a JSON object" })
-  if (isDeep(body)) return Either.left({ field: "", why: "it is nested too deeply" })
+export const readRequest = reading((fields, body) => {
   fields.only(body, known)
   if (body.speed !== undefined && body.speed !== null && body.speed !== "standard")
     fields.refuse("speed", "the upstream of this model has no other speed")
@@ -184,8 +178,8 @@ export const readRequest = (body: unknown): Either.Either<Conversation, Uncarria
     include_usage: true
   }
   if (turns.length === 0) fields.refuse("messages", "at least one message")
-  return findings.first === undefined ? Either.right(conversation) : Either.left(findings.first)
-}
+  return conversation
+})
 
 const parallelOf = (disabled: boolean | undefined): boolean | undefined =>
   disabled === undefined ? undefined : !disabled
@@ -226,12 +220,7 @@ const writeFormat = (fields: Fields, { format, names }: Conversation): JsonObjec
   return { type: "json_schema", schema: format.schema }
 }
 
-export const writeRequest = (
-  conversation: Conversation,
-  options: RequestOptions
-): Either.Either<JsonObject, Uncarriable> => {
-  const findings = new Findings()
-  const fields = new Fields(findings)
+export const writeRequest = writing((fields, conversation, options) => {
   const { names, stop, temperature, tools, top_k, top_p, turns } = conversation
   const limit = options.limit ?? conversation.limit
   if (limit === undefined) fields.refuse(names.limit, "the upstream of this model wants a limit of the answer")
@@ -266,5 +255,5 @@ export const writeRequest = (
     metadata: user === undefined ? undefined : { user_id: user },
     stream: options.stream || undefined
   })
-  return findings.first === undefined ? Either.right(body) : Either.left(findings.first)
-}
+  return body
+})

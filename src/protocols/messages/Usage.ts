@@ -19,6 +19,7 @@ export const usageOf = (usage: unknown): Usage | undefined => {
     prompt_tokens: sum(input, cached_tokens, split ? sum(minutes ?? 0, hour) : creation),
     completion_tokens,
     cached_tokens,
+    cached_audio_tokens: undefined,
     cache_write_tokens: split ? minutes : creation,
     cache_write_1h_tokens: hour,
     reasoning_tokens: count(objectOf(usage.output_tokens_details).thinking_tokens),

@@ -121,6 +121,12 @@ class Reading {
     return this.#deltas
   }
 
+  #fails({ error, usage: used }: JsonObject): ReadonlyArray<Delta> {
+    const failure: Delta = { type: "failure", failure: failureOf(error) }
+    const usage = usageOf(used)
+    return usage === undefined ? [failure] : [{ type: "usage", usage }, failure]
+  }
+
   #begins(response: JsonObject): ReadonlyArray<Delta> {
     if (this.#begun) return noDeltas
     this.#begun = true
@@ -174,7 +180,7 @@ class Reading {
       case "response.incomplete":
         return this.#ends(objectOf(json.response))
       case "response.failed":
-        return [{ type: "failure", failure: failureOf(objectOf(json.response).error) }]
+        return this.#fails(objectOf(json.response))
       case "response.cancelled":
         return [{ type: "failure", failure: { kind: "vendor", message: "the upstream cancelled the answer" } }]
       case "error":

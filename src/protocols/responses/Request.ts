@@ -14,15 +14,13 @@
  *   tool's result is an error is in its text only. `strict` of a function is false where the client did not say it: so is it everywhere else.
  *   A conversation of Messages that ends with the assistant's words is refused.
  */
-import { Either } from "effect"
 import { effortWord, isCustom, readFormat, schemaOf } from "../chat/Request.ts"
 import type { Conversation, FieldNames, JsonObject, Reasoning, Tool, ToolChoice, Turn } from "../Conversation.ts"
-import { Fields, isDeep, isObject, listOf, objectOf, present, textOr } from "../Json.ts"
+import { listOf, objectOf, present, textOr } from "../Json.ts"
+import type { Fields } from "../Json.ts"
 import { isEffort } from "../Reasoning.ts"
-import type { RequestOptions } from "../Translation.ts"
+import { reading, writing } from "../Request.ts"
 import { isPrefilled } from "../Turns.ts"
-import { Findings } from "../Uncarriable.ts"
-import type { Uncarriable } from "../Uncarriable.ts"
 import { readInput, writeInput } from "./Items.ts"
 
 const names: FieldNames = {
@@ -120,11 +118,7 @@ const readReasoning = (fields: Fields, reasoning: JsonObject | undefined): Reaso
   }
 }
 
-export const readRequest = (body: unknown): Either.Either<Conversation, Uncarriable> => {
-  const findings = new Findings()
-  const fields = new Fields(findings)
-  if (!isObject(body)) return Either.left({ field: "", why: "a JSON object" })
-  if (isDeep(body)) return Either.left({ field: "", why: "it is nested too deeply" })
+export const readRequest = reading((fields, body) => {
   refuseOwn(fields, body)
   fields.only(body, known)
   const instructions = fields.text("instructions", body.instructions)
@@ -158,8 +152,8 @@ export const readRequest = (body: unknown): Either.Either<Conversation, Uncarria
     stream: fields.flag("stream", body.stream) ?? false,
     include_usage: true
   }
-  return findings.first === undefined ? Either.right(conversation) : Either.left(findings.first)
-}
+  return conversation
+})
 
 const instruction = (text: string): Turn => ({
   role: "system",
@@ -226,12 +220,7 @@ const leading = (turns: ReadonlyArray<Turn>): string | undefined => {
   return first?.role === "system" && first.parts.length === 1 ? first.parts[0]!.text : undefined
 }
 
-export const writeRequest = (
-  conversation: Conversation,
-  options: RequestOptions
-): Either.Either<JsonObject, Uncarriable> => {
-  const findings = new Findings()
-  const fields = new Fields(findings)
+export const writeRequest = writing((fields, conversation, options) => {
   const { names, protocol, stop, tools, turns } = conversation
   const limit = options.limit ?? conversation.limit
   if (stop.length > 0) fields.refuse(names.stop, "the upstream of this model takes no stop sequences")
@@ -261,5 +250,5 @@ export const writeRequest = (
     safety_identifier: conversation.safety_identifier,
     stream: options.stream || undefined
   })
-  return findings.first === undefined ? Either.right(body) : Either.left(findings.first)
-}
+  return body
+})

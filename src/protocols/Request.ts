@@ -1,0 +1,29 @@
+/** What reading and writing a request have in common in all protocols: its fields are gone through, and the first finding is the answer. */
+import { Either } from "effect"
+import type { Conversation, JsonObject } from "./Conversation.ts"
+import { Fields, isDeep, isObject } from "./Json.ts"
+import type { RequestOptions, Translation } from "./Translation.ts"
+import { Findings } from "./Uncarriable.ts"
+import type { Uncarriable } from "./Uncarriable.ts"
+
+/** Reads a request that is a JSON object. */
+export const reading =
+  (read: (fields: Fields, body: JsonObject) => Conversation): Translation["readRequest"] =>
+  (body) => {
+    if (!isObject(body)) return Either.left({ field: "", why: "a JSON object" })
+    if (isDeep(body)) return Either.left({ field: "", why: "it is nested too deeply" })
+    return found((fields) => read(fields, body))
+  }
+
+export const writing =
+  (
+    write: (fields: Fields, conversation: Conversation, options: RequestOptions) => JsonObject
+  ): Translation["writeRequest"] =>
+  (conversation, options) =>
+    found((fields) => write(fields, conversation, options))
+
+const found = <A>(make: (fields: Fields) => A): Either.Either<A, Uncarriable> => {
+  const findings = new Findings()
+  const made = make(new Fields(findings))
+  return findings.first === undefined ? Either.right(made) : Either.left(findings.first)
+}

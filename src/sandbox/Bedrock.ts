@@ -1,0 +1,190 @@
+/**
+ * The sandbox's vendor of models in the protocol of Bedrock's Converse, whose streams are frames. It says what `Words` says, thinks where
+ * the request lets it, and has a cache: text up to the last cache point of a prompt is written to it once, and read from then on.
+ */
+import { EventStreamCodec } from "@smithy/eventstream-codec"
+import { Effect } from "effect"
+import { contextLength } from "./Chat.ts"
+import { isBody, json, listOf, objectOf, Refusal } from "./Outside.ts"
+import type { Answer, Body, Make, Received } from "./Outside.ts"
+import { cache, countWords, cut, idOf, speechOf } from "./Words.ts"
+import type { Cached, Part, Speech } from "./Words.ts"
+
+const mount = "/bedrock"
+
+export const make: Make = ({ origin }) => {
+  const cached = cache()
+  const ask = (streams: boolean) => (received: Received) => converse(bodyOf(received), cached, streams)
+  return Effect.succeed({
+    service: "bedrock",
+    routes: [
+      { method: "POST", path: `${mount}/model/{id}/converse`, answer: ask(false) },
+      { method: "POST", path: `${mount}/model/{id}/converse-stream`, answer: ask(true) }
+    ],
+    configuration: {
+      upstreams: { "sandbox-bedrock": { base_url: origin + mount, api_key: "sandbox", speaks: ["bedrock"] } },
+      models: [
+        {
+          id: "sandbox-bedrock",
+          name: "Sandbox Bedrock",
+          description: "Repeats what it is told, in Bedrock's protocol",
+          owned_by: "sandbox",
+          context_length: contextLength,
+          max_output_tokens: 4096,
+          price: {
+            prompt_usd_per_million: "3",
+            completion_usd_per_million: "15",
+            cached_prompt_usd_per_million: "0.3",
+            cache_write_usd_per_million: "3.75"
+          },
+          upstreams: [{ upstream: "sandbox-bedrock", model: "anthropic.claude-sandbox-v1:0" }]
+        }
+      ]
+    }
+  })
+}
+
+// ---- what is asked --------------------------------------------------------------------------------------------------------------
+
+const refuse = (status: number, type: string, message: string): Refusal =>
+  new Refusal(json(status, { message }, { "x-amzn-errortype": type }))
+
+const wrong = (message: string): Refusal => refuse(400, "ValidationException", message)
+
+const bodyOf = ({ body, headers }: Received): Body => {
+  if (!/^(?:bearer|AWS4-HMAC-SHA256) +\S/i.test(headers.authorization ?? ""))
+    throw refuse(403, "AccessDeniedException", "Missing Authentication Token")
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(body.toString())
+  } catch {
+    throw wrong("The request body is not valid JSON.")
+  }
+  if (!isBody(parsed)) throw wrong("The request body must be a JSON object.")
+  if (listOf(parsed.messages).length === 0) throw wrong("A conversation must start with a user message.")
+  return parsed
+}
+
+/** The text of a block, results of tools included; an image is a word. */
+const textOf = (block: unknown): string => {
+  const { document, image, text, toolResult } = objectOf(block)
+  if (isBody(toolResult)) return listOf(toolResult.content).map(textOf).join(" ")
+  if (image !== undefined || document !== undefined) return "image"
+  return typeof text === "string" ? text : ""
+}
+
+interface Prompt {
+  /** What it is to repeat: the last thing that was said to it. */
+  readonly said: string
+  readonly words: number
+  /** What is to be cached. */
+  readonly marked: string
+}
+
+const promptOf = ({ messages, system, toolConfig }: Body): Prompt => {
+  const turns = listOf(messages).map((turn) => listOf(objectOf(turn).content))
+  const blocks = [...listOf(system), ...turns.flat()]
+  const last = blocks.findLastIndex((block) => objectOf(block).cachePoint !== undefined)
+  const texts = blocks.map(textOf)
+  const tools = listOf(objectOf(toolConfig).tools).map((tool) => JSON.stringify(tool))
+  const words = countWords([...texts, ...tools].join(" "))
+  if (words > contextLength) throw wrong(`Input is too long for requested model: ${words} tokens.`)
+  const said = (turns.at(-1) ?? []).filter((block) => objectOf(block).image === undefined)
+  return { said: said.map(textOf).join("\n").trim(), words, marked: texts.slice(0, last + 1).join(" ") }
+}
+
+const namesOf = (toolConfig: unknown): ReadonlySet<string> =>
+  new Set(listOf(objectOf(toolConfig).tools).map((tool) => String(objectOf(objectOf(tool).toolSpec).name)))
+
+// ---- what is answered -----------------------------------------------------------------------------------------------------------
+
+const converse = (body: Body, cached: (text: string) => Cached, streams: boolean): Answer => {
+  const { maxTokens } = objectOf(body.inferenceConfig)
+  const thinking = objectOf(objectOf(body.additionalModelRequestFields).thinking)
+  const { marked, said, words } = promptOf(body)
+  const speech = speechOf(said, {
+    limit: typeof maxTokens === "number" ? maxTokens : undefined,
+    tools: namesOf(body.toolConfig),
+    thinks: thinking.type !== undefined && thinking.type !== "disabled"
+  })
+  const { read, written } = marked === "" ? { read: 0, written: 0 } : cached(marked)
+  const usage = {
+    inputTokens: words - read - written,
+    outputTokens: speech.words,
+    totalTokens: words + speech.words,
+    cacheReadInputTokens: read,
+    cacheWriteInputTokens: written
+  }
+  if (streams) return streamed(speech, usage)
+  const message = { role: "assistant", content: speech.parts.map(blockOf) }
+  const metrics = { latencyMs: 1 }
+  const headers = { "x-amzn-requestid": idOf("req") }
+  return json(200, { output: { message }, stopReason: reasons[speech.end], usage, metrics }, headers)
+}
+
+const reasons = { stop: "end_turn", length: "max_tokens", tools: "tool_use" } as const
+const signature = "c2FuZGJveA=="
+
+const blockOf = (part: Part): object => {
+  switch (part.type) {
+    case "thought":
+      return { reasoningContent: { reasoningText: { text: part.text, signature } } }
+    case "text":
+      return { text: part.text }
+    case "call":
+      return { toolUse: { toolUseId: part.id, name: part.name, input: JSON.parse(part.input) as unknown } }
+  }
+}
+
+const deltasOf = (part: Part): ReadonlyArray<object> => {
+  switch (part.type) {
+    case "thought":
+      return [...cut(part.text).map((text) => ({ text })), { signature }].map((reasoningContent) => ({
+        reasoningContent
+      }))
+    case "text":
+      return cut(part.text).map((text) => ({ text }))
+    case "call":
+      return cut(part.input).map((input) => ({ toolUse: { input } }))
+  }
+}
+
+const codec = new EventStreamCodec(
+  (bytes) => (typeof bytes === "string" ? bytes : Buffer.from(bytes).toString("utf8")),
+  (text) => Buffer.from(text, "utf8")
+)
+
+/** A frame of an event; of an exception where its name says so. */
+export const frame = (name: string, data: object): Uint8Array => {
+  const type = name.endsWith("Exception") ? "exception" : "event"
+  const text = (value: string) => ({ type: "string", value }) as const
+  return codec.encode({
+    headers: {
+      [`:${type}-type`]: text(name),
+      ":content-type": text("application/json"),
+      ":message-type": text(type)
+    },
+    body: Buffer.from(JSON.stringify(data))
+  })
+}
+
+function* frames({ end, parts }: Speech, usage: object): Generator<Uint8Array> {
+  yield frame("messageStart", { role: "assistant" })
+  for (const [contentBlockIndex, part] of parts.entries()) {
+    if (part.type === "call") {
+      const toolUse = { toolUseId: part.id, name: part.name }
+      yield frame("contentBlockStart", { contentBlockIndex, start: { toolUse } })
+    }
+    for (const delta of deltasOf(part)) yield frame("contentBlockDelta", { contentBlockIndex, delta })
+    yield frame("contentBlockStop", { contentBlockIndex })
+  }
+  yield frame("messageStop", { stopReason: reasons[end] })
+  yield frame("metadata", { usage, metrics: { latencyMs: 1 } })
+}
+
+const streamed = (speech: Speech, usage: object): Answer => ({
+  status: 200,
+  headers: { "content-type": "application/vnd.amazon.eventstream", "x-amzn-requestid": idOf("req") },
+  pieces: frames(speech, usage),
+  first: 3
+})
