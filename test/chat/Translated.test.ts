@@ -241,7 +241,7 @@ describe("thoughts that another vendor signed", () => {
       json: { model: "messages", max_tokens: 50, messages: [...own, history[2]], unknown: 1 }
     })
     const [{ body: untouched }] = await world.control("/calls?service=messages&limit=1")
-    expect(untouched).toMatchObject({ messages: own, unknown: 1 })
+    expect(untouched).toMatchObject({ messages: [...own, history[2]], unknown: 1 })
   })
 
   it("nor in responses", async () => {

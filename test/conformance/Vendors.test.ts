@@ -54,7 +54,7 @@ beforeAll(async () => {
       upstreams: Object.fromEntries(
         Object.entries(entries).map(([name, entry]) => [
           name,
-          { ...entry, base_url: entry.base_url.replace(new URL(entry.base_url).origin, origin) }
+          { ...entry, base_url: entry.base_url.replace(/^https?:\/\/[^/]+/, origin) }
         ])
       ),
       models: names.map((id) => ({

@@ -37,7 +37,11 @@ const lines = fc
 
 /** Details that can be: those of a total are together no more than it. */
 const figures: fc.Arbitrary<Figures> = fc
-  .tuple(fc.nat(300), fc.nat(300), fc.array(fc.nat(50), { minLength: 8, maxLength: 8 }))
+  .tuple(
+    fc.nat(300),
+    fc.nat(300),
+    fc.array(fc.nat(50), { minLength: detailNames.length, maxLength: detailNames.length })
+  )
   .map(([plain, answer, counts]) => {
     const token_details: TokenDetails = Object.fromEntries(detailNames.map((name, i) => [name, counts[i]!]))
     const sum = (names: ReadonlyArray<keyof TokenDetails>) => names.reduce((n, name) => n + token_details[name]!, 0)
