@@ -10,6 +10,7 @@ import { ConsoleApi } from "./console/Api.ts"
 import { ContactApi } from "./contact/Api.ts"
 import { DecisionsApi } from "./decisions/Api.ts"
 import { MessagesApi } from "./messages/Api.ts"
+import { EventsApi } from "./events/Api.ts"
 import { EmbeddingsApi } from "./embeddings/Api.ts"
 import { NotificationsApi } from "./notifications/Api.ts"
 import { OpsApi } from "./ops/Api.ts"
@@ -48,6 +49,7 @@ const routes = HttpApi.make("tollgate")
   .add(TransferInvitesApi)
   .add(PoolingApi)
   .add(UsageApi)
+  .add(EventsApi)
   .add(ChatApi)
   .add(MessagesApi)
   .add(ResponsesApi)

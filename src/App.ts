@@ -29,6 +29,8 @@ import { Decisions } from "./decisions/Decisions.ts"
 import { DecisionsHttp } from "./decisions/Http.ts"
 import { Embeddings } from "./embeddings/Embeddings.ts"
 import { EmbeddingsHttp } from "./embeddings/Http.ts"
+import { Feed } from "./events/Feed.ts"
+import { EventsHttp } from "./events/Http.ts"
 import { Gate } from "./gate/Gate.ts"
 import { Face } from "./http/Face.ts"
 import { ApiMiddleware } from "./http/ApiMiddleware.ts"
@@ -109,17 +111,16 @@ export const domains = Layer.mergeAll(
   Transcription.layer,
   Speech.layer,
   Search.layer,
-  Records.layer,
   Explanations.layer,
   TeamUsage.layer,
   Credentials.layer,
   Organisations.layer,
   Transfers.layer,
-  Notifications.layer,
   Browser.layer,
   Contacts.layer
 ).pipe(
-  Layer.provideMerge(Layer.merge(Authorization.layer, BrowserSessions.layer)),
+  Layer.provideMerge(Feed.layer),
+  Layer.provideMerge(Layer.mergeAll(Authorization.layer, BrowserSessions.layer, Records.layer, Notifications.layer)),
   Layer.provideMerge(Jobs.layer),
   Layer.provideMerge(
     Layer.mergeAll(
@@ -152,6 +153,7 @@ export const jobs = Layer.mergeAll(
   Outbox.layerJobs,
   SigningKeys.layerJobs,
   Sorter.layerJobs,
+  Feed.layerJobs,
   Verifier.layerJobs,
   Transfers.layerJobs
 ).pipe(Layer.provide(Leadership.layer))
@@ -172,6 +174,7 @@ const api = HttpApiBuilder.api(Api).pipe(
     ContactHttp,
     DecisionsHttp,
     EmbeddingsHttp,
+    EventsHttp,
     RerankHttp,
     ImagesHttp,
     MediaHttp,

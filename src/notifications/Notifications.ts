@@ -6,6 +6,7 @@
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
+import type { AccountId } from "../kernel/Ids.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import { paginated } from "../kernel/Page.ts"
 import type { PageOf } from "../kernel/Page.ts"
@@ -22,6 +23,10 @@ type By = Pick<Caller, "account_id">
 export interface NotificationsContract {
   /** A page of the caller's notifications, newest first, and how many of all are not read. */
   readonly list: (request: { readonly caller: By } & PageOf) => Effect.Effect<typeof NotificationPage.Type>
+  /** The newest id of each of these accounts; those without notifications are left out. */
+  readonly newest: (accounts: ReadonlyArray<AccountId>) => Effect.Effect<ReadonlyMap<AccountId, NotificationId>>
+  /** Those behind an id (empty: from the first), oldest first. */
+  readonly since: (account: AccountId, id: string, limit: number) => Effect.Effect<ReadonlyArray<Notification>>
   /** Marks one of the caller's as read. Marking it again changes nothing. */
   readonly read: (request: {
     readonly caller: By
@@ -51,6 +56,20 @@ const make = Effect.gen(function* () {
     return { ...paginated({ page, per_page }, counts?.all ?? 0, rows.map(fromRow)), unread: counts?.unread ?? 0 }
   }, Effect.orDie)
 
+  const newest: NotificationsContract["newest"] = Effect.fnUntraced(function* (accounts) {
+    const rows = yield* sql<{ account_id: AccountId; id: NotificationId }>`SELECT account_id, max(id) AS id
+      FROM tollgate_notifications_notices
+      WHERE account_id IN (SELECT value FROM json_each(${JSON.stringify(accounts)})) GROUP BY account_id`
+    return new Map(rows.map(({ account_id, id }) => [account_id, id]))
+  }, Effect.orDie)
+
+  const since: NotificationsContract["since"] = Effect.fnUntraced(function* (account, id, limit) {
+    const rows =
+      yield* sql<Row>`SELECT * FROM tollgate_notifications_notices WHERE account_id = ${account} AND id > ${id}
+      ORDER BY id LIMIT ${limit}`
+    return rows.map(fromRow)
+  }, Effect.orDie)
+
   const read: NotificationsContract["read"] = Effect.fn("Notifications.read")(function* ({ caller, id }) {
     const account = caller.account_id
     const now = yield* Clock.currentTimeMillis
@@ -64,7 +83,7 @@ const make = Effect.gen(function* () {
     return row === undefined ? yield* new NotificationNotFound({ id }) : fromRow(row)
   })
 
-  return { list, read } satisfies NotificationsContract
+  return { list, newest, since, read } satisfies NotificationsContract
 })
 
 const fromRow = ({ created_at, data, id, kind, read_at, text, title }: Row): Notification => ({

@@ -6,6 +6,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
+import type { TenantId } from "../kernel/Ids.ts"
 import type { Range } from "../kernel/Pieces.ts"
 import { offsetEvery, recordsAmong, tables } from "../ledger/Chains.ts"
 import { withDimensions } from "../ledger/Dimensions.ts"
@@ -24,6 +25,11 @@ export const make = (sql: SqlClient) => {
       FROM ${sql.literal(tables.r.heads)} h CROSS JOIN tollgate_usage_records r ON r.seq = h.newest WHERE h.id = ${tenant}`
     return row
   })
+
+  /** How many records each of these tenants has. */
+  const heads = (tenants: ReadonlyArray<TenantId>) =>
+    sql<{ readonly id: TenantId; readonly total: number }>`SELECT h.id, h.total FROM ${sql.literal(tables.r.heads)} h
+      WHERE h.id IN (SELECT value FROM json_each(${JSON.stringify(tenants)}))`
 
   /** The first number at or after an instant: a search among the offsets, then among the records between two of them. */
   // Not a parameter, which would be a fraction's divisor.
@@ -57,5 +63,5 @@ export const make = (sql: SqlClient) => {
   const latest = (tenant: string): Effect.Effect<number | undefined, SqlError> =>
     Effect.map(newest(tenant), (record) => record?.at)
 
-  return { among, described, range, latest }
+  return { among, described, heads, range, latest }
 }

@@ -35,6 +35,10 @@ export interface RecordsContract {
    * milliseconds since 1970.
    */
   readonly page: (asked: RecordsAsked) => Effect.Effect<RecordPage, InvalidRequest>
+  /** The number of the newest record of each of these tenants, which is how many it has; those without are left out. */
+  readonly newest: (tenants: ReadonlyArray<TenantId>) => Effect.Effect<ReadonlyMap<TenantId, number>>
+  /** A tenant's records by their numbers (from 1, without a gap, in the order of time). */
+  readonly range: (tenant: TenantId, numbers: Range) => Effect.Effect<ReadonlyArray<UsageRecord>>
 }
 
 export interface RecordsAsked extends PageOf {
@@ -104,6 +108,16 @@ const make = Effect.gen(function* () {
           : null
     }
   })
+
+  const newest: RecordsContract["newest"] = (tenants) =>
+    Effect.map(Effect.orDie(numbers.heads(tenants)), (rows) => new Map(rows.map(({ id, total }) => [id, total])))
+
+  const range: RecordsContract["range"] = (tenant, { from, to }) =>
+    Effect.map(
+      Effect.orDie(sql<RecordRow>`SELECT ${sql.literal(recordSelection)}
+        FROM ${numbers.described(tenant, { from, to })} ORDER BY r.number`),
+      (rows) => rows.map(recordOf)
+    )
 
   const byTime: Read = Effect.fnUntraced(function* (tenant, { after, direction, page }, window, per_page) {
     const newestFirst = direction === "desc"
@@ -194,7 +208,7 @@ const make = Effect.gen(function* () {
     return { values: ascending.map((place) => place.value), seqs: ascending.map((place) => place.seq) }
   })
 
-  return { page } satisfies RecordsContract
+  return { page, newest, range } satisfies RecordsContract
 })
 
 type Read = (

@@ -224,6 +224,7 @@ describe("the examples", () => {
     "GET /console/sign-in/{provider}",
     "POST /console/session",
     "DELETE /console/session",
+    "GET /v1/events",
     "POST /v1/webhooks/stripe",
     "GET /issuer/authorize",
     "POST /issuer/authorize",

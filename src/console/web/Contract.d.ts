@@ -1053,6 +1053,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/tenants/{tenant_id}/usage/series": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The tenant's usage by hour or day as series, one for each model, account or whatever is asked for */
+        get: operations["usage.series"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/tenants/{tenant_id}/usage/team": {
         parameters: {
             query?: never;
@@ -1062,6 +1079,23 @@ export interface paths {
         };
         /** What the team's pool paid, and for whom */
         get: operations["usage.team"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Server-sent events of the token's tenant: `ready`, `call` (a row of `usage`), `balance` (as `billing/credits`), `notification` (a row of `notifications`; of the person's own sign-in only), `reset` (more than 1,000 calls were missed: read them anew), and `end` with a reason, the last one. Each has an id to go on behind */
+        get: operations["events.events"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2507,6 +2541,34 @@ export interface components {
             total_cost: components["schemas"]["Usd"];
             success_count: components["schemas"]["Int"];
             failure_count: components["schemas"]["Int"];
+        };
+        UsageSeries: {
+            /** @enum {string} */
+            grain: "hour" | "day";
+            /** @enum {string} */
+            by: "none" | "model" | "account" | "endpoint" | "application" | "provider";
+            start_time: components["schemas"]["Moment"];
+            end_time: components["schemas"]["Moment"];
+            timestamps: components["schemas"]["Moment"][];
+            series: {
+                key: string | null;
+                total: {
+                    cost: components["schemas"]["Usd"];
+                    requests: components["schemas"]["Int"];
+                    failures: components["schemas"]["Int"];
+                    tokens: components["schemas"]["Int"];
+                };
+                cost: components["schemas"]["Usd"][];
+                requests: components["schemas"]["Int"][];
+                failures: components["schemas"]["Int"][];
+                tokens: components["schemas"]["Int"][];
+            }[];
+            total: {
+                cost: components["schemas"]["Usd"];
+                requests: components["schemas"]["Int"];
+                failures: components["schemas"]["Int"];
+                tokens: components["schemas"]["Int"];
+            };
         };
         TeamUsage: {
             window: {
@@ -5337,6 +5399,57 @@ export interface operations {
             };
         };
     };
+    "usage.series": {
+        parameters: {
+            query?: {
+                /**
+                 * @description Required, RFC 3339; the whole bucket that it falls into is counted
+                 * @example 2026-01-01T00:00:00Z
+                 */
+                start_time?: string;
+                /**
+                 * @description Required, RFC 3339; whole buckets before it are counted, the one that it falls into too
+                 * @example 2026-01-31
+                 */
+                end_time?: string;
+                /**
+                 * @description The width of a bucket in UTC; day, unless said otherwise
+                 * @example hour
+                 */
+                grain?: "hour" | "day";
+                /**
+                 * @description What series are told apart by; none, unless said otherwise. By application and provider there are days only
+                 * @example model
+                 */
+                by?: "none" | "model" | "account" | "endpoint" | "application" | "provider";
+                /**
+                 * @description How many series are named at the most, 1 to 50; 8, unless said otherwise
+                 * @example 5
+                 */
+                top?: string;
+            };
+            header?: never;
+            path: {
+                tenant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["UsageSeries"];
+                    };
+                };
+            };
+        };
+    };
     "usage.team": {
         parameters: {
             query?: {
@@ -5370,6 +5483,32 @@ export interface operations {
                         msg: string;
                         result: components["schemas"]["TeamUsage"];
                     };
+                };
+            };
+        };
+    };
+    "events.events": {
+        parameters: {
+            query?: {
+                /** @description The id of the last event that came: goes on behind it */
+                cursor?: string;
+            };
+            header?: {
+                /** @description The same; it goes before the cursor */
+                "last-event-id"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description a string */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
                 };
             };
         };
