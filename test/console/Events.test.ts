@@ -28,7 +28,7 @@ const chat = async (who: Person, times = 1): Promise<void> => {
 }
 
 const ids = (events: ReadonlyArray<{ readonly data: { readonly id: string } }>) => events.map(({ data }) => data.id)
-const recorded = async (who: Person) => [...(await service.usage(who))].reverse()
+const recorded = async (who: Person) => (await service.usage(who)).toReversed()
 
 describe("a stream", () => {
   it("tells of each call and of the balance as the other routes have them", async () => {
