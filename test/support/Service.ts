@@ -62,7 +62,11 @@ export class Service {
       },
       ...((json !== undefined || raw !== undefined) && { body: raw ?? JSON.stringify(json) })
     } as RequestInit)
-    const text = await response.text()
+    // Live events have no end: that they begin is all that is asked here.
+    const isLive =
+      json === undefined && raw === undefined && response.headers.get("content-type") === "text/event-stream"
+    if (isLive) await response.body?.cancel()
+    const text = isLive ? "" : await response.text()
     let body: unknown = text
     try {
       body = JSON.parse(text)
