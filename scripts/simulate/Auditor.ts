@@ -1,0 +1,496 @@
+/**
+ * What must be true of a story when it is over, by what people asked and were told, what the outside world saw, and what the service shows
+ * of its books: nobody is charged for nothing, whoever got something was charged for it as it was measured, what was acknowledged stays, and
+ * what should happen has happened.
+ */
+import { bodyOf, gaveUp } from "./Client.ts"
+import type { Computer } from "./Computer.ts"
+import { endOf, priceOf } from "./World.ts"
+import type { Call, Person, World } from "./World.ts"
+
+/** Amounts on the wire, as nano-USD. */
+const nano = (usd: number): bigint => BigInt(Math.round(usd * 1e9))
+
+interface Entry {
+  readonly type: "credit" | "debit"
+  readonly amount: number
+  readonly balance: number
+  readonly reference_id: string
+  readonly source?: string
+}
+
+interface Record_ {
+  readonly id: string
+  readonly account_id: string
+  readonly model: string
+  readonly prompt_tokens: number
+  readonly completion_tokens: number
+  readonly cost: number
+  readonly uncollected?: number
+  readonly success: boolean
+  readonly endpoint: string
+  readonly billing_source_tenant_id: string
+  readonly usage_source?: string
+}
+
+interface Tenant {
+  readonly name: string
+  readonly id: string
+  readonly credits: bigint
+  readonly giftable: bigint
+  readonly held: bigint
+  readonly entries: ReadonlyArray<Entry>
+  readonly records: ReadonlyArray<Record_>
+}
+
+const minute = 60_000
+const day = 86_400_000
+
+export class Auditor {
+  private readonly computer: Computer
+  private readonly world: World
+  private readonly note: (line: string) => void
+  /** Whether the clock was put anywhere but forward by its own going. */
+  private readonly jumped: boolean
+  private tenants = new Map<string, Tenant>()
+
+  constructor(computer: Computer, world: World, note: (line: string) => void, jumped: boolean) {
+    this.computer = computer
+    this.world = world
+    this.note = note
+    this.jumped = jumped
+  }
+
+  private find(what: string): void {
+    this.world.findings.push(what)
+  }
+
+  /** Lets the world become quiet, and looks. */
+  async audit(seed: string): Promise<void> {
+    const { machine, storage } = this.computer
+    this.note("nothing goes wrong any more")
+    storage.heal()
+    this.world.heal()
+    if (!(await machine.run(() => this.computer.isUp, 5 * minute))) return this.find("the service does not come up again")
+    await machine.run(() => this.world.open.size === 0, 15 * minute)
+    for (const [id, deed] of this.world.open) this.find(`step ${id} (${deed}) never came to an end`)
+    await this.deliverAll(seed)
+    await machine.run(() => false, 15 * minute)
+    // Before anybody asks: what is left now nobody would have ended.
+    this.leftovers()
+    this.note("a month passes")
+    machine.offset += 31 * day
+    await machine.run(() => false, 15 * minute)
+    this.answers()
+    await this.learn()
+    this.books()
+    this.calls()
+    await this.jobs()
+    this.counted()
+    await this.transfers()
+    this.payments()
+    this.letters()
+    await this.reloads()
+    this.computer.end()
+    for (const finding of await this.computer.look()) this.find(`the checks of the books: ${finding}`)
+  }
+
+  /** The processor tries until it is heard. */
+  private async deliverAll(seed: string): Promise<void> {
+    const { machine } = this.computer
+    const random = endOf(seed)
+    const isHeard = ({ answers }: { readonly answers: ReadonlyArray<number> }) => answers.some((status) => status === 200)
+    for (let round = 0; round < 10; round++) {
+      const left = this.world.events.filter((event) => !isHeard(event))
+      if (left.length === 0) return
+      const all = [...left].sort(() => random.next() - 0.5).map((event) => this.world.delivered(event))
+      let done = false
+      void Promise.all(all).then(() => (done = true))
+      await machine.run(() => done, 15 * minute)
+      await machine.run(() => false, minute)
+    }
+    for (const event of this.world.events)
+      if (!isHeard(event)) this.find(`an event of the processor was never taken: ${event.type}, ${event.answers.join(", ")}`)
+  }
+
+  // ---- what was answered ------------------------------------------------------------------------------------------------
+
+  private answers(): void {
+    for (const call of this.world.calls) {
+      for (const heard of call.heard) {
+        if (heard.error === gaveUp) this.find(`call ${call.id} was never answered`)
+        const code = bodyOf(heard)?.code ?? bodyOf(heard)?.error?.code
+        if (heard.complete && heard.status === 500 && code !== "upstream_error" && code !== "upstream_unavailable")
+          this.find(`call ${call.id} was answered 500: ${heard.text.slice(0, 200)}`)
+      }
+      const whole = call.heard.filter(isWhole).map(({ text }) => text)
+      if (new Set(whole).size > 1) this.find(`call ${call.id} has one Idempotency-Key and two answers`)
+    }
+  }
+
+  // ---- what the service shows ------------------------------------------------------------------------------------------
+
+  private async learn(): Promise<void> {
+    const { people, team } = this.world
+    const all = [
+      ...people.map((who) => ({ who, name: who.name, tenant: who.tenant })),
+      { who: people[0]!, name: "the team", tenant: team.tenant }
+    ]
+    let failed: unknown
+    let done = false
+    const learnAll = async () => {
+      for (const { name, tenant, who } of all) this.tenants.set(tenant, await this.tenantOf(who, name, tenant))
+    }
+    learnAll().then(
+      () => (done = true),
+      (error: unknown) => (failed = error)
+    )
+    await this.computer.machine.run(() => done || failed !== undefined, 30 * minute)
+    if (!done) this.find(`the books cannot be read: ${String(failed)}`)
+  }
+
+  private async tenantOf(who: Person, name: string, tenant: string): Promise<Tenant> {
+    const token = tenant === who.tenant ? undefined : await this.tokenOf(who, tenant)
+    const get = async (path: string) => {
+      const heard =
+        token === undefined ? await this.world.asPerson(who, path) : await this.world.ask(path, { token })
+      if (heard.status !== 200) throw new Error(`${path} answered ${heard.status} ${heard.error ?? heard.text}`)
+      return bodyOf(heard)
+    }
+    const pages = async <A>(path: string): Promise<ReadonlyArray<A>> => {
+      const found: Array<A> = []
+      for (let page = 1; ; page++) {
+        const body = await get(`${path}?per_page=100&page=${page}`)
+        const { records, total_pages } = body.result ?? body
+        found.push(...records)
+        if (page >= total_pages) return found
+      }
+    }
+    const { credits, giftable_credits, held_credits } = (await get(`/v1/tenants/${tenant}/billing`)).result
+    return {
+      name,
+      id: tenant,
+      credits: nano(credits),
+      giftable: nano(giftable_credits),
+      held: nano(held_credits),
+      entries: await pages<Entry>(`/v1/tenants/${tenant}/billing/ledger`),
+      records: await pages<Record_>(`/v1/tenants/${tenant}/usage`)
+    }
+  }
+
+  private async tokenOf(who: Person, tenant: string): Promise<string> {
+    const { client_id, issuer } = this.computer.world
+    const issued = bodyOf(await this.world.ask(`${issuer}/token`, { json: { email: who.email } }))
+    const signedIn = bodyOf(await this.world.ask("/v1/auth/google", { json: { id_token: issued.id_token, client_id } }))
+    const { refresh_token } = signedIn.result.token_response
+    const refreshed = await this.world.ask("/v1/auth/token", {
+      json: { client_id, grant_type: "refresh_token", refresh_token, tenant_id: tenant }
+    })
+    return bodyOf(refreshed).result.access_token
+  }
+
+  private books(): void {
+    const records = new Map([...this.tenants.values()].flatMap(({ records }) => records.map((one) => [one.id, one] as const)))
+    const charged = new Map<string, bigint>()
+    for (const { credits, entries, giftable, held, id, name } of this.tenants.values()) {
+      let balance = 0n
+      for (const entry of [...entries].reverse()) {
+        balance += entry.type === "credit" ? nano(entry.amount) : -nano(entry.amount)
+        if (balance < 0n) this.find(`the balance of ${name} was below zero`)
+        if (balance !== nano(entry.balance)) {
+          this.find(`an entry of ${name} says that the balance is ${entry.balance}, its entries come to ${Number(balance) / 1e9}`)
+          break
+        }
+        if (entry.type !== "debit" || entry.source !== undefined || !entry.reference_id.startsWith("use_")) continue
+        const record = records.get(entry.reference_id)
+        if (record === undefined) this.find(`${name} was charged for ${entry.reference_id}, of which there is no record`)
+        else if (record.billing_source_tenant_id !== id) this.find(`${name} was charged for a call that another paid`)
+        if (charged.has(entry.reference_id)) this.find(`${entry.reference_id} was charged twice`)
+        charged.set(entry.reference_id, nano(entry.amount))
+      }
+      if (balance !== credits) this.find(`${name} has ${Number(credits) / 1e9}, and entries of ${Number(balance) / 1e9}`)
+      if (giftable > credits) this.find(`${name} could give away more than there is`)
+      if (held !== 0n) this.find(`${name} has held credits a month later`)
+      for (const [source, amount] of [["signup_grant", 5n], ["registration_bonus", 1n]] as const) {
+        const found = entries.filter((entry) => entry.source === source).map((entry) => nano(entry.amount))
+        const due = id === this.world.team.tenant ? [] : [amount * 1_000_000_000n]
+        if (String(found) !== String(due)) this.find(`${name} was given a ${source} of ${found.join(", ") || "nothing"}`)
+      }
+    }
+    for (const record of records.values()) {
+      if ((charged.get(record.id) ?? 0n) !== nano(record.cost))
+        this.find(`${record.id} costs ${record.cost}, and ${Number(charged.get(record.id) ?? 0n) / 1e9} was charged for it`)
+      if (!record.success && record.cost > 0) this.find(`${record.id} failed, and cost ${record.cost}`)
+    }
+  }
+
+  // ---- calls of models ------------------------------------------------------------------------------------------------
+
+  private calls(): void {
+    const records = [...this.tenants.values()]
+      .flatMap(({ records }) => records)
+      .filter(({ endpoint, success }) => endpoint === "chat/completions" && success)
+    const estimated = new Map<string, number>()
+    const exact = new Map<number, Array<Record_>>()
+    for (const record of records) {
+      const { account_id, completion_tokens, cost, model, prompt_tokens, uncollected = 0, usage_source } = record
+      const due = priceOf(model as Call["deed"]["model"], prompt_tokens, completion_tokens)
+      if (nano(cost) + nano(uncollected) !== due)
+        this.find(`a call of ${model} with ${prompt_tokens} and ${completion_tokens} tokens cost ${cost}, not ${Number(due) / 1e9}`)
+      if (usage_source !== undefined) {
+        estimated.set(account_id, (estimated.get(account_id) ?? 0) + 1)
+        if (prompt_tokens > 20_000 || completion_tokens > 8_192) this.find(`${prompt_tokens} and ${completion_tokens} tokens were believed`)
+      } else exact.set(prompt_tokens, [...(exact.get(prompt_tokens) ?? []), record])
+    }
+    const spent = new Map<Person, bigint>()
+    for (const call of this.world.calls) {
+      const found = exact.get(call.words) ?? []
+      exact.delete(call.words)
+      this.call(call, found)
+      if (call.deed.limited)
+        spent.set(call.who, (spent.get(call.who) ?? 0n) + found.reduce((sum, { cost }) => sum + nano(cost), 0n))
+    }
+    for (const [who, cost] of spent)
+      if (cost > nano(who.limited.most)) this.find(`the key of ${who.name} with a limit of ${who.limited.most} spent ${Number(cost) / 1e9}`)
+    for (const [words, found] of exact)
+      for (const { cost } of found) this.find(`${cost} was charged for a call of ${words} tokens that nobody made`)
+    for (const who of this.world.people) {
+      const mine = this.world.calls.filter((call) => call.who === who)
+      const count = estimated.get(who.account) ?? 0
+      const least = mine.filter((call) => isFigureless(call) && call.heard.some(isWhole)).length
+      const most = mine.filter((call) => isFigureless(call) || mayBeEstimated(call)).length
+      if (count < least) this.find(`${least} answers without figures went to ${who.name}, and ${count} estimates were charged`)
+      if (count > most) this.find(`${who.name} was charged for ${count} estimates, and ${most} calls could be`)
+    }
+  }
+
+  private call(call: Call, found: ReadonlyArray<Record_>): void {
+    const { deed, id, key, seen, words } = call
+    const whole = call.heard.some(isWhole)
+    if (found.length > 1) this.find(`call ${id} was charged ${found.length} times`)
+    const asked = deed.model === "sandbox-failover" ? 2 : 1
+    if (seen.length > asked) this.find(`call ${id} reached a vendor ${seen.length} times${key === undefined ? "" : " with one key"}`)
+    if (seen.length === 0) {
+      if (whole) this.find(`call ${id} was answered though no vendor was asked`)
+      if (found.length > 0) this.find(`call ${id} was charged though no vendor was asked`)
+      return
+    }
+    if (seen.every(({ manner }) => manner.kind === "refuses") && found.length > 0)
+      this.find(`call ${id} was charged though every vendor refused it`)
+    const [record] = found
+    if (record !== undefined && record.completion_tokens > Math.min(words, deed.limit ?? words))
+      this.find(`call ${id} was charged for ${record.completion_tokens} tokens of an answer`)
+    if (isFigureless(call)) return
+    if (record?.uncollected !== undefined) this.find(`call ${id} cost more than was set aside for it`)
+    if (whole && record === undefined) this.find(`call ${id} was answered and not charged`)
+    if (whole && record !== undefined) {
+      const told = usageIn(call.heard.find(isWhole)!.text)
+      if (told !== undefined && (told.prompt_tokens !== record.prompt_tokens || told.completion_tokens !== record.completion_tokens))
+        this.find(`call ${id} was told ${told.completion_tokens} tokens and charged for ${record.completion_tokens}`)
+    }
+    const last = seen.at(-1)!
+    const end = this.computer.ends.get(last.life) ?? Number.POSITIVE_INFINITY
+    // One whose client has left is read on for ten seconds.
+    const isServed = last.manner.kind === "well" || (last.manner.kind === "late" && last.manner.millis <= 8_000)
+    if (isServed && end > last.at + 2 * minute && record === undefined)
+      this.find(`call ${id} was served by its vendor and not charged`)
+  }
+
+  // ---- other calls ----------------------------------------------------------------------------------------------------
+
+  private async jobs(): Promise<void> {
+    const known = this.world.jobs.filter(({ id }) => id !== undefined)
+    let done = false
+    const charged = new Map<Person, bigint>()
+    const askAll = async () => {
+      for (const job of known) {
+        const heard = await this.world.asPerson(job.who, `/v1/tools/media/status?request_id=${job.id}`)
+        const { cost_usd, settled } = bodyOf(heard) ?? {}
+        if (heard.status !== 200 || settled !== true) this.find(`a video of ${job.who.name} is not settled: ${heard.text.slice(0, 200)}`)
+        else charged.set(job.who, (charged.get(job.who) ?? 0n) + nano(cost_usd))
+      }
+    }
+    void askAll().then(() => (done = true))
+    await this.computer.machine.run(() => done, 30 * minute)
+    for (const who of this.world.people) {
+      const cost = this.costOf(who, "media")
+      const least = charged.get(who) ?? 0n
+      const unsure = this.world.jobs
+        .filter((job) => job.who === who && job.id === undefined && job.seen.length > 0)
+        .reduce((sum, job) => sum + nano(job.cost), 0n)
+      if (cost < least || cost > least + unsure)
+        this.find(`the videos of ${who.name} cost ${Number(cost) / 1e9}, at least ${Number(least) / 1e9} and at most ${Number(unsure) / 1e9} more are due`)
+    }
+  }
+
+  private costOf(who: Person, endpoint: string): bigint {
+    const { records } = this.tenants.get(who.tenant) ?? { records: [] }
+    return records
+      .filter((one) => one.account_id === who.account && one.endpoint.includes(endpoint))
+      .reduce((sum, { cost }) => sum + nano(cost), 0n)
+  }
+
+  private counted(): void {
+    for (const who of this.world.people) {
+      const mine = this.world.searches.filter((search) => search.who === who)
+      const price = 5_000_000n
+      const count = this.costOf(who, "search") / price
+      const least = mine.filter(({ heard }) => heard?.complete === true && heard.status === 200).length
+      const most = mine.filter(({ seen }) => seen.some(({ manner }) => manner.kind !== "refuses" && manner.kind !== "cut")).length
+      if (count < least || count > most)
+        this.find(`${who.name} was charged for ${count} searches, got ${least}, and ${most} were made`)
+    }
+  }
+
+  // ---- transfers ------------------------------------------------------------------------------------------------------
+
+  private async transfers(): Promise<void> {
+    for (const who of this.world.people) {
+      let listed: ReadonlyArray<{ id: string; status: string; amount: number }> | undefined
+      void this.world
+        .asPerson(who, `/v1/tenants/${who.tenant}/billing/transfers?per_page=100`)
+        .then((heard) => (listed = bodyOf(heard)?.result?.records ?? []))
+      await this.computer.machine.run(() => listed !== undefined, 15 * minute)
+      const known = new Map((listed ?? []).map((one) => [one.id, one]))
+      for (const sent of this.world.sent.filter(({ from }) => from === who)) {
+        const found = known.get(sent.id)
+        if (found === undefined && known.size < 100) this.find(`a transfer of ${who.name} was acknowledged and is gone`)
+        if (found !== undefined && sent.status !== "pending" && found.status !== sent.status)
+          this.find(`a transfer of ${who.name} was ${sent.status}, and is ${found.status}`)
+      }
+      for (const { amount, id, status } of known.values()) this.transfer(who, id, status, amount)
+    }
+    const purchased = (source: string) =>
+      [...this.tenants.values()]
+        .flatMap(({ entries }) => entries)
+        .filter((entry) => entry.source === source)
+        .reduce((sum, entry) => sum + nano(entry.amount), 0n)
+    const [escrowed, ended] = [purchased("transfer_escrow"), purchased("transfer_release") + purchased("transfer_return")]
+    if (escrowed !== ended) this.find(`${Number(escrowed) / 1e9} went into escrow, and ${Number(ended) / 1e9} came out`)
+  }
+
+  private transfer(who: Person, id: string, status: string, amount: number): void {
+    const entries = [...this.tenants.values()].flatMap((tenant) =>
+      tenant.entries.filter(({ reference_id }) => reference_id === id).map((entry) => ({ ...entry, tenant }))
+    )
+    const of = (source: string) => entries.filter((entry) => entry.source === source)
+    if (status === "pending") this.find(`a transfer of ${who.name} is pending after a month`)
+    if (of("transfer_escrow").length !== 1) this.find(`a transfer of ${who.name} was escrowed ${of("transfer_escrow").length} times`)
+    const [paid, other] = status === "accepted" ? ["transfer_release", "transfer_return"] : ["transfer_return", "transfer_release"]
+    if (of(paid!).length !== 1 || of(other!).length !== 0)
+      this.find(`a transfer that is ${status} was released ${of("transfer_release").length} times and returned ${of("transfer_return").length} times`)
+    for (const entry of entries) if (nano(entry.amount) !== nano(amount)) this.find(`a transfer of ${amount} moved ${entry.amount}`)
+  }
+
+  // ---- payments -------------------------------------------------------------------------------------------------------
+
+  private payments(): void {
+    const objects = this.world.events.map(({ body, type }) => ({ type, object: JSON.parse(body).data.object }))
+    const paid = new Map(
+      objects.filter(({ type }) => type === "payment_intent.succeeded").map(({ object }) => [object.id as string, object])
+    )
+    const booked = [...this.tenants.values()].flatMap(({ credits, entries, id }) => entries.map((entry) => ({ entry, credits, id })))
+    /** Refunds and disputes, each with its payment. */
+    const movements = new Map(
+      objects.filter(({ object }) => object.payment_intent !== undefined).map(({ object }) => [object.id as string, object.payment_intent as string])
+    )
+    for (const { entry } of booked) {
+      const { reference_id, source } = entry
+      const isKnown = reference_id.startsWith("sandbox_") || paid.has(reference_id) || movements.has(reference_id)
+      if (source === "purchase" && !isKnown) this.find(`${entry.amount} were credited for a payment that there is not`)
+    }
+    for (const [payment, object] of paid) {
+      const mine = booked.filter(({ entry: { reference_id } }) => reference_id === payment || movements.get(reference_id) === payment)
+      const credited = mine.filter(({ entry }) => entry.type === "credit" && entry.reference_id === payment).length
+      if (credited > 1) this.find(`a payment of ${object.amount / 100} was credited ${credited} times`)
+      if (mine.length === 0) {
+        this.find(`a payment of ${object.amount / 100} was never credited`)
+        continue
+      }
+      const net = mine.reduce((sum, { entry }) => sum + (entry.type === "credit" ? 1n : -1n) * nano(entry.amount), 0n)
+      const amount = BigInt(object.amount) * 10_000_000n
+      const due = amount - this.returned(payment, amount, objects)
+      const [{ credits, id }] = mine as [(typeof mine)[0]]
+      if (id !== `ten_${String(object.metadata.tenant_id).slice(4)}`) this.find("a payment was credited to another")
+      // What is taken back is what there is.
+      if (net !== due && !(net > due && credits < amount))
+        this.find(`a payment of ${object.amount / 100} came to ${Number(net) / 1e9}, and ${Number(due) / 1e9} is due`)
+    }
+  }
+
+  /** What of a payment went back to its payer in the end. */
+  private returned(payment: string, amount: bigint, objects: ReadonlyArray<{ type: string; object: { id: string; amount: number; payment_intent?: string } }>): bigint {
+    const refunds = new Map<string, bigint>()
+    let disputed = 0n
+    for (const { object, type } of objects) {
+      if (object.payment_intent !== payment) continue
+      const cents = BigInt(object.amount) * 10_000_000n
+      if (type === "refund.created") refunds.set(object.id, cents)
+      if (type === "refund.failed") refunds.set(object.id, 0n)
+      if (type === "charge.dispute.funds_withdrawn") disputed = cents
+    }
+    // Money that was reinstated stays so, in whichever order it was told.
+    if (objects.some(({ object, type }) => type === "charge.dispute.funds_reinstated" && object.payment_intent === payment)) disputed = 0n
+    const sum = disputed + [...refunds.values()].reduce((sum, one) => sum + one, 0n)
+    return sum > amount ? amount : sum
+  }
+
+  /** Auto-reload: nothing is under way for ever, and a tenant is not charged twice in ten minutes. */
+  private async reloads(): Promise<void> {
+    for (const who of this.world.people) {
+      let state: string | undefined
+      void this.world
+        .asPerson(who, `/v1/tenants/${who.tenant}/billing/auto-reload`)
+        .then((heard) => (state = bodyOf(heard)?.result?.auto_reload?.state ?? "unknown"))
+      await this.computer.machine.run(() => state !== undefined, 15 * minute)
+      if (state === "in_flight" || state === "unknown") this.find(`the auto-reload of ${who.name} is ${state} after a month`)
+    }
+    if (this.jumped) return
+    const last = new Map<string, number>()
+    for (const { body, type } of this.world.events) {
+      const { created, metadata } = JSON.parse(body).data.object
+      if (type !== "payment_intent.succeeded" || metadata?.kind !== "auto_reload") continue
+      const before = last.get(metadata.tenant_id)
+      if (before !== undefined && created - before < 590) this.find(`a tenant was charged twice within ${created - before} s`)
+      last.set(metadata.tenant_id, created)
+    }
+  }
+
+  // ---- what should have happened ------------------------------------------------------------------------------------------
+
+  private letters(): void {
+    if ([...this.world.met.keys()].some((met) => met.startsWith("mail refuses"))) return
+    for (const { to } of this.world.sent)
+      if (typeof to === "string" && !this.world.letters.some((letter) => letter.to === to))
+        this.find(`nobody wrote to ${to}, who was sent credit`)
+  }
+
+  private leftovers(): void {
+    const count = (what: string, from: string) => {
+      const [row] = this.computer.query(`SELECT count(*) AS count FROM ${from}`)
+      if (row!["count"] !== 0) this.find(`${String(row!["count"])} ${what} are left in a quiet world`)
+    }
+    count("reservations", "tollgate_ledger_reservations")
+    count("letters", "tollgate_mail_outbox WHERE status IN ('waiting', 'sending')")
+    const [reserved] = this.computer.query("SELECT COALESCE(sum(reserved), 0) AS sum FROM tollgate_ledger_amounts")
+    if (reserved!["sum"] !== 0) this.find(`${Number(reserved!["sum"]) / 1e9} is set aside in a quiet world`)
+  }
+}
+
+/** The client got all of it. */
+const isWhole = ({ complete, status, text }: Call["heard"][number]): boolean =>
+  complete && status === 200 && (!text.startsWith("data:") || text.trimEnd().endsWith("data: [DONE]"))
+
+/** Its vendor reported no figures that could be believed. */
+const isFigureless = ({ seen }: Call): boolean => seen.some(({ manner }) => manner.kind === "absurd" || manner.kind === "uncounted")
+
+/** Its client may have left in the midst of a stream, so that what came was counted. */
+const mayBeEstimated = ({ deed, heard, seen }: Call): boolean =>
+  seen.some(({ manner }) => manner.kind === "paced" || manner.kind === "late") && deed.leaves !== undefined && !heard.some(isWhole)
+
+const usageIn = (text: string): { readonly prompt_tokens: number; readonly completion_tokens: number } | undefined => {
+  const found = /"usage":(\{[^}]*\})/.exec(text)?.[1]
+  if (found === undefined) return undefined
+  const usage = JSON.parse(found)
+  return usage.prompt_tokens === undefined ? undefined : usage
+}

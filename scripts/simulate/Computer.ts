@@ -1,0 +1,214 @@
+/** A computer with the service on it, and the world around it: it can lose its power at any moment, and starts again. */
+import Sqlite from "better-sqlite3"
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
+import { createRequire } from "node:module"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
+import { Script } from "node:vm"
+import * as threads from "node:worker_threads"
+import { root } from "../bundle.ts"
+import type { Scripts } from "./Bundle.ts"
+import * as Globals from "./machine/Globals.ts"
+import { Machine } from "./machine/Machine.ts"
+import { Network } from "./machine/Network.ts"
+import { Storage } from "./machine/Storage.ts"
+import { Threads } from "./machine/Threads.ts"
+import type * as Service from "./Service.ts"
+
+export const port = 8787
+
+const require = createRequire(join(root, "package.json"))
+/** Files of the project are found from here. */
+const url = pathToFileURL(join(root, "src", "catalogue", "simulated.js")).href
+
+/** One life of the service. */
+interface Life {
+  readonly threads: Threads
+  dead: boolean
+  ready: boolean
+  stopping: boolean
+}
+
+/** How long whoever looks after the service waits before starting it again, in milliseconds. */
+const restartPause = 500
+
+export class Computer {
+  readonly machine: Machine
+  readonly network: Network
+  readonly storage: Storage
+  world!: Service.World
+  file: string
+  /** What the service says at a level of warning and above. */
+  log: (level: string, message: string) => void = () => {}
+  /** How often it was started. */
+  lives = 0
+  /** When each life ended, by its number. */
+  readonly ends = new Map<number, number>()
+  private life: Life | undefined
+  private stopNow: (() => void) | undefined
+  private readonly folder: string
+  private readonly service: Script
+  private readonly thread: Script
+
+  constructor(seed: string, scripts: Scripts) {
+    const memory = "/dev/shm"
+    this.folder = mkdtempSync(join(process.platform === "linux" ? memory : tmpdir(), "tollgate-simulation-"))
+    const names = "require, module, exports, simulatedUrl, simulatedScheduler"
+    const script = (name: string, text: string) =>
+      new Script(`(function (${names}) {${text}\n})`, { filename: `${name}.js` })
+    this.service = script("service", scripts.service)
+    this.thread = script("thread", scripts.thread)
+    this.machine = new Machine(seed)
+    Globals.replace(this.machine, seed)
+    this.network = new Network(this.machine)
+    this.network.install()
+    this.storage = new Storage(this.machine)
+    this.storage.onCrash = () => this.crash()
+    this.storage.onThreadDeath = () => this.life?.threads.endOne()
+    this.file = join(this.folder, "life-0", "tollgate.db")
+    mkdirSync(join(this.folder, "life-0"))
+  }
+
+  /** Makes the world around it. */
+  async begin(): Promise<void> {
+    const life = { threads: this.threadsOf(), dead: false, ready: false, stopping: false }
+    const { makeWorld } = this.load(life)
+    makeWorld(this.schedulerOf(life), (world) => (this.world = world))
+    await this.machine.run(() => this.world !== undefined)
+  }
+
+  get isUp(): boolean {
+    return this.life?.ready === true
+  }
+
+  /** Starts the service; it is up when `isUp`. Where it does not come up it is started again. */
+  start(): void {
+    const life: Life = { threads: this.threadsOf(), dead: false, ready: false, stopping: false }
+    this.life = life
+    this.lives++
+    this.network.owner = life
+    const { start } = this.load(life)
+    this.stopNow = start({
+      world: this.world,
+      scheduler: this.schedulerOf(life),
+      file: this.file,
+      data_dir: join(this.folder, "data"),
+      port,
+      log: (level, message) => {
+        if (!life.dead) this.log(level, message)
+      },
+      onReady: () => (life.ready = true),
+      onEnd: (why) => {
+        if (life.dead) return
+        this.log(life.stopping ? "INFO" : "FATAL", `the service ended: ${why}`)
+        this.crash()
+      }
+    })
+  }
+
+  /** The service is told to end, does what it must, and is started again. */
+  stop(): void {
+    if (this.life === undefined || this.life.stopping) return
+    this.life.stopping = true
+    this.life.ready = false
+    this.stopNow?.()
+  }
+
+  /** The writer's thread ends by itself. */
+  endThread(): void {
+    this.life?.threads.endOne()
+    this.storage.threadEnded()
+  }
+
+  /** The power is gone, and comes back. */
+  crash(): void {
+    this.end()
+    this.machine.after(restartPause, () => this.start())
+  }
+
+  /** The service is gone from one moment to the next; its file stays as it is on the disk. */
+  end(): void {
+    const { life } = this
+    if (life === undefined) return
+    this.life = undefined
+    life.dead = true
+    this.ends.set(this.lives, this.machine.now)
+    life.threads.lose()
+    this.network.lose(life)
+    this.file = this.storage.survive(this.file, join(this.folder, `life-${this.lives}`))
+  }
+
+  /** What is off in the books, once the service has ended. */
+  async look(): Promise<ReadonlyArray<string>> {
+    const life: Life = { threads: this.threadsOf(), dead: false, ready: false, stopping: false }
+    let found: ReadonlyArray<string> | undefined
+    let failed: unknown
+    this.load(life)
+      .look(this.file, this.schedulerOf(life))
+      .then(
+        (all) => (found = all),
+        (error: unknown) => (failed = error)
+      )
+    await this.machine.run(() => found !== undefined || failed !== undefined)
+    if (found === undefined) throw failed
+    return found
+  }
+
+  /** A reader of the books, for the auditor. */
+  query(sql: string): ReadonlyArray<Record<string, unknown>> {
+    const db = new Sqlite(this.file)
+    try {
+      return db.prepare(sql).all() as ReadonlyArray<Record<string, unknown>>
+    } finally {
+      db.close()
+    }
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+
+  private threadsOf(): Threads {
+    return new Threads(this.machine, this.storage, threads, (module) => {
+      const driver = this.storage.writerDriver
+      this.run(this.thread, undefined, (name) =>
+        name === "node:worker_threads" || name === "worker_threads"
+          ? module
+          : name === "better-sqlite3"
+            ? driver
+            : require(name)
+      )
+    })
+  }
+
+  private load(life: Life): typeof Service {
+    return this.run(this.service, this.schedulerOf(life), (name) =>
+      name === "node:worker_threads" || name === "worker_threads" ? life.threads.module : require(name)
+    ) as typeof Service
+  }
+
+  private run(script: Script, scheduler: unknown, find: (name: string) => unknown): unknown {
+    // Counters that Effect keeps for the whole process: each life has its own.
+    Reflect.deleteProperty(globalThis, "effect/GlobalValue")
+    const module = { exports: {} }
+    const body = script.runInThisContext() as (...args: ReadonlyArray<unknown>) => void
+    body(find, module, module.exports, url, scheduler)
+    return module.exports
+  }
+
+  /** Fibers have their turns in the order of the seed; those of a life that is over have none. */
+  private schedulerOf(life: Life) {
+    const { machine } = this
+    // Most fibers run until they wait, as they do in production; some are held up sooner.
+    return {
+      shouldYield: ({ currentOpCount }: { readonly currentOpCount: number }) => (currentOpCount > 2_048 ? 0 : false) as number | false,
+      scheduleTask: (task: () => void) => {
+        if (life.dead) return
+        machine.add(() => {
+          if (!life.dead) task()
+        })
+      }
+    }
+  }
+}

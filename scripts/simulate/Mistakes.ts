@@ -1,0 +1,281 @@
+/**
+ * Planted mistakes: guards of the service's code, each switched off in the simulation's build alone (`Bundle`), to see that it is missed.
+ * Each text must stand in its file exactly once (`test/simulation/Mistakes.test.ts`).
+ */
+import type { Change } from "./Bundle.ts"
+
+export interface Mistake {
+  readonly name: string
+  /** What the guard is for. */
+  readonly guard: string
+  readonly changes: ReadonlyArray<Change>
+}
+
+const mistake = (name: string, guard: string, ...changes: ReadonlyArray<readonly [file: string, text: string, instead: string]>): Mistake => ({
+  name,
+  guard,
+  changes: changes.map(([file, text, instead]) => ({ file: `src/${file}`, text, instead }))
+})
+
+export const mistakes: ReadonlyArray<Mistake> = [
+  // ---- the books ----
+  mistake("reservation-stays", "a call that ends gives its reservation back", [
+    "ledger/Books.ts",
+    "reserved: account.reserved - amount,\n    granted",
+    "reserved: account.reserved,\n    granted"
+  ]),
+  mistake("call-ends-twice", "a call that has ended has no reservation to end by", [
+    "ledger/Books.ts",
+    "  draft.release(call)\n  if (limit",
+    "  if (limit"
+  ]),
+  mistake("poor-are-admitted", "who cannot pay the least is refused", [
+    "ledger/Books.ts",
+    "if (free < least) {",
+    "if (free < 0n) {"
+  ]),
+  mistake("limit-of-a-key", "a key is admitted within its limit", [
+    "ledger/Books.ts",
+    "if (limit !== undefined && left! < least) {",
+    "if (limit !== undefined && left! < 0n) {"
+  ], ["ledger/Books.ts", "const amount = left === undefined ? within : smaller(within, left)", "const amount = within"], [
+    "ledger/Books.ts",
+    "const payable = amount + (limit === undefined ? free : smaller(free, leftOf(limit)))",
+    "const payable = amount + free"
+  ]),
+  mistake("limit-forgets-what-is-open", "a limit counts what open calls have set aside", [
+    "ledger/Books.ts",
+    "larger(amount - spent - reserved, 0n)",
+    "larger(amount - spent, 0n)"
+  ]),
+  mistake("reserved-credit-is-sent", "credit that calls have set aside cannot be sent away", [
+    "ledger/Books.ts",
+    "if (amount <= 0n || amount > available)",
+    "if (amount <= 0n || amount > balanceOf(account))"
+  ]),
+  mistake("granted-credit-is-sent", "only giftable credit can be sent", [
+    "ledger/Books.ts",
+    "if (amount > account.giftable) return",
+    "if (amount > balanceOf(account)) return"
+  ]),
+  mistake("giftable-is-spent-first", "a charge spends granted credit first", [
+    "ledger/Books.ts",
+    "const fromGranted = collected < account.granted ? collected : account.granted",
+    "const fromGranted = 0n"
+  ]),
+  mistake("more-is-taken-back-than-there-is", "what is taken back is bounded by what is available", [
+    "ledger/Books.ts",
+    "const taken = amount < available ? amount : available",
+    "const taken = amount"
+  ]),
+  mistake("escrow-ends-twice", "a transfer ends from the state pending alone", [
+    "transfers/Escrow.ts",
+    "WHERE id = ${row.id} AND status = 'pending' AND ${inTime} RETURNING id",
+    "WHERE id = ${row.id} AND ${inTime} RETURNING id"
+  ]),
+  // ---- writing them ----
+  mistake("locked-database", "a database that is locked or full is a fault of the moment, and what was to be written is written later", [
+    "ledger/Storage.ts",
+    "^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY",
+    "^SQLITE_(READONLY"
+  ]),
+  mistake("full-disk", "a full disk is a fault of the moment", ["ledger/Storage.ts", "BUSY|LOCKED|FULL|IOERR|", "BUSY|LOCKED|IOERR|"]),
+  mistake("failing-disk", "an I/O error is a fault of the moment", ["ledger/Storage.ts", "BUSY|LOCKED|FULL|IOERR|", "BUSY|LOCKED|FULL|"]),
+  mistake("no-rollback", "a transaction that fails is rolled back", [
+    "ledger/WriterThread.ts",
+    'if (db.inTransaction) prepare("ROLLBACK").run()',
+    ""
+  ]),
+  mistake("memory-of-what-failed", "what a failed batch has read and left is forgotten", [
+    "ledger/WriterThread.ts",
+    'memory.forget()\n    if (db.inTransaction)',
+    "if (db.inTransaction)"
+  ]),
+  mistake("refusal-leaves-statements", "the statements of a refused transaction leave no trace", [
+    "ledger/Batch.ts",
+    'yield* runStatement("ROLLBACK TO beside")',
+    ""
+  ]),
+  mistake("answered-before-the-commit", "whoever waits is answered after the commit", [
+    "ledger/WriterThread.ts",
+    'prepare("COMMIT").run()\n    return step.value',
+    'try { prepare("COMMIT").run() } catch { if (db.inTransaction) prepare("ROLLBACK").run() }\n    return step.value'
+  ]),
+  mistake("no-fsync", "a commit is on the disk when it is answered", [
+    "ledger/WriterThread.ts",
+    'db.pragma("synchronous = FULL")',
+    'db.pragma("synchronous = NORMAL")'
+  ], [
+    "ledger/WriterThread.ts",
+    'if (db.pragma("synchronous", { simple: true }) !== 2) throw new Error("SQLite did not take synchronous = FULL")',
+    ""
+  ]),
+  mistake("thread-stays-dead", "a writer's thread that ended is started again", [
+    "ledger/Writer.ts",
+    "restart = setTimeout(begin, restartPause)",
+    ""
+  ]),
+  mistake("nobody-is-told", "those who wait for a thread that ended are told", [
+    "ledger/Writer.ts",
+    "thread = undefined\n    tellAll(new BooksUnavailable({ maybe_written: true }))",
+    "thread = undefined"
+  ]),
+  mistake("surely-not-written", "what a thread that ended had in hand may be written", [
+    "ledger/Writer.ts",
+    "thread = undefined\n    tellAll(new BooksUnavailable({ maybe_written: true }))",
+    "thread = undefined\n    tellAll(new BooksUnavailable())"
+  ]),
+  mistake("loop-dies", "a loop survives a turn that failed", [
+    "kernel/Loop.ts",
+    "if (Cause.isInterruptedOnly(exit.cause)) return yield* Effect.failCause(exit.cause as Cause.Cause<never>)",
+    "return yield* Effect.failCause(exit.cause as Cause.Cause<never>)"
+  ]),
+  // ---- the gate ----
+  mistake("settlement-is-given-up", "a settlement that cannot be written is tried again", [
+    "gate/Gate.ts",
+    'if (cause._tag === "Fail" && cause.error._tag === "BooksUnavailable") return books.writeLater(this, ending)',
+    ""
+  ]),
+  mistake("late-reservation-stays", "a reservation that is written after its call was refused is given back", [
+    "gate/Gate.ts",
+    "if (refusal.maybe_written) {",
+    "if (refusal.maybe_written && !refusal.maybe_written) {"
+  ]),
+  mistake("ended-runs-keep-theirs", "what an earlier run left reserved is released", [
+    "gate/Gate.ts",
+    "const left = yield* calls.ofRuns(ended)",
+    "const left = yield* calls.ofRuns([])"
+  ]),
+  mistake("who-leaves-does-not-pay", "a call cannot be interrupted between its admission and its end", [
+    "gate/Gate.ts",
+    "Effect.uninterruptible(admit(claim, call))",
+    "admit(claim, call)"
+  ]),
+  mistake("failed-calls-stay-open", "a call that fails is ended too", [
+    "gate/Gate.ts",
+    "return this.ending === undefined ? Effect.ignore(this.settle(failed(cause))) : Effect.void",
+    "return Effect.void"
+  ]),
+  mistake("nobody-reads-on", "a call whose client has left is read on", [
+    "kernel/ReadOn.ts",
+    "if (this.stop === undefined || !this.reads_on) {",
+    "if (this.stop !== undefined || !this.reads_on) {"
+  ]),
+  // ---- models ----
+  mistake("absurd-figures", "figures are believed within what the request could cause", [
+    "chat/Tokens.ts",
+    "Math.min(completion ?? counted().completion_tokens, most.completion_tokens)",
+    "completion ?? counted().completion_tokens"
+  ]),
+  mistake("no-figures-no-charge", "an answer without figures is counted", [
+    "chat/Tokens.ts",
+    "Math.min(prompt ?? counted().prompt_tokens, most.prompt_tokens)",
+    "Math.min(prompt ?? 0, most.prompt_tokens)"
+  ], [
+    "chat/Tokens.ts",
+    "Math.min(completion ?? counted().completion_tokens, most.completion_tokens)",
+    "Math.min(completion ?? 0, most.completion_tokens)"
+  ]),
+  mistake("refusals-are-charged", "what a vendor refuses is no answer", [
+    "chat/Engine.ts",
+    "if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)\n  const parsed",
+    "const parsed"
+  ]),
+  mistake("broken-streams-are-whole", "a stream that its vendor broke off is not complete", [
+    "chat/EventRelay.ts",
+    'return reader.isFinished() ? "complete" : "broken"',
+    'return "complete"'
+  ]),
+  // ---- keys of requests ----
+  mistake("key-without-its-call", "an Idempotency-Key is tied to its call", [
+    "idempotency/Keys.ts",
+    "SET call = ${call} WHERE ${mine}",
+    "SET call = NULL WHERE ${mine}"
+  ]),
+  mistake("answers-are-not-kept", "the answer of a key is stored", [
+    "idempotency/Idempotency.ts",
+    "if (Exit.isSuccess(exit) && toStore) {",
+    "if (Exit.isSuccess(exit) && !toStore) {"
+  ]),
+  // ---- payments ----
+  mistake("paid-twice", "a payment is credited once", [
+    "payments/Booking.ts",
+    "if (known.payment !== undefined || amount <= 0n) {",
+    "if (amount <= 0n) {"
+  ], [
+    "payments/Facts.ts",
+    "VALUES (${id}, ${tenant_id}, ${kind}, ${amount}, ${due}, ${created_at}) ON CONFLICT DO NOTHING RETURNING id`,\n      1",
+    "VALUES (${id}, ${tenant_id}, ${kind}, ${amount}, ${due}, ${created_at}) ON CONFLICT DO NOTHING RETURNING id`"
+  ]),
+  mistake("refund-before-its-payment", "a refund that is told before its payment is taken back when that comes", [
+    "payments/Booking.ts",
+    "const due = dueOf(amount, known.movements)",
+    "const due = 0n"
+  ]),
+  mistake("failed-refund-before-its-refund", "what came back stays so, in whichever order it is told", [
+    "payments/Movement.ts",
+    "const returned = before.returned || one.returned",
+    "const returned = one.returned"
+  ]),
+  mistake("totals-count-twice", "a refund and the total that it is part of are one", [
+    "payments/Movement.ts",
+    "(single > total ? single : total)",
+    "(single + total)"
+  ]),
+  mistake("unsigned-events", "an event that is not taken is told again", [
+    "payments/Booking.ts",
+    "AccountMissing: Effect.die,\n        BalanceTooLarge: Effect.die\n      })\n    )\n    // Another",
+    "BooksUnavailable: () => Effect.succeed(true),\n        AccountMissing: Effect.die,\n        BalanceTooLarge: Effect.die\n      })\n    )\n    // Another"
+  ]),
+  // ---- auto-reload ----
+  mistake("no-cooldown", "a tenant is charged at most once in ten minutes", [
+    "autoreload/Turns.ts",
+    "&& !isCooling(settings, now)) {",
+    ") {"
+  ]),
+  mistake("attempts-are-forgotten", "an attempt of an earlier run is pursued", [
+    "autoreload/Attempts.ts",
+    "open.set(attempt.id, { attempt, asked: true, tries: 0, at })",
+    ""
+  ]),
+  // ---- media, mail, people ----
+  mistake("jobs-are-forgotten", "the jobs of an earlier run are looked after", [
+    "media/Jobs.ts",
+    "for (const { id } of yield* rows.running) watchOf(id, now)",
+    ""
+  ]),
+  mistake("half-submitted-jobs", "a submission that broke off is ended", [
+    "media/Jobs.ts",
+    "const orphans = yield* Effect.filter(yield* rows.submitting, ({ call }) => gate.isOrphan(call))",
+    "const orphans = yield* Effect.filter((yield* rows.submitting).slice(0, 0), ({ call }) => gate.isOrphan(call))"
+  ]),
+  mistake("lost-jobs-stay-open", "a job that its vendor did not take is ended", [
+    "media/Jobs.ts",
+    "return Effect.zipRight(Effect.ignore(end), Effect.failCause(cause))",
+    "return Effect.zipRight(Effect.void, Effect.failCause(cause))"
+  ]),
+  mistake("letters-wait", "the outbox is woken by a letter", [
+    "transfers/Sending.ts",
+    "Effect.zipRight(outbox.wake, waker.wake)",
+    "waker.wake"
+  ]),
+  mistake("interrupted-letters", "letters that were on their way when the process ended are given up", [
+    "mail/Outbox.ts",
+    "yield* delivery.endInterrupted(Number.MAX_SAFE_INTEGER)",
+    "yield* Effect.void"
+  ], ["mail/Outbox.ts", "yield* delivery.endInterrupted(now - handOverMax)", "yield* Effect.void"]),
+  mistake("welcomed-twice", "an account is made once, whoever signs in beside it", [
+    "tenants/Welcome.ts",
+    "VALUES (${provider}, ${subject}, ${account}, ${email}) ON CONFLICT DO NOTHING RETURNING account_id`,\n      1",
+    "VALUES (${provider}, ${subject}, ${account}, ${email}) ON CONFLICT DO NOTHING RETURNING account_id`"
+  ], [
+    "tenants/Welcome.ts",
+    "${verified && grant > 0n ? now : null}, ${now}, ${now}) ON CONFLICT DO NOTHING RETURNING id`,\n          1",
+    "${verified && grant > 0n ? now : null}, ${now}, ${now}) ON CONFLICT DO NOTHING RETURNING id`"
+  ]),
+  mistake("transfer-key", "one Idempotency-Key makes one transfer", [
+    "transfers/Sending.ts",
+    "const made = yield* before(billing_account_id, key, request_hash)\n    if (made !== undefined) return made",
+    ""
+  ], ["transfers/Sending.ts", "idempotency_key: key,", "idempotency_key: token,"])
+]

@@ -1,0 +1,88 @@
+/** Runs one story from its beginning to the audit. A process does this once: time and chance are replaced in it for good. */
+import { createHash } from "node:crypto"
+import { Auditor } from "./Auditor.ts"
+import type { Scripts } from "./Bundle.ts"
+import { Computer } from "./Computer.ts"
+import { random } from "./machine/Random.ts"
+import type { Story } from "./Story.ts"
+import { World } from "./World.ts"
+
+export interface Outcome {
+  readonly seed: string
+  /** Sentences; none where all is well. */
+  readonly findings: ReadonlyArray<string>
+  /** Of the whole trace. */
+  readonly digest: string
+  readonly trace: ReadonlyArray<string>
+  readonly turns: number
+  readonly choices: number
+  readonly lives: number
+  readonly commits: number
+  /** Simulated milliseconds. */
+  readonly simulated: number
+  /** Which fault met which deed, and how often. */
+  readonly met: Readonly<Record<string, number>>
+}
+
+export const run = async (story: Story, scripts: Scripts, onNote: (line: string) => void = () => {}): Promise<Outcome> => {
+  const trace: Array<string> = []
+  const computer = new Computer(story.seed, scripts)
+  const { machine } = computer
+  const note = (line: string) => {
+    const text = `${(machine.now / 1_000).toFixed(3).padStart(10)} ${line}`
+    trace.push(text)
+    onNote(text)
+  }
+  computer.log = (level, message) => note(`[${level}] ${message}`)
+  await computer.begin()
+  const world = new World(computer, note)
+  computer.start()
+  await machine.run(() => computer.isUp, 60_000)
+  const findings = await steps(story, computer, world, note)
+  computer.remove()
+  return {
+    seed: story.seed,
+    findings,
+    digest: createHash("sha256").update(trace.join("\n")).digest("hex").slice(0, 16),
+    trace,
+    turns: machine.turns,
+    choices: machine.choices,
+    lives: computer.lives,
+    commits: computer.storage.commits,
+    simulated: Math.round(machine.now),
+    met: Object.fromEntries([...world.met].sort())
+  }
+}
+
+/** Steps that follow each other at once find what came before them half done. */
+const passed = async ({ machine }: Computer, wait: number): Promise<void> => {
+  const turn = machine.turns + machine.random.below(wait < 5 ? 80 : 8)
+  if (wait >= 5) await machine.run(() => false, wait)
+  await machine.run(() => machine.turns >= turn, 5)
+}
+
+const steps = async (
+  { people, seed, steps }: Story,
+  computer: Computer,
+  world: World,
+  note: (line: string) => void
+): Promise<ReadonlyArray<string>> => {
+  const { machine } = computer
+  let begun = false
+  let failed: unknown
+  world.begin({ people, seed, steps }).then(
+    () => (begun = true),
+    (error: unknown) => (failed = error)
+  )
+  await machine.run(() => begun || failed !== undefined, 600_000)
+  if (!begun) return [`the story cannot begin: ${String(failed)}`]
+  note("everybody is there")
+  for (const step of steps) {
+    await passed(computer, step.wait)
+    // What chance decides from here on is this step's own: without the steps before it, it is the same.
+    machine.random = random(`step ${seed} ${step.id}`)
+    world.do(step)
+  }
+  await new Auditor(computer, world, note, steps.some(({ deed }) => deed.do === "clock")).audit(seed)
+  return world.findings
+}

@@ -1,0 +1,94 @@
+/**
+ * What is run of the service itself, as a bundle of its own (`Bundle`): the process as `tollgate serve` composes it, the outside world, and
+ * the checks of the books.
+ */
+import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
+import { Effect, Exit, Fiber, Layer, Logger, LogLevel, Redacted, Scope } from "effect"
+import type { Scheduler } from "effect"
+import { verify } from "../../src/Checks.ts"
+import { service } from "../../src/commands/Process.ts"
+import * as Config from "../../src/Config.ts"
+import type { EnvironmentFacts } from "../../src/Environment.ts"
+import * as NodeServer from "../../src/http/NodeServer.ts"
+import * as Levers from "../../src/sandbox/Levers.ts"
+import * as Sandbox from "../../src/sandbox/Sandbox.ts"
+import { CurrentSandbox } from "../../src/sandbox/SandboxInfo.ts"
+import { sqliteFile } from "../../src/sql/Location.ts"
+
+export type World = Sandbox.Sandbox
+
+export interface ServiceOptions {
+  readonly world: World
+  readonly scheduler: Scheduler.Scheduler
+  readonly file: string
+  readonly data_dir: string
+  readonly port: number
+  readonly log: (level: string, message: string) => void
+  readonly onReady: () => void
+  /** The process would end here: it did not start, or stopped by itself. */
+  readonly onEnd: (why: string) => void
+}
+
+/** The outside world, for as long as the simulation lasts. */
+export const makeWorld = (scheduler: Scheduler.Scheduler, onMade: (world: World) => void): void => {
+  const scope = Effect.runSync(Scope.make())
+  Effect.runFork(
+    Effect.matchCauseEffect(Scope.extend(Sandbox.make({}), scope), {
+      onFailure: (cause) => Effect.sync(() => { throw new Error(`the world could not be made: ${String(cause)}`) }),
+      onSuccess: (world) => Effect.sync(() => onMade(world))
+    }),
+    { scheduler }
+  )
+}
+
+const loggerOf = (log: ServiceOptions["log"]) =>
+  Logger.replace(
+    Logger.defaultLogger,
+    Logger.make(({ cause, logLevel, message }) => {
+      const text = [message].flat().map(String).join(" ")
+      log(logLevel.label, cause._tag === "Empty" ? text : `${text}: ${String(cause).split("\n")[0]}`)
+    })
+  )
+
+/** Starts the service. Answers how to stop it in order. */
+export const start = ({ data_dir, file, log, onEnd, onReady, port, scheduler, world }: ServiceOptions): (() => void) => {
+  const facts: EnvironmentFacts = {
+    host: "127.0.0.1",
+    port,
+    data_dir,
+    database: sqliteFile(file),
+    service_name: undefined,
+    key_prefix: "svc",
+    log_level: LogLevel.Warning,
+    sandbox_without: [],
+    secret: Redacted.make("a secret of thirty-two characters")
+  }
+  const { client_id, control, issuer, levers, oauth_client, service_client_id } = world
+  const info = { client_id, control, issuer, oauth_client, service_client_id }
+  const program = Effect.gen(function* () {
+    const configuration = yield* Config.decodeFile(world.configuration, "the simulation's configuration")
+    yield* Effect.gen(function* () {
+      const { url } = yield* NodeServer.Listening
+      world.connect(yield* Levers.make, url)
+      onReady()
+      return yield* Effect.never
+    }).pipe(
+      Effect.provide(
+        service(facts, configuration).pipe(Layer.provide(Layer.succeed(CurrentSandbox, { info, levers })))
+      )
+    )
+  })
+  const fiber = Effect.runFork(Effect.provide(program, Layer.merge(loggerOf(log), Logger.minimumLogLevel(LogLevel.Warning))), { scheduler })
+  fiber.addObserver((exit) => onEnd(Exit.isSuccess(exit) ? "it ended" : String(exit.cause).split("\n")[0]!))
+  return () => void Effect.runFork(Fiber.interrupt(fiber), { scheduler })
+}
+
+/** What is off in the books of a file that nobody serves; a sentence for each. */
+export const look = (file: string, scheduler: Scheduler.Scheduler): Promise<ReadonlyArray<string>> =>
+  new Promise((resolve, reject) => {
+    Effect.runFork(Effect.provide(verify, SqliteClient.layer({ filename: file })), { scheduler }).addObserver((exit) =>
+      Exit.isSuccess(exit)
+        ? resolve(exit.value.map(({ check, message }) => `${check}: ${message}`))
+        : reject(new Error(String(exit.cause)))
+    )
+  })

@@ -1,0 +1,118 @@
+/** Runs stories, each in a process of its own, and makes failing ones shorter. */
+import { build } from "esbuild"
+import { spawn } from "node:child_process"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
+import { common, root } from "../bundle.ts"
+import { bundle } from "./Bundle.ts"
+import type { Change } from "./Bundle.ts"
+import type { Outcome } from "./Run.ts"
+import type { Story } from "./Story.ts"
+
+/** A story takes seconds; one that takes so long turns in a circle. In milliseconds of the real world. */
+const patience = 240_000
+
+export interface Builds {
+  /** Runs a story over this build. */
+  readonly run: (story: Story) => Promise<Outcome>
+  readonly remove: () => void
+}
+
+/** Builds what is under simulation, with these mistakes in it. */
+export const prepare = async (mistakes: ReadonlyArray<Change> = []): Promise<Builds> => {
+  const folder = mkdtempSync(join(tmpdir(), "tollgate-simulation-build-"))
+  const here = join(root, "scripts", "simulate")
+  const [scripts] = await Promise.all([
+    bundle(mistakes),
+    build({
+      ...common,
+      plugins: [],
+      define: {
+        "import.meta.url": JSON.stringify(pathToFileURL(join(here, "Child.ts")).href),
+        "import.meta.dirname": JSON.stringify(join(root, "scripts"))
+      },
+      entryPoints: [join(here, "Child.ts")],
+      external: ["better-sqlite3", "esbuild"],
+      format: "cjs",
+      outfile: join(folder, "child.cjs")
+    })
+  ])
+  for (const [name, text] of Object.entries(scripts)) writeFileSync(join(folder, `${name}.js`), text)
+  return { run: (story) => runIn(folder, story), remove: () => rmSync(folder, { recursive: true, force: true }) }
+}
+
+const nothing: Omit<Outcome, "seed" | "findings"> = {
+  digest: "",
+  trace: [],
+  turns: 0,
+  choices: 0,
+  lives: 0,
+  commits: 0,
+  simulated: 0,
+  met: {}
+}
+
+const runIn = (folder: string, story: Story): Promise<Outcome> =>
+  new Promise((resolve) => {
+    const child = spawn(process.execPath, [join(folder, "child.cjs"), folder], {
+      env: { ...process.env, NODE_PATH: join(root, "node_modules") },
+      stdio: ["pipe", "pipe", "pipe"]
+    })
+    const limit = setTimeout(() => child.kill("SIGKILL"), patience)
+    let stdout = ""
+    let stderr = ""
+    child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text))
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text))
+    child.once("close", (_, signal) => {
+      clearTimeout(limit)
+      const ended = (why: string): Outcome => ({ seed: story.seed, findings: [why], ...nothing })
+      if (stdout === "") return resolve(ended(`the process ended with nothing (${signal ?? stderr.slice(0, 2_000)})`))
+      const outcome = JSON.parse(stdout) as Outcome | { readonly broken: string }
+      resolve("broken" in outcome ? ended(`the process broke: ${outcome.broken}`) : outcome)
+    })
+    child.stdin.on("error", () => {})
+    child.stdin.end(JSON.stringify(story))
+  })
+
+/** What a finding is, without whom it is about. */
+export const kindOf = (finding: string): string =>
+  finding
+    .replace(/\b[a-z]+_[0-9a-z]{10,}\b/g, "#")
+    .replace(/\b(Ada|Bob|Eve|Kim|Lea|Max|Guest\d+|the team)\b/g, "who")
+    .replace(/[\d.]+/g, "#")
+    .slice(0, 60)
+
+/**
+ * The shortest story that it can find in which something of the same kind is wrong: parts of its steps are left out, larger ones first, as
+ * long as it still fails. `tried` is told of every attempt.
+ */
+export const shrink = async (
+  story: Story,
+  kinds: ReadonlySet<string>,
+  run: Builds["run"],
+  tried: (steps: number) => void = () => {}
+): Promise<Story> => {
+  const fails = async (steps: Story["steps"]): Promise<boolean> => {
+    tried(steps.length)
+    const { findings } = await run({ ...story, steps })
+    return findings.some((finding) => kinds.has(kindOf(finding)))
+  }
+  let { steps } = story
+  for (let size = Math.ceil(steps.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    let changed = true
+    while (changed) {
+      changed = false
+      for (let from = 0; from < steps.length; from += size) {
+        const fewer = [...steps.slice(0, from), ...steps.slice(from + size)]
+        if (fewer.length === steps.length || !(await fails(fewer))) continue
+        steps = fewer
+        changed = true
+        from -= size
+      }
+      if (size > 1) break
+    }
+  }
+  return { ...story, steps }
+}

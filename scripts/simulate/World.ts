@@ -1,0 +1,598 @@
+/** The people of a story: what they ask and are told, what the outside world saw of it, and how they do each deed. */
+import { createHmac } from "node:crypto"
+import { ask, bodyOf } from "./Client.ts"
+import type { Heard, Request } from "./Client.ts"
+import type { Computer } from "./Computer.ts"
+import { port } from "./Computer.ts"
+import { random } from "./machine/Random.ts"
+import { nameOf, sentence } from "./Story.ts"
+import type { Deed, Manner, Step, Story } from "./Story.ts"
+
+type Of<D extends Deed["do"]> = Extract<Deed, { readonly do: D }>
+
+/** A call as its vendor saw it. */
+export interface Seen {
+  /** Set by the sandbox where the service hung up before the answer was complete. */
+  readonly note: { aborted: boolean }
+  readonly manner: Manner
+  /** The life of the service that asked. */
+  readonly life: number
+  readonly at: number
+}
+
+export interface Person {
+  readonly name: string
+  readonly email: string
+  token: string
+  tokenAt: number
+  account: string
+  tenant: string
+  key: string
+  /** A key that may spend so much, in USD. */
+  limited: { readonly key: string; readonly id: string; readonly most: number }
+}
+
+/** A request of a model, with everything that came of it. */
+export interface Call {
+  readonly id: number
+  readonly who: Person
+  readonly deed: Of<"chat">
+  readonly words: number
+  readonly key: string | undefined
+  readonly seen: Array<Seen>
+  readonly heard: Array<Heard>
+  readonly request: Request
+  /** The lives in which it was asked. */
+  readonly lives: Array<number>
+  /** While it was asked the service died. */
+  crashed: boolean
+}
+
+export interface Counted {
+  readonly who: Person
+  readonly seen: Array<Seen>
+  heard: Heard | undefined
+}
+
+export interface Job extends Counted {
+  readonly id: string | undefined
+  readonly cost: number
+}
+
+export interface Sent {
+  readonly id: string
+  readonly from: Person
+  readonly to: Person | string
+  readonly amount: number
+  /** What was acknowledged last. */
+  status: "pending" | "accepted" | "declined" | "revoked"
+}
+
+export interface ProcessorEvent {
+  readonly id: string
+  readonly type: string
+  readonly body: string
+  /** How it was answered, each time. */
+  readonly answers: Array<number>
+}
+
+/** The service cannot be told by its prices what a call costs: this can. In nano-USD a token. */
+const prices = {
+  "sandbox-small": [150n, 600n, 1n],
+  "sandbox-large": [3_000n, 15_000n, 1n],
+  // Finer than a nano-USD: 37.5 of a prompt.
+  "sandbox-fraction": [375n, 1_500n, 10n],
+  "sandbox-failover": [150n, 600n, 1n]
+} as const
+
+export const priceOf = (model: keyof typeof prices, prompt: number, completion: number): bigint => {
+  const [ofPrompt, ofCompletion, parts] = prices[model]
+  const exact = BigInt(prompt) * ofPrompt + BigInt(completion) * ofCompletion
+  return (exact + parts / 2n) / parts
+}
+
+const clientId = "sandbox-client"
+const mail = { refused: 0 }
+
+export class World {
+  readonly people: Array<Person> = []
+  readonly calls: Array<Call> = []
+  readonly searches: Array<Counted> = []
+  readonly jobs: Array<Job> = []
+  readonly sent: Array<Sent> = []
+  /** Transfers that were asked for and not acknowledged, by the name of who sent. */
+  readonly unsure: Array<{ readonly from: Person; readonly key: string }> = []
+  readonly events: Array<ProcessorEvent> = []
+  readonly letters: Array<{ readonly to: string; readonly subject: string; readonly text: string }> = []
+  readonly findings: Array<string> = []
+  /** The tenant that some of them share. */
+  team = { tenant: "", account: "" }
+  /** What goes on, by its name. */
+  readonly open = new Map<number, string>()
+  /** Which fault met which deed, and how often. */
+  readonly met = new Map<string, number>()
+  private readonly manners = new Map<string, Array<Manner>>()
+  readonly computer: Computer
+  private readonly note: (line: string) => void
+  private strangers = 0
+  private keys = 0
+
+  constructor(computer: Computer, note: (line: string) => void) {
+    this.computer = computer
+    this.note = note
+    Object.assign(globalThis, {
+      simulatedHooks: {
+        called: this.called,
+        letter: this.letter,
+        event: this.event,
+        native: <A>(work: Promise<A>) => computer.machine.native(work)
+      }
+    })
+    const { storage } = computer
+    storage.onMishap = (moment, mishap) => {
+      const what = typeof mishap === "string" ? mishap : mishap.error
+      this.note(`the writer met ${what} at ${moment}`)
+      this.meet(`${what} at ${moment}`)
+    }
+  }
+
+  /** A fault happens: it meets whatever is going on. */
+  meet(fault: string): void {
+    for (const deed of new Set(this.open.size === 0 ? ["nothing"] : this.open.values())) {
+      const both = `${fault} × ${deed}`
+      this.met.set(both, (this.met.get(both) ?? 0) + 1)
+    }
+  }
+
+  // ---- what the outside world sees ------------------------------------------------------------------------------------
+
+  private readonly called = (
+    service: string,
+    received: { readonly path: string; readonly query: URLSearchParams; readonly body: Buffer } | undefined,
+    note: { aborted: boolean }
+  ): object | undefined => {
+    const text = received?.body.toString() ?? ""
+    const seen = (manner: Manner): Seen => ({ note, manner, life: this.computer.lives, at: this.computer.machine.now })
+    if (service === "chat") {
+      const call = this.calls[Number(/"call(\d+) /.exec(text)?.[1] ?? -1)]
+      if (call === undefined) return undefined
+      // The second upstream, and a second try, are served as they should be.
+      const manner: Manner = call.seen.length === 0 ? call.deed.manner : { kind: "well" }
+      call.seen.push(seen(manner))
+      this.note(`the vendor sees call ${call.id} (${manner.kind})`)
+      if (manner.kind !== "well") this.meet(`vendor ${manner.kind}`)
+      return faultOf(manner, call)
+    }
+    if (service === "search") {
+      const found = /search(\d+)/.exec(`${received?.query.toString()}${text}`)?.[1]
+      const search = this.searches[Number(found ?? -1)]
+      const manner = this.nextManner(service)
+      search?.seen.push(seen(manner))
+      return faultOf(manner)
+    }
+    if (service === "media") {
+      const submitted = /"prompt":"job(\d+)"/.exec(text)?.[1]
+      const manner = submitted === undefined ? ({ kind: "well" } as const) : this.nextManner(service)
+      if (submitted !== undefined) this.jobs[Number(submitted)]?.seen.push(seen(manner))
+      return faultOf(manner)
+    }
+    const manner = this.nextManner(service)
+    if (manner.kind !== "well") {
+      this.note(`${service} answers: ${manner.kind}`)
+      this.meet(`${service} ${manner.kind}`)
+      if (service === "mail") mail.refused++
+    }
+    return faultOf(manner)
+  }
+
+  private nextManner(service: string): Manner {
+    return this.manners.get(service)?.shift() ?? { kind: "well" }
+  }
+
+  private setManner(service: string, manner: Manner): void {
+    if (manner.kind === "well") return
+    this.manners.set(service, [...(this.manners.get(service) ?? []), manner])
+  }
+
+  /** From now on everything outside works. */
+  heal(): void {
+    this.manners.clear()
+  }
+
+  private readonly letter = (to: string, subject: string, text: string): void => {
+    this.letters.push({ to, subject, text })
+    this.note(`a letter to ${to}: ${subject}`)
+  }
+
+  private readonly event = (event: Omit<ProcessorEvent, "answers">): void => {
+    this.events.push({ ...event, answers: [] })
+    this.note(`the processor has an event: ${event.type}`)
+  }
+
+  // ---- asking -----------------------------------------------------------------------------------------------------------
+
+  ask(path: string, request: Request = {}): Promise<Heard> {
+    const url = path.startsWith("http") ? path : `http://127.0.0.1:${port}${path}`
+    return ask(this.computer.network, url, request)
+  }
+
+  /** As the person themselves, who signs in again when their token is old. */
+  async asPerson(who: Person, path: string, request: Request = {}): Promise<Heard> {
+    const { machine } = this.computer
+    if (machine.wall() - who.tokenAt > 1_800_000 || machine.wall() < who.tokenAt) await this.signIn(who)
+    return this.ask(path, { ...request, token: who.token })
+  }
+
+  private async control(path: string, json?: unknown): Promise<unknown> {
+    return bodyOf(await this.ask(`${this.computer.world.control}${path}`, json === undefined ? {} : { json }))
+  }
+
+  /** Answers whether it worked. */
+  private async signIn(who: Person): Promise<boolean> {
+    const issued = bodyOf(await this.ask(`${this.computer.world.issuer}/token`, { json: { email: who.email } }))
+    const heard = await this.ask("/v1/auth/google", { json: { id_token: issued?.id_token, client_id: clientId } })
+    if (heard.status !== 200) return false
+    who.token = bodyOf(heard).result.token_response.access_token
+    who.tokenAt = this.computer.machine.wall()
+    if (who.tenant !== "") return true
+    const me = await this.ask("/v1/me", { token: who.token })
+    if (me.status !== 200) return false
+    const { account } = bodyOf(me).result
+    who.account = account.id
+    who.tenant = account.tenant_id
+    return true
+  }
+
+  private newPerson(name: string): Person {
+    const email = `${name.toLowerCase()}@example.com`
+    const limited = { key: "", id: "", most: 0.002 }
+    return { name, email, token: "", tokenAt: 0, account: "", tenant: "", key: "", limited }
+  }
+
+  // ---- before anything happens ------------------------------------------------------------------------------------------
+
+  /** People who have signed in, with keys and credit, and a team of some of them. Nothing goes wrong meanwhile. */
+  async begin({ people }: Story): Promise<void> {
+    await this.control("/webhooks", { hold: true })
+    for (let i = 0; i < people; i++) {
+      const who = this.newPerson(nameOf(i))
+      this.people.push(who)
+      if (!(await this.signIn(who))) throw new Error(`${who.name} could not sign in`)
+      const applications = `/v1/tenants/${who.tenant}/applications`
+      const made = async (json: object) => bodyOf(await this.ask(applications, { token: who.token, json })).result
+      who.key = (await made({ name: "a key" })).api_key
+      const limited = await made({ name: "a key with a limit", spending_limit_usd: who.limited.most, spending_limit_period: "total" })
+      who.limited = { key: limited.api_key, id: limited.id, most: who.limited.most }
+    }
+    const [owner, ...members] = this.people as [Person, ...Array<Person>]
+    const { id } = bodyOf(await this.ask("/v1/tenants", { token: owner.token, json: { name: "Team" } })).result
+    this.team = { tenant: id, account: `bil_${id.slice(4)}` }
+    await this.control(`/tenants/${id}`, { plan: "team", plan_status: "active" })
+    await this.control("/credit", { tenant_id: id, amount: 3, source: "purchase" })
+    for (const member of members) {
+      await this.ask(`/v1/tenants/${id}/invites`, { token: owner.token, json: { email: member.email, role: "member" } })
+      while (!this.letters.some(({ to }) => to === member.email)) await new Promise((resolve) => setTimeout(resolve, 10))
+      const token = /invites\/([0-9a-f]{64})/.exec(this.letters.find(({ to }) => to === member.email)?.text ?? "")?.[1]
+      await this.ask(`/v1/tenant-invites/${token}/accept`, { token: member.token, method: "POST" })
+    }
+  }
+
+  // ---- deeds --------------------------------------------------------------------------------------------------------------
+
+  /** Begins a deed; it goes on by itself. */
+  do({ deed, id }: Step): void {
+    this.note(`${id}. ${sentence(deed)}`)
+    const done = this.begun(deed)
+    if (done === undefined) return
+    this.open.set(id, deed.do)
+    done.then(
+      (what) => {
+        this.open.delete(id)
+        this.note(`   ${id}: ${what}`)
+      },
+      (error: unknown) => {
+        this.open.delete(id)
+        this.findings.push(`step ${id} was not understood: ${String(error instanceof Error ? error.stack : error)}`)
+      }
+    )
+  }
+
+  private begun(deed: Deed): Promise<string> | undefined {
+    const { machine, storage } = this.computer
+    switch (deed.do) {
+      case "chat":
+        return this.chat(deed)
+      case "again":
+        return this.again(deed)
+      case "search":
+        return this.search(deed)
+      case "media":
+        return this.media(deed)
+      case "look":
+        return this.look(deed)
+      case "send":
+        return this.send(deed)
+      case "answer":
+        return this.answer(deed)
+      case "buy":
+        return this.buy(deed)
+      case "reload":
+        return this.reload(deed)
+      case "payment":
+        return this.payment(deed)
+      case "deliver":
+        return this.deliver(deed)
+      case "pin":
+        return this.pin(deed)
+      case "join":
+        return this.join()
+      case "mail":
+        this.setManner("mail", deed.manner)
+        return undefined
+      case "crash":
+        this.meet("crash")
+        if (this.computer.isUp) this.computer.crash()
+        return undefined
+      case "stop":
+        this.meet("stop")
+        this.computer.stop()
+        return undefined
+      case "disk":
+        storage.arm(deed)
+        return undefined
+      case "full":
+        storage.failFor(deed.millis, deed.moment, deed.error)
+        return undefined
+      case "hang":
+        this.meet(`hang ${deed.way}`)
+        storage.holdFor(deed.millis, deed.way)
+        return undefined
+      case "thread":
+        this.meet("thread")
+        this.computer.endThread()
+        return undefined
+      case "clock":
+        this.meet(deed.millis < 0 ? "clock back" : "clock forward")
+        machine.offset += deed.millis
+        return undefined
+    }
+  }
+
+  private one<A>(all: ReadonlyArray<A>, which: number): A | undefined {
+    return all.length === 0 ? undefined : all[which % all.length]
+  }
+
+  private async chat(deed: Of<"chat">): Promise<string> {
+    const who = this.people[deed.who % this.people.length]!
+    const id = this.calls.length
+    // Each call has a number of words of its own: by that its record is found.
+    const words = id + 2
+    const key = deed.keyed ? this.freshKey() : undefined
+    const content = `call${id}${" w".repeat(words - 1)}`
+    const request: Request = {
+      token: deed.limited ? who.limited.key : who.key,
+      json: {
+        model: deed.model,
+        messages: [{ role: "user", content }],
+        ...(deed.limit !== undefined && { max_tokens: deed.limit }),
+        ...(deed.stream && { stream: true, stream_options: { include_usage: true } })
+      },
+      ...(key !== undefined && { headers: { "idempotency-key": key } })
+    }
+    const call: Call = { id, who, deed, words, key, seen: [], heard: [], lives: [], request, crashed: false }
+    this.calls.push(call)
+    return this.made(call, { ...request, leaves: deed.leaves })
+  }
+
+  private freshKey(): string {
+    return `simulated-key-${String(++this.keys).padStart(8, "0")}`
+  }
+
+  private async made(call: Call, request: Request): Promise<string> {
+    const life = this.computer.lives
+    call.lives.push(life)
+    const heard = await this.ask("/v1/chat/completions", request)
+    if (this.computer.lives !== life || !this.computer.isUp) call.crashed = true
+    call.heard.push(heard)
+    return said(`call ${call.id}`, heard)
+  }
+
+  private async again({ which }: Of<"again">): Promise<string> {
+    const call = this.one(
+      this.calls.filter(({ key }) => key !== undefined),
+      which
+    )
+    return call === undefined ? "there is none" : this.made(call, call.request)
+  }
+
+  private async search({ leaves, manner, who }: Of<"search">): Promise<string> {
+    const search: Counted = { who: this.people[who % this.people.length]!, seen: [], heard: undefined }
+    const id = this.searches.push(search) - 1
+    this.setManner("search", manner)
+    search.heard = await this.ask(`/v1/search?query=search${id}`, { token: search.who.key, leaves })
+    return said("search", search.heard)
+  }
+
+  private async media({ leaves, manner, seconds, who }: Of<"media">): Promise<string> {
+    const person = this.people[who % this.people.length]!
+    const place = this.jobs.length
+    const job = { id: undefined as string | undefined, who: person, cost: seconds * 0.05, seen: [], heard: undefined as Heard | undefined }
+    this.jobs.push(job)
+    this.setManner("media", manner)
+    job.heard = await this.ask("/v1/tools/media/generate", {
+      token: person.key,
+      json: { model: "sandbox-video", prompt: `job${place}`, duration: seconds },
+      leaves
+    })
+    if (job.heard.complete && job.heard.status === 200) job.id = bodyOf(job.heard).request_id
+    return said("a video", job.heard)
+  }
+
+  private async look({ cancel, which }: Of<"look">): Promise<string> {
+    const job = this.one(
+      this.jobs.filter(({ id }) => id !== undefined),
+      which
+    )
+    if (job === undefined) return "there is none"
+    const heard = cancel
+      ? await this.ask("/v1/tools/media/cancel", { token: job.who.key, json: { request_id: job.id } })
+      : await this.ask(`/v1/tools/media/result?request_id=${job.id}`, { token: job.who.key })
+    return said("the video", heard)
+  }
+
+  private async send({ cents, to, twice, who }: Of<"send">): Promise<string> {
+    const from = this.people[who % this.people.length]!
+    const recipient = to === "stranger" ? `stranger${++this.strangers}@example.com` : this.people[to % this.people.length]!
+    const email = typeof recipient === "string" ? recipient : recipient.email
+    const key = this.freshKey()
+    const request: Request = {
+      json: { amount: cents / 100, recipient_email: email, kind: "gift" },
+      headers: { "idempotency-key": key }
+    }
+    const path = `/v1/tenants/${from.tenant}/billing/transfers`
+    const asked = () => this.asPerson(from, path, request)
+    const answers = await Promise.all(twice ? [asked(), asked()] : [asked()])
+    const made = answers.filter(({ complete, status }) => complete && (status === 200 || status === 201))
+    const ids = new Set(made.map((heard) => String(bodyOf(heard).result.id)))
+    if (ids.size > 1) this.findings.push(`one Idempotency-Key made ${ids.size} transfers`)
+    for (const id of ids) this.sent.push({ id, from, to: recipient, amount: cents / 100, status: "pending" })
+    return answers.map((heard) => said("a transfer", heard)).join(", ")
+  }
+
+  private async answer({ how, which }: Of<"answer">): Promise<string> {
+    const transfer = this.one(
+      this.sent.filter(({ status }) => status === "pending"),
+      which
+    )
+    if (transfer === undefined) return "there is none"
+    const { from, id, to } = transfer
+    const heard =
+      how === "revoke" || typeof to === "string"
+        ? await this.asPerson(from, `/v1/tenants/${from.tenant}/billing/transfers/${id}`, { method: "DELETE" })
+        : await this.asPerson(to, `/v1/transfers/${id}/${how}`, { method: "POST" })
+    if (heard.complete && heard.status === 200) {
+      const { status } = bodyOf(heard).result
+      if (transfer.status !== "pending" && transfer.status !== status)
+        this.findings.push(`transfer ${id} was ${transfer.status}, and then ${status}`)
+      transfer.status = status
+    }
+    return said("the transfer", heard)
+  }
+
+  private async buy({ credits, manner, who }: Of<"buy">): Promise<string> {
+    const person = this.people[who % this.people.length]!
+    this.setManner("payments", manner)
+    const heard = await this.asPerson(person, `/v1/tenants/${person.tenant}/billing/checkout`, { json: { amount_credits: credits } })
+    if (!heard.complete || heard.status !== 200) return said("a checkout", heard)
+    return said("a checkout", await this.ask(bodyOf(heard).result.checkout_url))
+  }
+
+  private async reload({ card, manner, threshold, who }: Of<"reload">): Promise<string> {
+    const person = this.people[who % this.people.length]!
+    const billing = `/v1/tenants/${person.tenant}/billing`
+    const setup = await this.asPerson(person, `${billing}/payment-methods/setup`, { method: "POST" })
+    if (setup.complete && setup.status === 200) await this.ask(bodyOf(setup).result.setup_url)
+    this.setManner("payments", manner)
+    const heard = await this.asPerson(person, `${billing}/auto-reload`, {
+      method: "PUT",
+      json: {
+        auto_reload: { enabled: true, threshold_usd: threshold, amount_credits: 5, payment_method_id: card },
+        alerts: { enabled: true, warn_threshold_usd: threshold, rearm_threshold_usd: threshold + 1 }
+      }
+    })
+    const charged = await this.asPerson(person, `${billing}/auto-reload/charge`, { method: "POST" })
+    return `${said("auto-reload", heard)}, ${said("a charge", charged)}`
+  }
+
+  private async payment({ cents, what, which }: Of<"payment">): Promise<string> {
+    const paid = this.events.filter(({ type }) => type === "payment_intent.succeeded")
+    const event = this.one(paid, which)
+    if (event === undefined) return "there is none"
+    const payment = JSON.parse(event.body).data.object.id as string
+    const heard = await this.ask(`${this.computer.world.control}/payments/${payment}/${what}`, {
+      json: what === "refund" ? { amount: cents / 100 } : {}
+    })
+    return said("the payment", heard)
+  }
+
+  private async deliver({ leaves, which }: Of<"deliver">): Promise<string> {
+    const event = this.one(this.events, which)
+    return event === undefined ? "there is none" : this.delivered(event, leaves)
+  }
+
+  /** Tells the service of an event, as the processor does. */
+  async delivered(event: ProcessorEvent, leaves?: Request["leaves"]): Promise<string> {
+    const timestamp = Math.floor(this.computer.machine.wall() / 1_000)
+    const signature = createHmac("sha256", "whsec_sandbox").update(`${timestamp}.${event.body}`).digest("hex")
+    const heard = await this.ask("/v1/webhooks/stripe", {
+      raw: event.body,
+      headers: { "stripe-signature": `t=${timestamp},v1=${signature}` },
+      leaves
+    })
+    event.answers.push(heard.complete ? heard.status : 0)
+    return said(event.type, heard)
+  }
+
+  private async pin({ team, who }: Of<"pin">): Promise<string> {
+    const person = this.people[who % this.people.length]!
+    const json = team ? { mode: "pinned", billing_account_id: this.team.account } : { mode: "automatic" }
+    return said("billing source", await this.asPerson(person, "/v1/me/billing-source", { method: "PUT", json }))
+  }
+
+  private async join(): Promise<string> {
+    // By two browsers at once.
+    const who = this.newPerson(`Guest${++this.strangers}`)
+    const other = this.newPerson(who.name)
+    const signedIn = await Promise.all([this.signIn(who), this.signIn(other)])
+    if (signedIn.every(Boolean) && who.tenant !== other.tenant) this.findings.push(`${who.name} has two accounts`)
+    const there = who.tenant === "" ? other : who
+    if (there.tenant !== "") this.people.push(Object.assign(there, { key: there.token }))
+    return signedIn.join(", ")
+  }
+}
+
+const said = (what: string, { complete, error, status }: Heard): string =>
+  `${what}: ${status === 0 ? "no answer" : status}${complete ? "" : ` (${error ?? "cut"})`}`
+
+/** What a manner is to the sandbox; of a call of a model with figures. */
+const faultOf = (manner: Manner, call?: Call): object | undefined => {
+  switch (manner.kind) {
+    case "well":
+      return undefined
+    case "late":
+      return { delay_ms: manner.millis }
+    case "paced":
+      return { chunk_delay_ms: manner.millis }
+    case "cut":
+      return { drop: true }
+    case "refuses":
+      return { status: manner.status }
+    case "absurd":
+    case "uncounted":
+      return call === undefined ? undefined : figures(call, manner.kind === "absurd" ? absurd : undefined)
+  }
+}
+
+export const absurd = { prompt_tokens: 1_000_000_000, completion_tokens: 1_000_000_000, total_tokens: 2_000_000_000 }
+
+/** An answer of ten words, with these figures or with none. */
+const figures = ({ deed }: Call, usage: object | undefined): object => {
+  const head = { id: "chatcmpl-simulated", created: 0, model: deed.model }
+  const text = "w w w w w w w w w w"
+  if (!deed.stream) {
+    const message = { role: "assistant", content: text }
+    const choices = [{ index: 0, message, finish_reason: "stop" }]
+    return { status: 200, body: { ...head, object: "chat.completion", choices, ...(usage !== undefined && { usage }) } }
+  }
+  const chunk = (more: object) => `data: ${JSON.stringify({ ...head, object: "chat.completion.chunk", ...more })}\n\n`
+  const events = [
+    chunk({ choices: [{ index: 0, delta: { role: "assistant", content: text }, finish_reason: null }] }),
+    chunk({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }),
+    ...(usage === undefined ? [] : [chunk({ choices: [], usage })]),
+    "data: [DONE]\n\n"
+  ]
+  return { status: 200, headers: { "content-type": "text/event-stream" }, body: events.join("") }
+}
+
+/** Chance of the end of a story, which no step decides. */
+export const endOf = (seed: string) => random(`end ${seed}`)

@@ -1,0 +1,198 @@
+/**
+ * The machine that everything of a simulation runs on: its time, its timers, and the order in which what can go on goes on. A turn is one
+ * piece of work (a fiber, a packet, a timer); between two of them node's own queues run empty, so the seed alone decides the order.
+ */
+import { random } from "./Random.ts"
+import type { Random } from "./Random.ts"
+
+export type Turn = () => void
+
+/** Node's own, before it is replaced (`Globals`). */
+const realImmediate = setImmediate
+
+export interface Timer {
+  readonly due: number
+  readonly fire: Turn
+}
+
+/** Moments of a simulation begin here: 2027-01-10T00:00:00Z. */
+const beginning = Date.UTC(2027, 0, 10)
+
+/** How often a timer that is due soon goes before work that could be done now: a slow machine. */
+const slowness = 1 / 200
+const slowMax = 100
+
+/** More than any story takes: something turns in a circle. */
+const turnsMax = 20_000_000
+
+export class Machine {
+  /** Milliseconds since the machine was switched on. */
+  now = 0
+  /** How far the clock on the wall was put forward or back. */
+  offset = 0
+  turns = 0
+  /** Turns chosen among several: what a seed decides. */
+  choices = 0
+  random: Random
+  private readonly ready: Array<Turn> = []
+  private readonly timers = new Heap()
+  /** Work of node's own threads that must be over before the next turn. */
+  private outside = 0
+  private results: Array<Turn | undefined> = []
+
+  constructor(seed: string) {
+    this.random = random(seed)
+  }
+
+  /** The clock on the wall. */
+  wall(): number {
+    return beginning + Math.floor(this.now) + this.offset
+  }
+
+  /** Work that can be done from now on. */
+  add(turn: Turn): void {
+    this.ready.push(turn)
+  }
+
+  at(due: number, fire: Turn): Timer {
+    return this.timers.push(Math.max(due, this.now), fire)
+  }
+
+  after(millis: number, fire: Turn): Timer {
+    return this.at(this.now + millis, fire)
+  }
+
+  cancel(timer: Timer): void {
+    this.timers.remove(timer)
+  }
+
+  /** Something that node does on other threads. Its result is a turn; of several, each has its own, in the order of the calls. */
+  native<A>(work: Promise<A>): Promise<A> {
+    return new Promise((resolve, reject) => {
+      const place = this.results.push(undefined) - 1
+      this.outside++
+      const done = (turn: Turn) => {
+        this.results[place] = turn
+        this.outside--
+      }
+      work.then(
+        (value) => done(() => resolve(value)),
+        (error: unknown) => done(() => reject(error as Error))
+      )
+    })
+  }
+
+  /** Runs turns until it is so, or nothing is left to do, or so much time has passed. Answers whether it became so. */
+  async run(until: () => boolean, millisMax = Number.POSITIVE_INFINITY): Promise<boolean> {
+    const end = this.now + millisMax
+    for (;;) {
+      if (this.turns > turnsMax) throw new Error("it never comes to rest")
+      await this.settle()
+      if (until()) return true
+      const next = this.timers.first()
+      const { ready } = this
+      if (ready.length === 0) {
+        if (next === undefined || next.due > end) {
+          if (millisMax !== Number.POSITIVE_INFINITY) this.now = Math.max(this.now, end)
+          return false
+        }
+        this.fire(next)
+      } else if (next !== undefined && next.due <= this.now + slowMax && this.random.chance(slowness)) {
+        this.fire(next)
+      } else {
+        this.now += 0.001
+        this.take()()
+      }
+      this.turns++
+    }
+  }
+
+  private fire(timer: Timer): void {
+    this.now = Math.max(this.now, timer.due)
+    this.timers.remove(timer)
+    timer.fire()
+  }
+
+  private take(): Turn {
+    const { ready } = this
+    const last = ready.length - 1
+    if (last === 0) return ready.pop()!
+    this.choices++
+    const place = this.random.below(last + 1)
+    const turn = ready[place]!
+    ready[place] = ready[last]!
+    ready.pop()
+    return turn
+  }
+
+  /** Lets node's queues of microtasks and ticks run empty, and waits for its threads. */
+  private async settle(): Promise<void> {
+    do await new Promise((resolve) => realImmediate(resolve))
+    while (this.outside > 0)
+    if (this.results.length === 0) return
+    for (const result of this.results.splice(0)) this.ready.push(result!)
+  }
+}
+
+interface Entry extends Timer {
+  readonly order: number
+  place: number
+}
+
+/** Timers by when they are due; of those due at once the earlier made goes first. */
+class Heap {
+  private readonly entries: Array<Entry> = []
+  private made = 0
+
+  first(): Timer | undefined {
+    return this.entries[0]
+  }
+
+  push(due: number, fire: Turn): Timer {
+    const entry: Entry = { due, fire, order: this.made++, place: this.entries.length }
+    this.entries.push(entry)
+    this.up(entry)
+    return entry
+  }
+
+  remove(timer: Timer): void {
+    const entry = timer as Entry
+    const { entries } = this
+    if (entries[entry.place] !== entry) return
+    const last = entries.pop()!
+    if (last === entry) return
+    this.put(last, entry.place)
+    this.up(last)
+    this.down(last)
+  }
+
+  private put(entry: Entry, place: number): void {
+    entry.place = place
+    this.entries[place] = entry
+  }
+
+  private up(entry: Entry): void {
+    while (entry.place > 0) {
+      const parent = this.entries[(entry.place - 1) >> 1]!
+      if (isBefore(parent, entry)) return
+      const { place } = entry
+      this.put(entry, parent.place)
+      this.put(parent, place)
+    }
+  }
+
+  private down(entry: Entry): void {
+    for (;;) {
+      const left = this.entries[2 * entry.place + 1]
+      const right = this.entries[2 * entry.place + 2]
+      const child = right !== undefined && isBefore(right, left!) ? right : left
+      if (child === undefined || isBefore(entry, child)) return
+      const { place } = entry
+      this.put(entry, child.place)
+      this.put(child, place)
+    }
+  }
+}
+
+const isBefore = (one: Entry, other: Entry): boolean =>
+  one.due < other.due || (one.due === other.due && one.order < other.order)
