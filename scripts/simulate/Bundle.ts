@@ -28,7 +28,11 @@ const always: ReadonlyArray<Change> = [
     instead: "export const poolScheduler: Scheduler.Scheduler = simulatedScheduler"
   },
   // Collecting what a start has left behind is nothing that a simulation looks at.
-  { file: "src/V8.ts", text: "const atRestAfter = [5_000, 12_000]", instead: "const atRestAfter: ReadonlyArray<number> = []" },
+  {
+    file: "src/V8.ts",
+    text: "const atRestAfter = [5_000, 12_000]",
+    instead: "const atRestAfter: ReadonlyArray<number> = []"
+  },
   {
     file: "src/sandbox/Switchboard.ts",
     text: "const fault = faults.next(service)",
@@ -83,6 +87,8 @@ export const bundle = async (changes: ReadonlyArray<Change> = []): Promise<Scrip
       entryPoints: [join(root, entry)],
       external: ["better-sqlite3"],
       format: "cjs",
+      minifySyntax: true,
+      minifyWhitespace: true,
       target: "node20",
       write: false,
       plugins: [changed([...always, ...changes]), ...common.plugins]

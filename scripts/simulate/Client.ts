@@ -66,7 +66,7 @@ export const ask = (network: Network, url: string, request: Request = {}): Promi
         status = response.statusCode ?? 0
         head = response.headers
         response.setEncoding("utf8").on("data", (piece: string) => (text += piece))
-        response.once("end", () => end(response.complete, "cut"))
+        response.once("end", () => end(response.complete, response.complete ? undefined : "cut"))
         response.once("error", ({ message }) => end(false, message))
       }
     )

@@ -11,9 +11,9 @@ import { root } from "../bundle.ts"
 import type { Scripts } from "./Bundle.ts"
 import * as Globals from "./machine/Globals.ts"
 import { Machine } from "./machine/Machine.ts"
-import { Network } from "./machine/Network.ts"
+import * as Sockets from "./machine/Network.ts"
 import { Storage } from "./machine/Storage.ts"
-import { Threads } from "./machine/Threads.ts"
+import { moduleOf, Threads } from "./machine/Threads.ts"
 import type * as Service from "./Service.ts"
 
 export const port = 8787
@@ -30,12 +30,13 @@ interface Life {
   stopping: boolean
 }
 
-/** How long whoever looks after the service waits before starting it again, in milliseconds. */
-const restartPause = 500
+/** How long whoever looks after the service waits before starting it again, in milliseconds: longer where it did not come up. */
+const restartFirst = 500
+const restartLast = 16_000
 
 export class Computer {
   readonly machine: Machine
-  readonly network: Network
+  readonly network: Sockets.Network
   readonly storage: Storage
   world!: Service.World
   file: string
@@ -45,6 +46,7 @@ export class Computer {
   lives = 0
   /** When each life ended, by its number. */
   readonly ends = new Map<number, number>()
+  private pause = restartFirst
   private life: Life | undefined
   private stopNow: (() => void) | undefined
   private readonly folder: string
@@ -61,8 +63,8 @@ export class Computer {
     this.thread = script("thread", scripts.thread)
     this.machine = new Machine(seed)
     Globals.replace(this.machine, seed)
-    this.network = new Network(this.machine)
-    this.network.install()
+    this.network = new Sockets.Network(this.machine)
+    Sockets.install(this.network)
     this.storage = new Storage(this.machine)
     this.storage.onCrash = () => this.crash()
     this.storage.onThreadDeath = () => this.life?.threads.endOne()
@@ -123,8 +125,9 @@ export class Computer {
 
   /** The power is gone, and comes back. */
   crash(): void {
+    this.pause = this.isUp ? restartFirst : Math.min(2 * this.pause, restartLast)
     this.end()
-    this.machine.after(restartPause, () => this.start())
+    this.machine.after(this.pause, () => this.start())
   }
 
   /** The service is gone from one moment to the next; its file stays as it is on the disk. */
@@ -184,7 +187,7 @@ export class Computer {
 
   private load(life: Life): typeof Service {
     return this.run(this.service, this.schedulerOf(life), (name) =>
-      name === "node:worker_threads" || name === "worker_threads" ? life.threads.module : require(name)
+      name === "node:worker_threads" || name === "worker_threads" ? moduleOf(life.threads) : require(name)
     ) as typeof Service
   }
 
@@ -202,7 +205,8 @@ export class Computer {
     const { machine } = this
     // Most fibers run until they wait, as they do in production; some are held up sooner.
     return {
-      shouldYield: ({ currentOpCount }: { readonly currentOpCount: number }) => (currentOpCount > 2_048 ? 0 : false) as number | false,
+      shouldYield: ({ currentOpCount }: { readonly currentOpCount: number }) =>
+        (currentOpCount > 2_048 ? 0 : false) as number | false,
       scheduleTask: (task: () => void) => {
         if (life.dead) return
         machine.add(() => {

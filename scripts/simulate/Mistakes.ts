@@ -11,7 +11,11 @@ export interface Mistake {
   readonly changes: ReadonlyArray<Change>
 }
 
-const mistake = (name: string, guard: string, ...changes: ReadonlyArray<readonly [file: string, text: string, instead: string]>): Mistake => ({
+const mistake = (
+  name: string,
+  guard: string,
+  ...changes: ReadonlyArray<readonly [file: string, text: string, instead: string]>
+): Mistake => ({
   name,
   guard,
   changes: changes.map(([file, text, instead]) => ({ file: `src/${file}`, text, instead }))
@@ -34,15 +38,17 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "if (free < least) {",
     "if (free < 0n) {"
   ]),
-  mistake("limit-of-a-key", "a key is admitted within its limit", [
-    "ledger/Books.ts",
-    "if (limit !== undefined && left! < least) {",
-    "if (limit !== undefined && left! < 0n) {"
-  ], ["ledger/Books.ts", "const amount = left === undefined ? within : smaller(within, left)", "const amount = within"], [
-    "ledger/Books.ts",
-    "const payable = amount + (limit === undefined ? free : smaller(free, leftOf(limit)))",
-    "const payable = amount + free"
-  ]),
+  mistake(
+    "limit-of-a-key",
+    "a key is admitted within its limit",
+    ["ledger/Books.ts", "if (limit !== undefined && left! < least) {", "if (limit !== undefined && left! < 0n) {"],
+    ["ledger/Books.ts", "const amount = left === undefined ? within : smaller(within, left)", "const amount = within"],
+    [
+      "ledger/Books.ts",
+      "const payable = amount + (limit === undefined ? free : smaller(free, leftOf(limit)))",
+      "const payable = amount + free"
+    ]
+  ),
   mistake("limit-forgets-what-is-open", "a limit counts what open calls have set aside", [
     "ledger/Books.ts",
     "larger(amount - spent - reserved, 0n)",
@@ -74,13 +80,21 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "WHERE id = ${row.id} AND ${inTime} RETURNING id"
   ]),
   // ---- writing them ----
-  mistake("locked-database", "a database that is locked or full is a fault of the moment, and what was to be written is written later", [
+  mistake(
+    "locked-database",
+    "a database that is locked or full is a fault of the moment, and what was to be written is written later",
+    ["ledger/Storage.ts", "^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY", "^SQLITE_(READONLY"]
+  ),
+  mistake("full-disk", "a full disk is a fault of the moment", [
     "ledger/Storage.ts",
-    "^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY",
-    "^SQLITE_(READONLY"
+    "BUSY|LOCKED|FULL|IOERR|",
+    "BUSY|LOCKED|IOERR|"
   ]),
-  mistake("full-disk", "a full disk is a fault of the moment", ["ledger/Storage.ts", "BUSY|LOCKED|FULL|IOERR|", "BUSY|LOCKED|IOERR|"]),
-  mistake("failing-disk", "an I/O error is a fault of the moment", ["ledger/Storage.ts", "BUSY|LOCKED|FULL|IOERR|", "BUSY|LOCKED|FULL|"]),
+  mistake("failing-disk", "an I/O error is a fault of the moment", [
+    "ledger/Storage.ts",
+    "BUSY|LOCKED|FULL|IOERR|",
+    "BUSY|LOCKED|FULL|"
+  ]),
   mistake("no-rollback", "a transaction that fails is rolled back", [
     "ledger/WriterThread.ts",
     'if (db.inTransaction) prepare("ROLLBACK").run()',
@@ -88,7 +102,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
   ]),
   mistake("memory-of-what-failed", "what a failed batch has read and left is forgotten", [
     "ledger/WriterThread.ts",
-    'memory.forget()\n    if (db.inTransaction)',
+    "memory.forget()\n    if (db.inTransaction)",
     "if (db.inTransaction)"
   ]),
   mistake("refusal-leaves-statements", "the statements of a refused transaction leave no trace", [
@@ -101,15 +115,16 @@ export const mistakes: ReadonlyArray<Mistake> = [
     'prepare("COMMIT").run()\n    return step.value',
     'try { prepare("COMMIT").run() } catch { if (db.inTransaction) prepare("ROLLBACK").run() }\n    return step.value'
   ]),
-  mistake("no-fsync", "a commit is on the disk when it is answered", [
-    "ledger/WriterThread.ts",
-    'db.pragma("synchronous = FULL")',
-    'db.pragma("synchronous = NORMAL")'
-  ], [
-    "ledger/WriterThread.ts",
-    'if (db.pragma("synchronous", { simple: true }) !== 2) throw new Error("SQLite did not take synchronous = FULL")',
-    ""
-  ]),
+  mistake(
+    "no-fsync",
+    "a commit is on the disk when it is answered",
+    ["ledger/WriterThread.ts", 'db.pragma("synchronous = FULL")', 'db.pragma("synchronous = NORMAL")'],
+    [
+      "ledger/WriterThread.ts",
+      'if (db.pragma("synchronous", { simple: true }) !== 2) throw new Error("SQLite did not take synchronous = FULL")',
+      ""
+    ]
+  ),
   mistake("thread-stays-dead", "a writer's thread that ended is started again", [
     "ledger/Writer.ts",
     "restart = setTimeout(begin, restartPause)",
@@ -167,15 +182,20 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "Math.min(completion ?? counted().completion_tokens, most.completion_tokens)",
     "completion ?? counted().completion_tokens"
   ]),
-  mistake("no-figures-no-charge", "an answer without figures is counted", [
-    "chat/Tokens.ts",
-    "Math.min(prompt ?? counted().prompt_tokens, most.prompt_tokens)",
-    "Math.min(prompt ?? 0, most.prompt_tokens)"
-  ], [
-    "chat/Tokens.ts",
-    "Math.min(completion ?? counted().completion_tokens, most.completion_tokens)",
-    "Math.min(completion ?? 0, most.completion_tokens)"
-  ]),
+  mistake(
+    "no-figures-no-charge",
+    "an answer without figures is counted",
+    [
+      "chat/Tokens.ts",
+      "Math.min(prompt ?? counted().prompt_tokens, most.prompt_tokens)",
+      "Math.min(prompt ?? 0, most.prompt_tokens)"
+    ],
+    [
+      "chat/Tokens.ts",
+      "Math.min(completion ?? counted().completion_tokens, most.completion_tokens)",
+      "Math.min(completion ?? 0, most.completion_tokens)"
+    ]
+  ),
   mistake("refusals-are-charged", "what a vendor refuses is no answer", [
     "chat/Engine.ts",
     "if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)\n  const parsed",
@@ -198,15 +218,16 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "if (Exit.isSuccess(exit) && !toStore) {"
   ]),
   // ---- payments ----
-  mistake("paid-twice", "a payment is credited once", [
-    "payments/Booking.ts",
-    "if (known.payment !== undefined || amount <= 0n) {",
-    "if (amount <= 0n) {"
-  ], [
-    "payments/Facts.ts",
-    "VALUES (${id}, ${tenant_id}, ${kind}, ${amount}, ${due}, ${created_at}) ON CONFLICT DO NOTHING RETURNING id`,\n      1",
-    "VALUES (${id}, ${tenant_id}, ${kind}, ${amount}, ${due}, ${created_at}) ON CONFLICT DO NOTHING RETURNING id`"
-  ]),
+  mistake(
+    "paid-twice",
+    "a payment is credited once",
+    ["payments/Booking.ts", "if (known.payment !== undefined || amount <= 0n) {", "if (amount <= 0n) {"],
+    [
+      "payments/Facts.ts",
+      "VALUES (${id}, ${tenant_id}, ${kind}, ${amount}, ${due}, ${created_at}) ON CONFLICT DO NOTHING RETURNING id`,\n      1",
+      "VALUES (${id}, ${tenant_id}, ${kind}, ${amount}, ${due}, ${created_at}) ON CONFLICT DO NOTHING RETURNING id`"
+    ]
+  ),
   mistake("refund-before-its-payment", "a refund that is told before its payment is taken back when that comes", [
     "payments/Booking.ts",
     "const due = dueOf(amount, known.movements)",
@@ -259,23 +280,34 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "Effect.zipRight(outbox.wake, waker.wake)",
     "waker.wake"
   ]),
-  mistake("interrupted-letters", "letters that were on their way when the process ended are given up", [
-    "mail/Outbox.ts",
-    "yield* delivery.endInterrupted(Number.MAX_SAFE_INTEGER)",
-    "yield* Effect.void"
-  ], ["mail/Outbox.ts", "yield* delivery.endInterrupted(now - handOverMax)", "yield* Effect.void"]),
-  mistake("welcomed-twice", "an account is made once, whoever signs in beside it", [
-    "tenants/Welcome.ts",
-    "VALUES (${provider}, ${subject}, ${account}, ${email}) ON CONFLICT DO NOTHING RETURNING account_id`,\n      1",
-    "VALUES (${provider}, ${subject}, ${account}, ${email}) ON CONFLICT DO NOTHING RETURNING account_id`"
-  ], [
-    "tenants/Welcome.ts",
-    "${verified && grant > 0n ? now : null}, ${now}, ${now}) ON CONFLICT DO NOTHING RETURNING id`,\n          1",
-    "${verified && grant > 0n ? now : null}, ${now}, ${now}) ON CONFLICT DO NOTHING RETURNING id`"
-  ]),
-  mistake("transfer-key", "one Idempotency-Key makes one transfer", [
-    "transfers/Sending.ts",
-    "const made = yield* before(billing_account_id, key, request_hash)\n    if (made !== undefined) return made",
-    ""
-  ], ["transfers/Sending.ts", "idempotency_key: key,", "idempotency_key: token,"])
+  mistake(
+    "interrupted-letters",
+    "letters that were on their way when the process ended are given up",
+    ["mail/Outbox.ts", "yield* delivery.endInterrupted(Number.MAX_SAFE_INTEGER)", "yield* Effect.void"],
+    ["mail/Outbox.ts", "yield* delivery.endInterrupted(now - handOverMax)", "yield* Effect.void"]
+  ),
+  mistake(
+    "welcomed-twice",
+    "an account is made once, whoever signs in beside it",
+    [
+      "tenants/Welcome.ts",
+      "VALUES (${provider}, ${subject}, ${account}, ${email}) ON CONFLICT DO NOTHING RETURNING account_id`,\n      1",
+      "VALUES (${provider}, ${subject}, ${account}, ${email}) ON CONFLICT DO NOTHING RETURNING account_id`"
+    ],
+    [
+      "tenants/Welcome.ts",
+      "${verified && grant > 0n ? now : null}, ${now}, ${now}) ON CONFLICT DO NOTHING RETURNING id`,\n          1",
+      "${verified && grant > 0n ? now : null}, ${now}, ${now}) ON CONFLICT DO NOTHING RETURNING id`"
+    ]
+  ),
+  mistake(
+    "transfer-key",
+    "one Idempotency-Key makes one transfer",
+    [
+      "transfers/Sending.ts",
+      "const made = yield* before(billing_account_id, key, request_hash)\n    if (made !== undefined) return made",
+      ""
+    ],
+    ["transfers/Sending.ts", "idempotency_key: key,", "idempotency_key: token,"]
+  )
 ]

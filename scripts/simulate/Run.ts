@@ -24,7 +24,11 @@ export interface Outcome {
   readonly met: Readonly<Record<string, number>>
 }
 
-export const run = async (story: Story, scripts: Scripts, onNote: (line: string) => void = () => {}): Promise<Outcome> => {
+export const run = async (
+  story: Story,
+  scripts: Scripts,
+  onNote: (line: string) => void = () => {}
+): Promise<Outcome> => {
   const trace: Array<string> = []
   const computer = new Computer(story.seed, scripts)
   const { machine } = computer
@@ -83,6 +87,11 @@ const steps = async (
     machine.random = random(`step ${seed} ${step.id}`)
     world.do(step)
   }
-  await new Auditor(computer, world, note, steps.some(({ deed }) => deed.do === "clock")).audit(seed)
+  await new Auditor(
+    computer,
+    world,
+    note,
+    steps.some(({ deed }) => deed.do === "clock")
+  ).audit(seed)
   return world.findings
 }

@@ -34,7 +34,10 @@ export const makeWorld = (scheduler: Scheduler.Scheduler, onMade: (world: World)
   const scope = Effect.runSync(Scope.make())
   Effect.runFork(
     Effect.matchCauseEffect(Scope.extend(Sandbox.make({}), scope), {
-      onFailure: (cause) => Effect.sync(() => { throw new Error(`the world could not be made: ${String(cause)}`) }),
+      onFailure: (cause) =>
+        Effect.sync(() => {
+          throw new Error(`the world could not be made: ${String(cause)}`)
+        }),
       onSuccess: (world) => Effect.sync(() => onMade(world))
     }),
     { scheduler }
@@ -51,7 +54,16 @@ const loggerOf = (log: ServiceOptions["log"]) =>
   )
 
 /** Starts the service. Answers how to stop it in order. */
-export const start = ({ data_dir, file, log, onEnd, onReady, port, scheduler, world }: ServiceOptions): (() => void) => {
+export const start = ({
+  data_dir,
+  file,
+  log,
+  onEnd,
+  onReady,
+  port,
+  scheduler,
+  world
+}: ServiceOptions): (() => void) => {
   const facts: EnvironmentFacts = {
     host: "127.0.0.1",
     port,
@@ -73,12 +85,13 @@ export const start = ({ data_dir, file, log, onEnd, onReady, port, scheduler, wo
       onReady()
       return yield* Effect.never
     }).pipe(
-      Effect.provide(
-        service(facts, configuration).pipe(Layer.provide(Layer.succeed(CurrentSandbox, { info, levers })))
-      )
+      Effect.provide(service(facts, configuration).pipe(Layer.provide(Layer.succeed(CurrentSandbox, { info, levers }))))
     )
   })
-  const fiber = Effect.runFork(Effect.provide(program, Layer.merge(loggerOf(log), Logger.minimumLogLevel(LogLevel.Warning))), { scheduler })
+  const fiber = Effect.runFork(
+    Effect.provide(program, Layer.merge(loggerOf(log), Logger.minimumLogLevel(LogLevel.Warning))),
+    { scheduler }
+  )
   fiber.addObserver((exit) => onEnd(Exit.isSuccess(exit) ? "it ended" : String(exit.cause).split("\n")[0]!))
   return () => void Effect.runFork(Fiber.interrupt(fiber), { scheduler })
 }

@@ -56,7 +56,7 @@ const nothing: Omit<Outcome, "seed" | "findings"> = {
 
 const runIn = (folder: string, story: Story): Promise<Outcome> =>
   new Promise((resolve) => {
-    const child = spawn(process.execPath, [join(folder, "child.cjs"), folder], {
+    const child = spawn(process.execPath, ["--max-semi-space-size=64", join(folder, "child.cjs"), folder], {
       env: { ...process.env, NODE_PATH: join(root, "node_modules") },
       stdio: ["pipe", "pipe", "pipe"]
     })

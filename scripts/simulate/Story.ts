@@ -39,13 +39,36 @@ export type Deed =
   /** Asks again what was asked with an Idempotency-Key. */
   | { readonly do: "again"; readonly which: number }
   | { readonly do: "search"; readonly who: number; readonly manner: Manner; readonly leaves: Leaving | undefined }
-  | { readonly do: "media"; readonly who: number; readonly seconds: number; readonly manner: Manner; readonly leaves: Leaving | undefined }
+  | {
+      readonly do: "media"
+      readonly who: number
+      readonly seconds: number
+      readonly manner: Manner
+      readonly leaves: Leaving | undefined
+    }
   | { readonly do: "look"; readonly which: number; readonly cancel: boolean }
-  | { readonly do: "send"; readonly who: number; readonly to: number | "stranger"; readonly cents: number; readonly twice: boolean }
+  | {
+      readonly do: "send"
+      readonly who: number
+      readonly to: number | "stranger"
+      readonly cents: number
+      readonly twice: boolean
+    }
   | { readonly do: "answer"; readonly which: number; readonly how: "accept" | "decline" | "revoke" }
   | { readonly do: "buy"; readonly who: number; readonly credits: number; readonly manner: Manner }
-  | { readonly do: "reload"; readonly who: number; readonly card: "pm_card_visa" | "pm_card_declined"; readonly threshold: number; readonly manner: Manner }
-  | { readonly do: "payment"; readonly which: number; readonly what: "refund" | "refund_fail" | "dispute" | "win"; readonly cents: number }
+  | {
+      readonly do: "reload"
+      readonly who: number
+      readonly card: "pm_card_visa" | "pm_card_declined"
+      readonly threshold: number
+      readonly manner: Manner
+    }
+  | {
+      readonly do: "payment"
+      readonly which: number
+      readonly what: "refund" | "refund_fail" | "dispute" | "win"
+      readonly cents: number
+    }
   /** The processor's event of that number is delivered, perhaps not for the first time. */
   | { readonly do: "deliver"; readonly which: number; readonly leaves: Leaving | undefined }
   | { readonly do: "pin"; readonly who: number; readonly team: boolean }
@@ -54,7 +77,12 @@ export type Deed =
   | { readonly do: "crash" }
   | { readonly do: "stop" }
   | ({ readonly do: "disk" } & StorageFault)
-  | { readonly do: "full"; readonly millis: number; readonly moment: "begin" | "statement" | "commit"; readonly error: string }
+  | {
+      readonly do: "full"
+      readonly millis: number
+      readonly moment: "begin" | "statement" | "commit"
+      readonly error: string
+    }
   | { readonly do: "hang"; readonly millis: number; readonly way: "to" | "from" }
   | { readonly do: "thread" }
   | { readonly do: "clock"; readonly millis: number }
@@ -129,7 +157,15 @@ const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, peop
     })
   ],
   [6, (random) => ({ do: "again", which: random.below(1_000) })],
-  [5, (random, people) => ({ do: "search", who: random.below(people), manner: plainManner(random), leaves: leaving(random) })],
+  [
+    5,
+    (random, people) => ({
+      do: "search",
+      who: random.below(people),
+      manner: plainManner(random),
+      leaves: leaving(random)
+    })
+  ],
   [
     6,
     (random, people) => ({
@@ -151,8 +187,23 @@ const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, peop
       twice: random.chance(0.3)
     })
   ],
-  [9, (random) => ({ do: "answer", which: random.below(1_000), how: random.pick(["accept", "accept", "decline", "revoke"]) })],
-  [5, (random, people) => ({ do: "buy", who: random.below(people), credits: 5 + random.below(20), manner: plainManner(random) })],
+  [
+    9,
+    (random) => ({
+      do: "answer",
+      which: random.below(1_000),
+      how: random.pick(["accept", "accept", "decline", "revoke"])
+    })
+  ],
+  [
+    5,
+    (random, people) => ({
+      do: "buy",
+      who: random.below(people),
+      credits: 5 + random.below(20),
+      manner: plainManner(random)
+    })
+  ],
   [
     4,
     (random, people) => ({
@@ -188,7 +239,8 @@ const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, peop
         moment,
         after: random.below(moment === "statement" ? 30 : 6),
         // Behind a commit there is nothing left to fail but the process or the thread.
-        mishap: moment === "after_commit" ? random.pick(["crash", "thread"]) : random.pick([error, error, "crash", "thread"])
+        mishap:
+          moment === "after_commit" ? random.pick(["crash", "thread"]) : random.pick([error, error, "crash", "thread"])
       }
     }
   ],
@@ -264,7 +316,12 @@ const leavingText = (leaves: Leaving | undefined): string => {
   return `, and leaves after ${seconds(leaves.after ?? 0)}`
 }
 
-const momentTexts = { begin: "begins", statement: "makes a statement of", commit: "commits", after_commit: "has committed" }
+const momentTexts = {
+  begin: "begins",
+  statement: "makes a statement of",
+  commit: "commits",
+  after_commit: "has committed"
+}
 
 export const sentence = (deed: Deed): string => {
   switch (deed.do) {
@@ -332,5 +389,8 @@ export const sentence = (deed: Deed): string => {
 export const tell = ({ people, seed, steps }: Story): string =>
   [
     `Seed ${seed}, ${people} people:`,
-    ...steps.map(({ deed, id, wait }) => `  ${String(id).padStart(4)}. ${wait === 0 ? "" : `${seconds(wait)} later: `}${sentence(deed)}.`)
+    ...steps.map(
+      ({ deed, id, wait }) =>
+        `  ${String(id).padStart(4)}. ${wait === 0 ? "" : `${seconds(wait)} later: `}${sentence(deed)}.`
+    )
   ].join("\n")

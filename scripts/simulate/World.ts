@@ -231,7 +231,10 @@ export class World {
   private async signIn(who: Person): Promise<boolean> {
     const issued = bodyOf(await this.ask(`${this.computer.world.issuer}/token`, { json: { email: who.email } }))
     const heard = await this.ask("/v1/auth/google", { json: { id_token: issued?.id_token, client_id: clientId } })
-    if (heard.status !== 200) return false
+    if (heard.status !== 200) {
+      this.note(`${who.name} cannot sign in: ${heard.status} ${heard.text.slice(0, 200)}`)
+      return false
+    }
     who.token = bodyOf(heard).result.token_response.access_token
     who.tokenAt = this.computer.machine.wall()
     if (who.tenant !== "") return true
@@ -261,7 +264,11 @@ export class World {
       const applications = `/v1/tenants/${who.tenant}/applications`
       const made = async (json: object) => bodyOf(await this.ask(applications, { token: who.token, json })).result
       who.key = (await made({ name: "a key" })).api_key
-      const limited = await made({ name: "a key with a limit", spending_limit_usd: who.limited.most, spending_limit_period: "total" })
+      const limited = await made({
+        name: "a key with a limit",
+        spending_limit_usd: who.limited.most,
+        spending_limit_period: "total"
+      })
       who.limited = { key: limited.api_key, id: limited.id, most: who.limited.most }
     }
     const [owner, ...members] = this.people as [Person, ...Array<Person>]
@@ -271,7 +278,8 @@ export class World {
     await this.control("/credit", { tenant_id: id, amount: 3, source: "purchase" })
     for (const member of members) {
       await this.ask(`/v1/tenants/${id}/invites`, { token: owner.token, json: { email: member.email, role: "member" } })
-      while (!this.letters.some(({ to }) => to === member.email)) await new Promise((resolve) => setTimeout(resolve, 10))
+      while (!this.letters.some(({ to }) => to === member.email))
+        await new Promise((resolve) => setTimeout(resolve, 10))
       const token = /invites\/([0-9a-f]{64})/.exec(this.letters.find(({ to }) => to === member.email)?.text ?? "")?.[1]
       await this.ask(`/v1/tenant-invites/${token}/accept`, { token: member.token, method: "POST" })
     }
@@ -416,7 +424,13 @@ export class World {
   private async media({ leaves, manner, seconds, who }: Of<"media">): Promise<string> {
     const person = this.people[who % this.people.length]!
     const place = this.jobs.length
-    const job = { id: undefined as string | undefined, who: person, cost: seconds * 0.05, seen: [], heard: undefined as Heard | undefined }
+    const job = {
+      id: undefined as string | undefined,
+      who: person,
+      cost: seconds * 0.05,
+      seen: [],
+      heard: undefined as Heard | undefined
+    }
     this.jobs.push(job)
     this.setManner("media", manner)
     job.heard = await this.ask("/v1/tools/media/generate", {
@@ -442,7 +456,8 @@ export class World {
 
   private async send({ cents, to, twice, who }: Of<"send">): Promise<string> {
     const from = this.people[who % this.people.length]!
-    const recipient = to === "stranger" ? `stranger${++this.strangers}@example.com` : this.people[to % this.people.length]!
+    const recipient =
+      to === "stranger" ? `stranger${++this.strangers}@example.com` : this.people[to % this.people.length]!
     const email = typeof recipient === "string" ? recipient : recipient.email
     const key = this.freshKey()
     const request: Request = {
@@ -482,7 +497,9 @@ export class World {
   private async buy({ credits, manner, who }: Of<"buy">): Promise<string> {
     const person = this.people[who % this.people.length]!
     this.setManner("payments", manner)
-    const heard = await this.asPerson(person, `/v1/tenants/${person.tenant}/billing/checkout`, { json: { amount_credits: credits } })
+    const heard = await this.asPerson(person, `/v1/tenants/${person.tenant}/billing/checkout`, {
+      json: { amount_credits: credits }
+    })
     if (!heard.complete || heard.status !== 200) return said("a checkout", heard)
     return said("a checkout", await this.ask(bodyOf(heard).result.checkout_url))
   }

@@ -39,8 +39,14 @@ const twice = async (story: Story): Promise<boolean> => {
   if (!values.quiet) print(first.trace.join("\n"))
   const second = await run(story)
   remove()
-  print(`${first.trace.length} lines, ${first.turns} turns, ${first.choices} of them chosen, ${first.commits} commits, ${first.lives} lives`)
-  print(first.digest === second.digest ? `the same trace twice: ${first.digest}` : `TWO TRACES: ${first.digest}, ${second.digest}`)
+  print(
+    `${first.trace.length} lines, ${first.turns} turns, ${first.choices} of them chosen, ${first.commits} commits, ${first.lives} lives`
+  )
+  print(
+    first.digest === second.digest
+      ? `the same trace twice: ${first.digest}`
+      : `TWO TRACES: ${first.digest}, ${second.digest}`
+  )
   for (const finding of first.findings) print(`WRONG: ${finding}`)
   return first.findings.length === 0 && first.digest === second.digest
 }
@@ -91,7 +97,8 @@ const forMinutes = async (minutes: number): Promise<boolean> => {
   await Promise.all(Array.from({ length: workers }, work))
   remove()
   print(`\nWhat met what, in ${stories} stories of ${steps} steps:`)
-  for (const [both, count] of [...met].sort(([, one], [, other]) => other - one)) print(`  ${String(count).padStart(6)} ${both}`)
+  for (const [both, count] of [...met].sort(([, one], [, other]) => other - one))
+    print(`  ${String(count).padStart(6)} ${both}`)
   return failed === 0
 }
 
@@ -127,7 +134,9 @@ const findMistakes = async (): Promise<boolean> => {
       print(row)
     }
   }
-  print("| mistake | the guard that is missing | steps | shortest story | what was found |\n| --- | --- | ---: | ---: | --- |")
+  print(
+    "| mistake | the guard that is missing | steps | shortest story | what was found |\n| --- | --- | ---: | ---: | --- |"
+  )
   await Promise.all(Array.from({ length: workers }, work))
   print(`\n${rows.length - missed} of ${rows.length} were found`)
   return missed === 0

@@ -57,11 +57,14 @@ class Timeout {
 }
 
 const timersOf = (machine: Machine) => {
-  const immediates = new Map<object, () => void>()
+  let immediates = new Map<object, () => void>()
+  /** Those that run in this turn: one that is cleared by another of them does not. */
+  let due = new Map<object, () => void>()
   /** All of them in one turn, in their order, as node does it. */
   const runImmediates = () => {
-    const due = [...immediates]
-    for (const [key, run] of due) if (immediates.delete(key)) run()
+    due = immediates
+    immediates = new Map()
+    for (const run of due.values()) run()
   }
   const clear = (timer: unknown) => {
     if (timer instanceof Timeout) timer.close()
@@ -79,7 +82,10 @@ const timersOf = (machine: Machine) => {
     },
     clearTimeout: clear,
     clearInterval: clear,
-    clearImmediate: (key: object) => void immediates.delete(key)
+    clearImmediate: (key: object) => {
+      immediates.delete(key)
+      due.delete(key)
+    }
   }
 }
 
@@ -109,8 +115,7 @@ const replaceTime = (machine: Machine): void => {
     construct: (target, args: Array<number>, self) =>
       Reflect.construct(target, args.length === 0 ? [machine.wall()] : args, self) as Date,
     apply: () => new RealDate(machine.wall()).toString(),
-    get: (target, name) =>
-      name === "now" ? () => machine.wall() : (Reflect.get(target, name, target) as unknown)
+    get: (target, name) => (name === "now" ? () => machine.wall() : (Reflect.get(target, name, target) as unknown))
   })
   const nanos = () => BigInt(Math.round(machine.now * 1e6))
   Object.defineProperty(performance, "now", { value: () => machine.now })
@@ -160,7 +165,9 @@ const replaceChance = (machine: Machine, seed: string): void => {
   for (const name of Object.getOwnPropertyNames(prototype)) {
     const work = prototype[name]
     if (name === "constructor" || typeof work !== "function") continue
-    Object.defineProperty(subtle, name, { value: (...args: Array<unknown>) => machine.native(work.apply(subtle, args)) })
+    Object.defineProperty(subtle, name, {
+      value: (...args: Array<unknown>) => machine.native(work.apply(subtle, args))
+    })
   }
 }
 

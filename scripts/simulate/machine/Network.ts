@@ -47,8 +47,15 @@ export class Socket extends Duplex {
   private full = false
   private idle: NodeJS.Timeout | undefined
 
-  constructor(machine: Machine, owner: Owner, ports: readonly [local: number, remote: number], halfOpen: boolean, cut: Cut) {
+  constructor(
+    machine: Machine,
+    owner: Owner,
+    ports: readonly [local: number, remote: number],
+    halfOpen: boolean,
+    cut: Cut
+  ) {
     super({ allowHalfOpen: halfOpen, highWaterMark: windowBytes })
+    this.setMaxListeners(0)
     this.machine = machine
     this.owner = owner
     this.localPort = ports[0]
@@ -118,16 +125,6 @@ export class Socket extends Duplex {
     this.destroy(problem("ECONNRESET"))
   }
 
-  /** Nobody has this end any more: it hears nothing, and the other end hears a reset. */
-  abandon(): void {
-    const { peer } = this
-    this.peer = undefined
-    this.removeAllListeners()
-    this.on("error", () => {})
-    this.destroy()
-    if (peer !== undefined) this.machine.add(() => peer.gone())
-  }
-
   private lastWords(peer: Socket): void {
     this.machine.add(() => {
       if (peer.destroyed) return
@@ -139,7 +136,8 @@ export class Socket extends Duplex {
 
   /** Lets the next piece arrive at the other end, in a turn of its own. */
   flow(): void {
-    if (this.arriving || this.connecting || this.waiting.length === 0 || this.peer === undefined || this.peer.full) return
+    if (this.arriving || this.connecting || this.waiting.length === 0 || this.peer === undefined || this.peer.full)
+      return
     this.arriving = true
     this.machine.add(() => {
       this.arriving = false
@@ -166,12 +164,12 @@ export class Socket extends Duplex {
       peer.arrive(part)
       return
     }
-    const all = random.chance(pieces.all)
-    do {
+    const most = random.chance(pieces.all) ? this.waiting.length : 1
+    for (let i = 0; i < most && this.waiting[0]?.bytes != null && !peer.full; i++) {
       const { bytes, taken } = this.waiting.shift()!
       peer.arrive(bytes!)
       taken?.()
-    } while (all && this.waiting.length > 0 && this.waiting[0]!.bytes !== null && !peer.full)
+    }
   }
 
   private arrive(bytes: Buffer | null): void {
@@ -247,10 +245,11 @@ export class Network {
   /** Whose code asks for a socket or a port right now, as far as that can be told by the address. */
   owner: Owner
   /** Ports of the outside world: who connects to one, and is not told otherwise, is the service. */
-  private readonly listeners = new Map<number, Listener>()
-  private readonly sockets = new Set<Socket>()
-  private readonly machine: Machine
-  private port = 20_000
+  readonly listeners = new Map<number, Listener>()
+  readonly sockets = new Set<Socket>()
+  readonly machine: Machine
+  /** The last one that was given away. */
+  port = 20_000
 
   constructor(machine: Machine) {
     this.machine = machine
@@ -281,68 +280,76 @@ export class Network {
   /** Everything that this owner has is gone from one moment to the next. */
   lose(owner: object): void {
     for (const [port, listener] of this.listeners) if (listener.owner === owner) this.listeners.delete(port)
-    for (const socket of this.sockets) if (socket.owner === owner) socket.abandon()
+    this.owner = undefined
+    for (const socket of this.sockets) {
+      if (socket.owner !== owner) continue
+      socket.on("error", () => {})
+      socket.destroy(problem("ECONNRESET"))
+    }
   }
 
   private keep(socket: Socket): void {
     this.sockets.add(socket)
     socket.once("close_simulated", () => this.sockets.delete(socket))
   }
+}
 
-  /** Takes the place of node's own. */
-  install(): void {
-    const net = require("node:net") as Record<string, unknown>
-    const network = this
-    const connect: Connect = (...args) => {
-      const { callback, port } = addressIn(args)
-      const peer = this.listeners.get(port)
-      const socket = network.connect(port, peer?.owner === undefined ? network.owner : undefined)
-      if (callback !== undefined) socket.once("connect", callback)
-      return socket
-    }
-    net["connect"] = connect
-    net["createConnection"] = connect
-    Object.assign(http.Agent.prototype, { createConnection: connect })
-    const { prototype } = net["Server"] as { readonly prototype: Record<string, unknown> }
-    Object.assign(prototype, {
-      listen(this: Server & { _handle: unknown; simulated?: number }, ...args: ReadonlyArray<unknown>) {
-        const { owner } = network
-        const { callback, port: asked } = addressIn(args)
-        const port = asked === 0 ? ++network.port : asked
-        if (callback !== undefined) this.once("listening", callback)
-        network.machine.add(() => {
-          if (network.listeners.has(port)) return void this.emit("error", problem("EADDRINUSE"))
-          network.listeners.set(port, { server: this, owner })
-          this._handle = {}
-          this.simulated = port
-          this.emit("listening")
-        })
-        return this
-      },
-      address(this: { simulated?: number }) {
-        return this.simulated === undefined ? null : { address: "127.0.0.1", family: "IPv4", port: this.simulated }
-      },
-      close(this: Server & { _handle: unknown; simulated?: number }, callback?: (error?: Error) => void) {
-        if (callback !== undefined) this.once("close", callback)
-        if (this.simulated !== undefined) network.listeners.delete(this.simulated)
-        this._handle = null
-        network.machine.add(() => this.emit("close"))
-        return this
-      },
-      getConnections: (callback: (error: null, count: number) => void) => callback(null, 0),
-      ref(this: unknown) {
-        return this
-      },
-      unref(this: unknown) {
-        return this
-      }
-    })
-    syncBuiltinESMExports()
+/** Takes the place of node's own. */
+export const install = (network: Network): void => {
+  const net = require("node:net") as Record<string, unknown>
+  const connect: Connect = (...args) => {
+    const { callback, port } = addressIn(args)
+    const isOutside = network.listeners.get(port)?.owner === undefined
+    // What is left of a life that is over reaches nobody.
+    const isReachable = !isOutside || network.owner !== undefined
+    const socket = network.connect(isReachable ? port : 0, isOutside ? network.owner : undefined)
+    if (callback !== undefined) socket.once("connect", callback)
+    return socket
   }
+  net["connect"] = connect
+  net["createConnection"] = connect
+  Object.assign(http.Agent.prototype, { createConnection: connect })
+  const { prototype } = net["Server"] as { readonly prototype: Record<string, unknown> }
+  Object.assign(prototype, {
+    listen(this: Server & { _handle: unknown; simulated?: number }, ...args: ReadonlyArray<unknown>) {
+      const { owner } = network
+      const { callback, port: asked } = addressIn(args)
+      const port = asked === 0 ? ++network.port : asked
+      if (callback !== undefined) this.once("listening", callback)
+      network.machine.add(() => {
+        if (network.listeners.has(port)) return void this.emit("error", problem("EADDRINUSE"))
+        network.listeners.set(port, { server: this, owner })
+        this._handle = {}
+        this.simulated = port
+        this.emit("listening")
+      })
+      return this
+    },
+    address(this: { simulated?: number }) {
+      return this.simulated === undefined ? null : { address: "127.0.0.1", family: "IPv4", port: this.simulated }
+    },
+    close(this: Server & { _handle: unknown; simulated?: number }, callback?: (error?: Error) => void) {
+      if (callback !== undefined) this.once("close", callback)
+      if (this.simulated !== undefined) network.listeners.delete(this.simulated)
+      this._handle = null
+      network.machine.add(() => this.emit("close"))
+      return this
+    },
+    getConnections: (callback: (error: null, count: number) => void) => callback(null, 0),
+    ref(this: unknown) {
+      return this
+    },
+    unref(this: unknown) {
+      return this
+    }
+  })
+  syncBuiltinESMExports()
 }
 
 /** Of the ways in which `connect` and `listen` are called, those that are used. */
-const addressIn = (args: ReadonlyArray<unknown>): { readonly port: number; readonly callback: (() => void) | undefined } => {
+const addressIn = (
+  args: ReadonlyArray<unknown>
+): { readonly port: number; readonly callback: (() => void) | undefined } => {
   const [first] = args
   const callback = args.find((one): one is () => void => typeof one === "function")
   const port = typeof first === "object" && first !== null ? (first as { port?: unknown }).port : first

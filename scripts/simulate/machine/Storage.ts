@@ -27,7 +27,7 @@ export interface StorageFault {
 }
 
 /** Thrown where the process is gone: nothing that catches it can do anything any more. */
-class Gone extends Error {}
+export class Gone extends Error {}
 
 export class Storage {
   /** Told when the process, or the thread, is to be gone. */
@@ -41,12 +41,12 @@ export class Storage {
   private holds: Array<{ readonly until: number; readonly way: "to" | "from" }> = []
   private readonly machine: Machine
   /** Connections of the writer that live, and those that are gone. */
-  private readonly writers = new WeakMap<Sqlite.Database, "lives" | "gone">()
+  readonly writers = new WeakMap<Sqlite.Database, "lives" | "gone">()
   private writer: Sqlite.Database | undefined
 
   constructor(machine: Machine) {
     this.machine = machine
-    this.install()
+    install(this)
   }
 
   /** Something happens once, at a moment to come. */
@@ -104,7 +104,7 @@ export class Storage {
   /** Whether each commit was on the disk when it was answered. What was not goes with the power. */
   private isDurable(): boolean {
     const { writer } = this
-    if (writer === undefined) return true
+    if (writer === undefined || !writer.open) return true
     this.writers.delete(writer)
     return writer.pragma("synchronous", { simple: true }) === 2
   }
@@ -119,25 +119,10 @@ export class Storage {
     this.machine.add(() => db.close())
   }
 
-  private install(): void {
-    const db = new Sqlite(":memory:")
-    const prototype = Object.getPrototypeOf(db.prepare("SELECT 1")) as Record<string, (...args: Array<unknown>) => unknown>
-    db.close()
-    const storage = this
-    for (const name of ["run", "get", "all"] as const) {
-      const real = prototype[name]!
-      prototype[name] = function (this: Sqlite.Statement, ...args: Array<unknown>) {
-        const state = storage.writers.get(this.database)
-        if (state === undefined) return real.apply(this, args)
-        if (state === "gone") throw new Gone("this process is gone")
-        return storage.meet(this.source, () => real.apply(this, args))
-      }
-    }
-  }
-
-  private meet(source: string, run: () => unknown): unknown {
+  /** Runs a statement of the writer, with what happens there. */
+  meet(source: string, run: () => unknown): unknown {
     const moment: Moment = source.startsWith("BEGIN") ? "begin" : source === "COMMIT" ? "commit" : "statement"
-    if (source === "ROLLBACK") return run()
+    if (source === "ROLLBACK" || source.startsWith("PRAGMA")) return run()
     this.happen(moment)
     const result = run()
     if (moment === "commit") {
@@ -172,5 +157,24 @@ export class Storage {
       throw new Gone("this thread is gone")
     }
     throw new Sqlite.SqliteError(`simulated: ${mishap.error}`, mishap.error)
+  }
+}
+
+/** Every statement of the driver asks first. */
+const install = (storage: Storage): void => {
+  const db = new Sqlite(":memory:")
+  const prototype = Object.getPrototypeOf(db.prepare("SELECT 1")) as Record<
+    string,
+    (...args: Array<unknown>) => unknown
+  >
+  db.close()
+  for (const name of ["run", "get", "all"] as const) {
+    const real = prototype[name]!
+    prototype[name] = function (this: Sqlite.Statement, ...args: Array<unknown>) {
+      const state = storage.writers.get(this.database)
+      if (state === undefined) return real.apply(this, args)
+      if (state === "gone") throw new Gone("this process is gone")
+      return storage.meet(this.source, () => real.apply(this, args))
+    }
   }
 }

@@ -19,6 +19,7 @@ class Port extends EventEmitter {
   private scheduled = false
   other: Port | undefined
   dead = false
+  onThrown: ((error: Error) => void) | undefined
 
   constructor(machine: Machine, patience: Patience, way: "to" | "from") {
     super()
@@ -56,7 +57,13 @@ class Port extends EventEmitter {
       this.scheduled = false
       if (this.dead || this.messages.length === 0) return
       const message = this.messages.shift()
-      this.emit("message", message)
+      try {
+        this.emit("message", message)
+      } catch (error) {
+        // Nobody caught it: so a thread ends, and so a process does.
+        if (this.onThrown === undefined) throw error
+        this.onThrown(error as Error)
+      }
       this.schedule()
     }
     if (until > this.machine.now) this.machine.at(until, tell)
@@ -90,11 +97,11 @@ class Port extends EventEmitter {
 }
 
 export class Threads {
-  private readonly machine: Machine
-  private readonly patience: Patience
-  private readonly real: object
+  readonly machine: Machine
+  readonly patience: Patience
+  readonly real: object
   private readonly runScript: RunScript
-  private readonly workers = new Set<SimulatedWorker>()
+  readonly workers = new Set<SimulatedWorker>()
   dead = false
 
   constructor(machine: Machine, patience: Patience, real: object, runScript: RunScript) {
@@ -102,33 +109,6 @@ export class Threads {
     this.patience = patience
     this.real = real
     this.runScript = runScript
-  }
-
-  /** The module, for the code of a service. */
-  get module(): object {
-    const threads = this
-    return {
-      ...this.real,
-      MessageChannel: class {
-        readonly port1: Port
-        readonly port2: Port
-
-        constructor() {
-          // The second goes to the thread.
-          this.port1 = new Port(threads.machine, threads.patience, "from")
-          this.port2 = new Port(threads.machine, threads.patience, "to")
-          this.port1.other = this.port2
-          this.port2.other = this.port1
-        }
-      },
-      Worker: class extends SimulatedWorker {
-        constructor(_script: unknown, options: { readonly workerData?: unknown }) {
-          super(threads.machine, (worker) => threads.run(worker, options.workerData))
-          threads.workers.add(this)
-        }
-      },
-      receiveMessageOnPort: (port: Port) => port.take()
-    }
   }
 
   /** The process is gone, its threads with it. */
@@ -145,16 +125,40 @@ export class Threads {
     worker.end(new Error("the thread was ended by the simulation"), 1)
   }
 
-  private run(worker: SimulatedWorker, workerData: unknown): void {
+  run(worker: SimulatedWorker, workerData: unknown): void {
     if (this.dead) return
     try {
-      this.runScript({ ...this.real, ...this.module, isMainThread: false, parentPort: worker.inbox, workerData })
+      this.runScript({ ...this.real, ...moduleOf(this), isMainThread: false, parentPort: worker.inbox, workerData })
     } catch (error) {
       this.workers.delete(worker)
       worker.end(error as Error, 1)
     }
   }
 }
+
+/** The module, for the code of a service. */
+export const moduleOf = (threads: Threads): object => ({
+  ...threads.real,
+  MessageChannel: class {
+    readonly port1: Port
+    readonly port2: Port
+
+    constructor() {
+      // The second goes to the thread.
+      this.port1 = new Port(threads.machine, threads.patience, "from")
+      this.port2 = new Port(threads.machine, threads.patience, "to")
+      this.port1.other = this.port2
+      this.port2.other = this.port1
+    }
+  },
+  Worker: class extends SimulatedWorker {
+    constructor(_script: unknown, options: { readonly workerData?: unknown }) {
+      super(threads.machine, (worker) => threads.run(worker, options.workerData))
+      threads.workers.add(this)
+    }
+  },
+  receiveMessageOnPort: (port: Port) => port.take()
+})
 
 /** What a worker's own messages need: nothing holds them back. */
 const noPatience: Patience = { holdUntil: () => 0 }
@@ -182,6 +186,7 @@ class SimulatedWorker extends EventEmitter {
     for (const port of transferred) {
       if (!(port instanceof Port)) continue
       this.handed.push(port)
+      port.onThrown = (error) => this.end(error, 1)
       // A thread that has nothing open ends by itself.
       port.once("close", () => this.end(undefined, 0))
     }
