@@ -43,8 +43,6 @@ describe("a story", () => {
   it.each(Array.from({ length: 4 }, () => randomBytes(4).toString("hex")))("of the fresh seed %s holds", (seed) =>
     holds(seed, steps)
   )
-})
 
-describe("a story that once failed", () => {
-  it.each(failed)("$seed holds: $was", ({ seed, steps }) => holds(seed, steps))
+  it.each(failed)("of $seed that once failed ($was) holds", ({ seed, steps }) => holds(seed, steps))
 })
