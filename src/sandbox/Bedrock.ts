@@ -2,7 +2,7 @@
  * The sandbox's vendor of models in the protocol of Bedrock's Converse, whose streams are frames. It says what `Words` says, thinks where
  * the request lets it, and has a cache: text up to the last cache point of a prompt is written to it once, and read from then on.
  */
-import { EventStreamCodec } from "@smithy/eventstream-codec"
+import { EventStreamCodec } from "@smithy/core/event-streams"
 import { Effect } from "effect"
 import { contextLength } from "./Chat.ts"
 import { isBody, json, listOf, objectOf, Refusal } from "./Outside.ts"

@@ -6,7 +6,7 @@
  * - A frame whose checksum is wrong, that is longer than an event may be, or that is cut by the end breaks the stream. What came before it is
  *   passed on.
  */
-import { EventStreamCodec } from "@smithy/eventstream-codec"
+import { EventStreamCodec } from "@smithy/core/event-streams"
 import type { Source } from "./ByteStream.ts"
 
 const codec = new EventStreamCodec(

@@ -1,5 +1,5 @@
 /** Frames of AWS event streams as server-sent events: whole, cut at any byte, damaged, and longer than any event. */
-import { EventStreamCodec } from "@smithy/eventstream-codec"
+import { EventStreamCodec } from "@smithy/core/event-streams"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { Sink, Source } from "../../src/upstream/ByteStream.ts"
