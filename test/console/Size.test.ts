@@ -21,7 +21,7 @@ describe("the console's page", () => {
     expect(built.firstLoad).toBeLessThan(firstLoadMax)
     const first = readFileSync(join(folder, "index.html"), "utf8")
     const plots = readdirSync(join(folder, "assets")).filter((name) => /^PlotCanvas-.*\.js$/.test(name))
-    expect(plots.length).toBeLessThanOrEqual(1)
+    expect(plots).toHaveLength(1)
     expect(first).not.toContain("PlotCanvas")
   })
 

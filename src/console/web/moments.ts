@@ -59,3 +59,13 @@ export const duration = (millis: number): string =>
   millis < 1000
     ? `${whole.format(Math.round(millis))} ms`
     : `${new Intl.NumberFormat(undefined, { maximumFractionDigits: millis < 100_000 ? 1 : 0 }).format(millis / 1000)} s`
+
+const utcHour = new Intl.DateTimeFormat(undefined, {
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  timeZone: "UTC"
+})
+/** An hour of the books, which are kept in UTC. */
+export const bookHour = (at: Instant): string => utcHour.format(dateOf(at))

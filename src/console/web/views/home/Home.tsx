@@ -1,5 +1,209 @@
-/** Home. */
-import { Page } from "../../parts/Page.tsx"
+/** What one looks at first: what is left, what changed it, what is spent on what, and what happens now. */
+import { keepPreviousData, useQuery } from "@tanstack/react-query"
+import { useNavigate } from "@tanstack/react-router"
+import { KeyRound, Radio } from "lucide-react"
+import { useBillingAccount, useLedger } from "../../app/Asking.ts"
+import { api, resultOf, tenantId } from "../../app/Client.ts"
+import type { Schemas } from "../../app/Client.ts"
+import { nano } from "../../money.ts"
+import { ButtonLink } from "../../parts/Button.tsx"
+import { Money } from "../../parts/Money.tsx"
+import { Page, Section } from "../../parts/Page.tsx"
+import { Answer, Empty } from "../../parts/States.tsx"
+import { Table } from "../../parts/Table.tsx"
+import { useNow, When } from "../../parts/When.tsx"
 import { texts } from "../../texts.ts"
+import { CallTable } from "../usage/CallTable.tsx"
+import { SeriesPlot, useSeries } from "../usage/Series.tsx"
+import { days, spanOf } from "../usage/Window.ts"
+import { Attention } from "./Attention.tsx"
 
-export const Home = () => <Page title={texts.nav.home}>{null}</Page>
+type Part = keyof typeof texts.home.parts
+
+/** How the balance is made up: shares of one line, and each with its name and amount. */
+const BalanceParts = ({ of }: { readonly of: ReadonlyArray<readonly [Part, bigint]> }) => {
+  const total = of.reduce((sum, [, amount]) => sum + amount, 0n)
+  return (
+    <>
+      {total === 0n ? null : (
+        <div className="home-bar" aria-hidden>
+          {of
+            .filter(([, amount]) => amount > 0n)
+            .map(([part, amount]) => (
+              // In thousandths: a share is drawn, not read.
+              <span
+                key={part}
+                className={`home-share home-${part}`}
+                style={{ flexGrow: Number((amount * 1000n) / total) + 4 }}
+              />
+            ))}
+        </div>
+      )}
+      <dl className="home-parts">
+        {of.map(([part, amount]) => (
+          <div key={part} className="home-part" data-tip={texts.home.partsHelp[part]}>
+            <dt>
+              <span className={`home-dot home-${part}`} aria-hidden />
+              {texts.home.parts[part]}
+            </dt>
+            <dd>
+              <Money of={amount} as="aligned" />
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </>
+  )
+}
+
+const Balance = ({ of }: { readonly of: Schemas["BillingAccount"] }) => {
+  const giftable = nano(of.giftable_credits)
+  return (
+    <div className="home-balance">
+      <p className="home-figure">
+        <Money of={of.credits} as="exact" focusable />
+      </p>
+      <BalanceParts
+        of={[
+          ["giftable", giftable],
+          ["granted", nano(of.credits) - giftable],
+          ["held", nano(of.held_credits)]
+        ]}
+      />
+    </div>
+  )
+}
+
+type Entry = Schemas["LedgerEntry"]
+
+const Changes = () => {
+  const ledger = useLedger(1, 7)
+  return (
+    <Answer of={ledger} lines={6}>
+      {({ records }) =>
+        records.length === 0 ? (
+          <Empty title={texts.home.noChanges} />
+        ) : (
+          <Table<Entry>
+            caption={texts.home.changes}
+            rows={records}
+            rowKey={({ id }) => id}
+            columns={[
+              {
+                id: "what",
+                title: texts.call.line,
+                isTitle: true,
+                cell: ({ description, source, type }) => (
+                  <span className="home-entry">
+                    {source === undefined
+                      ? type === "debit"
+                        ? texts.home.sources.call
+                        : ""
+                      : texts.home.sources[source]}
+                    <span className="quiet ellipsis">{description}</span>
+                  </span>
+                )
+              },
+              { id: "when", title: texts.usage.when, cell: ({ created_at }) => <When at={created_at} /> },
+              {
+                id: "amount",
+                title: texts.call.amount,
+                align: "end",
+                cell: ({ amount, type }) => <Money of={amount} as="aligned" signed={type} />
+              }
+            ]}
+          />
+        )
+      }
+    </Answer>
+  )
+}
+
+const Spending = () => {
+  const span = spanOf({ window: "month" }, useNow())
+  const series = useSeries(span, "model")
+  return (
+    <Section
+      title={texts.home.spending}
+      lead={texts.home.spendingLead(days.month)}
+      actions={
+        <ButtonLink to="/usage" kind="ghost">
+          {texts.nav.usage}
+        </ButtonLink>
+      }
+    >
+      <Answer of={series} lines={8}>
+        {(data) => <SeriesPlot data={data} measure="cost" height={200} />}
+      </Answer>
+    </Section>
+  )
+}
+
+const shownCalls = 10
+
+const Calls = () => {
+  const tenant_id = tenantId()
+  const navigate = useNavigate()
+  const calls = useQuery({
+    queryKey: ["usage", tenant_id, "newest"],
+    queryFn: () =>
+      resultOf(
+        api.GET("/v1/tenants/{tenant_id}/usage", {
+          params: { path: { tenant_id }, query: { per_page: String(shownCalls) } }
+        })
+      ),
+    placeholderData: keepPreviousData
+  })
+  return (
+    <Section
+      title={texts.home.calls}
+      lead={texts.home.callsLead}
+      actions={
+        <ButtonLink to="/usage" kind="ghost">
+          {texts.home.allCalls}
+        </ButtonLink>
+      }
+    >
+      <Answer of={calls} lines={6}>
+        {({ records }) =>
+          records.length === 0 ? (
+            <Empty
+              icon={Radio}
+              title={texts.home.noCalls}
+              action={
+                <ButtonLink to="/keys" search={{ make: "yes" }} kind="primary" icon={KeyRound}>
+                  {texts.home.makeKey}
+                </ButtonLink>
+              }
+            >
+              {texts.home.noCallsText}
+            </Empty>
+          ) : (
+            <CallTable calls={records} onOpen={({ id }) => void navigate({ to: "/usage", search: { call: id } })} />
+          )
+        }
+      </Answer>
+    </Section>
+  )
+}
+
+export const Home = () => {
+  const account = useBillingAccount()
+  return (
+    <Page title={texts.home.title}>
+      <Attention />
+      <div className="home-columns">
+        <Section title={texts.home.balance}>
+          <Answer of={account} lines={4}>
+            {(of) => <Balance of={of} />}
+          </Answer>
+        </Section>
+        <Section title={texts.home.changes}>
+          <Changes />
+        </Section>
+      </div>
+      <Spending />
+      <Calls />
+    </Page>
+  )
+}

@@ -1,5 +1,234 @@
-/** Usage. */
-import { Page } from "../../parts/Page.tsx"
+/** What was used and what it cost: over time, told apart by one thing, and call by call. What is looked at stands in the address. */
+import { getRouteApi } from "@tanstack/react-router"
+import { keepPreviousData, useQuery } from "@tanstack/react-query"
+import { ChartColumn } from "lucide-react"
+import { useEffect, useState } from "react"
+import { api, resultOf, tenantId } from "../../app/Client.ts"
+import type { UsageSearch } from "../../app/Router.tsx"
+import { bookDay, count } from "../../moments.ts"
+import { Choice } from "../../parts/Choice.tsx"
+import { TextField } from "../../parts/Fields.tsx"
+import { Money } from "../../parts/Money.tsx"
+import { Page, Section } from "../../parts/Page.tsx"
+import { Answer, Empty } from "../../parts/States.tsx"
+import { Pages } from "../../parts/Table.tsx"
+import type { Sorting } from "../../parts/Table.tsx"
+import { useNow } from "../../parts/When.tsx"
 import { texts } from "../../texts.ts"
+import { CallDialog } from "./CallDialog.tsx"
+import { CallTable } from "./CallTable.tsx"
+import type { CallSort } from "./CallTable.tsx"
+import { SeriesPlot, useSeries } from "./Series.tsx"
+import type { Measure, SeriesBy } from "./Series.tsx"
+import { dayOf, spanOf } from "./Window.ts"
+import type { Span, WindowName } from "./Window.ts"
 
-export const Usage = () => <Page title={texts.nav.home}>{null}</Page>
+const route = getRouteApi("/person/usage")
+
+const windows: ReadonlyArray<WindowName> = ["day", "week", "month", "quarter", "year", "custom"]
+const dimensions: ReadonlyArray<SeriesBy> = ["model", "application", "account", "endpoint", "provider"]
+const measures: ReadonlyArray<Measure> = ["cost", "requests", "tokens", "failures"]
+
+const isOneOf = <K extends string>(all: ReadonlyArray<K>, value: string | undefined): value is K =>
+  all.some((one) => one === value)
+
+type Change = (change: UsageSearch) => void
+
+const useSearchState = (): readonly [UsageSearch, Change] => {
+  const search = route.useSearch()
+  const navigate = route.useNavigate()
+  const change: Change = (change) =>
+    void navigate({
+      search: (before) => ({ ...before, ...change }),
+      replace: change.call === undefined,
+      resetScroll: false
+    })
+  return [search, change]
+}
+
+const WindowBar = ({
+  change,
+  search,
+  span
+}: {
+  readonly search: UsageSearch
+  readonly change: Change
+  readonly span: Span
+}) => {
+  const window = isOneOf(windows, search.window) ? search.window : "month"
+  const by = isOneOf(dimensions, search.by) ? search.by : "model"
+  const lastDay = dayOf(new Date(Date.parse(span.end) - 1).toISOString())
+  return (
+    <div className="usage-bar">
+      <Choice
+        label={texts.usage.window.label}
+        value={window}
+        options={windows.map((name) => [name, texts.usage.window[name]] as const)}
+        onChange={(name) =>
+          change(name === "custom" ? { window: name, from: dayOf(span.start), to: lastDay } : { window: name })
+        }
+      />
+      {window === "custom" ? (
+        <div className="usage-dates">
+          <TextField
+            name="from"
+            label={texts.usage.from}
+            type="date"
+            value={search.from ?? ""}
+            onChange={(from) => change({ from })}
+          />
+          <TextField
+            name="to"
+            label={texts.usage.to}
+            type="date"
+            value={search.to ?? ""}
+            onChange={(to) => change({ to })}
+          />
+        </div>
+      ) : null}
+      <div className="push row">
+        <span className="quiet small">{texts.usage.by.label}</span>
+        <Choice
+          label={texts.usage.by.label}
+          value={by}
+          options={dimensions.map((name) => [name, texts.usage.by[name as keyof typeof texts.usage.by]] as const)}
+          onChange={(name) => change({ by: name })}
+        />
+      </div>
+    </div>
+  )
+}
+
+const Over = ({
+  change,
+  search,
+  span
+}: {
+  readonly search: UsageSearch
+  readonly change: Change
+  readonly span: Span
+}) => {
+  const by = isOneOf(dimensions, search.by) ? search.by : "model"
+  const measure = isOneOf(measures, search.plot) ? search.plot : "cost"
+  const series = useSeries(span, by)
+  return (
+    <Answer of={series} lines={8}>
+      {(data) => (
+        <div className="stack" style={{ opacity: series.isPlaceholderData ? 0.55 : 1 }}>
+          <div className="usage-totals">
+            {measures.map((name) => (
+              <button
+                key={name}
+                type="button"
+                className="usage-total"
+                aria-pressed={measure === name}
+                onClick={() => change({ plot: name })}
+              >
+                <span className="usage-total-name">{texts.usage.plot[name]}</span>
+                <span className="usage-total-value">
+                  {name === "cost" ? <Money of={data.total.cost} as="aligned" /> : count(data.total[name])}
+                </span>
+              </button>
+            ))}
+          </div>
+          <SeriesPlot
+            data={data}
+            measure={measure}
+            onBucket={(seconds) => {
+              const day = dayOf(new Date(seconds * 1000).toISOString())
+              change({ window: "custom", from: day, to: day })
+            }}
+          />
+          <p className="quiet small">{texts.usage.inUtc}</p>
+        </div>
+      )}
+    </Answer>
+  )
+}
+
+const perPage = 50
+
+const Calls = ({
+  change,
+  search,
+  span
+}: {
+  readonly search: UsageSearch
+  readonly change: Change
+  readonly span: Span
+}) => {
+  const tenant_id = tenantId()
+  const sorting: Sorting<CallSort> = { by: search.sort ?? "timestamp", direction: search.direction ?? "desc" }
+  // The cursors of the pages that were seen, the last of them of the one that is: a page neither repeats nor skips a call.
+  const [cursors, setCursors] = useState<ReadonlyArray<string>>([])
+  const question = `${span.start} ${span.end} ${sorting.by} ${sorting.direction}`
+  useEffect(() => setCursors([]), [question])
+  const cursor = cursors.at(-1)
+  const page = useQuery({
+    queryKey: ["usage", tenant_id, "records", question, cursor],
+    queryFn: () =>
+      resultOf(
+        api.GET("/v1/tenants/{tenant_id}/usage", {
+          params: {
+            path: { tenant_id },
+            query: {
+              start_date: span.start,
+              end_date: span.end,
+              sort: sorting.by,
+              direction: sorting.direction,
+              per_page: String(perPage),
+              ...(cursor !== undefined && { cursor })
+            }
+          }
+        })
+      ),
+    placeholderData: keepPreviousData
+  })
+  return (
+    <Section title={texts.usage.records} lead={`${bookDay(span.start)} \u2013 ${bookDay(Date.parse(span.end) - 1)}`}>
+      <Answer of={page} lines={10}>
+        {({ next_cursor, records, total_records }) =>
+          records.length === 0 ? (
+            <Empty icon={ChartColumn} title={texts.usage.noRecords}>
+              {texts.usage.noRecordsText}
+            </Empty>
+          ) : (
+            <>
+              <CallTable
+                calls={records}
+                sorting={sorting}
+                onSort={({ by, direction }) => change({ sort: by, direction })}
+                onOpen={({ id }) => change({ call: id })}
+                isStale={page.isPlaceholderData}
+              />
+              <Pages
+                onPrevious={cursors.length === 0 ? undefined : () => setCursors(cursors.slice(0, -1))}
+                onNext={next_cursor === null ? undefined : () => setCursors([...cursors, next_cursor])}
+              >
+                {texts.table.position(
+                  count(cursors.length * perPage + 1),
+                  count(cursors.length * perPage + records.length),
+                  count(total_records)
+                )}
+              </Pages>
+            </>
+          )
+        }
+      </Answer>
+    </Section>
+  )
+}
+
+export const Usage = () => {
+  const [search, change] = useSearchState()
+  const span = spanOf(search, useNow())
+  const part = { search, change, span }
+  return (
+    <Page title={texts.usage.title}>
+      <WindowBar {...part} />
+      <Over {...part} />
+      <Calls {...part} />
+      <CallDialog id={search.call} onClose={() => history.back()} />
+    </Page>
+  )
+}

@@ -1,0 +1,103 @@
+/** What somebody should look at: said in a sentence each, with the way to it. Nothing is shown where nothing is the matter. */
+import { useQuery } from "@tanstack/react-query"
+import type { LinkProps } from "@tanstack/react-router"
+import { TriangleAlert } from "lucide-react"
+import { useBillingAccount, useKeys, useMembership } from "../../app/Asking.ts"
+import { api, resultOf, tenantId } from "../../app/Client.ts"
+import { count } from "../../moments.ts"
+import { nano } from "../../money.ts"
+import { ButtonLink } from "../../parts/Button.tsx"
+import { useNow } from "../../parts/When.tsx"
+import { texts } from "../../texts.ts"
+
+interface Matter {
+  readonly id: string
+  readonly text: string
+  readonly to: NonNullable<LinkProps["to"]>
+  readonly action: string
+}
+
+const week = 7 * 86_400_000
+const dollar = 1_000_000_000n
+
+const useMoneyMatters = (): ReadonlyArray<Matter> => {
+  const { data } = useBillingAccount()
+  if (data === undefined) return []
+  const matter = (id: string, text: string): Matter => ({ id, text, to: "/credit", action: texts.home.addCredit })
+  const left = nano(data.credits)
+  return [
+    ...(data.status === "active" ? [] : [matter("status", texts.home.attentionStatus(data.status))]),
+    ...(left === 0n ? [matter("empty", texts.home.attentionBalance)] : []),
+    ...(left > 0n && left < dollar ? [matter("low", texts.home.attentionLow)] : [])
+  ]
+}
+
+const useKeyMatters = (): ReadonlyArray<Matter> => {
+  const { data } = useKeys()
+  const now = useNow()
+  const keys = data?.records ?? []
+  const ending = keys.filter(({ expires_at }) => expires_at !== undefined && Date.parse(expires_at) < now + week)
+  const full = keys.filter(
+    ({ spending_limit_usd, spent_usd }) =>
+      spending_limit_usd !== undefined &&
+      spent_usd !== undefined &&
+      nano(spent_usd) * 10n >= nano(spending_limit_usd) * 9n
+  )
+  const matter = (id: string, text: string): Matter => ({ id, text, to: "/keys", action: texts.home.look })
+  return [
+    ...(ending.length === 0 ? [] : [matter("ending", texts.home.attentionKeys(count(ending.length)))]),
+    ...full.map(({ id, name }) => matter(id, texts.home.attentionLimit(name)))
+  ]
+}
+
+const useTransferMatters = (): ReadonlyArray<Matter> => {
+  const { data } = useQuery({
+    queryKey: ["transfers", "pending"],
+    queryFn: () => resultOf(api.GET("/v1/transfers", { params: { query: { status: "pending", per_page: "1" } } }))
+  })
+  const waiting = data?.total_records ?? 0
+  return waiting === 0
+    ? []
+    : [
+        {
+          id: "transfers",
+          text: texts.home.attentionTransfers(count(waiting)),
+          to: "/transfers",
+          action: texts.home.look
+        }
+      ]
+}
+
+const useReloadMatters = (): ReadonlyArray<Matter> => {
+  const tenant_id = tenantId()
+  const role = useMembership()?.role
+  const { data } = useQuery({
+    queryKey: ["auto-reload", tenant_id],
+    enabled: role === "owner" || role === "admin",
+    queryFn: () => resultOf(api.GET("/v1/tenants/{tenant_id}/billing/auto-reload", { params: { path: { tenant_id } } }))
+  })
+  const why = data?.auto_reload.disabled_reason ?? null
+  return why === null
+    ? []
+    : [{ id: "reload", text: texts.home.attentionReload(why), to: "/credit", action: texts.home.look }]
+}
+
+export const Attention = () => {
+  const matters = [...useMoneyMatters(), ...useKeyMatters(), ...useTransferMatters(), ...useReloadMatters()]
+  if (matters.length === 0) return null
+  return (
+    <section aria-label={texts.home.attention}>
+      <ul className="home-attention">
+        {matters.map(({ action, id, text, to }) => (
+          <li key={id} className="home-matter">
+            <TriangleAlert size={16} strokeWidth={1.75} aria-hidden />
+            <span>{text}</span>
+            <ButtonLink to={to} kind="ghost">
+              {action}
+            </ButtonLink>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}

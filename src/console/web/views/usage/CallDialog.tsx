@@ -1,0 +1,122 @@
+/** One call, line by line: what was used, at which price, what was set aside, what was charged, and who paid and why. */
+import { useQuery } from "@tanstack/react-query"
+import type { ReactNode } from "react"
+import { api, asked } from "../../app/Client.ts"
+import type { Schemas } from "../../app/Client.ts"
+import { count } from "../../moments.ts"
+import { nano } from "../../money.ts"
+import { Badge } from "../../parts/Badge.tsx"
+import { Copy } from "../../parts/Copy.tsx"
+import { Dialog } from "../../parts/Dialog.tsx"
+import { Money } from "../../parts/Money.tsx"
+import { Facts } from "../../parts/Page.tsx"
+import { Answer } from "../../parts/States.tsx"
+import { When } from "../../parts/When.tsx"
+import { texts } from "../../texts.ts"
+
+type Explanation = Schemas["Explanation"]
+
+const Lines = ({ of }: { readonly of: NonNullable<Explanation["price"]> }) => (
+  <table className="call-lines">
+    <thead>
+      <tr>
+        <th scope="col">{texts.call.line}</th>
+        <th scope="col">{texts.call.quantity}</th>
+        <th scope="col">{texts.call.unitPrice}</th>
+        <th scope="col">{texts.call.amount}</th>
+      </tr>
+    </thead>
+    <tbody>
+      {of.lines.map(({ amount_usd, quantity, unit, unit_price_usd }) => (
+        <tr key={unit}>
+          <th scope="row">{unit.replaceAll("_", " ")}</th>
+          <td>{count(quantity)}</td>
+          <td className="mono">{unit_price_usd}</td>
+          <td className="mono">{amount_usd}</td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+)
+
+const Sum = ({
+  children,
+  of,
+  strong = false
+}: {
+  readonly children: ReactNode
+  readonly of: Explanation["charged_usd"]
+  readonly strong?: boolean
+}) => (
+  <div className={strong ? "call-sum call-sum-strong" : "call-sum"}>
+    <dt>{children}</dt>
+    <dd>
+      <Money of={of} as="exact" />
+    </dd>
+  </div>
+)
+
+const Explained = ({ of }: { readonly of: Explanation }) => {
+  const released = nano(of.reserved_usd) - nano(of.charged_usd)
+  return (
+    <>
+      <p>{of.summary}</p>
+      {of.price === null ? <p className="quiet">{texts.call.noPrice}</p> : <Lines of={of.price} />}
+      <dl className="call-sums">
+        <Sum of={of.computed_usd}>{texts.call.computed}</Sum>
+        <Sum of={of.reserved_usd}>{texts.call.reserved}</Sum>
+        {released > 0n ? (
+          <div className="call-sum">
+            <dt>{texts.call.released}</dt>
+            <dd>
+              <Money of={released} as="exact" />
+            </dd>
+          </div>
+        ) : null}
+        {nano(of.uncollected_usd) > 0n ? <Sum of={of.uncollected_usd}>{texts.call.uncollected}</Sum> : null}
+        <Sum of={of.charged_usd} strong>
+          {texts.call.charged}
+        </Sum>
+      </dl>
+      <Facts
+        of={[
+          [texts.call.payer, of.payer.because],
+          [texts.usage.model, of.model],
+          [texts.usage.endpoint, of.endpoint],
+          [texts.call.provider, of.provider],
+          [
+            texts.usage.state,
+            of.success ? texts.usage.ok : <Badge tone="bad">{of.error_type ?? texts.usage.failed}</Badge>
+          ],
+          [texts.call.usage, texts.call.measured[of.usage_source] ?? of.usage_source],
+          [texts.usage.when, <When key="when" at={of.timestamp} as="moment" />],
+          ...(of.price === null ? [] : [[texts.call.version, <code key="version">{of.price.version}</code>] as const]),
+          [
+            texts.call.id,
+            <span key="id" className="row">
+              <code>{of.usage_id}</code>
+              <Copy text={of.usage_id} />
+            </span>
+          ]
+        ]}
+      />
+    </>
+  )
+}
+
+export const CallDialog = ({ id, onClose }: { readonly id: string | undefined; readonly onClose: () => void }) => {
+  const explanation = useQuery({
+    queryKey: ["call", id],
+    enabled: id !== undefined,
+    // What a call cost does not change.
+    staleTime: Infinity,
+    queryFn: () => asked(api.GET("/v1/usage/{usage_id}/explain", { params: { path: { usage_id: id! } } }))
+  })
+  return (
+    <Dialog title={texts.call.title} isOpen={id !== undefined} onClose={onClose} wide>
+      <Answer of={explanation} lines={8}>
+        {(of) => <Explained of={of} />}
+      </Answer>
+    </Dialog>
+  )
+}

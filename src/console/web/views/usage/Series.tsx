@@ -1,0 +1,104 @@
+/** Usage over time, told apart by one thing, as a plot. */
+import { keepPreviousData, useQuery } from "@tanstack/react-query"
+import { useMemo } from "react"
+import { useKeys } from "../../app/Asking.ts"
+import { api, resultOf, tenantId } from "../../app/Client.ts"
+import type { Schemas } from "../../app/Client.ts"
+import { bookDay, bookHour, count, shortCount } from "../../moments.ts"
+import { approximate, short, usd } from "../../money.ts"
+import { Money } from "../../parts/Money.tsx"
+import { Plot } from "../../parts/Plot.tsx"
+import { Empty } from "../../parts/States.tsx"
+import { texts } from "../../texts.ts"
+import type { Span } from "./Window.ts"
+
+export type SeriesBy = Schemas["UsageSeries"]["by"]
+export type Measure = "cost" | "requests" | "tokens" | "failures"
+
+export const useSeries = (span: Span, by: SeriesBy) => {
+  const tenant_id = tenantId()
+  const { end: end_time, start: start_time } = span
+  const grain = by === "application" || by === "provider" ? "day" : span.grain
+  return useQuery({
+    queryKey: ["usage", tenant_id, "series", start_time, end_time, grain, by],
+    queryFn: () =>
+      resultOf(
+        api.GET("/v1/tenants/{tenant_id}/usage/series", {
+          params: { path: { tenant_id }, query: { start_time, end_time, grain, by, top: "8" } }
+        })
+      ),
+    placeholderData: keepPreviousData
+  })
+}
+
+/** The members of this tenant by account, where one may know them. */
+const useMemberNames = (isWanted: boolean): ReadonlyMap<string, string> => {
+  const tenant_id = tenantId()
+  const { data } = useQuery({
+    queryKey: ["members", tenant_id],
+    enabled: isWanted,
+    queryFn: async () =>
+      (await resultOf(api.GET("/v1/tenants/{tenant_id}/members", { params: { path: { tenant_id } } }))).members
+  })
+  return useMemo(() => new Map((data ?? []).map(({ account_id, email, name }) => [account_id, name || email])), [data])
+}
+
+/** What a series is called. */
+const useNames = (by: SeriesBy): ((key: string | null) => string) => {
+  const { data: keys } = useKeys()
+  const members = useMemberNames(by === "account")
+  return useMemo(() => {
+    const applications = new Map((keys?.records ?? []).map(({ id, name }) => [id, name]))
+    return (key) => {
+      if (key === null) return texts.plot.rest
+      if (by === "none") return texts.plot.total
+      if (by === "application") return key === "" ? texts.usage.token : (applications.get(key) ?? key)
+      if (by === "account") return members.get(key) ?? key
+      return key
+    }
+  }, [by, keys, members])
+}
+
+interface SeriesPlotProps {
+  readonly data: Schemas["UsageSeries"]
+  readonly measure: Measure
+  readonly height?: number
+  /** When a bucket is chosen. */
+  readonly onBucket?: (seconds: number) => void
+}
+
+/** A figure of the axis: nano-USD are finer than it needs. */
+const moneyOf = (value: number): string => short(usd(BigInt(Math.round(value * 1e9))))
+
+export const SeriesPlot = ({ data, height, measure, onBucket }: SeriesPlotProps) => {
+  const nameOf = useNames(data.by)
+  const times = useMemo(() => data.timestamps.map((at) => Date.parse(at) / 1000), [data])
+  const shown = useMemo(
+    () =>
+      data.series.map((one) => ({
+        key: one.key ?? "…rest",
+        name: nameOf(one.key),
+        isRest: one.key === null,
+        values: measure === "cost" ? one.cost.map(approximate) : one[measure]
+      })),
+    [data, measure, nameOf]
+  )
+  const totals = useMemo(() => new Map(data.series.map(({ key, total }) => [key ?? "…rest", total])), [data])
+  if (shown.length === 0 || data.total.requests === 0) return <Empty title={texts.home.noSpending} />
+  return (
+    <Plot
+      title={texts.usage.plot[measure]}
+      times={times}
+      series={shown}
+      format={measure === "cost" ? moneyOf : shortCount}
+      formatTime={(seconds) => (data.grain === "hour" ? bookHour : bookDay)(seconds * 1000)}
+      {...(height !== undefined && { height })}
+      {...(onBucket !== undefined && { onBucket })}
+      total={(key) => {
+        const total = totals.get(key)
+        if (total === undefined) return null
+        return measure === "cost" ? <Money of={total.cost} /> : count(total[measure])
+      }}
+    />
+  )
+}

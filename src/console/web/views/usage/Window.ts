@@ -1,0 +1,57 @@
+/** The part of time that is looked at, as the address has it, and as the API is asked for it. */
+import type { UsageSearch } from "../../app/Router.tsx"
+
+export type WindowName = NonNullable<UsageSearch["window"]>
+
+export interface Span {
+  /** Inclusive, as ISO texts. */
+  readonly start: string
+  /** Exclusive. */
+  readonly end: string
+  readonly grain: "hour" | "day"
+}
+
+const hour = 3_600_000
+const dayLong = 24 * hour
+
+export const days: Readonly<Record<Exclude<WindowName, "custom">, number>> = {
+  day: 1,
+  week: 7,
+  month: 30,
+  quarter: 90,
+  year: 365
+}
+
+const isDay = (text: string | undefined): text is string => text !== undefined && /^\d{4}-\d{2}-\d{2}$/.test(text)
+
+/** The end of the running hour or day, so that a question stays the same while it runs. */
+const ceiling = (millis: number, step: number): number => Math.ceil((millis + 1) / step) * step
+
+const of = (start: number, end: number, grain: Span["grain"]): Span => ({
+  start: new Date(start).toISOString(),
+  end: new Date(end).toISOString(),
+  grain
+})
+
+/** `from` and `to` are days, both of them inside. */
+export const spanOf = (
+  { from, to, window = "month" }: Pick<UsageSearch, "window" | "from" | "to">,
+  now: number
+): Span => {
+  if (window === "custom" && isDay(from)) {
+    const start = Date.parse(`${from}T00:00:00Z`)
+    const last = isDay(to) ? Date.parse(`${to}T00:00:00Z`) : start
+    const end = Math.max(start, last) + dayLong
+    return of(start, end, end - start <= 3 * dayLong ? "hour" : "day")
+  }
+  const length = days[window === "custom" ? "month" : window]
+  if (length <= 7) {
+    const end = ceiling(now, hour)
+    return of(end - length * dayLong, end, "hour")
+  }
+  const end = ceiling(now, dayLong)
+  return of(end - length * dayLong, end, "day")
+}
+
+/** A day, as a date field has it. */
+export const dayOf = (iso: string): string => iso.slice(0, 10)

@@ -1,0 +1,61 @@
+/** A person signs in, makes a key, calls with it, and sees the call and what it cost, line by line. In a real browser. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { Desk, screens } from "./Browser.ts"
+
+let desk: Desk
+
+beforeAll(async () => {
+  desk = await Desk.open()
+})
+afterAll(() => desk.close())
+
+describe.each(Object.entries(screens))("on a %s", (name, screen) => {
+  it("makes a key, calls with it, and explains the call", async () => {
+    const tab = await desk.signIn(`ada-${name}`, "keys", screen)
+    const { page } = tab
+    await page.getByRole("button", { name: "Make a key" }).first().click()
+    await page.getByLabel("Name").fill("nightly report")
+    await page.getByLabel("Spending limit").fill("2.5")
+    await page.getByRole("dialog").getByRole("button", { name: "Make a key" }).click()
+    const key = await page.getByTestId("api-key").textContent()
+    expect(key).toMatch(/^svc-prod-[0-9a-f]{64}$/)
+    await page.getByRole("button", { name: "I have copied it" }).click()
+    await page.getByRole("cell", { name: "nightly report", exact: true }).waitFor()
+    // It is shown once, and nowhere else.
+    expect(await page.content()).not.toContain(key)
+    expect(await tab.axe()).toEqual([])
+
+    const called = await desk.service.call("/v1/chat/completions", {
+      token: key!,
+      json: { model: "sandbox-small", messages: [{ role: "user", content: "one two three" }] }
+    })
+    expect(called.status).toBe(200)
+    await page.goto(desk.at("usage"))
+    await page.getByRole("cell", { name: "sandbox-small" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByText("Charged").waitFor()
+    // 3 tokens of the prompt at 0.15 and 3 of the answer at 0.60 USD a million.
+    await dialog.getByText("$0.00000225").first().waitFor({ state: "attached" })
+    expect(await tab.axe()).toEqual([])
+    await page.keyboard.press("Escape")
+    await dialog.waitFor({ state: "detached" })
+    tab.done()
+  })
+})
+
+describe("a session", () => {
+  it("ends in every tab at once, and a sign-in leads back to where one was", async () => {
+    const tab = await desk.signIn("grace", "usage?window=week")
+    const second = await tab.context.newPage()
+    await second.goto(desk.at("keys"))
+    await second.getByRole("heading", { name: "Keys" }).waitFor()
+    await second.getByRole("button", { name: /^Account/ }).click()
+    await second.getByRole("menuitem", { name: "Sign out" }).click()
+    await second.getByLabel("Somebody else").waitFor()
+    await tab.page.getByLabel("Somebody else").fill("grace")
+    await tab.page.getByRole("button", { name: "Sign in" }).click()
+    await tab.page.waitForURL(/usage\?window=week$/)
+    await tab.page.getByRole("heading", { name: "Usage" }).waitFor()
+    tab.done()
+  })
+})
