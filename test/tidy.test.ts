@@ -281,7 +281,8 @@ describe("who may do what", () => {
 
 describe("the console's page", () => {
   const views = /^console\/web\/(views|operator)\//
-  const calculates = /\b(?:cost|amount|balance|credits|charged|spent|total_cost)(?:_usd)?\b *[-+*/] *(?!\d+n\b)[\w(]|\.toFixed\(/
+  const calculates =
+    /\b(?:cost|amount|balance|credits|charged|spent|total_cost)(?:_usd)?\b *[-+*/] *(?!\d+n\b)[\w(]|\.toFixed\(/
 
   it("imports nothing of the service, and the service nothing of it: the contract is between them", () => {
     expect(
