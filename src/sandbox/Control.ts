@@ -83,7 +83,7 @@ export const routes = ({ calls, clock, faults, levers, moveJob, run }: Parts): R
       method: "POST",
       path: "/control/faults",
       does:
-        "Makes the next `times` calls to a service of the outside world fail: with a status, body and headers of your own, late " +
+        "Makes the next `times` calls to a service of the outside world fail: with a status, body (bytes: body_base64) and headers of your own, late " +
         `(delay_ms, chunk_delay_ms), or cut off (drop: true). Services: ${serviceNames.join(", ")}`,
       body: { service: "chat", status: 503, body: { error: { message: "overloaded" } }, times: 1 },
       answer: ({ body }) => {

@@ -3,7 +3,7 @@ import { Clock, Context, Effect, Layer, Schema } from "effect"
 import type { Redacted, Scope } from "effect"
 import type { Admission } from "../gate/Gate.ts"
 import { traceparent, Tracing } from "../kernel/Tracing.ts"
-import { headerOf, signer, usualHeader } from "./Credential.ts"
+import { headerOf, keyHeaders, signer, usualHeader } from "./Credential.ts"
 import type { AwsCredential, KeyHeader } from "./Credential.ts"
 import { usualProtocols } from "./Protocol.ts"
 import type { ProtocolName } from "./Protocol.ts"
@@ -70,14 +70,15 @@ const upstreamOf = (name: string, settings: UpstreamSettings, wire: Wire.Wire): 
     ...settings.headers,
     ...(aws === undefined && headerOf(credential ?? header, api_key))
   })
+  const byHeader = new Map(keyHeaders.map((header) => [header, withKey(header)]))
   return {
     name,
     speaks,
     keeps_responses,
     wire: () => wire,
     unbilled: wire,
-    headersFor: (protocol) => withKey(usualHeader(protocol)),
-    headers: withKey("bearer"),
+    headersFor: (protocol) => byHeader.get(usualHeader(protocol))!,
+    headers: byHeader.get("bearer")!,
     key: api_key
   }
 }

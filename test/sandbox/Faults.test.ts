@@ -56,6 +56,14 @@ describe("a fault", () => {
     expect((await chat()).status).toBe(200)
   })
 
+  it("answers bytes that are no text", async () => {
+    await fault({ body_base64: Buffer.of(0xff, 0x00).toString("base64"), headers: { "content-type": "image/png" } })
+    const response = await fetch(`${scene.url}/chat-a/v1/chat/completions`, { method: "POST", body: "{}" })
+    expect([...Buffer.from(await response.arrayBuffer())]).toEqual([0xff, 0x00])
+    const wrong = await scene.call("/control/faults", { service: "chat", body_base64: "ÿ" })
+    expect([wrong.status, wrong.body.details.field]).toEqual([400, "body_base64"])
+  })
+
   it("is good for one call unless told otherwise, whichever address that comes to", async () => {
     await fault({ status: 503 })
     expect(await chat({}, {}, "chat-b")).toMatchObject({ status: 503, body: { error: { type: "sandbox_fault" } } })
