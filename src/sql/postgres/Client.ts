@@ -104,8 +104,15 @@ export const layer = (settings: PostgresSettings): Layer.Layer<SqlClient | Postg
 
 const connect = ({ url }: PostgresSettings) => {
   const target = targetOf(url)
-  return (config: ClientConfig = {}): Client =>
-    new Connection({ ...target, application_name: "tollgate", types, ...config })
+  return ({ options = "", ...config }: ClientConfig = {}): Client =>
+    new Connection({
+      ...target,
+      application_name: "tollgate",
+      types,
+      ...config,
+      // Behind ours, those of the URL win.
+      options: `${options} ${target.options}`.trim()
+    })
 }
 
 const reading = ({ connectMillis, readers, statementMillis, url }: PostgresSettings) =>
