@@ -297,6 +297,22 @@ describe("a node whose lease lapsed", () => {
       { mistake: (text) => text.replace("SELECT ended FROM", "SELECT 0 AS ended FROM") }
     ))
 
+  it("is forgotten after 30 days, and comes back all the same", () =>
+    withNodes(2, async ([one, two], url) => {
+      const runs = await Promise.all([one!, two!].map((node) => node.runPromise(Effect.map(Runs, ({ run }) => run))))
+      await asked(url, (client) =>
+        client.query(
+          `INSERT INTO tollgate_sql_nodes (run, name, version, started_at, until) VALUES ('run_dead', 'dead', '', 0, now() - interval '31 days');
+           UPDATE tollgate_sql_nodes SET until = now() - interval '31 days' WHERE run = '${runs[1]}'`
+        )
+      )
+      const known = async () =>
+        (await asked(url, (client) => client.query("SELECT run FROM tollgate_sql_nodes WHERE until > now()"))).rows
+      const all = async () => (await asked(url, (client) => client.query("SELECT run FROM tollgate_sql_nodes"))).rows
+      while ((await all()).length !== 2 || (await known()).length !== 2) await new Promise((go) => setTimeout(go, 100))
+      expect((await known()).map(({ run }) => run).toSorted()).toEqual(runs.toSorted())
+    }))
+
   it("is not ended while its lease lasts", () =>
     withNodes(2, async ([one, two], url) => {
       const run = await one!.runPromise(Effect.map(Runs, (runs) => runs.run))

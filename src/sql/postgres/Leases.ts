@@ -72,12 +72,15 @@ export const make = Effect.gen(function* () {
   const leaseLeft = () => (outdated ? 0 : renewedAt + leaseMillis - performance.now())
   const leads = () => leading !== undefined && leading === client && leaseLeft() > 0
 
+  const enter = asked(insertRun, run, name, settings.version ?? "", knows)
+
   const renew = Effect.gen(function* () {
     const [needed] = yield* asked(selectOldestNeeded)
     if (needed!.oldest > knows) return yield* giveUp(needed!.id)
     outdated = false
     const at = performance.now()
-    yield* asked(renewRun, run)
+    // Its row is gone where it said nothing for very long.
+    if ((yield* asked(renewRun, run)).length === 0) yield* enter
     renewedAt = at
     if (leading === undefined || leading !== client) {
       leading = undefined
@@ -89,6 +92,7 @@ export const make = Effect.gen(function* () {
     }
     const [row] = yield* asked(lookAround)
     found = { leader: row?.leader ?? undefined, nodes: row?.nodes ?? 0, lapsed: row?.lapsed ?? 0 }
+    if (leads()) yield* asked(forgetLongEnded)
     if (found.lapsed > 0) listeners.lapse.forEach((listener) => listener())
   })
 
@@ -109,12 +113,10 @@ export const make = Effect.gen(function* () {
       )
     })
 
-  yield* Effect.acquireRelease(
-    Effect.orDie(Effect.zipRight(asked(insertRun, run, name, settings.version ?? "", knows), renew)),
-    () =>
-      Effect.ignore(asked("DELETE FROM tollgate_sql_nodes WHERE run = ?", run)).pipe(
-        Effect.zipRight(Effect.promise(async () => client?.end().catch(() => {})))
-      )
+  yield* Effect.acquireRelease(Effect.orDie(Effect.zipRight(enter, renew)), () =>
+    Effect.ignore(asked("DELETE FROM tollgate_sql_nodes WHERE run = ?", run)).pipe(
+      Effect.zipRight(Effect.promise(async () => client?.end().catch(() => {})))
+    )
   )
   yield* pause(renewal).pipe(
     Effect.zipRight(renew),
@@ -187,7 +189,10 @@ export const selectOldestNeeded = `SELECT COALESCE(max(m.migration_id), 0) AS id
 export const selectOlder = `SELECT n.name FROM tollgate_sql_nodes n
   WHERE NOT ended AND until > now() AND COALESCE((to_jsonb(n) ->> 'knows')::integer, 1) < ? ORDER BY n.name`
 
-const renewRun = `UPDATE tollgate_sql_nodes SET until = ${until}, ended = false WHERE run = ?`
+const renewRun = `UPDATE tollgate_sql_nodes SET until = ${until}, ended = false WHERE run = ? RETURNING run`
+
+/** Of nodes that ended without a word: those that gave back what they had set aside have done so long since. */
+const forgetLongEnded = "DELETE FROM tollgate_sql_nodes WHERE until < now() - interval '30 days'"
 
 /** The others, by their leases; those that lapsed since the last look or the one before. */
 const lookAround = `SELECT
