@@ -1,5 +1,5 @@
 /** The database that a command works on. */
-import { Effect, Layer } from "effect"
+import { Effect, FiberRef, Layer, LogLevel } from "effect"
 import * as DataFolder from "../DataFolder.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
 import * as Database from "../entry/database.ts"
@@ -32,8 +32,14 @@ export const upToDate = (facts: EnvironmentFacts) =>
     })
   )
 
+/** Why it could not be written the command says in a sentence of its own: the log of its writer is not shown, but for `LOG_LEVEL=debug`. */
 export const database = (facts: EnvironmentFacts) =>
-  Database.layerAt(facts.database).pipe(Layer.provide(upToDate(facts)))
+  Database.layerAt(facts.database).pipe(
+    LogLevel.lessThan(facts.log_level, LogLevel.Info)
+      ? (layer) => layer
+      : Layer.locally(FiberRef.currentMinimumLogLevel, LogLevel.None),
+    Layer.provide(upToDate(facts))
+  )
 
 /** The file of the books, for what is done to files; `instead` is the tool of those who have them on a PostgreSQL server. */
 export const fileOf = ({ database }: EnvironmentFacts, instead: string) =>

@@ -6,12 +6,12 @@
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
-import { Clock, Duration, Effect, Exit, Layer, Logger, LogLevel, ManagedRuntime } from "effect"
+import { Clock, Duration, Effect, Exit, Layer, Logger, LogLevel, ManagedRuntime, Redacted } from "effect"
 import type { Context } from "effect"
 import fc from "fast-check"
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { setImmediate } from "node:timers/promises"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { accountsTable } from "../../src/ledger/Rows.ts"
@@ -28,11 +28,15 @@ import { verify } from "../../src/Checks.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
 import { Purchases } from "../../src/payments/Purchases.ts"
 import { PriceList } from "../../src/prices/PriceList.ts"
+import { connectionsPreset } from "../../src/sql/Location.ts"
+import * as Client from "../../src/sql/postgres/Client.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 import { Tenants } from "../../src/tenants/Tenants.ts"
 import { Mail } from "../../src/upstream/Mail.ts"
 import { ChargeDeclined, Payments, ProcessorSilent } from "../../src/upstream/Payments.ts"
 import type { Paid } from "../../src/upstream/Payments.ts"
+import * as Database from "../support/database.ts"
+import * as Postgres from "../support/postgres.ts"
 import { tell } from "../support/story.ts"
 import type { Step } from "../support/story.ts"
 
@@ -268,14 +272,59 @@ const mortal = (life: Life, writer: Layer.Layer<Writer, never, SqlClient>) =>
     }))
   ).pipe(Layer.provide(writer))
 
+/** Where a process has its books: on SQLite in a file, on PostgreSQL in the database that belongs to the file's folder. */
 interface Place {
   readonly writer: (file: string) => Layer.Layer<Writer, never, SqlClient>
   readonly sql: (file: string) => Layer.Layer<SqlClient, unknown>
+  /** Reads from beside. */
+  readonly reader: (file: string) => Layer.Layer<SqlClient, unknown>
+  /** Makes the books with nothing in them; or copies books that nobody uses. */
+  readonly make: (file: string) => Promise<void>
+  readonly copy: (from: string, to: string) => Promise<void>
+  readonly drop: (file: string) => Promise<void>
+  /** How many reads may follow one another between two writes, and what comes back when each that was asked for before is answered. */
+  readonly reads: number
+  readonly answered: Effect.Effect<unknown, never, SqlClient>
+}
+
+const inFiles = {
+  reader: (filename: string) => SqliteClient.layer({ filename, readonly: true }),
+  make: (file: string) => Effect.runPromise(Effect.asVoid(Sql.migrateFile(file))),
+  copy: async (from: string, to: string) => copyFileSync(from, to),
+  drop: async () => {},
+  // All that happens between two writes happens in one turn of the loop.
+  reads: 3,
+  answered: Effect.void
 }
 
 /** On one connection; and as in the service, where everybody reads while a thread writes. */
-const oneConnection: Place = { writer: () => Writer.layer, sql: (filename) => SqliteClient.layer({ filename }) }
-const writerThread: Place = { writer: Writer.layerThread, sql: Sql.layer }
+const oneConnection: Place = {
+  ...inFiles,
+  writer: () => Writer.layer,
+  sql: (filename) => SqliteClient.layer({ filename })
+}
+const writerThread: Place = { ...inFiles, writer: Writer.layerThread, sql: Sql.layer }
+
+/** All reads by one connection, which answers them in their order. */
+const onServer = (file: string): Layer.Layer<SqlClient, unknown> =>
+  Layer.unwrapEffect(
+    Effect.map(
+      Effect.promise(() => Postgres.databaseOf(dirname(file))),
+      (url) => Client.layer({ url: Redacted.make(url), ...connectionsPreset, readers: 1 })
+    )
+  )
+
+const server: Place = {
+  writer: Database.writerAt,
+  sql: onServer,
+  reader: onServer,
+  make: async (file) => void (await Postgres.databaseOf(dirname(file), { migrated: true })),
+  copy: async (from, to) =>
+    void (await Postgres.databaseOf(dirname(to), { template: await Postgres.databaseOf(dirname(from)) })),
+  drop: async (file) => void (await Postgres.drop(dirname(file))),
+  reads: 15,
+  answered: Effect.flatMap(SqlClient, (sql) => Effect.orDie(sql`SELECT 1`))
+}
 
 const live = (place: Place, file: string, time: Time, processor: Processor): Life => {
   let end!: () => void
@@ -295,9 +344,9 @@ const live = (place: Place, file: string, time: Time, processor: Processor): Lif
     quiet: async () => {
       // It starts when it is first asked for something.
       await life.run(Effect.void)
-      // All that happens between two writes happens in one turn of the loop.
-      for (let calm = 0; calm < 3 && !life.over; calm++) {
+      for (let calm = 0; calm < place.reads && !life.over; calm++) {
         const before = life.writes
+        await life.run(place.answered)
         await setImmediate()
         if (life.writing > 0 || life.writes > before) calm = -1
       }
@@ -803,10 +852,11 @@ const processorAnew = (): Processor => ({
 // A tenant with some credit and auto-reload on: made once, and copied for each story.
 const home = mkdtempSync(join(tmpdir(), "tollgate-"))
 const template = join(home, "template.db")
+const firstPlace = Database.isPostgres ? server : oneConnection
 
 beforeAll(async () => {
-  await Effect.runPromise(Sql.migrateFile(template))
-  const life = live(oneConnection, template, { now: epoch }, processorAnew())
+  await firstPlace.make(template)
+  const life = live(firstPlace, template, { now: epoch }, processorAnew())
   const { account_id, home_tenant_id } = await answered(
     life.run(
       Effect.flatMap(Tenants, ({ welcome }) =>
@@ -850,12 +900,15 @@ beforeAll(async () => {
   )
   await life.close()
 })
-afterAll(() => rmSync(home, { recursive: true, force: true }))
+afterAll(async () => {
+  await firstPlace.drop(template)
+  rmSync(home, { recursive: true, force: true })
+})
 
 const begin = async (place: Place) => {
   const folder = mkdtempSync(join(home, "story-"))
   const file = join(folder, "books.db")
-  copyFileSync(template, file)
+  await place.copy(template, file)
   const time = { now: epoch + day }
   const processor = processorAnew()
   const life = live(place, file, time, processor)
@@ -866,7 +919,7 @@ const begin = async (place: Place) => {
     file,
     time,
     processor,
-    books: ManagedRuntime.make(SqliteClient.layer({ filename: file, readonly: true })),
+    books: ManagedRuntime.make(place.reader(file)),
     life
   }
   const notebook: Notebook = {
@@ -907,10 +960,14 @@ const end = async (notebook: Notebook, world: World) => {
 }
 
 describe("a tenant that keeps itself funded", () => {
-  it.each([
-    { where: "on one connection", place: oneConnection, stories: 50 },
-    { where: "through the writer's thread", place: writerThread, stories: 3 }
-  ])(
+  it.each(
+    Database.isPostgres
+      ? [{ where: "on PostgreSQL", place: server, stories: 4 }]
+      : [
+          { where: "on one connection", place: oneConnection, stories: 50 },
+          { where: "through the writer's thread", place: writerThread, stories: 3 }
+        ]
+  )(
     "gets what it pays for, once, whatever happens and in whichever order, $where",
     async ({ place, stories }) => {
       await tell<Notebook, World>({
@@ -924,10 +981,11 @@ describe("a tenant that keeps itself funded", () => {
         ],
         begin: () => begin(place),
         end,
-        close: async ({ books, folder, life }) => {
+        close: async ({ books, file, folder, life }) => {
           life.end()
           await life.close()
           await books.dispose()
+          await place.drop(file)
           rmSync(folder, { recursive: true, force: true })
         },
         stories,

@@ -1,7 +1,7 @@
 /** TLS to PostgreSQL, by each `sslmode`: to a server that offers it, with a certificate of a root of its own, and to one that does not. */
 import { Effect, Redacted } from "effect"
 import { execFileSync, spawnSync } from "node:child_process"
-import { chownSync, copyFileSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { chownSync, copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -70,6 +70,34 @@ beforeAll(async () => {
     "-out",
     "server.crt"
   )
+  openssl(
+    "req",
+    "-newkey",
+    "rsa:2048",
+    "-nodes",
+    "-subj",
+    "/CN=certified",
+    "-keyout",
+    "client.key",
+    "-out",
+    "client.csr"
+  )
+  openssl(
+    "x509",
+    "-req",
+    "-in",
+    "client.csr",
+    "-CA",
+    "root.crt",
+    "-CAkey",
+    "root.key",
+    "-CAcreateserial",
+    "-days",
+    "2",
+    "-out",
+    "client.crt"
+  )
+  openssl("rsa", "-aes256", "-passout", "pass:hunter2", "-in", "client.key", "-out", "sealed.key")
   server = await startServer(["fsync=off"])
 })
 afterAll(async () => {
@@ -81,13 +109,14 @@ const switchTls = async (setting: "on" | "off") => {
   const [row] = await askAt<{ folder: string }>(server.url, "SELECT current_setting('data_directory') AS folder")
   const data = row!.folder
   const { gid, uid } = statSync(data)
-  for (const name of ["server.crt", "server.key"]) {
+  for (const name of ["server.crt", "server.key", "root.crt"]) {
     copyFileSync(join(folder, name), join(data, name))
     chownSync(join(data, name), uid, gid)
   }
   execFileSync("chmod", ["600", join(data, "server.key")])
   const client = new TargetClient(targetOf(Redacted.make(server.url)))
   await client.connect()
+  await client.query("ALTER SYSTEM SET ssl_ca_file = 'root.crt'")
   await client.query(`ALTER SYSTEM SET ssl = ${setting}`)
   await client.query("SELECT pg_reload_conf()")
   for (;;) if ((await client.query("SHOW ssl")).rows[0].ssl === setting) break
@@ -149,6 +178,53 @@ describe.skipIf(!hasOpenssl)("a server that offers TLS (its certificate is made 
       expect(await command(["migrate"], { DATA_DIR: folder, DATABASE_URL })).toMatchObject({ code: 0, stderr: "" })
       expect(await command(["verify"], { DATA_DIR: folder, DATABASE_URL })).toMatchObject({ code: 0 })
     }
+  })
+})
+
+describe.skipIf(!hasOpenssl)("a server that lets a user in by a certificate", () => {
+  beforeAll(async () => {
+    await switchTls("on")
+    const [row] = await askAt<{ file: string }>(server.url, "SELECT current_setting('hba_file') AS file")
+    writeFileSync(row!.file, `hostssl all certified 127.0.0.1/32 cert\n${readFileSync(row!.file, "utf8")}`)
+    await askAt(server.url, "CREATE ROLE certified LOGIN", "SELECT pg_reload_conf()")
+    while (!/valid client certificate/.test(await refusal(certified("sslmode=require")).catch(() => "")));
+  })
+
+  const certified = (params: string): string => {
+    const url = new URL(urlOf(params.replaceAll("FOLDER", folder)))
+    url.username = "certified"
+    url.password = ""
+    return url.href
+  }
+
+  it.each([
+    "sslmode=require&sslcert=FOLDER/client.crt&sslkey=FOLDER/client.key",
+    "sslmode=verify-ca&sslrootcert=FOLDER/root.crt&sslcert=FOLDER/client.crt&sslkey=FOLDER/client.key",
+    "sslcert=FOLDER/client.crt&sslkey=FOLDER/sealed.key&sslpassword=hunter2"
+  ])("takes '%s'", async (params) => {
+    expect(await hasTls(certified(params))).toBe(true)
+  })
+
+  it.each([
+    ["sslmode=require", /does not let this user in: .*valid client certificate/],
+    [
+      "sslmode=require&sslcert=FOLDER/client.crt&sslkey=FOLDER/none.key",
+      /sslkey: .*none\.key cannot be read \(ENOENT\)/
+    ],
+    ["sslmode=require&sslcert=FOLDER/other.crt&sslkey=FOLDER/other.key", /does not take this client's certificate/],
+    [
+      "sslmode=require&sslcert=FOLDER/client.crt&sslkey=FOLDER/other.key",
+      /sslkey of the URL of .* does not belong to its sslcert/
+    ],
+    [
+      "sslmode=require&sslcert=FOLDER/client.crt&sslkey=FOLDER/sealed.key&sslpassword=wrong",
+      /sslpassword does not open it/
+    ],
+    ["sslmode=require&sslcert=FOLDER/client.crt&sslkey=FOLDER/sealed.key", /sslpassword does not open it/]
+  ])("is not entered with '%s'", async (params, words) => {
+    const said = await refusal(certified(params))
+    expect(said).toMatch(words)
+    expect(said).not.toContain("hunter2")
   })
 })
 

@@ -134,6 +134,10 @@ export const wordsOf = ({ shown }: PostgresDatabase, error: unknown): string => 
     return `${shown} did not answer within ${patience / 1_000} s: is it PostgreSQL, and is a firewall between?`
   if (/does not support SSL/i.test(text))
     return `${shown} offers no TLS: set ssl = on there, or take sslmode out of the URL`
+  if (/key values mismatch|bad decrypt|passphrase/i.test(text))
+    return `sslkey of the URL of ${shown} does not belong to its sslcert, or sslpassword does not open it (${text})`
+  if (/alert/i.test(text))
+    return `${shown} does not take this client's certificate: name one that it trusts with sslcert=FILE and sslkey=FILE in the URL (${text})`
   if (/does not match certificate/i.test(text))
     return `${shown} shows a certificate of another host: give the name that it is for, or sslmode=verify-ca (${text})`
   if (/self.signed|certificate|unable to verify/i.test(text))

@@ -66,8 +66,19 @@ const contentOf = (name: string, path: string): string => {
 
 /** A connection of the driver. */
 export class TargetClient extends Client {
+  #isConnected = false
+
   constructor(target: Target = {}) {
     super(target.prefersTls === true ? ({ ...target, connection: new TlsIfOffered(target) } as Target) : target)
+    this.once("connect", () => (this.#isConnected = true))
+  }
+
+  /** The driver would wait for the end of a connection that failed at TLS, which never comes. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- the driver's own has two overloads
+  override end(callback?: any): any {
+    if (this.#isConnected) return callback === undefined ? super.end() : super.end(callback)
+    ;(this as unknown as { readonly connection: DriverConnection }).connection.stream.destroy()
+    return callback === undefined ? Promise.resolve() : callback()
   }
 }
 
