@@ -2514,6 +2514,7 @@ export interface components {
             /** @enum {string} */
             usage_source?: "counted" | "estimated";
             token_details?: {
+                cached_audio_tokens?: components["schemas"]["Int"];
                 cached_tokens?: components["schemas"]["Int"];
                 cache_write_tokens?: components["schemas"]["Int"];
                 cache_write_1h_tokens?: components["schemas"]["Int"];
@@ -2750,6 +2751,7 @@ export interface components {
                 prompt: string;
                 completion: string;
                 request: string;
+                input_audio_cache_read?: string;
                 input_cache_read?: string;
                 input_cache_write?: string;
                 input_cache_write_1h?: string;
@@ -2762,6 +2764,7 @@ export interface components {
                     above_prompt_tokens: components["schemas"]["Int"];
                     prompt?: string;
                     completion?: string;
+                    input_audio_cache_read?: string;
                     input_cache_read?: string;
                     input_cache_write?: string;
                     input_cache_write_1h?: string;
@@ -2772,6 +2775,8 @@ export interface components {
                     image_output?: string;
                 }[];
             };
+            protocols: ("chat" | "text" | "messages" | "responses")[];
+            native_protocols: ("chat" | "text" | "messages" | "responses")[];
             extras?: {
                 field: string;
                 values?: string[];
