@@ -44,7 +44,18 @@ export const Paginated = <A, I, R>(record: Schema.Schema<A, I, R>) =>
     records: Schema.Array(record)
   })
 
-export const paginated = <A>({ page, per_page }: PageOf, total_records: number, records: ReadonlyArray<A>) => ({
+/** A page of records. */
+export interface Paged<A> extends PageOf {
+  readonly total_pages: number
+  readonly total_records: number
+  readonly records: ReadonlyArray<A>
+}
+
+export const paginated = <A>(
+  { page, per_page }: PageOf,
+  total_records: number,
+  records: ReadonlyArray<A>
+): Paged<A> => ({
   page,
   per_page,
   total_pages: Math.ceil(total_records / per_page),

@@ -1,6 +1,8 @@
 /** What the media routes answer, and how a model and a job become such an answer. */
 import { Schema } from "effect"
+import { Moment } from "../kernel/Moment.ts"
 import { Usd } from "../kernel/Money.ts"
+import { Paginated } from "../kernel/Page.ts"
 import * as Price from "../kernel/Price.ts"
 import { FailureType, JobStatus } from "./Job.ts"
 import type { Job } from "./Job.ts"
@@ -97,6 +99,23 @@ export const statusOf = (job: Job): MediaStatus => ({
   unit: job.unit,
   ...failureOf(job)
 })
+
+/** A job in a list: how it stood when somebody last looked. What it made is in its result. */
+export const MediaJobEntry = Schema.Struct({
+  ...MediaStatus.fields,
+  type: Schema.Literal("video", "image"),
+  provider: Schema.String,
+  created_at: Moment
+}).annotations({ identifier: "MediaJobEntry" })
+
+export const jobEntryOf = (job: Job): typeof MediaJobEntry.Type => ({
+  ...statusOf(job),
+  type: job.type,
+  provider: job.provider,
+  created_at: job.created_at
+})
+
+export const MediaJobPage = Paginated(MediaJobEntry).annotations({ identifier: "MediaJobPage" })
 
 export const MediaResult = Schema.Struct({
   request_id: Schema.String,

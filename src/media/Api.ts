@@ -6,9 +6,10 @@ import { GateRefusal } from "../gate/Problems.ts"
 import { ReadsOwnBody } from "../http/Annotations.ts"
 import { BodyRefusal } from "../http/Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import { PageQuery } from "../kernel/Page.ts"
 import { KeyOrToken } from "../http/Security.ts"
 import { IdempotencyRefusal } from "../idempotency/Problems.ts"
-import { MediaModelEntry, MediaResult, MediaStatus, MediaSubmitted } from "./Answer.ts"
+import { MediaJobPage, MediaModelEntry, MediaResult, MediaStatus, MediaSubmitted } from "./Answer.ts"
 import { MediaRequest } from "./Model.ts"
 import {
   MediaAlreadyCompleted,
@@ -48,6 +49,13 @@ export class MediaApi extends HttpApiGroup.make("media")
       .addError(MediaNotFound)
       .annotate(Example, { query: { request_id: "{media_request_id}" } })
       .annotate(OpenApi.Summary, "How a generation stands; poll until it is settled")
+  )
+  .add(
+    HttpApiEndpoint.get("jobs", "/v1/tools/media/jobs")
+      .setUrlParams(Schema.Struct(PageQuery))
+      .addSuccess(MediaJobPage)
+      .addError(InvalidRequest)
+      .annotate(OpenApi.Summary, "My generations, newest first, as they stood when somebody last looked")
   )
   .add(
     HttpApiEndpoint.get("result", "/v1/tools/media/result")

@@ -8,7 +8,7 @@ import { parse } from "../http/Json.ts"
 import { raw } from "../http/Raw.ts"
 import * as Reply from "../http/Reply.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
-import { entryOf, MediaSubmitted, resultOf, statusOf, submittedOf } from "./Answer.ts"
+import { entryOf, jobEntryOf, MediaSubmitted, resultOf, statusOf, submittedOf } from "./Answer.ts"
 import type { Job } from "./Job.ts"
 import { Media } from "./Media.ts"
 import { requestOf } from "./Model.ts"
@@ -54,6 +54,14 @@ export const MediaHttp = HttpApiBuilder.group(
       )
       .handle("status", ({ urlParams: { request_id } }) =>
         Effect.flatMap(CurrentCaller, (caller) => Effect.map(media.status({ caller, request_id }), statusOf))
+      )
+      .handle("jobs", ({ urlParams }) =>
+        Effect.flatMap(CurrentCaller, (caller) =>
+          Effect.map(media.list({ caller, ...urlParams }), (page) => ({
+            ...page,
+            records: page.records.map(jobEntryOf)
+          }))
+        )
       )
       .handle("result", ({ urlParams: { request_id } }) =>
         Effect.flatMap(CurrentCaller, (caller) => Effect.map(media.result({ caller, request_id }), resultOf))

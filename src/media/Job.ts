@@ -63,6 +63,9 @@ export interface Job {
   readonly inference_time: number | null
   /** What was made: `null` until there is a valid result. */
   readonly output: Record<string, unknown> | null
+  readonly type: Order["type"]
+  /** Milliseconds since 1970. */
+  readonly created_at: number
   readonly error: string | null
   readonly error_type: FailureType | null
 }

@@ -18,6 +18,7 @@ import type { Caller } from "../kernel/Caller.ts"
 import * as Ids from "../kernel/Ids.ts"
 import type { AccountId } from "../kernel/Ids.ts"
 import * as Loop from "../kernel/Loop.ts"
+import type { PageOf } from "../kernel/Page.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import * as Statements from "../ledger/Statements.ts"
 import { Writer } from "../ledger/Writer.ts"
@@ -49,6 +50,12 @@ export interface JobsContract {
     readonly route: JobRoute
     readonly call: string
   }) => Effect.Effect<Job | undefined>
+  /** A page of an account's jobs as they stood when somebody last looked, the newest first, and how many there are. */
+  readonly page: (
+    account: AccountId,
+    route: JobRoute,
+    page: PageOf
+  ) => Effect.Effect<{ readonly jobs: ReadonlyArray<Job>; readonly total: number }>
   /** Asks the vendor to stop, best effort, and answers as `look` does. */
   readonly cancel: (job: JobKey) => Effect.Effect<Job | undefined, BooksUnavailable>
   /** What the vendor calls the job. */
@@ -227,6 +234,8 @@ const make = Effect.gen(function* () {
     submit,
     look,
     ofCall,
+    page: (account, route, page) =>
+      Effect.map(rows.page(account, route, page), ({ rows, total }) => ({ jobs: rows.map(jobOf), total })),
     cancel,
     vendorId,
     turn: Effect.flatMap(begin, ({ looks }) => Fiber.awaitAll(looks)),

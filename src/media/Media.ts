@@ -4,6 +4,8 @@ import type { Claim } from "../gate/Gate.ts"
 import type { GateRefusal } from "../gate/Problems.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import type { Nano } from "../kernel/Money.ts"
+import { paginated } from "../kernel/Page.ts"
+import type { Paged, PageOf } from "../kernel/Page.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { quoteOf } from "./Job.ts"
 import type { Job, Order } from "./Job.ts"
@@ -51,6 +53,8 @@ export interface MediaContract {
   readonly result: (request: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaNotCompleted>
   /** Asks the vendor to stop, best effort: the quote stays reserved until the vendor says how the job ended. */
   readonly cancel: (request: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaAlreadyCompleted | BooksUnavailable>
+  /** A page of the caller's jobs, the newest first, as they stood when somebody last looked. */
+  readonly list: (request: { readonly caller: Caller } & PageOf) => Effect.Effect<Paged<Job>>
   /** The job that a metered call made; `undefined` where it made none. */
   readonly ofCall: (request: { readonly caller: Caller; readonly call: string }) => Effect.Effect<Job | undefined>
 }
@@ -130,5 +134,10 @@ const make = Effect.gen(function* () {
   const ofCall: MediaContract["ofCall"] = ({ call, caller }) =>
     jobs.ofCall({ account_id: caller.account_id, route: "media", call })
 
-  return { quote, submit, status, result, cancel, ofCall } satisfies MediaContract
+  const list: MediaContract["list"] = ({ caller, page, per_page }) =>
+    Effect.map(jobs.page(caller.account_id, "media", { page, per_page }), ({ jobs, total }) =>
+      paginated({ page, per_page }, total, jobs)
+    )
+
+  return { list, quote, submit, status, result, cancel, ofCall } satisfies MediaContract
 })

@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import type { AccountId } from "../kernel/Ids.ts"
 import * as Ids from "../kernel/Ids.ts"
 import { fromRow } from "../kernel/Money.ts"
+import type { PageOf } from "../kernel/Page.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
@@ -74,6 +75,15 @@ export const make = (sql: SqlClient) => {
         ),
         ([row]) => row
       ),
+
+    /** A page of an account's jobs, the newest first, and how many there are; not those that are being submitted. */
+    page: Effect.fnUntraced(function* (account: AccountId, route: JobRoute, { page, per_page }: PageOf) {
+      const mine = sql`account_id = ${account} AND route = ${route} AND status <> 'SUBMITTING'`
+      const [all] = yield* sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_media_jobs WHERE ${mine}`
+      const rows = yield* sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE ${mine}
+        ORDER BY id DESC LIMIT ${per_page} OFFSET ${(page - 1) * per_page}`
+      return { total: all?.n ?? 0, rows }
+    }, Effect.orDie),
 
     /** The ids of the jobs that a vendor works on. */
     running: Effect.orDie(
@@ -153,5 +163,7 @@ export const jobOf = (row: Row): Job => ({
     return row.output === null ? null : (JSON.parse(row.output) as Record<string, unknown>)
   },
   error: row.error,
-  error_type: row.error_type
+  error_type: row.error_type,
+  type: row.type,
+  created_at: row.created_at
 })

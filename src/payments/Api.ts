@@ -6,9 +6,10 @@ import { bodyBytesMax, BodyBytesMax } from "../http/Annotations.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { TenantBillingToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
+import { PageQuery } from "../kernel/Page.ts"
 import { TenantId } from "../kernel/Ids.ts"
 import { InsufficientRole } from "../tenants/Problems.ts"
-import { Checkout, NewCheckout, PaymentMethods, Setup } from "./Payment.ts"
+import { Checkout, NewCheckout, PaymentMethods, PurchasePage, Setup } from "./Payment.ts"
 import { PaymentsUnconfigured, ProcessorUnavailable, WebhookSignatureInvalid } from "./Problems.ts"
 
 const path = Schema.Struct({ tenant_id: TenantId })
@@ -30,6 +31,14 @@ export class PaymentsApi extends HttpApiGroup.make("payments")
       .addSuccess(Envelope(Setup))
       .addError(InsufficientRole)
       .annotate(OpenApi.Summary, "A page on which a payment method is stored (owner or admin)")
+  )
+  .add(
+    HttpApiEndpoint.get("payments", "/v1/tenants/:tenant_id/billing/payments")
+      .setPath(path)
+      .setUrlParams(Schema.Struct(PageQuery))
+      .addSuccess(Envelope(PurchasePage))
+      .addError(InvalidRequest)
+      .annotate(OpenApi.Summary, "Purchases of credit, newest first, with their refunds and disputes")
   )
   .add(
     HttpApiEndpoint.get("methods", "/v1/tenants/:tenant_id/billing/payment-methods")

@@ -8,11 +8,13 @@ import type { TenantId } from "../kernel/Ids.ts"
 import { day } from "../kernel/Moment.ts"
 import { fromRow } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
+import { paginated } from "../kernel/Page.ts"
+import type { Paged, PageOf } from "../kernel/Page.ts"
 import type { LedgerContract } from "../ledger/Ledger.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import type { Movement } from "./Movement.ts"
-import type { Owed, Waiting } from "./Payment.ts"
+import type { Owed, Purchase, Waiting } from "./Payment.ts"
 
 /** How long, and of how many refunds and disputes, the facts of payments that are not known are kept. */
 const waitMax = 90 * day
@@ -32,6 +34,34 @@ export interface NewPayment {
   /** What of it is to be taken back. */
   readonly due: Nano
   readonly created_at: number
+}
+
+interface PaymentRow extends Pick<NewPayment, "id" | "kind" | "created_at"> {
+  readonly amount: string
+  readonly due: string
+}
+
+interface MovementRow {
+  readonly payment_id: string
+  readonly id: string
+  readonly kind: Movement["kind"]
+  readonly amount: string
+  readonly returned: number
+  readonly heard_at: number
+}
+
+/** Refunds and disputes as they are listed: of a total of refunds only what is beyond the single ones. */
+const shown = (rows: ReadonlyArray<MovementRow>): Purchase["movements"] => {
+  const single = rows.reduce((sum, { amount, kind }) => (kind === "refund" ? sum + fromRow(amount) : sum), 0n)
+  return rows
+    .map(({ amount, heard_at, id, kind, returned }) => ({
+      id,
+      kind: kind === "total" ? ("refund" as const) : kind,
+      amount: kind === "total" ? fromRow(amount) - single : fromRow(amount),
+      returned: returned === 1,
+      at: heard_at
+    }))
+    .filter(({ amount }) => amount > 0n)
 }
 
 export const make = (sql: SqlClient, ledger: LedgerContract) => {
@@ -115,6 +145,40 @@ export const make = (sql: SqlClient, ledger: LedgerContract) => {
     return taken
   })
 
+  /** A page of a tenant's payments, newest first. */
+  const page = Effect.fnUntraced(function* (tenant: TenantId, asked: PageOf): Effect.fn.Return<Paged<Purchase>> {
+    const { page, per_page } = asked
+    const [all] = yield* Effect.orDie(
+      sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_payments_payments WHERE tenant_id = ${tenant}`
+    )
+    const payments = yield* Effect.orDie(
+      sql<PaymentRow>`SELECT id, kind, CAST(amount AS TEXT) AS amount, CAST(due AS TEXT) AS due, created_at
+        FROM tollgate_payments_payments WHERE tenant_id = ${tenant}
+        ORDER BY created_at DESC, id DESC LIMIT ${per_page} OFFSET ${(page - 1) * per_page}`
+    )
+    const ids = payments.map(({ id }) => id)
+    const movements = yield* Effect.orDie(
+      sql<MovementRow>`SELECT payment_id, id, kind, CAST(amount AS TEXT) AS amount, returned, heard_at
+        FROM tollgate_payments_movements WHERE payment_id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))
+        ORDER BY heard_at, id`
+    )
+    const taken = yield* takenBack(ids)
+    const records = payments.map(({ amount, created_at, due, id, kind }): Purchase => {
+      const taken_back = taken.get(id)!
+      const owed = fromRow(due) - taken_back
+      return {
+        id,
+        kind,
+        amount: fromRow(amount),
+        created_at,
+        taken_back,
+        owed: owed > 0n ? owed : 0n,
+        movements: shown(movements.filter(({ payment_id }) => payment_id === id))
+      }
+    })
+    return paginated(asked, all?.n ?? 0, records)
+  })
+
   const owed = Effect.gen(function* () {
     const due = yield* Effect.orDie(
       sql<{ tenant_id: TenantId; id: string; due: string }>`
@@ -131,5 +195,5 @@ export const make = (sql: SqlClient, ledger: LedgerContract) => {
       WHERE ${unknown} GROUP BY payment_id ORDER BY since`
   )
 
-  return { find, unchanged, addPayment, setDue, putMovement, forget, takenBack, owed, waiting }
+  return { find, unchanged, addPayment, setDue, putMovement, forget, takenBack, page, owed, waiting }
 }

@@ -20,6 +20,7 @@ export const PaymentsHttp = HttpApiBuilder.group(
       .handle("setup", () =>
         answer((caller) => Effect.map(purchases.setup({ caller }), (setup_url) => ({ setup_url })))
       )
+      .handle("payments", ({ urlParams }) => answer(({ tenant_id }) => purchases.page(tenant_id, urlParams)))
       .handle("methods", () =>
         answer(({ tenant_id }) => Effect.map(purchases.methods(tenant_id), (payment_methods) => ({ payment_methods })))
       )

@@ -1,8 +1,10 @@
 /** What a tenant pays, and with what. */
 import { Schema } from "effect"
 import type { TenantId } from "../kernel/Ids.ts"
-import { usd } from "../kernel/Money.ts"
+import { Moment } from "../kernel/Moment.ts"
+import { usd, Usd } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
+import { Paginated } from "../kernel/Page.ts"
 
 /** An amount of whole credits: a whole number of USD on the wire, nano-USD inside. */
 const wholeCredits = (
@@ -49,6 +51,33 @@ export const PaymentMethod = Schema.Struct({
 export const PaymentMethods = Schema.Struct({ payment_methods: Schema.Array(PaymentMethod) }).annotations({
   identifier: "PaymentMethods"
 })
+
+/** What moved of a payment after it was made. */
+const PaymentMovement = Schema.Struct({
+  id: Schema.String,
+  kind: Schema.Literal("refund", "dispute"),
+  amount: Usd,
+  /** The refund failed, or the dispute's money came back. */
+  returned: Schema.Boolean,
+  at: Moment
+})
+
+/** A purchase of credit. */
+export const Purchase = Schema.Struct({
+  id: Schema.String,
+  kind: Schema.Literal("checkout", "auto_reload", "offline"),
+  amount: Usd,
+  created_at: Moment,
+  /** What of it was taken back for refunds and disputes. */
+  taken_back: Usd,
+  /** What is still to be taken back, since the balance could not give it. */
+  owed: Usd,
+  /** The earliest first. */
+  movements: Schema.Array(PaymentMovement)
+}).annotations({ identifier: "Purchase" })
+export interface Purchase extends Schema.Schema.Type<typeof Purchase> {}
+
+export const PurchasePage = Paginated(Purchase).annotations({ identifier: "PurchasePage" })
 
 /** What of a payment was refunded or disputed and could no longer be taken back. */
 export interface Owed {

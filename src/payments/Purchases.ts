@@ -10,6 +10,7 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { TenantId } from "../kernel/Ids.ts"
 import { cent } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
+import type { Paged, PageOf } from "../kernel/Page.ts"
 import { Ledger } from "../ledger/Ledger.ts"
 import type { BalanceTooLarge, BooksUnavailable } from "../ledger/Problems.ts"
 import type { Statement } from "../ledger/Transaction.ts"
@@ -22,7 +23,7 @@ import * as Booking from "./Booking.ts"
 import * as Customers from "./Customers.ts"
 import * as Facts from "./Facts.ts"
 import type { Movement } from "./Movement.ts"
-import type { Owed, Waiting } from "./Payment.ts"
+import type { Owed, Purchase, Waiting } from "./Payment.ts"
 import { WebhookSignatureInvalid } from "./Problems.ts"
 import type { PaymentsUnconfigured, ProcessorUnavailable } from "./Problems.ts"
 
@@ -57,6 +58,8 @@ export interface PurchasesContract {
     readonly amount: Nano
     readonly reference: string
   }) => Effect.Effect<boolean, BooksUnavailable | BalanceTooLarge>
+  /** A page of a tenant's payments, newest first, with what was refunded or disputed of each. */
+  readonly page: (tenant: TenantId, page: PageOf) => Effect.Effect<Paged<Purchase>>
   /** Payments of which the balance could not give back what was refunded or disputed. */
   readonly owed: Effect.Effect<ReadonlyArray<Owed>>
   /** Payments that are not known, of which refunds or disputes are. */
@@ -97,8 +100,19 @@ const make = Effect.gen(function* () {
 
   const { checkout, customerOf, methods, setup } = customers
   const { book, bookOffline } = booking
-  const { owed, waiting } = facts
-  return { checkout, setup, methods, customerOf, receive, book, bookOffline, owed, waiting } satisfies PurchasesContract
+  const { owed, page, waiting } = facts
+  return {
+    checkout,
+    setup,
+    methods,
+    customerOf,
+    receive,
+    book,
+    bookOffline,
+    page,
+    owed,
+    waiting
+  } satisfies PurchasesContract
 })
 
 const movementOf = ({ cents, id, kind, returned }: Moved): Movement => ({

@@ -32,6 +32,7 @@ import chains from "./migrations/0024_chains.ts"
 import tokenDetails from "./migrations/0025_token_details.ts"
 import devices from "./migrations/0026_devices.ts"
 import limits from "./migrations/0027_limits.ts"
+import consoleLists from "./migrations/0029_console.ts"
 import { blank } from "./Files.ts"
 import { migrationsTable as table, wordsOf } from "./Opening.ts"
 
@@ -61,7 +62,8 @@ export const migrations = {
   "0024_chains": chains,
   "0025_token_details": tokenDetails,
   "0026_devices": devices,
-  "0027_limits": limits
+  "0027_limits": limits,
+  "0029_console": consoleLists
 }
 
 /** The database cannot be brought up to date; it is as it was. The message is for whoever starts the service. */

@@ -34,6 +34,10 @@ const submitted = async (who: Person, json: unknown = video()) => {
   return body
 }
 
+interface Listed {
+  readonly request_id: string
+}
+
 const refusal = ({ body, status }: Answer) => [status, body.code]
 const eventually = async <A>(look: () => Promise<A | undefined>): Promise<A> => {
   for (let i = 0; i < 200; i++) {
@@ -253,6 +257,29 @@ describe("a job", () => {
     expect([result.status, result.body]).toMatchObject([200, { output: {}, error_type: "media_failed" }])
     expect(await service.balance(who)).toBe(6)
     expect(await service.usage(who)).toMatchObject([{ success: false, cost: 0, error_type: "media_failed" }])
+  })
+
+  it("is listed to its account, the newest first, with how it stood", async () => {
+    const [who, other] = [await person(), await person()]
+    const [first, second] = [await submitted(who), await submitted(who, { model: "sandbox-image", prompt: "a hill" })]
+    await submitted(other)
+    await move(first.request_id, { status: "COMPLETED" })
+    await ask(who, "status", first.request_id)
+    const list = (query = "") => service.call(`/v1/tools/media/jobs${query}`, { token: who.token })
+    const { body, status } = await list()
+    expect([status, body.total_records]).toEqual([200, 2])
+    expect(body.records).toMatchObject([
+      { request_id: second.request_id, type: "image", settled: false, provider: second.provider },
+      { request_id: first.request_id, type: "video", settled: true, status: "COMPLETED", cost_usd: 0.25 }
+    ])
+    expect(body.records[0].created_at).toMatch(/^\d{4}-.*Z$/)
+    expect(body.records[1]).not.toHaveProperty("output")
+    const page = (await list("?page=2&per_page=1")).body
+    expect([page.total_pages, page.records.map(({ request_id }: Listed) => request_id)]).toEqual([
+      2,
+      [first.request_id]
+    ])
+    expect((await service.call("/v1/tools/media/jobs")).status).toBe(401)
   })
 
   it("of another account is unknown", async () => {

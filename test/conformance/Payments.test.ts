@@ -271,6 +271,32 @@ describe("webhooks", () => {
     const { stdout } = await commandHere(["owed"], { DATA_DIR: service.folder })
     expect(stdout).toContain(`${who.tenant_id}`)
     expect(stdout).toContain("2 USD")
+    const listed = (await billing(who, "/payments")).body.result
+    expect(listed).toMatchObject({ total_records: 1, total_pages: 1 })
+    expect(listed.records).toMatchObject([
+      {
+        id: reference_id,
+        kind: "checkout",
+        amount: 10,
+        taken_back: 8,
+        owed: 2,
+        movements: [{ kind: "refund", amount: 10 }]
+      }
+    ])
+  })
+
+  it("each is listed to its tenant, the newest first", async () => {
+    const [who, other] = [await person(), await person()]
+    for (const amount of [5, 6, 7]) {
+      await service.call(await checkout(who, amount))
+      await pass(1_000)
+    }
+    const page = (await billing(who, "/payments?per_page=2")).body.result
+    expect([page.total_records, page.records.map(({ amount }: { amount: number }) => amount)]).toEqual([3, [7, 6]])
+    expect(page.records[0]).toMatchObject({ taken_back: 0, owed: 0, movements: [] })
+    expect((await billing(other, "/payments")).body.result.records).toEqual([])
+    const theirs = await service.call(`/v1/tenants/${who.tenant_id}/billing/payments`, { token: other.token })
+    expect(theirs.status).toBe(403)
   })
 
   it("a dispute is taken back, and comes back when it is won", async () => {

@@ -32,6 +32,7 @@ export const demands: Readonly<Record<string, string>> = {
   [`PUT ${tenant}/billing/auto-reload`]: "billing",
   [`POST ${tenant}/billing/auto-reload/charge`]: "billing",
   [`POST ${tenant}/billing/checkout`]: "billing",
+  [`GET ${tenant}/billing/payments`]: "billing",
   [`GET ${tenant}/billing/payment-methods`]: "billing",
   [`POST ${tenant}/billing/payment-methods/setup`]: "billing",
   "PUT /v1/me/billing-source": "billing",

@@ -729,6 +729,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/tenants/{tenant_id}/billing/payments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Purchases of credit, newest first, with their refunds and disputes */
+        get: operations["payments.payments"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/tenants/{tenant_id}/billing/payment-methods": {
         parameters: {
             query?: never;
@@ -1512,6 +1529,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/tools/media/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** My generations, newest first, as they stood when somebody last looked */
+        get: operations["media.jobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/tools/media/result": {
         parameters: {
             query?: never;
@@ -2285,6 +2319,30 @@ export interface components {
         };
         PaymentMethodSetup: {
             setup_url: string;
+        };
+        PurchasePage: {
+            page: components["schemas"]["Int"];
+            per_page: components["schemas"]["Int"];
+            total_pages: components["schemas"]["Int"];
+            total_records: components["schemas"]["Int"];
+            records: components["schemas"]["Purchase"][];
+        };
+        Purchase: {
+            id: string;
+            /** @enum {string} */
+            kind: "checkout" | "auto_reload" | "offline";
+            amount: components["schemas"]["Usd"];
+            created_at: components["schemas"]["Moment"];
+            taken_back: components["schemas"]["Usd"];
+            owed: components["schemas"]["Usd"];
+            movements: {
+                id: string;
+                /** @enum {string} */
+                kind: "refund" | "dispute";
+                amount: components["schemas"]["Usd"];
+                returned: boolean;
+                at: components["schemas"]["Moment"];
+            }[];
         };
         PaymentMethods: {
             payment_methods: components["schemas"]["PaymentMethod"][];
@@ -3151,6 +3209,33 @@ export interface components {
             error?: string;
             /** @enum {string} */
             error_type?: "media_rejected" | "media_failed" | "media_rate_limited" | "media_unavailable";
+        };
+        MediaJobPage: {
+            page: components["schemas"]["Int"];
+            per_page: components["schemas"]["Int"];
+            total_pages: components["schemas"]["Int"];
+            total_records: components["schemas"]["Int"];
+            records: components["schemas"]["MediaJobEntry"][];
+        };
+        MediaJobEntry: {
+            request_id: string;
+            model: string;
+            /** @enum {string} */
+            status: "IN_QUEUE" | "IN_PROGRESS" | "COMPLETED" | "CANCELLED";
+            metrics: {
+                inference_time: number;
+            };
+            settled: boolean;
+            cost_usd: components["schemas"]["Usd"];
+            units: number;
+            unit: string;
+            error?: string;
+            /** @enum {string} */
+            error_type?: "media_rejected" | "media_failed" | "media_rate_limited" | "media_unavailable";
+            /** @enum {string} */
+            type: "video" | "image";
+            provider: string;
+            created_at: components["schemas"]["Moment"];
         };
         MediaResult: {
             request_id: string;
@@ -4807,6 +4892,36 @@ export interface operations {
             };
         };
     };
+    "payments.payments": {
+        parameters: {
+            query?: {
+                /** @description The number of the page, from 1 */
+                page?: string;
+                /** @description How many records a page has: 50, at most 200 */
+                per_page?: string;
+            };
+            header?: never;
+            path: {
+                tenant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["PurchasePage"];
+                    };
+                };
+            };
+        };
+    };
     "payments.methods": {
         parameters: {
             query?: never;
@@ -6316,6 +6431,31 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MediaStatus"];
+                };
+            };
+        };
+    };
+    "media.jobs": {
+        parameters: {
+            query?: {
+                /** @description The number of the page, from 1 */
+                page?: string;
+                /** @description How many records a page has: 50, at most 200 */
+                per_page?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description MediaJobPage */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MediaJobPage"];
                 };
             };
         };

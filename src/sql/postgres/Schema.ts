@@ -557,6 +557,10 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     `ALTER TABLE tollgate_usage_heads ADD COLUMN limits bigint NOT NULL DEFAULT 0`,
     `ALTER TABLE tollgate_tenants_applications ADD COLUMN expires_at bigint`,
     `ALTER TABLE tollgate_tenants_applications ADD COLUMN allowed_models ${text}`
+  ],
+  "0007_console": [
+    `CREATE INDEX tollgate_media_jobs_account ON tollgate_media_jobs (account_id, route, id)`,
+    `CREATE INDEX tollgate_payments_payments_tenant ON tollgate_payments_payments (tenant_id, created_at, id)`
   ]
 }
 
