@@ -97,6 +97,7 @@ export type { Lane, Lanes, LanesContract } from "../http/FastLane.ts"
 export type { Inbound } from "../http/Inbound.ts"
 export type { BodyProblem, Source as BodySource } from "../http/Incoming.ts"
 export type * from "../http/Problems.ts"
+export type { AnswerSettings, Unread } from "../http/Unread.ts"
 export type {
   RateLimitsContract,
   RateLimitName,

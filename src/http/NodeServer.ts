@@ -20,6 +20,7 @@ import { HeadTooLong, HeadTooSlow, MethodNotAllowed, PayloadTooLarge } from "./P
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { phraseOf } from "./Reason.ts"
 import * as RequestId from "./RequestId.ts"
+import { endUnread, Unread } from "./Unread.ts"
 import { write } from "../kernel/Decimal.ts"
 import type { ProblemInstance } from "../kernel/Problem.ts"
 
@@ -48,6 +49,7 @@ export const layer = (options: Address) =>
         Effect.sync(() => Front.take(options)),
         ({ server }) => close(server)
       )
+      endUnread(front.server, yield* Unread)
       const address = yield* listen(front.server, options)
       front.serve({
         request: serve,

@@ -1,17 +1,21 @@
-/** The limits of requests of the configuration file: `rate_limits` and `bodies`. */
+/** The limits of requests and answers of the configuration file: `rate_limits`, `bodies` and `answers`. */
 import { Layer, Schema } from "effect"
 import { Bytes, BytesSettings } from "./Bytes.ts"
 import { RateLimitsConfig, RateLimitSettings } from "./RateLimits.ts"
+import { AnswerSettings, Unread } from "./Unread.ts"
 
 export const fields = {
   rate_limits: Schema.optionalWith(RateLimitSettings, { default: () => Schema.decodeSync(RateLimitSettings)({}) }),
-  bodies: Schema.optionalWith(BytesSettings, { default: () => Schema.decodeSync(BytesSettings)({}) })
+  bodies: Schema.optionalWith(BytesSettings, { default: () => Schema.decodeSync(BytesSettings)({}) }),
+  answers: Schema.optionalWith(AnswerSettings, { default: () => Schema.decodeSync(AnswerSettings)({}) })
 }
 
 export const layer = ({
+  answers,
   bodies,
   rate_limits
 }: {
   readonly rate_limits: RateLimitSettings
   readonly bodies: BytesSettings
-}) => Layer.merge(Layer.succeed(RateLimitsConfig, rate_limits), Bytes.layer(bodies))
+  readonly answers: AnswerSettings
+}) => Layer.mergeAll(Layer.succeed(RateLimitsConfig, rate_limits), Bytes.layer(bodies), Unread.layer(answers))
