@@ -7,6 +7,7 @@ import { Problem } from "../kernel/Problem.ts"
 export class ClientIdRequired extends Problem<ClientIdRequired>()("ClientIdRequired", {
   status: 400,
   error: "client ID is required",
+  like: /client ID is required$/,
   fields: {
     field: Schema.propertySignature(Schema.String).pipe(Schema.withConstructorDefault(() => "client_id")),
     rule: Schema.propertySignature(Schema.String).pipe(Schema.withConstructorDefault(() => "required"))
@@ -22,6 +23,7 @@ export class ClientIdNotFound extends Problem<ClientIdNotFound>()("ClientIdNotFo
 export class UnsupportedGrantType extends Problem<UnsupportedGrantType>()("UnsupportedGrantType", {
   status: 400,
   error: "Unsupported grant_type: ",
+  like: /^Unsupported grant_type: /,
   details: { field: "grant_type", rule: "refresh_token" }
 }) {}
 
@@ -90,7 +92,8 @@ export class ExpiredKey extends Problem<ExpiredKey>()("ExpiredKey", {
 /** Key-shaped, with another prefix. Its text names the service: `API key is not a Tollgate key`. */
 export class ForeignKey extends Problem<ForeignKey>()("ForeignKey", {
   status: 401,
-  error: "API key is not a key of this service"
+  error: "API key is not a key of this service",
+  like: /^API key is not a /
 }) {}
 
 /** A token of an application that the person has not allowed this. `WWW-Authenticate` names the scope that is missing. */

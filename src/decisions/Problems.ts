@@ -21,6 +21,7 @@ const upstream = { upstream: Schema.optional(Schema.String) } as const
 export class DecisionUpstreamFailed extends Problem<DecisionUpstreamFailed>()("DecisionUpstreamFailed", {
   status: 502,
   error: "The decision model upstream failed with status N",
+  like: /^The decision model upstream failed with status /,
   fields: { ...upstream, upstream_status: Schema.optional(Schema.Int) },
   details: {}
 }) {

@@ -1,9 +1,32 @@
 /** `tollgate/client`: the typed client, derived from the one contract. */
-import { HttpApiClient } from "@effect/platform"
+import { HttpApiClient, HttpClient, HttpClientResponse } from "@effect/platform"
+import { Effect } from "effect"
 import { Api } from "../Api.ts"
+import { problemBodyIn } from "../http/Annotations.ts"
 import "./contracts.ts"
 
 export { Api }
 
 /** A client of a service at this address; its methods are the routes, its errors the documented ones. */
-export const make = (baseUrl: string) => HttpApiClient.make(Api, { baseUrl })
+export const make = (baseUrl: string) =>
+  HttpApiClient.make(Api, { baseUrl, transformClient: HttpClient.transformResponse(Effect.flatMap(unshaped)) })
+
+/** Refusals are declared by the contract as problems: one in the shape of a protocol becomes the problem that was written so. */
+const unshaped = (response: HttpClientResponse.HttpClientResponse) =>
+  response.status < 400
+    ? Effect.succeed(response)
+    : Effect.map(response.text, (text) =>
+        HttpClientResponse.fromWeb(
+          response.request,
+          new Response(plainly(text), { status: response.status, headers: response.headers })
+        )
+      )
+
+const plainly = (text: string): string => {
+  try {
+    const body = problemBodyIn(JSON.parse(text))
+    return body === undefined ? text : JSON.stringify(body)
+  } catch {
+    return text
+  }
+}

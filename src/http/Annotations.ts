@@ -1,6 +1,6 @@
 /** What a contract says of how an endpoint is served. */
 import { Context } from "effect"
-import type { ProblemInstance } from "../kernel/Problem.ts"
+import type { ProblemBody, ProblemInstance } from "../kernel/Problem.ts"
 
 /** The handler reads the body itself, with a limit of its own. */
 export class ReadsOwnBody extends Context.Reference<ReadsOwnBody>()("tollgate/http/ReadsOwnBody", {
@@ -19,11 +19,27 @@ export class Fast extends Context.Reference<Fast>()("tollgate/http/Fast", {
 
 /** How a refusal looks in the protocol of an endpoint: what that protocol's clients parse. */
 export interface Shape {
-  /** The body; the status stays the problem's own. `request_id` is what `X-Request-Id` says. */
+  /**
+   * The body; the status stays the problem's own. `request_id` is what `X-Request-Id` says. Message, code and details stand in an object
+   * `error`, where `problemBodyIn` finds them.
+   */
   readonly write: (problem: ProblemInstance<string>, request_id: string) => unknown
   /** What the OpenAPI document calls it, and its JSON schema. */
   readonly identifier: string
   readonly schema: Readonly<Record<string, unknown>>
+}
+
+/** The body of the problem that was written in a shape; `undefined` where the body is none of any shape. */
+export const problemBodyIn = (body: unknown): ProblemBody | undefined => {
+  const shaped = (body as { readonly error?: unknown } | null)?.error
+  if (typeof shaped !== "object" || shaped === null) return undefined
+  const { code, details, message } = shaped as { readonly [name: string]: unknown }
+  if (typeof message !== "string") return undefined
+  return {
+    error: message,
+    ...(typeof code === "string" && { code }),
+    ...(typeof details === "object" && details !== null && { details: details as Record<string, unknown> })
+  }
 }
 
 /** The shape of an endpoint's refusals, whoever refuses; `undefined`: `{ error, code?, details? }`. */

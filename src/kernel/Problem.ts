@@ -14,7 +14,7 @@
  *     Effect.catchTag("SeatsTaken", ({ seats }) => …)
  */
 import { HttpApiSchema } from "@effect/platform"
-import { Schema } from "effect"
+import { ParseResult, Schema } from "effect"
 import type { Cause } from "effect"
 
 /** The body of every refusal. */
@@ -64,6 +64,8 @@ export interface Declared<Fields extends Schema.Struct.Fields> {
   readonly status: number
   readonly error: string
   readonly code?: string
+  /** Without a code, a client tells it from others of its status by its text: what that is like, where instances have texts of their own. */
+  readonly like?: RegExp
   /** The data of an instance. It is shown as `details`, encoded, unless `details` says otherwise. */
   readonly fields?: Fields
   /**
@@ -131,7 +133,8 @@ export const Problem =
     tag: Tag,
     declared: Declared<Fields> & Unreserved<Fields>
   ): ProblemClass<Self, Tag, Fields> => {
-    const { code, error, headers, status } = declared
+    const { code, error, headers, like, status } = declared
+    const isText = (text: string): boolean => code !== undefined || (like?.test(text) ?? text === error)
     const codec = detailsOf(declared)
     const data = {
       ...declared.fields,
@@ -183,10 +186,15 @@ export const Problem =
           identifier: tag,
           title: tag
         })
-        schema = Schema.transform(encoded, instance, {
+        schema = Schema.transformOrFail(encoded, instance, {
           strict: true,
-          decode: (body) => new self({ ...codec.decode(body.details), message: body.error }) as unknown as Instance,
-          encode: ({ body }) => body
+          decode: (body, _, ast) =>
+            isText(body.error)
+              ? ParseResult.succeed(
+                  new self({ ...codec.decode(body.details), message: body.error }) as unknown as Instance
+                )
+              : ParseResult.fail(new ParseResult.Type(ast, body, "the text of another problem")),
+          encode: ({ body }) => ParseResult.succeed(body)
         }).annotations(HttpApiSchema.annotations({ status, identifier: tag }))
         schemas.set(self, schema)
       }
