@@ -7,6 +7,8 @@ import type { EnvironmentFacts } from "../Environment.ts"
 import * as DeploymentSecret from "../auth/DeploymentSecret.ts"
 import type { ApplicationId, TenantId } from "../kernel/Ids.ts"
 import { toIso } from "../kernel/Moment.ts"
+import { toDecimal } from "../kernel/Money.ts"
+import type { Application } from "../tenants/Application.ts"
 import { Applications } from "../tenants/Applications.ts"
 import { Belonging } from "../tenants/Belonging.ts"
 import { cacheLifetime } from "../tenants/KeyCallers.ts"
@@ -23,33 +25,54 @@ const keysOf = (facts: EnvironmentFacts) =>
     Layer.provideMerge(database(facts))
   )
 
+/** A key as `--json` prints it, amounts in USD. Fields of limits are those of keys that have them. */
+const keyOf = (key: Application) => ({
+  id: key.id,
+  name: key.name,
+  key_prefix: key.key_prefix,
+  account_id: key.account_id,
+  created_at: toIso(key.created_at),
+  last_used_at: key.last_used_at === null ? null : toIso(key.last_used_at),
+  ...(key.spending_limit_usd !== undefined && {
+    spending_limit_usd: toDecimal(key.spending_limit_usd),
+    spending_limit_period: key.spending_limit_period,
+    spent_usd: toDecimal(key.spent_usd ?? 0n),
+    reserved_usd: toDecimal(key.reserved_usd ?? 0n)
+  }),
+  ...(key.expires_at !== undefined && { expires_at: toIso(key.expires_at) }),
+  ...(key.allowed_models !== undefined && { allowed_models: key.allowed_models })
+})
+type Key = ReturnType<typeof keyOf>
+
+const columns = ["ID", "KEY", "MADE", "USED", "SPENT", "LIMIT", "ENDS", "MODELS", "NAME"]
+
+const rowOf = (key: Key): ReadonlyArray<string> => [
+  key.id,
+  `${key.key_prefix}…`,
+  key.created_at.slice(0, 10),
+  key.last_used_at?.slice(0, 10) ?? "never",
+  key.spent_usd ?? "",
+  key.spending_limit_usd === undefined ? "" : `${key.spending_limit_usd} ${periods[key.spending_limit_period!]}`,
+  key.expires_at?.slice(0, 16) ?? "",
+  CommandLine.printable(key.allowed_models?.join(",") ?? ""),
+  CommandLine.printable(key.name)
+]
+
+const periods = { month: "a month", total: "in all" } as const
+
 const keyList = Command.make("list", { tenant: tenantOption, json }, ({ json, tenant }) =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
     const { records, total_records } = yield* Effect.flatMap(Applications, (keys) =>
       keys.list({ caller: { tenant_id: tenant as TenantId, account_id: null }, page: 1, per_page: 1_000 })
     ).pipe(Effect.provide(keysOf(facts)))
-    const found = records.map(({ account_id, created_at, id, key_prefix, last_used_at, name }) => ({
-      id,
-      name,
-      key_prefix,
-      account_id,
-      created_at: toIso(created_at),
-      last_used_at: last_used_at === null ? null : toIso(last_used_at)
-    }))
+    const found = records.map(keyOf)
     if (json) return yield* printed({ keys: found, total: total_records })
     if (found.length === 0) return yield* Console.log(`${tenant} has no API keys`)
-    const rows = found.map(({ created_at, id, key_prefix, last_used_at, name }) => [
-      id,
-      `${key_prefix}…`,
-      created_at.slice(0, 10),
-      last_used_at?.slice(0, 10) ?? "never",
-      CommandLine.printable(name)
-    ])
-    yield* Console.log(CommandLine.table([["ID", "KEY", "MADE", "USED", "NAME"], ...rows]))
+    yield* Console.log(CommandLine.table([columns, ...found.map(rowOf)]))
     if (total_records > found.length) yield* Console.log(`${found.length} of ${total_records}`)
   })
-).pipe(Command.withDescription("List a tenant's API keys"))
+).pipe(Command.withDescription("List a tenant's API keys, with what limits each"))
 
 const keyRevoke = Command.make("revoke", { tenant: tenantOption, id: Options.text("id") }, ({ id, tenant }) =>
   Effect.gen(function* () {

@@ -195,6 +195,38 @@ describe("an expiry", () => {
   })
 })
 
+it("are listed by the command line, with what is spent", async () => {
+  const key = await limited({
+    spending_limit_usd: 0.5,
+    spending_limit_period: "month",
+    expires_at: "2100-01-01T00:00:00Z",
+    allowed_models: ["sandbox-search", "sandbox-small"]
+  })
+  await service.key(key.who)
+  expect((await chat(key.key)).status).toBe(200)
+  const list = async (...flags: ReadonlyArray<string>) =>
+    (await command(["key", "list", "--tenant", key.who.tenant_id, ...flags], { DATA_DIR: service.folder })).stdout
+  const { keys } = JSON.parse(await list("--json"))
+  expect(keys).toMatchObject([
+    { name: "test" },
+    {
+      id: key.id,
+      spending_limit_usd: "0.5",
+      spending_limit_period: "month",
+      spent_usd: "0.0000015",
+      reserved_usd: "0",
+      expires_at: "2100-01-01T00:00:00.000Z",
+      allowed_models: ["sandbox-search", "sandbox-small"]
+    }
+  ])
+  expect(keys[0]).not.toHaveProperty("spending_limit_usd")
+  const [head, ...rows] = (await list()).trimEnd().split("\n")
+  expect(head).toMatch(/SPENT +LIMIT +ENDS +MODELS +NAME$/)
+  expect(rows.find((row) => row.startsWith(key.id))).toMatch(
+    / 0\.0000015 +0\.5 a month +2100-01-01T00:00 +sandbox-search,sandbox-small +limited$/
+  )
+})
+
 describe("a process that is killed while a limited key calls", () => {
   it("leaves nothing set aside against the limit", async () => {
     const key = await limited({ spending_limit_usd: 0.005 })
