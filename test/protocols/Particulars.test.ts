@@ -106,6 +106,38 @@ describe("left out, since it says how and not what", () => {
   })
 })
 
+describe("tools in namespaces", () => {
+  const tool = { type: "function", name: "close", parameters: { type: "object" } }
+  const call = { type: "function_call", call_id: "c1", name: "close", namespace: "agents", arguments: "{}" }
+  const body = responses({
+    tools: [{ type: "namespace", name: "agents", description: "Agents", tools: [tool] }],
+    tool_choice: { type: "function", name: "close", namespace: "agents" },
+    input: [{ role: "user", content: "Hi" }, call, { type: "function_call_output", call_id: "c1", output: "closed" }]
+  })
+
+  it("have their namespace in front of their names for others", () => {
+    const { messages, tool_choice, tools } = translated("responses", "chat", body)
+    expect(tools).toMatchObject([{ type: "function", function: { name: "agents__close" } }])
+    expect(tool_choice).toEqual({ type: "function", function: { name: "agents__close" } })
+    expect((messages as ReadonlyArray<Json>)[1]).toMatchObject({
+      tool_calls: [{ id: "c1", function: { name: "agents__close", arguments: "{}" } }]
+    })
+  })
+
+  it("are called in them again, whole and in events", () => {
+    const part = { type: "tool_call", id: "c2", name: "agents__close", arguments: "{}", custom: false } as const
+    const answer = { id: undefined, model: undefined, parts: [part], stop: "tool", stop_sequence: undefined } as const
+    const options = { ...answering, request: body }
+    const named = { type: "function_call", call_id: "c2", name: "close", namespace: "agents" }
+    expect(translations.responses.writeAnswer({ ...answer, usage: undefined }, options)).toMatchObject({
+      output: [named]
+    })
+    const text = textOf(translations.responses.writer(options), deltasOf({ ...answer, usage: undefined }))
+    expect(text).toContain('"name":"close","namespace":"agents"')
+    expect(text).not.toContain("agents__close")
+  })
+})
+
 describe("arguments that are no JSON", () => {
   const wrong = (vendor: Protocol) =>
     translated(

@@ -18,6 +18,7 @@ import { argumentsText, callId } from "../ToolCalls.ts"
 import type { AnswerOptions } from "../Translation.ts"
 import type { Usage } from "../Usage.ts"
 import { thoughtText } from "./Items.ts"
+import { ownName } from "./Namespaces.ts"
 import { usageOf, writeUsage } from "./Usage.ts"
 
 /** Why a response stopped; `undefined` where it says nothing beyond that it is complete. */
@@ -161,11 +162,13 @@ interface CallItem {
   readonly custom: boolean
 }
 
-export const callItem = (id: string, call: CallItem): JsonObject => {
-  const { arguments: written, call_id, custom, name, status } = call
+/** `request`: the client's, which may have the tool in a namespace. */
+export const callItem = (id: string, call: CallItem, request: JsonObject): JsonObject => {
+  const { arguments: written, call_id, custom, status } = call
+  const named = ownName(request, call.name)
   return custom
-    ? { id, type: "custom_tool_call", status, call_id, name, input: written }
-    : { id, type: "function_call", status, call_id, name, arguments: written }
+    ? { id, type: "custom_tool_call", status, call_id, ...named, input: written }
+    : { id, type: "function_call", status, call_id, ...named, arguments: written }
 }
 
 /** The id of an item, which follows from the answer's and its place in the output. */
@@ -173,7 +176,10 @@ export const itemId = (kind: "msg" | "rs" | "fc" | "ctc", answer: string, output
   `${kind}_${answer}_${output_index}`
 
 /** The output of an answer; texts and refusals that follow each other are one message. */
-const writeOutput = (parts: ReadonlyArray<AnswerPart>, id: string): ReadonlyArray<JsonObject> => {
+const writeOutput = (
+  parts: ReadonlyArray<AnswerPart>,
+  { id, request }: AnswerOptions
+): ReadonlyArray<JsonObject> => {
   const output: Array<JsonObject> = []
   let content: Array<JsonObject> | undefined
   for (const [index, part] of parts.entries()) {
@@ -189,13 +195,17 @@ const writeOutput = (parts: ReadonlyArray<AnswerPart>, id: string): ReadonlyArra
     output.push(
       part.type === "thinking"
         ? thoughtItem(itemId("rs", id, output.length), part)
-        : callItem(itemId(part.custom ? "ctc" : "fc", id, output.length), {
-            status: "completed",
-            call_id: callId(part.id, id, index),
-            name: part.name,
-            arguments: argumentsText(part),
-            custom: part.custom
-          })
+        : callItem(
+            itemId(part.custom ? "ctc" : "fc", id, output.length),
+            {
+              status: "completed",
+              call_id: callId(part.id, id, index),
+              name: part.name,
+              arguments: argumentsText(part),
+              custom: part.custom
+            },
+            request
+          )
     )
   }
   return output
@@ -249,6 +259,6 @@ export const writeAnswer = (answer: Answer, options: AnswerOptions): JsonObject 
       answer.parts.some((part) => part.type === "refusal")
     ),
     error: null,
-    output: writeOutput(answer.parts, options.id),
+    output: writeOutput(answer.parts, options),
     usage: answer.usage
   })

@@ -18,6 +18,7 @@ import type { Fields } from "../Json.ts"
 import { detailOf, sourceOf, urlOf } from "../Media.ts"
 import { home, isTakenBy, signatureOf } from "../Thoughts.ts"
 import { argumentsText, shortId } from "../ToolCalls.ts"
+import { nameOf } from "./Namespaces.ts"
 
 type Content = TextPart | ImagePart | DocumentPart
 
@@ -116,7 +117,7 @@ const readCall = (fields: Fields, at: string, item: JsonObject): ToolCallPart =>
     type: "tool_call",
     at,
     id: fields.needed(`${at}.call_id`, item.call_id),
-    name: fields.needed(`${at}.name`, item.name),
+    name: fields.needed(`${at}.name`, nameOf(item)),
     arguments: fields.text(`${at}.${custom ? "input" : "arguments"}`, custom ? item.input : item.arguments) ?? "",
     custom,
     cache: undefined

@@ -7,6 +7,7 @@
  * - Left out for a vendor of another protocol, since it says how, not what: `include` (but for probabilities of tokens, which are
  *   refused), `truncation`, `metadata`, `client_metadata`, `max_tool_calls`, `stream_options`, `prompt_cache_retention`, `service_tier` as
  *   it is by default.
+ * - A tool in a namespace has that in front of its name for a vendor of another protocol (`Namespaces`).
  * - Refused by name: tools of the vendor (`web_search`, `mcp`, `local_shell`, ...), items of their calls, and every field that is not
  *   known here.
  * - Written for another client: `store` is false. Thoughts that OpenAI encrypted are asked for where there is to be thought, and given
@@ -22,6 +23,7 @@ import { isEffort } from "../Reasoning.ts"
 import { reading, writing } from "../Request.ts"
 import { isPrefilled } from "../Turns.ts"
 import { readInput, writeInput } from "./Items.ts"
+import { nameOf, toolsIn } from "./Namespaces.ts"
 
 const names: FieldNames = {
   turns: "input",
@@ -58,8 +60,9 @@ const refuseOwn = (fields: Fields, body: JsonObject): void => {
     fields.refuse("service_tier", "the upstream of this model has no other tier")
 }
 
-const readTool = (fields: Fields, tool: unknown, index: number): ReadonlyArray<Tool> => {
-  const at = `tools.${index}`
+const readTool = (fields: Fields, tool: unknown, at: string): ReadonlyArray<Tool> => {
+  const tools = toolsIn(tool)
+  if (tools !== undefined) return tools.flatMap((one, index) => readTool(fields, one, `${at}.tools.${index}`))
   const { description, format, name, parameters, strict, type } = objectOf(tool)
   const read = {
     at,
@@ -90,14 +93,15 @@ const readChoice = (fields: Fields, choice: unknown): ToolChoice | undefined => 
   if (choice === undefined || choice === null) return undefined
   if (choice === "auto" || choice === "none") return { type: choice }
   if (choice === "required") return { type: "any" }
-  const { mode, name, tools, type } = objectOf(choice)
+  const { mode, tools, type } = objectOf(choice)
+  const name = nameOf(objectOf(choice))
   if ((type === "function" || type === "custom") && typeof name === "string")
     return { type: "tool", name, custom: type === "custom" }
   if (type === "allowed_tools")
     return {
       type: "allowed",
       mode: mode === "required" ? "any" : "auto",
-      names: listOf(tools).map((tool) => textOr(objectOf(tool).name, ""))
+      names: listOf(tools).map((tool) => textOr(nameOf(objectOf(tool)), ""))
     }
   return fields.refuse("tool_choice", "auto, none, required, or a function or custom tool")
 }
@@ -131,7 +135,7 @@ export const readRequest = reading((fields, body) => {
     names,
     model: fields.needed("model", body.model),
     turns: instructions === undefined ? turns : [instruction(instructions), ...turns],
-    tools: fields.list("tools", body.tools).flatMap((tool, index) => readTool(fields, tool, index)),
+    tools: fields.list("tools", body.tools).flatMap((tool, index) => readTool(fields, tool, `tools.${index}`)),
     tool_choice: readChoice(fields, body.tool_choice),
     parallel_tool_calls: fields.flag("parallel_tool_calls", body.parallel_tool_calls),
     limit: fields.whole("max_output_tokens", body.max_output_tokens, 1),

@@ -19,6 +19,7 @@ import {
   writeFailure,
   writeStop
 } from "./Answer.ts"
+import { ownName } from "./Namespaces.ts"
 
 /** A message that is open: its contents as they end. */
 interface Message {
@@ -157,7 +158,7 @@ class Writing {
   #callItem(part: Part, start: Extract<Delta, { type: "tool_start" }>, status: string): JsonObject {
     const { custom, id, index, name } = start
     const call_id = callId(id, this.#options.id, index)
-    return callItem(part.item, { status, call_id, name, arguments: part.text, custom })
+    return callItem(part.item, { status, call_id, name, arguments: part.text, custom }, this.#options.request)
   }
 
   #piece(part: Part, piece: string): string {
@@ -221,7 +222,7 @@ class Writing {
       : this.#event("response.function_call_arguments.done", {
           item_id,
           output_index,
-          name: start.name,
+          name: ownName(this.#options.request, start.name).name,
           arguments: part.text
         })
     return out + this.#done(output_index, this.#callItem(part, start, "completed"))
