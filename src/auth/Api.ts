@@ -191,6 +191,10 @@ const RevocationRequest = Schema.Struct({
   client_id: Schema.String
 }).annotations({ identifier: "RevocationRequest" })
 
+/** What an application asks for itself, and is refused as OAuth 2.0 says. */
+const asApplication = <const Name extends string>(name: Name, path: `/${string}`) =>
+  HttpApiEndpoint.post(name, path).addError(OAuthError(400)).addError(OAuthError(401)).addError(RateLimited)
+
 /** OAuth 2.0 as an application drives it: the code flow with PKCE and its consent page, the device flow, revocation. */
 export class OAuthApi extends HttpApiGroup.make("oauth")
   .add(
@@ -206,12 +210,9 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
       .annotate(OpenApi.Summary, "Whether an application's request is in order, for a consent page")
   )
   .add(
-    HttpApiEndpoint.post("token", "/v1/auth/oauth/token")
+    asApplication("token", "/v1/auth/oauth/token")
       .setPayload(OAuthTokenRequest)
       .addSuccess(TokenResponse)
-      .addError(OAuthError(400))
-      .addError(OAuthError(401))
-      .addError(RateLimited)
       .annotate(Example, {
         body: {
           grant_type: "authorization_code",
@@ -224,22 +225,16 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
       .annotate(OpenApi.Summary, "Tokens for a code, a device's code or a refresh token; JSON or form")
   )
   .add(
-    HttpApiEndpoint.post("device", "/v1/auth/oauth/device")
+    asApplication("device", "/v1/auth/oauth/device")
       .setPayload(DeviceRequest)
       .addSuccess(DeviceResponse)
-      .addError(OAuthError(400))
-      .addError(OAuthError(401))
-      .addError(RateLimited)
       .annotate(Example, { body: { client_id: "{oauth_client_id}", scope: "openid calls" } })
       .annotate(OpenApi.Summary, "Codes for an application without a browser (RFC 8628); JSON or form")
   )
   .add(
-    HttpApiEndpoint.post("revokeToken", "/v1/auth/oauth/revoke")
+    asApplication("revokeToken", "/v1/auth/oauth/revoke")
       .setPayload(RevocationRequest)
       .addSuccess(Schema.Void.annotations(HttpApiSchema.annotations({ status: 200 })))
-      .addError(OAuthError(400))
-      .addError(OAuthError(401))
-      .addError(RateLimited)
       .annotate(Example, { body: { token: "{refresh_token}", client_id: "{oauth_client_id}" } })
       .annotate(
         OpenApi.Summary,

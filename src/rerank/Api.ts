@@ -26,24 +26,26 @@ export const RerankModelList = Schema.Struct({
   )
 }).annotations({ identifier: "RerankModelList" })
 
+const rerank = <const Name extends string>(name: Name, path: `/${string}`, summary: string) =>
+  HttpApiEndpoint.post(name, path)
+    .setPayload(RerankRequest)
+    .addSuccess(RerankAnswer)
+    .annotate(Fast, true)
+    .annotate(ReadsOwnBody, true)
+    .annotate(Example, {
+      body: {
+        model: "sandbox-rerank",
+        query: "When is high tide?",
+        documents: ["The harbour opens at nine.", "High tide is at noon."],
+        top_n: 1
+      }
+    })
+    .annotate(Metered, { charge_known: true })
+    .annotate(OpenApi.Summary, summary)
+
 export class RerankApi extends HttpApiGroup.make("rerank")
-  .add(
-    HttpApiEndpoint.post("rerank", "/v1/rerank")
-      .setPayload(RerankRequest)
-      .addSuccess(RerankAnswer)
-      .annotate(Fast, true)
-      .annotate(ReadsOwnBody, true)
-      .annotate(Example, {
-        body: {
-          model: "sandbox-rerank",
-          query: "When is high tide?",
-          documents: ["The harbour opens at nine.", "High tide is at noon."],
-          top_n: 1
-        }
-      })
-      .annotate(Metered, { charge_known: true })
-      .annotate(OpenApi.Summary, "Order documents by how well they answer a query, in the shape of Cohere and Jina")
-  )
+  .add(rerank("rerank", "/v1/rerank", "Order documents by how well they answer a query, in the shape of Cohere and Jina"))
+  .add(rerank("rerankV2", "/v2/rerank", "The same on the path of Cohere's second version"))
   .add(
     HttpApiEndpoint.get("rerankModels", "/v1/rerank/models")
       .addSuccess(RerankModelList)

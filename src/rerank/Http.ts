@@ -23,8 +23,10 @@ export const RerankHttp = group(
   Effect.fnUntraced(function* (handlers) {
     const { least, rerank } = yield* Rerank
     const data = (yield* RerankModels).map(rowFor)
+    const ordered = raw(yield* single("rerank", least, rerank))
     return handlers
-      .handleRaw("rerank", raw(yield* single("rerank", least, rerank)))
+      .handleRaw("rerank", ordered)
+      .handleRaw("rerankV2", ordered)
       .handle("rerankModels", () => Effect.succeed({ object: "list" as const, data }))
   })
 )

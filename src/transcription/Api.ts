@@ -27,6 +27,20 @@ const Form = form(TranscriptionFields.fields)
 const OpenAiAnswer = Schema.Struct({ text: Schema.String }).annotations({ identifier: "OpenAiTranscription" })
 const PlainText = HttpApiSchema.Text({ contentType: "text/plain" })
 
+const openAi = <const Name extends string, Fields extends Schema.Struct.Fields>(
+  name: Name,
+  path: `/${string}`,
+  fields: Fields
+) =>
+  HttpApiEndpoint.post(name, path)
+    .setPayload(form(fields))
+    .addSuccess(OpenAiAnswer)
+    .addSuccess(PlainText)
+    .annotate(RefusalShape, openAiRefusal)
+    .annotate(ReadsOwnBody, true)
+    .annotate(Example, { body: { model: "whisper-1" } })
+    .annotate(Metered, { charge_known: true })
+
 export class TranscriptionApi extends HttpApiGroup.make("transcription")
   .add(
     HttpApiEndpoint.post("transcribe", "/v1/transcriptions")
@@ -45,26 +59,16 @@ export class TranscriptionApi extends HttpApiGroup.make("transcription")
       .annotate(OpenApi.Summary, "Speech to text, its answer in an envelope")
   )
   .add(
-    HttpApiEndpoint.post("createTranscription", "/v1/audio/transcriptions")
-      .setPayload(form(OpenAiTranscriptionFields.fields))
-      .addSuccess(OpenAiAnswer)
-      .addSuccess(PlainText)
-      .annotate(RefusalShape, openAiRefusal)
-      .annotate(ReadsOwnBody, true)
-      .annotate(Example, { body: { model: "whisper-1" } })
-      .annotate(Metered, { charge_known: true })
-      .annotate(OpenApi.Summary, "Speech to text with OpenAI's fields, on OpenAI's path: JSON, text or subtitles")
+    openAi("createTranscription", "/v1/audio/transcriptions", OpenAiTranscriptionFields.fields).annotate(
+      OpenApi.Summary,
+      "Speech to text with OpenAI's fields, on OpenAI's path: JSON, text or subtitles"
+    )
   )
   .add(
-    HttpApiEndpoint.post("createTranslation", "/v1/audio/translations")
-      .setPayload(form(OpenAiTranslationFields.fields))
-      .addSuccess(OpenAiAnswer)
-      .addSuccess(PlainText)
-      .annotate(RefusalShape, openAiRefusal)
-      .annotate(ReadsOwnBody, true)
-      .annotate(Example, { body: { model: "whisper-1" } })
-      .annotate(Metered, { charge_known: true })
-      .annotate(OpenApi.Summary, "Speech to English text, by models that translate")
+    openAi("createTranslation", "/v1/audio/translations", OpenAiTranslationFields.fields).annotate(
+      OpenApi.Summary,
+      "Speech to English text, by models that translate"
+    )
   )
   .addError(InvalidRequest)
   .addError(AudioTooLarge)

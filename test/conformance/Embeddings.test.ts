@@ -273,10 +273,13 @@ describe("reranking", () => {
       { index: 2, relevance_score: 0.5, document: { text: documents[2] } }
     ])
     await recorded(who, { endpoint: "rerank", model: "sandbox-rerank", units: 1, cost: 0.002, success: true })
+    const asked = { model: "sandbox-rerank", query: "high tide", documents, top_n: 2, return_documents: true }
+    const second = await service.call("/v2/rerank", { token: who.token, json: asked })
+    expect([second.status, second.body.results]).toEqual([200, body.results])
     const many = { documents: Array.from({ length: 150 }, (_, i) => ({ text: `tide ${i}` })) }
     expect((await rerank(who, many)).body.results).toHaveLength(150)
     await recorded(who, { units: 2, cost: 0.004 })
-    expect(await service.balance(who)).toBe(left(0.006))
+    expect(await service.balance(who)).toBe(left(0.008))
   })
 
   it("costs tokens, of a model that is priced by them", async () => {
