@@ -9,7 +9,7 @@ import { freshFolder, root } from "../support/Service.ts"
 /** How long a compilation may take where everybody else uses the machine too, in milliseconds. */
 const compilation = 600_000
 
-const hosts = ["meter.ts", "ledger.ts", "capabilities.ts", "mounted.ts", "api.ts"]
+const hosts = ["meter.ts", "ledger.ts", "capabilities.ts", "models.ts", "mounted.ts", "api.ts"]
 
 let folder: string
 
@@ -167,8 +167,29 @@ describe("the package", () => {
     })
   })
 
+  it("asks models as functions, by messages and responses, whole and streamed", async () => {
+    const words = { type: "text", text: "two words" }
+    expect(JSON.parse(await run(process.execPath, ["models.js"], folder))).toMatchObject({
+      poor: { _tag: "InsufficientCredits" },
+      texts: [[words], [{ type: "message", content: [{ type: "output_text", text: "two words" }] }]],
+      types: [
+        "message_start",
+        "ping",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_stop",
+        "message_delta",
+        "message_stop"
+      ],
+      // Two tokens at 150 nano-USD, and two at 600.
+      receipts: ["1500", "1500", "1500"],
+      wrong: { field: "background" },
+      findings: []
+    })
+  })
+
   it("keeps programs without HTTP under sixty lines", () => {
-    for (const name of ["meter.ts", "ledger.ts", "capabilities.ts"]) {
+    for (const name of ["meter.ts", "ledger.ts", "capabilities.ts", "models.ts"]) {
       expect(readFileSync(join(root, "test", "hosts", name), "utf8").split("\n").length - 1).toBeLessThan(60)
     }
   })
