@@ -1,12 +1,12 @@
 /**
- * A vendor of chat and text completions with the usual wire format. Its models repeat what they are told, and a token is a word
- * between whitespace, so that everything about an answer and its price is known beforehand.
+ * A vendor of chat and text completions with the usual wire format. Its models repeat what they are told and call a tool that they are told
+ * to call (`Words`). A token is a word between whitespace, so that everything about an answer and its price is known beforehand.
  */
 import { Effect } from "effect"
 import { isBody, json, Refusal } from "./Outside.ts"
 import type { Answer, Body, Make, Received, Route } from "./Outside.ts"
-import { countWords, cut, idOf, repeat } from "./Words.ts"
-import type { Repetition } from "./Words.ts"
+import { countWords, cut, idOf, repeat, speechOf } from "./Words.ts"
+import type { Part, Repetition, Speech } from "./Words.ts"
 
 /** Where the vendor speaks every protocol (`Messages`, `Responses`). */
 export const newerMount = "/chat-a/v1"
@@ -212,33 +212,67 @@ const chat = (body: Body, created: number): Answer => {
   for (const { content, role } of messages) {
     const text = textOf(content)
     prompt_tokens += countWords(text)
-    if (role === "user") said = text
+    if (role === "user" || role === "tool") said = text
   }
   withinContext(prompt_tokens, "messages")
   const n = choicesOf(body)
   const limit = wholeOf(body, "max_completion_tokens", 1, tokensLimit) ?? wholeOf(body, "max_tokens", 1, tokensLimit)
-  const { finish_reason, text, words } = repeat(said, limit)
+  const speech = speechOf(said, { limit, tools: namesOf(body), thinks: false })
+  const { words } = speech
 
   const head = { id: idOf("chatcmpl"), created, model }
   const usage = usageOf(prompt_tokens, words * n)
   if (stream !== true) {
-    const message = { role: "assistant", content: text, refusal: null }
+    const finish_reason = reasons[speech.end]
+    const message = messageOf(speech)
     const choices = Array.from({ length: n }, (_, index) => ({ index, message, logprobs: null, finish_reason }))
     return json(200, { ...head, object: "chat.completion", choices, usage, system_fingerprint: null }, vendorHeaders())
   }
   const wire = { head, object: "chat.completion.chunk", usage, include_usage: includesUsage(body) }
-  return eventStream(events(wire, chatDeltas(text, n, finish_reason)), firstOf(n, words * n))
+  return eventStream(events(wire, chatDeltas(speech, n)), firstOf(n, words * n))
 }
 
-function* chatDeltas(text: string, n: number, finish_reason: string): Generator<string> {
+/** The names of the functions that may be called. */
+const namesOf = ({ tools }: Body): ReadonlySet<string> =>
+  new Set(
+    Array.isArray(tools)
+      ? tools.flatMap((tool: unknown) => (isBody(tool) && isBody(tool["function"]) ? [String(tool["function"]["name"])] : []))
+      : []
+  )
+
+const reasons = { stop: "stop", length: "length", tools: "tool_calls" } as const
+
+type Call = Extract<Part, { readonly type: "call" }>
+const isCall = (part: Part): part is Call => part.type === "call"
+const saidIn = ({ parts }: Speech): string => parts.map((part) => (isCall(part) ? "" : part.text)).join("")
+
+const callOf = ({ id, input, name }: Call) => ({ id, type: "function", function: { name, arguments: input } })
+
+const messageOf = (speech: Speech) => {
+  const content = saidIn(speech)
+  const calls = speech.parts.filter(isCall)
+  return calls.length === 0
+    ? { role: "assistant", content, refusal: null }
+    : { role: "assistant", content: content === "" ? null : content, refusal: null, tool_calls: calls.map(callOf) }
+}
+
+function* chatDeltas(speech: Speech, n: number): Generator<string> {
   const choice = (index: number, delta: string, reason: string) =>
     `{"index":${index},"delta":${delta},"logprobs":null,"finish_reason":${reason}}`
   for (let i = 0; i < n; i++) yield choice(i, `{"role":"assistant","content":"","refusal":null}`, "null")
-  for (const piece of cut(text)) {
-    const delta = `{"content":${JSON.stringify(piece)}}`
-    for (let i = 0; i < n; i++) yield choice(i, delta, "null")
+  for (const delta of pieces(speech)) for (let i = 0; i < n; i++) yield choice(i, delta, "null")
+  for (let i = 0; i < n; i++) yield choice(i, "{}", `"${reasons[speech.end]}"`)
+}
+
+/** What the deltas of a choice say: its words, and each call with its arguments in pieces. */
+function* pieces(speech: Speech): Generator<string> {
+  for (const piece of cut(saidIn(speech))) yield `{"content":${JSON.stringify(piece)}}`
+  for (const [index, call] of speech.parts.filter(isCall).entries()) {
+    yield JSON.stringify({ tool_calls: [{ index, ...callOf({ ...call, input: "" }) }] })
+    for (const piece of cut(call.input)) {
+      yield JSON.stringify({ tool_calls: [{ index, function: { arguments: piece } }] })
+    }
   }
-  for (let i = 0; i < n; i++) yield choice(i, "{}", `"${finish_reason}"`)
 }
 
 /** The prompts of a completion request; tokens read as the words that they are counted as. */

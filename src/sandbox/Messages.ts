@@ -78,7 +78,7 @@ const promptOf = ({ messages, system, tools }: Body): Prompt => {
   )
   if (words > contextLength) throw wrong(`prompt is too long: ${words} tokens > ${contextLength} maximum`)
   return {
-    said: textsOf(turns.at(-1)?.content)
+    said: textsOf(turns.findLast(({ role }) => role !== "system")?.content)
       .filter((text) => text !== "image")
       .join("\n"),
     words,

@@ -1,0 +1,33 @@
+// Installs the agents from the registry into a folder of their own, never as dependencies.
+import { execFile } from "node:child_process"
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import type { Agent } from "./agents.ts"
+
+/** How long the registry is waited for, in milliseconds. */
+const patience = 300_000
+
+const isInstalled = (folder: string, { package: name, version }: Agent): boolean => {
+  const file = join(folder, "node_modules", name, "package.json")
+  return existsSync(file) && (JSON.parse(readFileSync(file, "utf8")) as { readonly version: string }).version === version
+}
+
+/** Answers why it could not be installed, `undefined` where it is. */
+export const install = (folder: string, agent: Agent): Promise<string | undefined> => {
+  if (isInstalled(folder, agent)) return Promise.resolve(undefined)
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true }))
+  const args = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1"]
+  return new Promise((resolve) => {
+    execFile(
+      "npm",
+      [...args, `${agent.package}@${agent.version}`],
+      { cwd: folder, timeout: patience, maxBuffer: 64 * 1024 * 1024 },
+      (error, _, stderr) => {
+        if (error === null) return resolve(undefined)
+        const said = stderr.split("\n").find((line) => /^npm error (?!code|errno|syscall)/.test(line))
+        resolve(error.killed ? `not within ${patience / 1000} s` : (said ?? error.message))
+      }
+    )
+  })
+}

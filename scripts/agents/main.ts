@@ -1,0 +1,133 @@
+// Coding agents from the registry against the service in sandbox mode: each runs one prompt that makes the model call a tool. What must
+// follow: the tool ran, the agent says what came of it, usage and ledger have its calls, and `tollgate verify` holds. `npm run agents`;
+// without the registry it says so and ends well. README.md beside it says how each agent is set up.
+import { spawn, spawnSync } from "node:child_process"
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { command, root, start } from "../../test/support/Service.ts"
+import type { Person, Service } from "../../test/support/Service.ts"
+import { agents } from "./agents.ts"
+import type { Agent } from "./agents.ts"
+import { install } from "./install.ts"
+
+/** How long an agent may take for its prompt, in milliseconds. */
+const patience = 180_000
+
+const model = "sandbox-large"
+/** It has a second upstream, which speaks chat alone: what it is asked by other protocols is translated. */
+const translated = "sandbox-failover"
+const file = "made.txt"
+/** Its result stands in no prompt. */
+const work = `echo "the sum is $((19+23))" | tee ${file}`
+const result = "the sum is 42"
+
+/** The sandbox's models call a tool that they are told to call, if they have it: each agent has one of these. */
+const prompt = [
+  "Run a command and say what it prints.",
+  `call exec_command ${JSON.stringify({ cmd: work })}`,
+  `call shell_command ${JSON.stringify({ command: work })}`,
+  `call shell ${JSON.stringify({ command: ["bash", "-c", work] })}`,
+  `call Bash ${JSON.stringify({ command: work, description: "Adds" })}`,
+  `call run_shell_command ${JSON.stringify({ command: work, is_background: false })}`
+].join("\n")
+
+const print = (text: string): void => void process.stdout.write(`${text}\n`)
+
+const expect = (holds: boolean, what: string): void => {
+  if (!holds) throw new Error(what)
+}
+
+/** Runs an agent to its end, or for as long as it may; answers what it printed. */
+const run = (agent: Agent, setting: Parameters<Agent["command"]>[0]): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const { args, env } = agent.command(setting)
+    const { PATH } = process.env
+    const [program, ...rest] = args
+    const child = spawn(program, rest, {
+      cwd: setting.folder,
+      env: { PATH, HOME: setting.home, TMPDIR: setting.home, TERM: "dumb", CI: "1", NO_COLOR: "1", ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: patience,
+      killSignal: "SIGKILL"
+    })
+    let stdout = ""
+    let stderr = ""
+    child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text))
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text))
+    child.once("error", reject)
+    child.once("close", (code) => {
+      if (code === 0) resolve(stdout)
+      else reject(new Error(`it ended with ${code ?? "a signal"}: ${`${stdout}\n${stderr}`.trim().slice(-2_000)}`))
+    })
+  })
+
+/** What the books have of a person: calls that were charged by an endpoint, and what was taken. */
+const booksOf = async (service: Service, person: Person, { endpoint }: Agent) => {
+  const records = await service.usage(person)
+  const taken = (await service.ledger(person)).filter(({ type }: { readonly type: string }) => type === "debit")
+  const others = records.filter((record) => record.endpoint !== endpoint || !record.success)
+  expect(others.length === 0, `usage has other calls too: ${JSON.stringify(others)}`)
+  const sum = (of: ReadonlyArray<number>) => Number(of.reduce((total, amount) => total + amount, 0).toFixed(9))
+  const cost = sum(records.map((record) => record.cost as number))
+  expect(records.length === taken.length, `${records.length} calls, but ${taken.length} entries`)
+  expect(cost === sum(taken.map(({ amount }) => amount as number)), "the ledger took other than the calls cost")
+  return { calls: records.length, cost }
+}
+
+const prove = async (agent: Agent, installed: string, service: Service, model: string): Promise<string> => {
+  const person = await service.signIn(`${agent.package.replaceAll(/\W/g, "-")}.${model}@example.com`)
+  const key = await service.key(person)
+  const scratch = mkdtempSync(join(tmpdir(), "tollgate-agent-"))
+  try {
+    const [home, folder] = ["home", "work"].map((name) => join(scratch, name)) as [string, string]
+    for (const made of [home, folder]) mkdirSync(made)
+    const said = await run(agent, { installed, home, folder, url: service.url, key, model, prompt })
+    const made = join(folder, file)
+    expect(existsSync(made), `its tool did not run; it said: ${said.slice(-2_000)}`)
+    expect(readFileSync(made, "utf8").trim() === result, `the tool wrote ${readFileSync(made, "utf8")}`)
+    expect(said.includes(result), `its answer is not the tool's: ${said.slice(-2_000)}`)
+    const { calls, cost } = await booksOf(service, person, agent)
+    expect(calls >= 2, `${calls} calls, where one asks for the tool and one follows it`)
+    return `${calls} calls of ${agent.endpoint} for ${cost} USD; its tool ran, and it answered`
+  } finally {
+    rmSync(scratch, { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+const main = async (): Promise<void> => {
+  const folders = new Map<Agent, string>()
+  for (const agent of agents) {
+    const folder = join(root, ".agents", `${agent.package.replaceAll("/", "-")}@${agent.version}`)
+    const why = await install(folder, agent)
+    if (why === undefined) folders.set(agent, folder)
+    else print(`${agent.name} ${agent.version}: left out, since it could not be had from the registry: ${why}`)
+  }
+  if (folders.size === 0) return print("No agent could be installed: nothing was tried.")
+  if (!process.argv.includes("--no-build"))
+    spawnSync("npm", ["run", "--silent", "build"], { cwd: root, stdio: ["ignore", 2, 2] })
+  const service = await start()
+  try {
+    const say = async (what: string, agent: Agent, folder: string, model: string) => {
+      const outcome = await prove(agent, folder, service, model).catch((error: unknown) => {
+        process.exitCode = 1
+        return `FAILED: ${error instanceof Error ? error.message : String(error)}`
+      })
+      print(`${agent.name} ${agent.version}${what}: ${outcome}`)
+    }
+    for (const [agent, folder] of folders) await say("", agent, folder, model)
+    // The first upstream of the other model fails in the protocols that it alone speaks.
+    const others = [...folders].filter(([{ endpoint }]) => endpoint !== "chat/completions")
+    for (const vendor of ["messages", "responses"])
+      await service.control("/faults", { service: vendor, status: 500, times: 1_000 })
+    for (const [agent, folder] of others) await say(", translated to chat", agent, folder, translated)
+    await service.end()
+    const { code, stdout } = await command(["verify"], { DATA_DIR: service.folder })
+    print(`verify: ${stdout.trim().split("\n").at(-1)}`)
+    if (code !== 0) process.exitCode = 1
+  } finally {
+    await service.discard()
+  }
+}
+
+await main()
