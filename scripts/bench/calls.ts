@@ -23,6 +23,18 @@ export const manyCallers = 1_000
 /** Where there is one caller, it asks for the first; of many, each asks for all. */
 export const models = ["bench-model", "bench-model-2", "bench-model-3", "bench-model-4"] as const
 
+/** Protocols of models, and of each the model whose upstream speaks it alone; chat's are the `models`. */
+export type Spoken = "chat" | "messages" | "responses"
+export const modelOf = { chat: models[0], messages: "bench-messages", responses: "bench-responses" } as const
+export const pathOf = {
+  chat: "/v1/chat/completions",
+  messages: "/v1/messages",
+  responses: "/v1/responses"
+} as const
+
+/** How the stream of a protocol ends, as far as its last bytes tell. */
+const endOf = { chat: "data: [DONE]\n\n", messages: '"message_stop"}\n\n', responses: "}}\n\n" } as const
+
 // ---- what is said -------------------------------------------------------------------------------------------------------
 
 /** In a prompt: makes the upstream pause within a stream, so that a held-back first byte shows. */
@@ -70,6 +82,22 @@ export const chatBody = ({ bytes = 0, manner = "", model = models[0], stream = f
   return written(filler.repeat(Math.ceil(missing / filler.length)).slice(0, missing))
 }
 
+/** The same question in another protocol. */
+const bodyIn = (protocol: Spoken, model: string, stream: boolean): string => {
+  const chat = JSON.parse(chatBody({ model, stream })) as { readonly messages: ReadonlyArray<{ readonly content: string }> }
+  const [system, asked] = chat.messages.map(({ content }) => content)
+  const messages = [{ role: "user", content: asked }]
+  const common = { model, temperature: 0.2, ...(stream && { stream }) }
+  switch (protocol) {
+    case "chat":
+      return JSON.stringify(chat)
+    case "messages":
+      return JSON.stringify({ ...common, system, messages, max_tokens: 64 })
+    case "responses":
+      return JSON.stringify({ ...common, instructions: system, input: messages, max_output_tokens: 64, store: false })
+  }
+}
+
 // ---- kinds of calls -----------------------------------------------------------------------------------------------------
 
 /** A kind of call with how many make it at once: what a contender is driven with. */
@@ -81,6 +109,8 @@ export interface Workload {
   /** One for each model. */
   readonly bodies: ReadonlyArray<string>
   readonly stream: boolean
+  /** What a stream ends with that is whole. */
+  readonly end?: string
   readonly callers: number
   readonly connections: number
   /** Nano-USD that a call must cost. */
@@ -99,6 +129,23 @@ export const chatCalls = ({
   path: "/v1/chat/completions",
   bodies: (callers === 1 ? models.slice(0, 1) : models).map((model) => chatBody({ ...chat, stream, model })),
   stream,
+  callers,
+  connections,
+  price: callPrice
+})
+
+/** Calls in a protocol, of the model whose upstream speaks `to`. */
+export const callsIn = (
+  protocol: Spoken,
+  to: Spoken,
+  { callers, connections, stream }: Pick<Workload, "callers" | "connections" | "stream">
+): Workload => ({
+  name: `${protocol}${protocol === to ? "" : ` over ${to}`}${stream ? ", streamed" : ""}${callers === 1 ? "" : `, ${callers} callers`}`,
+  method: "POST",
+  path: pathOf[protocol],
+  bodies: [bodyIn(protocol, modelOf[to], stream)],
+  stream,
+  end: endOf[protocol],
   callers,
   connections,
   price: callPrice

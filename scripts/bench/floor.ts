@@ -5,7 +5,8 @@ import { createHmac, randomBytes } from "node:crypto"
 import { Agent, createServer, request as httpRequest } from "node:http"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import { credit, models, price, searchPrice } from "./calls.ts"
+import { credit, modelOf, models, pathOf, price, searchPrice } from "./calls.ts"
+import type { Spoken } from "./calls.ts"
 import { endWithParent, report } from "./processes.ts"
 import { openStore } from "./store.ts"
 import type { Line } from "./store.ts"
@@ -96,11 +97,13 @@ interface Caller {
   readonly search: Line
 }
 
+const every = [...models, modelOf.messages, modelOf.responses]
+
 const metered = () => {
   const store = openStore(directory)
   const secret = randomBytes(32)
   const hash = (key: string) => createHmac("sha256", secret).update(key).digest("base64")
-  const prices = new Map(models.map((model) => [model as string, { ...price, maximum: 4096 }]))
+  const prices = new Map(every.map((model) => [model as string, { ...price, maximum: 4096 }]))
 
   const openCaller = (number: number): readonly [key: string, caller: Caller] => {
     const id = `06bench${String(number).padStart(13, "0")}`
@@ -114,7 +117,7 @@ const metered = () => {
       provider: "bench"
     }
     const chat = new Map(
-      models.map((model) => [model as string, { ...common, model, endpoint: "/v1/chat/completions" }])
+      every.map((model) => [model as string, { ...common, model, endpoint: "/v1/chat/completions" }])
     )
     const decisions = { ...common, model: "jev-1.13.0", endpoint: "/v1/decisions" }
     const search = { ...common, model: "bench", endpoint: "/v1/search" }
@@ -235,6 +238,63 @@ const metered = () => {
     })
   }
 
+  /** A call in a protocol whose streams report their usage unasked: its bytes pass as they are. */
+  const speak = (protocol: Other, request: IncomingMessage, response: ServerResponse): void => {
+    const caller = callerOf(request)
+    if (caller === undefined) return refuse(response, 401, "invalid API key")
+    read(request, (body) => {
+      let asked: AskedOther
+      try {
+        asked = JSON.parse(body.toString()) as AskedOther
+      } catch {
+        return refuse(response, 400, "invalid request")
+      }
+      const priced = prices.get(asked.model as string)
+      const line = caller.chat.get(asked.model as string)
+      if (priced === undefined || line === undefined || !Array.isArray(asked.messages ?? asked.input)) {
+        return refuse(response, 400, "invalid request")
+      }
+      const limit = asked.max_tokens ?? asked.max_output_tokens ?? priced.maximum
+      const bound = body.length * priced.prompt + limit * priced.completion
+      const id = `call_${begun}${(calls++).toString(36).padStart(12, "0")}`
+      const started = performance.now()
+      const charge = ({ input_tokens, output_tokens }: UsageOther, done: () => void): void => {
+        const charged = {
+          call: id,
+          line,
+          prompt: input_tokens,
+          completion: output_tokens,
+          cost: input_tokens * priced.prompt + output_tokens * priced.completion,
+          latency: Math.round(performance.now() - started)
+        }
+        store.enqueue(() => store.settle(charged), done)
+      }
+      store.enqueue(
+        () => store.reserve(id, caller.account, bound),
+        (reserved) => {
+          if (reserved !== true) return refuse(response, 402, "insufficient credits")
+          const fail = () => charge(noUsage, () => refuse(response, 500, "upstream error"))
+          call(
+            body,
+            (answer) => {
+              if (answer.statusCode !== 200) {
+                answer.resume()
+                fail()
+              } else if (asked.stream === true) streamOther(protocol, answer, response, charge)
+              else
+                read(answer, (given) => {
+                  const { usage } = JSON.parse(given.toString()) as { readonly usage: UsageOther }
+                  charge(usage, () => say(response, 200, given))
+                })
+            },
+            fail,
+            pathOf[protocol]
+          )
+        }
+      )
+    })
+  }
+
   const decide = (request: IncomingMessage, response: ServerResponse) =>
     tool(
       request,
@@ -268,6 +328,7 @@ const metered = () => {
 
   return {
     chat,
+    speak,
     decide,
     search,
     hello: { keys: opened.map(([key]) => key) },
@@ -317,6 +378,74 @@ const stream = (
   })
 }
 
+/** Protocols beside chat, as bare as chat is above. */
+type Other = Exclude<Spoken, "chat">
+
+interface AskedOther {
+  readonly model?: unknown
+  readonly messages?: unknown
+  readonly input?: unknown
+  readonly max_tokens?: number
+  readonly max_output_tokens?: number
+  readonly stream?: boolean
+}
+
+interface UsageOther {
+  readonly input_tokens: number
+  readonly output_tokens: number
+}
+
+const noUsage: UsageOther = { input_tokens: 0, output_tokens: 0 }
+
+const lastEvents = {
+  messages: Buffer.from("event: message_stop"),
+  responses: Buffer.from("event: response.completed")
+} as const
+const dataMark = Buffer.from("data: ")
+
+/** What events report, over what was reported before: one that has usage may have some of the figures. */
+const reported = (events: Buffer, before: UsageOther): UsageOther => {
+  let usage = before
+  for (let at = events.indexOf(usageMark); at >= 0; ) {
+    const end = events.indexOf(eventEnd, at)
+    const from = events.indexOf(dataMark, eventStart(events, at)) + dataMark.length
+    const event = JSON.parse(events.toString("utf8", from, end)) as {
+      readonly usage?: UsageOther
+      readonly message?: { readonly usage: UsageOther }
+      readonly response?: { readonly usage: UsageOther }
+    }
+    usage = { ...usage, ...(event.usage ?? event.message?.usage ?? event.response?.usage) }
+    at = events.indexOf(usageMark, end)
+  }
+  return usage
+}
+
+/** As `stream`, where the usage is reported unasked and the last event is the protocol's own. */
+const streamOther = (
+  protocol: Other,
+  answer: IncomingMessage,
+  response: ServerResponse,
+  charge: (usage: UsageOther, done: () => void) => void
+): void => {
+  let pending: Buffer | undefined
+  let usage = noUsage
+  response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" })
+  answer.on("data", (data: Buffer) => {
+    const bytes = pending === undefined ? data : Buffer.concat([pending, data])
+    const last = bytes.indexOf(lastEvents[protocol])
+    const end = last >= 0 ? last : eventStart(bytes, bytes.length)
+    pending = end < bytes.length ? bytes.subarray(end) : undefined
+    if (end === 0) return
+    const events = bytes.subarray(0, end)
+    usage = reported(events, usage)
+    response.write(events)
+  })
+  answer.on("end", () => {
+    if (pending !== undefined) usage = reported(pending, usage)
+    charge(usage, () => response.end(pending))
+  })
+}
+
 // ---- the process --------------------------------------------------------------------------------------------------------
 
 const books = mode === "metered" ? metered() : undefined
@@ -324,6 +453,10 @@ const answer = books?.chat ?? proxy
 
 const server = createServer((request, response) => {
   if (request.method === "POST" && request.url === "/v1/chat/completions") answer(request, response)
+  else if (books !== undefined && request.method === "POST" && request.url === pathOf.messages)
+    books.speak("messages", request, response)
+  else if (books !== undefined && request.method === "POST" && request.url === pathOf.responses)
+    books.speak("responses", request, response)
   else if (books !== undefined && request.method === "POST" && request.url === "/v1/decisions")
     books.decide(request, response)
   else if (books !== undefined && request.url?.startsWith("/v1/search?") === true) books.search(request, response)

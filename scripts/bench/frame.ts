@@ -76,7 +76,7 @@ export type Drive = Pick<Order, "seconds"> & Partial<Pick<Order, "rate" | "calls
 
 /** Drives a contender, and throws if a single call fails: a rate with errors in it says nothing. */
 export const drive = async (load: ChildProcess, at: Contender, workload: Workload, how: Drive): Promise<Run> => {
-  const { bodies, callers, connections, method, path, price, stream } = workload
+  const { bodies, callers, connections, end, method, path, price, stream } = workload
   const { headers, keys, port } = at
   const sampling = setInterval(() => (at.peak = Math.max(at.peak, memory(at.pid))), 250)
   const before = cpu(at.pid)
@@ -88,6 +88,7 @@ export const drive = async (load: ChildProcess, at: Contender, workload: Workloa
     keys: Array.from({ length: callers }, (_, i) => keys[i % keys.length]!),
     bodies,
     stream,
+    ...(end !== undefined && { end }),
     connections,
     ...how
   }

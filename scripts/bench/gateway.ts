@@ -4,7 +4,7 @@ import { execFile } from "node:child_process"
 import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { credit, models } from "./calls.ts"
+import { credit, modelOf, models } from "./calls.ts"
 import type { Target } from "./frame.ts"
 import { freePort, nodeOptions, root, sleep, start, stop, tail } from "./processes.ts"
 import type { Cores } from "./processes.ts"
@@ -21,17 +21,31 @@ export const configuration = ({ issuer, port }: Outside): object => ({
   clients: [{ client_id: "bench", name: "Bench" }],
   upstreams: {
     bench: { base_url: `http://127.0.0.1:${port}/v1`, api_key_env: "BENCH_UPSTREAM_KEY" },
+    messages: {
+      base_url: `http://127.0.0.1:${port}/v1`,
+      api_key_env: "BENCH_UPSTREAM_KEY",
+      speaks: ["messages"]
+    },
+    responses: {
+      base_url: `http://127.0.0.1:${port}/v1`,
+      api_key_env: "BENCH_UPSTREAM_KEY",
+      speaks: ["responses"]
+    },
     tools: { base_url: `http://127.0.0.1:${port}`, api_key_env: "BENCH_UPSTREAM_KEY" }
   },
   decisions: { upstream: "tools", model: "jev-1.13.0" },
   tools: { search: [{ id: "bench", vendor: "tavily", upstream: "tools", usd_per_query: "0.005" }] },
-  models: models.map((model) => ({
+  models: [
+    ...models.map((model) => ({ model, upstream: "bench" })),
+    { model: modelOf.messages, upstream: "messages" },
+    { model: modelOf.responses, upstream: "responses" }
+  ].map(({ model, upstream }) => ({
     id: model,
     name: model,
     context_length: 1_000_000,
     max_output_tokens: 4096,
     price: { prompt_usd_per_million: "0.15", completion_usd_per_million: "0.60" },
-    upstreams: [{ upstream: "bench", model }]
+    upstreams: [{ upstream, model }]
   })),
   prices: { default_new_credits: credit, default_registration_credits: 0 },
   // Everybody signs in from one address.

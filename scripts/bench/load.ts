@@ -16,6 +16,8 @@ export interface Order {
   readonly keys: ReadonlyArray<string>
   readonly bodies: ReadonlyArray<string>
   readonly stream: boolean
+  /** What a stream ends with that is whole, in 20 bytes at most: chat's unless it says another. */
+  readonly end?: string
   readonly connections: number
   readonly seconds: number
   /** Calls a second, for the open loop. */
@@ -123,7 +125,7 @@ const run = (order: Order): Promise<Outcome> =>
     const answered = (call: Call, status: number, body: string) => {
       open--
       const at = now()
-      if (status >= 200 && status < 300 && (!order.stream || body.endsWith("data: [DONE]\n\n"))) {
+      if (status >= 200 && status < 300 && (!order.stream || body.endsWith(order.end ?? "data: [DONE]\n\n"))) {
         calls++
         byCaller[call.caller]!++
         if (at <= deadline) within++

@@ -18,6 +18,7 @@ import { ledger } from "./parts/ledger.ts"
 import { memory } from "./parts/memory.ts"
 import { open } from "./parts/open.ts"
 import { postgres } from "./parts/postgres.ts"
+import { protocols, workloads as protocolsWorkloads } from "./parts/protocols.ts"
 import { prompts, workloads as promptsWorkloads } from "./parts/prompts.ts"
 import { start } from "./parts/start.ts"
 import { stream, workloads as streamWorkloads } from "./parts/stream.ts"
@@ -32,6 +33,7 @@ const parts: ReadonlyArray<Part> = [
   prompts,
   connections,
   stream,
+  protocols,
   open,
   tools,
   ledger,
@@ -52,6 +54,7 @@ const comparable: Readonly<Record<string, (options: Options) => ReadonlyArray<Wo
   prompts: promptsWorkloads,
   connections: connectionsWorkloads,
   stream: streamWorkloads,
+  protocols: protocolsWorkloads,
   tools: toolsWorkloads
 }
 

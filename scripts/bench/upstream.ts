@@ -4,7 +4,18 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose"
 import { createServer as createHttpServer } from "node:http"
 import { createServer } from "node:net"
 import type { AddressInfo, Server, Socket } from "node:net"
-import { decisionTokens, models, paced, pause, piecesOf, trickleEvery, trickling, usage } from "./calls.ts"
+import {
+  decisionTokens,
+  modelOf,
+  models,
+  paced,
+  pathOf,
+  pause,
+  piecesOf,
+  trickleEvery,
+  trickling,
+  usage
+} from "./calls.ts"
 import { endWithParent, report } from "./processes.ts"
 
 /** A chat chunk or answer around its choices. */
@@ -76,16 +87,20 @@ const ending = (withUsage: boolean): ReadonlyArray<string> =>
     "[DONE]"
   ])
 
-/** A stream of so many pieces in a few writes of some events each, as a model's tokens arrive: one segment a turn of the event loop. */
-const streamed = (pieces: number, withUsage: boolean): ReadonlyArray<Buffer> => {
-  const contents = Array.from({ length: pieces }, (_, i) => words.at((i - pieces) % words.length)!)
-  const all = [
+const contentsOf = (pieces: number): ReadonlyArray<string> =>
+  Array.from({ length: pieces }, (_, i) => words.at((i - pieces) % words.length)!)
+
+const streamed = (pieces: number, withUsage: boolean): ReadonlyArray<Buffer> =>
+  written([
     ...events([
       chunk({ role: "assistant", content: "" }, null, withUsage),
-      ...contents.map((content) => chunk({ content }, null, withUsage))
+      ...contentsOf(pieces).map((content) => chunk({ content }, null, withUsage))
     ]),
     ...ending(withUsage)
-  ]
+  ])
+
+/** A stream in a few writes of some events each, as a model's tokens arrive: one segment a turn of the event loop. */
+const written = (all: ReadonlyArray<string>): ReadonlyArray<Buffer> => {
   const writes: Array<string> = []
   for (let i = 0; i < all.length; i += 5) writes.push(chunked(all.slice(i, i + 5).join("")))
   writes[0] = streamHead + writes[0]!
@@ -99,6 +114,102 @@ const streamOf = (pieces: number, withUsage: boolean): ReadonlyArray<Buffer> => 
   let found = streams.get(name)
   if (found === undefined) streams.set(name, (found = streamed(pieces, withUsage)))
   return found
+}
+
+// ---- other protocols ----------------------------------------------------------------------------------------------------
+
+const tokens = { input_tokens: usage.prompt_tokens, output_tokens: usage.completion_tokens }
+
+const message = (rest: object): object => ({
+  id: "msg_bench0001",
+  type: "message",
+  role: "assistant",
+  model: modelOf.messages,
+  stop_sequence: null,
+  ...rest
+})
+const response = (rest: object): object => ({
+  id: "resp_bench0001",
+  object: "response",
+  created_at: 1_760_000_000,
+  model: modelOf.responses,
+  error: null,
+  ...rest
+})
+const textPart = (text: string): object => ({ type: "output_text", text, annotations: [] })
+const item = (status: string, content: ReadonlyArray<object>): object => ({
+  id: "msg_bench0001",
+  type: "message",
+  status,
+  role: "assistant",
+  content
+})
+
+const named = (list: ReadonlyArray<{ readonly type: string; readonly [field: string]: unknown }>): ReadonlyArray<string> =>
+  list.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+
+const streamPieces = 30
+const said = contentsOf(streamPieces)
+const all = said.join("")
+
+const place = { item_id: "msg_bench0001", output_index: 0, content_index: 0 }
+const completed = (text: string): object =>
+  response({
+    status: "completed",
+    output: [item("completed", [textPart(text)])],
+    usage: {
+      ...tokens,
+      input_tokens_details: { cached_tokens: 0 },
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: usage.total_tokens
+    }
+  })
+
+/** What each protocol beside chat is answered, whole and as a stream. */
+const others: Readonly<Record<string, { readonly whole: Buffer; readonly stream: ReadonlyArray<Buffer> }>> = {
+  [pathOf.messages]: {
+    whole: whole(
+      JSON.stringify(
+        message({ content: [{ type: "text", text: words.join("") }], stop_reason: "end_turn", usage: tokens })
+      )
+    ),
+    stream: written(
+      named([
+        {
+          type: "message_start",
+          message: message({ content: [], stop_reason: null, usage: { ...tokens, output_tokens: 1 } })
+        },
+        { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+        ...said.map((text) => ({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } })),
+        { type: "content_block_stop", index: 0 },
+        {
+          type: "message_delta",
+          delta: { stop_reason: "end_turn", stop_sequence: null },
+          usage: { output_tokens: tokens.output_tokens }
+        },
+        { type: "message_stop" }
+      ])
+    )
+  },
+  [pathOf.responses]: {
+    whole: whole(
+      JSON.stringify(completed(words.join("")))
+    ),
+    stream: written(
+      named(
+        [
+          { type: "response.created", response: response({ status: "in_progress", output: [], usage: null }) },
+          { type: "response.output_item.added", output_index: 0, item: item("in_progress", []) },
+          { type: "response.content_part.added", ...place, part: textPart("") },
+          ...said.map((delta) => ({ type: "response.output_text.delta", ...place, delta })),
+          { type: "response.output_text.done", ...place, text: all },
+          { type: "response.content_part.done", ...place, part: textPart(all) },
+          { type: "response.output_item.done", output_index: 0, item: item("completed", [textPart(all)]) },
+          { type: "response.completed", response: completed(all) }
+        ].map((event, sequence_number) => ({ ...event, sequence_number }))
+      )
+    )
+  }
 }
 
 const notFound = Buffer.from("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
@@ -154,8 +265,8 @@ const endAll = (): void => {
 
 // ---- chat ---------------------------------------------------------------------------------------------------------------
 
-/** The length of the message at the front of the buffer and where its body is; `undefined` while it is incomplete. */
-const message = (
+/** The length of the request at the front of the buffer and where its body is; `undefined` while it is incomplete. */
+const requestIn = (
   buffer: Buffer
 ): { readonly path: string; readonly body: Buffer; readonly end: number } | undefined => {
   const headEnd = buffer.indexOf("\r\n\r\n")
@@ -186,7 +297,7 @@ const chat = createServer({ noDelay: true }, (socket) => {
   let busy = false
   const next = () => {
     if (busy || buffer.length === 0) return
-    const found = message(buffer)
+    const found = requestIn(buffer)
     if (found === undefined) return
     buffer = buffer.subarray(found.end)
     const tool = tools[found.path]
@@ -194,13 +305,14 @@ const chat = createServer({ noDelay: true }, (socket) => {
       socket.write(tool)
       return next()
     }
-    if (found.path !== "/v1/chat/completions") {
+    const other = others[found.path]
+    if (other === undefined && found.path !== pathOf.chat) {
       socket.write(notFound)
       return next()
     }
     // Looked for and not parsed: a long body costs next to nothing here.
     if (!found.body.includes('"stream":true')) {
-      socket.write(plain)
+      socket.write(other?.whole ?? plain)
       return next()
     }
     const prompt = found.body.toString("latin1", 0, 1_000)
@@ -209,6 +321,7 @@ const chat = createServer({ noDelay: true }, (socket) => {
       busy = false
       next()
     }
+    if (other !== undefined) return write(socket, other.stream, false, done)
     if (prompt.includes(trickling)) {
       socket.write(begun)
       open.set(socket, done)

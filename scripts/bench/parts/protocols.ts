@@ -1,0 +1,45 @@
+// Messages and responses beside chat: passed through to an upstream that speaks the same, and translated for one that does not; whole and
+// streamed, by one caller and by a thousand. The floor passes the client's own protocol through, whatever the service's upstream speaks.
+import { callsIn, manyCallers } from "../calls.ts"
+import type { Spoken, Workload } from "../calls.ts"
+import { alternate, printRates, ratio } from "../frame.ts"
+import type { Bench, Part } from "../frame.ts"
+
+const pairs: ReadonlyArray<readonly [client: Spoken, upstream: Spoken]> = [
+  ["chat", "chat"],
+  ["messages", "messages"],
+  ["responses", "responses"],
+  ["messages", "chat"],
+  ["responses", "chat"],
+  ["chat", "messages"]
+]
+
+const ofPair = ([client, upstream]: (typeof pairs)[number], connections: number): ReadonlyArray<Workload> =>
+  [1, manyCallers].flatMap((callers) =>
+    [false, true].map((stream) => callsIn(client, upstream, { callers, connections, stream }))
+  )
+
+export const workloads = ({ connections }: Bench["options"]) => pairs.flatMap((pair) => ofPair(pair, connections))
+
+const run = async (bench: Bench): Promise<void> => {
+  const { floor, gateway, load, welcome } = await bench.world()
+  await welcome(manyCallers)
+  for (const pair of pairs) {
+    for (const workload of ofPair(pair, bench.options.connections)) {
+      const rates = await alternate(bench, load, workload, [floor, gateway])
+      printRates(`POST ${workload.path}, ${workload.name}`, rates)
+      bench.results.reach({
+        what: `11 ${workload.name}, of the floor`,
+        measured: ratio(rates, "gateway", "floor"),
+        unit: "x",
+        least: pair[0] === pair[1] ? 0.7 : 0.4
+      })
+    }
+  }
+}
+
+export const protocols: Part = {
+  name: "protocols",
+  about: "messages and responses, passed through and translated, beside chat",
+  run
+}
