@@ -74,7 +74,15 @@ const claude: Agent = {
   endpoint: "messages",
   command: (setting) => ({
     // Its package is installed without its script, which would put the program in the place of `bin`.
-    args: [process.execPath, join(setting.installed, "node_modules", "@anthropic-ai", "claude-code", "cli-wrapper.cjs"), "--print", "--allowed-tools", "Bash", "--", setting.prompt],
+    args: [
+      process.execPath,
+      join(setting.installed, "node_modules", "@anthropic-ai", "claude-code", "cli-wrapper.cjs"),
+      "--print",
+      "--allowed-tools",
+      "Bash",
+      "--",
+      setting.prompt
+    ],
     env: {
       ANTHROPIC_BASE_URL: setting.url,
       ANTHROPIC_AUTH_TOKEN: setting.key,

@@ -9,7 +9,9 @@ const patience = 300_000
 
 const isInstalled = (folder: string, { package: name, version }: Agent): boolean => {
   const file = join(folder, "node_modules", name, "package.json")
-  return existsSync(file) && (JSON.parse(readFileSync(file, "utf8")) as { readonly version: string }).version === version
+  return (
+    existsSync(file) && (JSON.parse(readFileSync(file, "utf8")) as { readonly version: string }).version === version
+  )
 }
 
 /** Answers why it could not be installed, `undefined` where it is. */

@@ -84,7 +84,9 @@ export const chatBody = ({ bytes = 0, manner = "", model = models[0], stream = f
 
 /** The same question in another protocol. */
 const bodyIn = (protocol: Spoken, model: string, stream: boolean): string => {
-  const chat = JSON.parse(chatBody({ model, stream })) as { readonly messages: ReadonlyArray<{ readonly content: string }> }
+  const chat = JSON.parse(chatBody({ model, stream })) as {
+    readonly messages: ReadonlyArray<{ readonly content: string }>
+  }
   const [system, asked] = chat.messages.map(({ content }) => content)
   const messages = [{ role: "user", content: asked }]
   const common = { model, temperature: 0.2, ...(stream && { stream }) }

@@ -405,8 +405,8 @@ const dataMark = Buffer.from("data: ")
 
 /** What events report, over what was reported before: one that has usage may have some of the figures. */
 const reported = (events: Buffer, before: UsageOther): UsageOther => {
-  let usage = before
-  for (let at = events.indexOf(usageMark); at >= 0; ) {
+  const usage = { ...before }
+  for (let at = events.indexOf(usageMark); at >= 0;) {
     const end = events.indexOf(eventEnd, at)
     const from = events.indexOf(dataMark, eventStart(events, at)) + dataMark.length
     const event = JSON.parse(events.toString("utf8", from, end)) as {
@@ -414,7 +414,7 @@ const reported = (events: Buffer, before: UsageOther): UsageOther => {
       readonly message?: { readonly usage: UsageOther }
       readonly response?: { readonly usage: UsageOther }
     }
-    usage = { ...usage, ...(event.usage ?? event.message?.usage ?? event.response?.usage) }
+    Object.assign(usage, event.usage ?? event.message?.usage ?? event.response?.usage)
     at = events.indexOf(usageMark, end)
   }
   return usage

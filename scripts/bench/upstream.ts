@@ -145,8 +145,9 @@ const item = (status: string, content: ReadonlyArray<object>): object => ({
   content
 })
 
-const named = (list: ReadonlyArray<{ readonly type: string; readonly [field: string]: unknown }>): ReadonlyArray<string> =>
-  list.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+const named = (
+  list: ReadonlyArray<{ readonly type: string; readonly [field: string]: unknown }>
+): ReadonlyArray<string> => list.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
 
 const streamPieces = 30
 const said = contentsOf(streamPieces)
@@ -192,9 +193,7 @@ const others: Readonly<Record<string, { readonly whole: Buffer; readonly stream:
     )
   },
   [pathOf.responses]: {
-    whole: whole(
-      JSON.stringify(completed(words.join("")))
-    ),
+    whole: whole(JSON.stringify(completed(words.join("")))),
     stream: written(
       named(
         [

@@ -44,7 +44,9 @@ const rerank = <const Name extends string>(name: Name, path: `/${string}`, summa
     .annotate(OpenApi.Summary, summary)
 
 export class RerankApi extends HttpApiGroup.make("rerank")
-  .add(rerank("rerank", "/v1/rerank", "Order documents by how well they answer a query, in the shape of Cohere and Jina"))
+  .add(
+    rerank("rerank", "/v1/rerank", "Order documents by how well they answer a query, in the shape of Cohere and Jina")
+  )
   .add(rerank("rerankV2", "/v2/rerank", "The same on the path of Cohere's second version"))
   .add(
     HttpApiEndpoint.get("rerankModels", "/v1/rerank/models")

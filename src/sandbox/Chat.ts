@@ -236,7 +236,9 @@ const chat = (body: Body, created: number): Answer => {
 const namesOf = ({ tools }: Body): ReadonlySet<string> =>
   new Set(
     Array.isArray(tools)
-      ? tools.flatMap((tool: unknown) => (isBody(tool) && isBody(tool["function"]) ? [String(tool["function"]["name"])] : []))
+      ? tools.flatMap((tool: unknown) =>
+          isBody(tool) && isBody(tool["function"]) ? [String(tool["function"]["name"])] : []
+        )
       : []
   )
 

@@ -42,8 +42,16 @@ const calls: ReadonlyArray<
     (client, model) => client.messages.create({ payload: { model, messages, max_tokens: 10 } })
   ],
   ["responses", "sandbox-small", (client, model) => client.responses.create({ payload: { model, input: "hello" } })],
-  ["embeddings", "sandbox-embedding", (client, model) => client.embeddings.embed({ payload: { model, input: "hello" } })],
-  ["images", "sandbox-image", (client, model) => client.images.createImage({ payload: { model, prompt: "a lighthouse" } })],
+  [
+    "embeddings",
+    "sandbox-embedding",
+    (client, model) => client.embeddings.embed({ payload: { model, input: "hello" } })
+  ],
+  [
+    "images",
+    "sandbox-image",
+    (client, model) => client.images.createImage({ payload: { model, prompt: "a lighthouse" } })
+  ],
   // Chat has the specification's own.
   ["chat", "sandbox-small", (client, model) => client.chat.chat({ payload: { model, messages } })]
 ]

@@ -176,10 +176,7 @@ export const itemId = (kind: "msg" | "rs" | "fc" | "ctc", answer: string, output
   `${kind}_${answer}_${output_index}`
 
 /** The output of an answer; texts and refusals that follow each other are one message. */
-const writeOutput = (
-  parts: ReadonlyArray<AnswerPart>,
-  { id, request }: AnswerOptions
-): ReadonlyArray<JsonObject> => {
+const writeOutput = (parts: ReadonlyArray<AnswerPart>, { id, request }: AnswerOptions): ReadonlyArray<JsonObject> => {
   const output: Array<JsonObject> = []
   let content: Array<JsonObject> | undefined
   for (const [index, part] of parts.entries()) {

@@ -20,10 +20,7 @@ export const toolsIn = (tool: unknown): ReadonlyArray<JsonObject> | undefined =>
 }
 
 /** The name and the namespace that a client's request has for the tool of this name. */
-export const ownName = (
-  request: JsonObject,
-  name: string
-): { readonly name: string; readonly namespace?: string } => {
+export const ownName = (request: JsonObject, name: string): { readonly name: string; readonly namespace?: string } => {
   for (const tool of listOf(request.tools)) {
     if (!isObject(tool) || tool.type !== "namespace" || typeof tool.name !== "string") continue
     for (const one of listOf(tool.tools)) {
