@@ -177,6 +177,7 @@ const references: Readonly<Record<string, string>> = {
   SettlementPatience: "a limit: how long an answer waits for its settlement",
   TailMax: "a limit: how far the sums that are read are behind the records",
   Tracing: "whether traces are made",
+  Unread: "a limit: how long an answer waits for its reader",
   UpstreamObserver: "an observer",
   VerifyInterval: "how often the books are looked at"
 }
