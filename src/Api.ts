@@ -13,6 +13,7 @@ import { MessagesApi } from "./messages/Api.ts"
 import { EventsApi } from "./events/Api.ts"
 import { EmbeddingsApi } from "./embeddings/Api.ts"
 import { NotificationsApi } from "./notifications/Api.ts"
+import { OperatorApi, OperatorSessionApi } from "./operator/Api.ts"
 import { OpsApi } from "./ops/Api.ts"
 import { PoolingApi } from "./pooling/Api.ts"
 import { PaymentsApi, WebhooksApi } from "./payments/Api.ts"
@@ -65,6 +66,8 @@ const routes = HttpApi.make("tollgate")
   .add(TranscriptionApi)
   .add(NotificationsApi)
   .add(ContactApi)
+  .add(OperatorSessionApi)
+  .add(OperatorApi)
   .add(OpsApi)
   .add(SandboxApi)
   .addError(InternalError)

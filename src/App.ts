@@ -45,9 +45,18 @@ import { MessagesHttp } from "./messages/Http.ts"
 import { Messages } from "./messages/Messages.ts"
 import { NotificationsHttp } from "./notifications/Http.ts"
 import { Notifications } from "./notifications/Notifications.ts"
+import { OperatorActs } from "./operator/Acts.ts"
+import { AuditLog } from "./operator/AuditLog.ts"
+import { OperatorDirectory } from "./operator/Directory.ts"
+import { OperatorHttp } from "./operator/Http.ts"
+import { OperatorSessionHttp } from "./operator/SessionHttp.ts"
+import { OperatorSessions } from "./operator/Sessions.ts"
+import { OperatorUpstreams } from "./operator/Upstreams.ts"
+import { OperatorWatch } from "./operator/Watch.ts"
 import { documents } from "./ops/DocumentsHttp.ts"
 import { OpsHttp } from "./ops/Http.ts"
 import { Metrics } from "./ops/Metrics.ts"
+import { UpstreamHealth } from "./ops/UpstreamHealth.ts"
 import { PaymentsHttp, WebhooksHttp } from "./payments/Http.ts"
 import { Purchases } from "./payments/Purchases.ts"
 import { PoolingHttp } from "./pooling/Http.ts"
@@ -97,8 +106,25 @@ const verifier = Verifier.layer(
   )
 )
 
+/** What the operator asks of the other rooms. */
+const operator = Layer.mergeAll(OperatorSessions.layer, OperatorDirectory.layer, OperatorActs.layer).pipe(
+  Layer.provideMerge(AuditLog.layer)
+)
+
+/** What the operator asks of the process that answers. */
+const watched = Layer.mergeAll(
+  OperatorUpstreams.layer,
+  OperatorWatch.layer(
+    Effect.map(
+      Effect.promise(() => import("./Checks.ts")),
+      ({ short }) => short
+    )
+  )
+)
+
 /** Every room's service, and below it what it is made of. */
 export const domains = Layer.mergeAll(
+  operator,
   Chat.layer,
   Messages.layer,
   Responses.layer,
@@ -125,6 +151,7 @@ export const domains = Layer.mergeAll(
   Layer.provideMerge(
     Layer.mergeAll(
       Gate.layer,
+      Records.layer,
       Idempotency.layer,
       PriceVersions.layer,
       Sessions.layer,
@@ -184,6 +211,8 @@ const api = HttpApiBuilder.api(Api).pipe(
     SpeechHttp,
     SearchHttp,
     NotificationsHttp,
+    Layer.provide(OperatorHttp, watched),
+    OperatorSessionHttp,
     OpsHttp,
     OrganisationsHttp,
     PaymentsHttp,
@@ -203,7 +232,7 @@ const api = HttpApiBuilder.api(Api).pipe(
 export const face = (prefix: "" | `/${string}`) =>
   Face.layer(Layer.mergeAll(ApiMiddleware, documents(prefix), page(prefix)).pipe(Layer.provideMerge(api)))
 
-/** Tells the metrics of every request that is over, and of every exchange with an upstream. */
+/** Tells the metrics of every request that is over, and them and the health of upstreams of every exchange with one. */
 export const observers = Layer.merge(
   Layer.effect(
     Observer,
@@ -211,6 +240,9 @@ export const observers = Layer.merge(
   ),
   Layer.effect(
     UpstreamObserver,
-    Effect.map(Metrics, ({ observeUpstream }) => observeUpstream)
+    Effect.zipWith(Metrics, UpstreamHealth, (metrics, health) => (upstream, outcome, millis) => {
+      metrics.observeUpstream(upstream, outcome)
+      health.observe(upstream, outcome, millis)
+    })
   )
-)
+).pipe(Layer.provideMerge(UpstreamHealth.layer))

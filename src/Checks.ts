@@ -54,6 +54,12 @@ const atOneMoment = <A>(effect: Effect.Effect<A, never, SqlClient>): Effect.Effe
     })
   )
 
+/** Looks at the checks that cost little however long the history is, one by one. */
+export const short: Effect.Effect<ReadonlyArray<Invariants.Looked>, never, SqlClient> = Effect.forEach(
+  checks.filter(({ isShort }) => isShort === true),
+  (check) => Effect.map(Invariants.lookAt([check]), (findings) => ({ name: check.name, findings }))
+)
+
 /** Looks at everything; gives what is off. */
 export const verify: Effect.Effect<ReadonlyArray<Invariants.Finding>, never, SqlClient> = Effect.map(
   verifySince(undefined),

@@ -14,6 +14,7 @@ import * as Health from "./commands/Health.ts"
 import * as Key from "./commands/Key.ts"
 import * as Migrate from "./commands/Migrate.ts"
 import * as Models from "./commands/Models.ts"
+import * as Operator from "./commands/Operator.ts"
 import * as Owed from "./commands/Owed.ts"
 import * as Purchase from "./commands/Purchase.ts"
 import * as Reseal from "./commands/Reseal.ts"
@@ -32,6 +33,7 @@ const commands = [
   Purchase.command,
   Owed.command,
   Tenants.command,
+  Operator.command,
   Client.command,
   Key.command,
   RotateKeys.command,

@@ -121,8 +121,12 @@ export const serviceInfo = (
   Service.ServiceInfo.layer({
     service_name: service_name ?? file.service_name ?? "Tollgate",
     key_prefix,
-    public_url: file.public_url ?? `http://${hostOf(host)}:${port}`
+    public_url: file.public_url ?? listeningUrl({ host, port })
   })
+
+/** Where the service listens. */
+export const listeningUrl = ({ host, port }: Pick<EnvironmentFacts, "host" | "port">): string =>
+  `http://${hostOf(host)}:${port}`
 
 /** Reads a configuration document; `where` is how messages call it. They name entries and rules, never what was found there. */
 export const decodeFile = (document: unknown, where: string): Either.Either<ConfigFile, ConfigProblem> => {

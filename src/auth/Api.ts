@@ -9,6 +9,7 @@ import { Envelope } from "../kernel/Envelope.ts"
 import { AccountId, TenantId } from "../kernel/Ids.ts"
 import { NotAMember } from "../tenants/Problems.ts"
 import {
+  AccountSuspended,
   ClientIdNotFound,
   ClientIdRequired,
   IdentityProviderUnavailable,
@@ -87,6 +88,7 @@ const signIn = <const Name extends string>(name: Name) =>
     .addError(RateLimited)
     .addError(ClientIdRequired)
     .addError(ClientIdNotFound)
+    .addError(AccountSuspended)
     .addError(IdentityRejected)
     .addError(IdentityProviderUnavailable)
     .addError(IdentityProviderUnconfigured)

@@ -13,6 +13,7 @@ import { randomBytes } from "node:crypto"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
+import type { Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 
 /** `app` signs people in by a provider's token, `oauth` by the code flow, `web` speaks for a website's contact form. */
@@ -40,9 +41,13 @@ export interface ClientsContract {
   /** A client of one of these kinds. */
   readonly find: (client_id: string, kinds: ReadonlyArray<ClientKind>) => Effect.Effect<Client | undefined>
   readonly list: Effect.Effect<ReadonlyArray<Client>>
-  readonly create: (client: Omit<Client, "client_id">) => Effect.Effect<Client, BooksUnavailable>
+  /** What is `beside` it stands in the same transaction, and is told the id. */
+  readonly create: (
+    client: Omit<Client, "client_id">,
+    beside?: (client_id: string) => ReadonlyArray<Statement>
+  ) => Effect.Effect<Client, BooksUnavailable>
   /** Ends the application and every sign-in that came through it. Answers whether there was one to revoke. */
-  readonly revoke: (client_id: string) => Effect.Effect<boolean, BooksUnavailable>
+  readonly revoke: (client_id: string, beside?: ReadonlyArray<Statement>) => Effect.Effect<boolean, BooksUnavailable>
 }
 
 export class Clients extends Context.Tag("tollgate/auth/Clients")<Clients, ClientsContract>() {
@@ -87,13 +92,10 @@ const make = Effect.gen(function* () {
     (rows) => [...configured, ...rows.map(fromRow)]
   )
 
-  const create: ClientsContract["create"] = Effect.fnUntraced(function* ({
-    device = false,
-    kind,
-    name,
-    redirect_uris,
-    trusted = false
-  }) {
+  const create: ClientsContract["create"] = Effect.fnUntraced(function* (
+    { device = false, kind, name, redirect_uris, trusted = false },
+    beside = () => []
+  ) {
     const now = yield* Clock.currentTimeMillis
     const client_id = `${kind}-${randomBytes(12).toString("hex")}`
     const client: Client = { client_id, kind, name, redirect_uris, trusted, device }
@@ -104,18 +106,22 @@ const make = Effect.gen(function* () {
       device: device ? 1 : 0,
       created_at: now
     }
-    yield* Statements.write(writer, statement(sql`INSERT INTO tollgate_auth_clients ${sql.insert(row)}`))
+    yield* Statements.write(
+      writer,
+      statement(sql`INSERT INTO tollgate_auth_clients ${sql.insert(row)}`),
+      ...beside(client_id)
+    )
     return client
   })
 
-  const revoke: ClientsContract["revoke"] = Effect.fnUntraced(function* (client_id) {
+  const revoke: ClientsContract["revoke"] = Effect.fnUntraced(function* (client_id, beside = []) {
     const now = yield* Clock.currentTimeMillis
     const ended = sql`UPDATE tollgate_auth_clients SET revoked_at = ${now}
       WHERE client_id = ${client_id} AND revoked_at IS NULL RETURNING client_id`
     // What it was given ends with it: access tokens within a minute, refresh tokens at once.
     const families = sql`UPDATE tollgate_auth_families SET revoked_at = ${now}
       WHERE client_id = ${client_id} AND revoked_at IS NULL`
-    return yield* Statements.tryWrite(writer, statement(ended, 1), statement(families))
+    return yield* Statements.tryWrite(writer, statement(ended, 1), statement(families), ...beside)
   })
 
   return { find, list, create, revoke } satisfies ClientsContract

@@ -19,7 +19,10 @@ export const purposes = [
   "device_code",
   "user_code",
   "client_token",
-  "browser"
+  "browser",
+  "operator_code",
+  "operator_cookie",
+  "operator_token"
 ] as const
 export type Purpose = (typeof purposes)[number]
 

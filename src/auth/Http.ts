@@ -22,7 +22,7 @@ import { Browser } from "./Browser.ts"
 import { Clients } from "./Clients.ts"
 import * as Devices from "./Devices.ts"
 import { shownUserCode } from "./Devices.ts"
-import { ClientIdNotFound, ClientIdRequired, OAuthRefusal, UnsupportedGrantType } from "./Problems.ts"
+import { AccountSuspended, ClientIdNotFound, ClientIdRequired, OAuthRefusal, UnsupportedGrantType } from "./Problems.ts"
 import { Sessions } from "./Sessions.ts"
 import { SigningKeys } from "./SigningKeys.ts"
 
@@ -58,6 +58,7 @@ export const AuthHttp = HttpApiBuilder.group(
         const client_id = yield* knownClient(payload.client_id)
         const person = yield* identity.verify(provider, payload)
         const { account_id, created, home_tenant_id } = yield* storable(tenants.welcome(person))
+        if (yield* tenants.isSuspended(account_id)) return yield* new AccountSuspended()
         const signedIn = { account_id, tenant_id: home_tenant_id, client_id, team_first: false, grant: "all" } as const
         const pair = yield* storable(sessions.open(signedIn))
         return envelope({ account_created: created, token_response: pair })

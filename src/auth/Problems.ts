@@ -49,6 +49,13 @@ export class IdentityRejected extends Problem<IdentityRejected>()("IdentityRejec
   code: "invalid_identity_token"
 }) {}
 
+/** The operator has suspended the person who signs in. */
+export class AccountSuspended extends Problem<AccountSuspended>()("AccountSuspended", {
+  status: 403,
+  error: "this account is suspended: write to the operator of the service",
+  code: "account_suspended"
+}) {}
+
 export class IdentityProviderUnavailable extends Problem<IdentityProviderUnavailable>()("IdentityProviderUnavailable", {
   status: 503,
   error: "the identity provider cannot be reached, try again shortly",

@@ -44,6 +44,15 @@ export interface SignIn {
   readonly grant: Grant
 }
 
+/** A sign-in that has not ended. */
+export interface OpenSignIn {
+  readonly id: string
+  readonly client_id: string
+  /** Whether an application holds it, by the code flow or the device flow. */
+  readonly application: boolean
+  readonly signed_in_at: number
+}
+
 export interface SessionsContract {
   readonly open: (signIn: SignIn) => Effect.Effect<TokenPair, BooksUnavailable>
   /**
@@ -58,6 +67,18 @@ export interface SessionsContract {
   readonly begin: (signIn: SignIn) => Effect.Effect<string, BooksUnavailable>
   /** Ends a sign-in of the account by its name: its access tokens at once in this process, within a minute in others. */
   readonly end: (account: AccountId, family: string) => Effect.Effect<void, BooksUnavailable>
+  /** The sign-ins of an account that have not ended, the newest first; 100 at most. */
+  readonly ofAccount: (account: AccountId) => Effect.Effect<ReadonlyArray<OpenSignIn>>
+  /**
+   * Ends all sign-ins of an account, as `end` does one. `beside` is told how many there are, and stands in the same transaction. Answers that
+   * number.
+   */
+  readonly endAll: (
+    account: AccountId,
+    beside: (open: number) => ReadonlyArray<Statement>
+  ) => Effect.Effect<number, BooksUnavailable>
+  /** For the transaction of another room: ends all sign-ins of an account. */
+  readonly endingAll: (account: AccountId, now: number) => Statement
   /** Whether a sign-in has not been ended. */
   readonly isLive: (family: string) => Effect.Effect<boolean>
   /** A new pair for a refresh token, which is spent. `tenant_id` changes to another tenant of the account. */
@@ -187,6 +208,31 @@ const make = Effect.gen(function* () {
     yield* afterCommit(Statements.write(writer, statement(ended)), belonging.changed(account))
   })
 
+  const ofAccount: SessionsContract["ofAccount"] = Effect.fn("Sessions.ofAccount")(function* (account) {
+    const since = (yield* Clock.currentTimeMillis) - Duration.toMillis(familyLifetime)
+    const rows = yield* sql<Omit<OpenSignIn, "application"> & { readonly team_first: number }>`
+      SELECT id, client_id, team_first, signed_in_at FROM tollgate_auth_families
+      WHERE account_id = ${account} AND revoked_at IS NULL AND signed_in_at > ${since} ORDER BY id DESC LIMIT 100`
+    return rows.map(({ team_first, ...row }) => ({ ...row, application: team_first === 1 }))
+  }, Effect.orDie)
+
+  const endingAll: SessionsContract["endingAll"] = (account, now) =>
+    statement(
+      sql`UPDATE tollgate_auth_families SET revoked_at = ${now} WHERE account_id = ${account} AND revoked_at IS NULL`
+    )
+
+  const endAll: SessionsContract["endAll"] = Effect.fn("Sessions.endAll")(function* (account, beside) {
+    const now = yield* Clock.currentTimeMillis
+    const [open] = yield* Effect.orDie(
+      sql<{
+        n: number
+      }>`SELECT count(*) AS n FROM tollgate_auth_families WHERE account_id = ${account} AND revoked_at IS NULL`
+    )
+    const count = open?.n ?? 0
+    yield* afterCommit(Statements.write(writer, endingAll(account, now), ...beside(count)), belonging.changed(account))
+    return count
+  })
+
   const refresh: SessionsContract["refresh"] = Effect.fn("Sessions.refresh")(function* ({
     client_id,
     refresh_token,
@@ -227,7 +273,18 @@ const make = Effect.gen(function* () {
     yield* end(row.account_id, row.family_id)
   })
 
-  return { open, openBeside, begin, end, isLive, refresh, revoke } satisfies SessionsContract
+  return {
+    open,
+    openBeside,
+    begin,
+    end,
+    ofAccount,
+    endAll,
+    endingAll,
+    isLive,
+    refresh,
+    revoke
+  } satisfies SessionsContract
 })
 
 /** Under another secret no refresh token is known any more: every sign-in ends. */

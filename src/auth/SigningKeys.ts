@@ -14,6 +14,7 @@ import * as Loop from "../kernel/Loop.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
+import type { Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import { Signals } from "../sql/Signals.ts"
 import { DeploymentSecret } from "./DeploymentSecret.ts"
@@ -31,8 +32,11 @@ export interface SigningKeysContract {
   readonly find: (kid: string) => Effect.Effect<CryptoKey | undefined>
   /** The public halves, as `/.well-known/jwks.json` shows them. */
   readonly published: () => ReadonlyArray<JWK>
-  /** Makes a new key, which signs from now on, on the other nodes too. The others stay published as long as their tokens last, so nobody is signed out. */
-  readonly rotate: Effect.Effect<SigningKey, BooksUnavailable>
+  /**
+   * Makes a new key, which signs from now on, on the other nodes too. The others stay published as long as their tokens last, so nobody is
+   * signed out. `beside` stands in the same transaction.
+   */
+  readonly rotate: (beside?: ReadonlyArray<Statement>) => Effect.Effect<SigningKey, BooksUnavailable>
   /** Takes over keys that another process has made. */
   readonly reload: Effect.Effect<void>
   /** Every hour, on each node: `reload`, the rotation of a key that is older than 30 days, and the end of keys that no token needs. */
@@ -79,7 +83,7 @@ const make = Effect.gen(function* () {
     ORDER BY created_at DESC, kid`.pipe(Effect.orDie)
 
   /** Stores a new key, of those that are made at once only one: the others find that `newest` is not the newest any more. */
-  const generate = Effect.fnUntraced(function* (newest: string | undefined) {
+  const generate = Effect.fnUntraced(function* (newest: string | undefined, beside: ReadonlyArray<Statement> = []) {
     const { privateKey, publicKey } = yield* Effect.promise(() => generateKeyPair(algorithm, { extractable: true }))
     const jwk = yield* Effect.promise(() => exportJWK(publicKey))
     const kid = yield* Effect.promise(() => calculateJwkThumbprint(jwk))
@@ -89,7 +93,7 @@ const make = Effect.gen(function* () {
     const insert = sql`INSERT INTO tollgate_auth_signing_keys (kid, public, sealed, created_at)
       SELECT ${kid}, ${published}, ${sealed}, (SELECT max(at) FROM (SELECT CAST(${now} AS BIGINT) AS at UNION ALL SELECT created_at + 1 FROM tollgate_auth_signing_keys) times)
       WHERE (SELECT kid FROM tollgate_auth_signing_keys ORDER BY created_at DESC, kid LIMIT 1) IS NOT DISTINCT FROM ${newest ?? null}`
-    yield* Statements.write(writer, statement(insert))
+    yield* Statements.write(writer, statement(insert), ...beside)
   })
 
   const load = Effect.gen(function* () {
@@ -126,11 +130,12 @@ const make = Effect.gen(function* () {
   const { publish, subscribe } = yield* Signals
   const run = Runtime.runFork(yield* Effect.runtime<never>())
   yield* subscribe(topic, () => void run(reload))
-  const rotate = Effect.suspend(() => generate(keys.current.kid)).pipe(
-    Effect.zipRight(reload),
-    Effect.zipRight(Effect.suspend(() => publish(topic, [keys.current.kid]))),
-    Effect.map(() => keys.current)
-  )
+  const rotate: SigningKeysContract["rotate"] = (beside) =>
+    Effect.suspend(() => generate(keys.current.kid, beside)).pipe(
+      Effect.zipRight(reload),
+      Effect.zipRight(Effect.suspend(() => publish(topic, [keys.current.kid]))),
+      Effect.map(() => keys.current)
+    )
 
   const keepFresh = Effect.gen(function* () {
     yield* reload
@@ -141,7 +146,7 @@ const make = Effect.gen(function* () {
     }
     const now = yield* Clock.currentTimeMillis
     if (now - keys.made_at < Duration.toMillis(rotation)) return
-    const { kid } = yield* rotate
+    const { kid } = yield* rotate()
     yield* Effect.annotateLogs(Effect.logInfo("a new key signs access tokens"), "kid", kid)
   })
 

@@ -3,6 +3,7 @@ import { Command, Options } from "@effect/cli"
 import { Console, Effect, Layer } from "effect"
 import type { EnvironmentFacts } from "../Environment.ts"
 import { Clients, ConfiguredClients, isRedirectAddress } from "../auth/Clients.ts"
+import { audited, auditedAt } from "./Audited.ts"
 import * as CommandLine from "./CommandLine.ts"
 import { database } from "./Database.ts"
 import { json, oneLine, printed } from "./Options.ts"
@@ -52,7 +53,11 @@ const clientCreate = Command.make(
           return yield* refuse(
             `--name ${title}: ${same.client_id} is called that; take another name, or revoke it first`
           )
-        return yield* clients.create({ kind, name: title, redirect_uris: redirect, trusted, device })
+        const act = { action: "client.create", details: { kind, name: title, trusted, device } }
+        const entry = yield* auditedAt
+        return yield* clients.create({ kind, name: title, redirect_uris: redirect, trusted, device }, (subject) => [
+          entry({ ...act, subject })
+        ])
       }).pipe(Effect.provide(clientsOf(facts)))
       yield* Console.log(client.client_id)
     })
@@ -79,7 +84,10 @@ const clientList = Command.make("list", { json }, ({ json }) =>
 const clientRevoke = Command.make("revoke", { id: Options.text("id") }, ({ id }) =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
-    const done = yield* Effect.flatMap(Clients, (clients) => clients.revoke(id)).pipe(Effect.provide(clientsOf(facts)))
+    const entry = yield* audited({ action: "client.revoke", subject: id })
+    const done = yield* Effect.flatMap(Clients, (clients) => clients.revoke(id, [entry])).pipe(
+      Effect.provide(clientsOf(facts))
+    )
     if (!done) return yield* refuse(`--id ${id}: no such client, or it stands in the configuration file`)
     yield* Console.log(`revoked ${id}`)
   })

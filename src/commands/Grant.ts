@@ -6,6 +6,7 @@ import { billingAccountOf } from "../kernel/Ids.ts"
 import { toDecimal } from "../kernel/Money.ts"
 import { Ledger } from "../ledger/Ledger.ts"
 import { balanceOf } from "../ledger/Transaction.ts"
+import { audited } from "./Audited.ts"
 import { database } from "./Database.ts"
 import { amountOf, noTenant, oneLine, tooLarge } from "./Options.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
@@ -29,7 +30,11 @@ export const command = Command.make(
         const ledger = yield* Ledger
         const account = billingAccountOf(tenant)
         const reference = yield* Ids.make("pay")
-        yield* ledger.credit({ account, amount: nano, source: "admin", reference, description })
+        const details = { amount_usd: nano, reference, description }
+        const entry = yield* audited({ action: "grant", tenant_id: tenant, details })
+        yield* ledger
+          .credit({ account, amount: nano, source: "admin", reference, description }, [entry])
+          .pipe(Effect.catchTag("Conflict", Effect.die))
         return yield* ledger.account(account)
       })
       const account = yield* granted.pipe(

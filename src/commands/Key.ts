@@ -12,6 +12,7 @@ import type { Application } from "../tenants/Application.ts"
 import { Applications } from "../tenants/Applications.ts"
 import { Belonging } from "../tenants/Belonging.ts"
 import { cacheLifetime } from "../tenants/KeyCallers.ts"
+import { audited } from "./Audited.ts"
 import * as CommandLine from "./CommandLine.ts"
 import { database } from "./Database.ts"
 import { json, printed, tenantOption } from "./Options.ts"
@@ -77,8 +78,12 @@ const keyList = Command.make("list", { tenant: tenantOption, json }, ({ json, te
 const keyRevoke = Command.make("revoke", { tenant: tenantOption, id: Options.text("id") }, ({ id, tenant }) =>
   Effect.gen(function* () {
     const facts = yield* fromEnvironment
+    const entry = yield* audited({ action: "key.revoke", tenant_id: tenant, subject: id })
     yield* Effect.flatMap(Applications, (keys) =>
-      keys.remove({ caller: { tenant_id: tenant as TenantId, account_id: null }, application_id: id as ApplicationId })
+      keys.remove(
+        { caller: { tenant_id: tenant as TenantId, account_id: null }, application_id: id as ApplicationId },
+        [entry]
+      )
     ).pipe(
       Effect.mapError((problem) =>
         refuse(problem._tag === "BooksUnavailable" ? problem.message : `--id ${id}: ${tenant} has no such key`)

@@ -9,6 +9,7 @@ import { PriceList } from "../prices/PriceList.ts"
 import { Belonging } from "../tenants/Belonging.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { Payments } from "../upstream/Payments.ts"
+import { audited } from "./Audited.ts"
 import { database } from "./Database.ts"
 import { amountOf, oneLine, tooLarge } from "./Options.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
@@ -36,8 +37,10 @@ export const command = Command.make(
       const facts = yield* fromEnvironment
       const nano = yield* amountOf(amount)
       const invoice = yield* oneLine("--reference", reference)
+      const details = { amount_usd: nano, reference: invoice }
+      const entry = yield* audited({ action: "purchase", tenant_id: tenant, details })
       const booked = yield* Effect.flatMap(Purchases, (rooms) =>
-        rooms.bookOffline({ tenant_id: tenant, amount: nano, reference: invoice })
+        rooms.bookOffline({ tenant_id: tenant, amount: nano, reference: invoice }, [entry])
       ).pipe(
         Effect.mapError((problem) => refuse(problem._tag === "BalanceTooLarge" ? tooLarge(amount) : problem.message)),
         Effect.provide(purchases(facts))

@@ -13,6 +13,7 @@ import { signingKeysEnd } from "../auth/SigningKeys.ts"
 import { clientTokensEnd } from "../auth/ClientTokens.ts"
 import { Writer } from "../ledger/Writer.ts"
 import { lettersEnd } from "../mail/Outbox.ts"
+import { operatorSessionsEnd } from "../operator/Sessions.ts"
 import { apiKeysEnd } from "../tenants/Applications.ts"
 import { invitationsEnd } from "../tenants/Invites.ts"
 import { transferLinksEnd } from "../transfers/Transfers.ts"
@@ -23,6 +24,7 @@ import * as Secret from "../Secret.ts"
 import * as Backup from "../sql/Backup.ts"
 import * as Engine from "../sql/Engine.ts"
 import type { Location } from "../sql/Location.ts"
+import { audited } from "./Audited.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
 /** What becomes of all that the secret stands behind. `undefined`: nothing of it is stored. */
@@ -38,7 +40,11 @@ const endings: Record<Protected, Ending | undefined> = {
   transfer_invite: transferLinksEnd,
   client_token: clientTokensEnd,
   letter: lettersEnd,
-  browser: undefined
+  browser: undefined,
+  operator_code: operatorSessionsEnd,
+  // Both stand for the same row.
+  operator_cookie: undefined,
+  operator_token: undefined
 }
 
 const stored = Object.values(endings).filter((ending) => ending !== undefined)
@@ -58,7 +64,8 @@ const run = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
   const now = yield* Clock.currentTimeMillis
-  const statements = stored.flatMap((ending) => ending.statements(sql, now))
+  const entry = yield* audited({ action: "reseal" })
+  const statements = [...stored.flatMap((ending) => ending.statements(sql, now)), entry]
   yield* writer.submit({ postings: [], statements })
 })
 

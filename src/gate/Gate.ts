@@ -447,8 +447,8 @@ const nothing: Receipt = { usage_id: "", charged: 0n, balance: 0n, payer: nobody
 /** What a held call has for a run: this word and the name of the run that admitted it. */
 const held = "held"
 const heldBy = (run: string): string => `${held} ${run}`
-/** (An earlier version wrote the word alone.) */
-const isHeld = (run: string): boolean => run.startsWith(held)
+/** Whether it is that of a held call, which a job looks after. (An earlier version wrote the word alone.) */
+export const isHeld = (run: string): boolean => run.startsWith(held)
 
 const reclaimPause = Duration.minutes(1)
 

@@ -16,6 +16,7 @@ export type Kind =
   | "med"
   | "msg"
   | "ntf"
+  | "ops"
   | "pay"
   | "req"
   | "run"

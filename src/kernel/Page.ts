@@ -5,7 +5,8 @@ import { ParseResult, Schema } from "effect"
 export const perPageMax = 200
 export const perPageDefault = 50
 
-const positive = (description: string) =>
+/** A positive whole number in a query. */
+export const positive = (description: string) =>
   Schema.transformOrFail(Schema.String.annotations({ description }), Schema.Int, {
     strict: true,
     decode: (text, _, ast) =>

@@ -28,6 +28,12 @@ export interface Finding {
   readonly message: string
 }
 
+/** What a check came to. */
+export interface Looked {
+  readonly name: string
+  readonly findings: ReadonlyArray<Finding>
+}
+
 /** What a check's query answers. */
 export interface CheckRow {
   readonly id: string

@@ -68,21 +68,35 @@ const one = (sql: SqlClient, condition: string) =>
         `SELECT ${columns} FROM tollgate_ledger_verifications WHERE ${condition} ORDER BY id DESC LIMIT 1`
       )
     ),
-    ([row]): Verification | undefined =>
-      row === undefined
-        ? undefined
-        : {
-            at: row.at,
-            whole: row.whole === 1,
-            findings: row.findings,
-            millis: row.millis,
-            mark: {
-              entry: row.entry,
-              record: row.record,
-              world: BigInt(row.world),
-              revenue: BigInt(row.revenue)
-            }
-          }
+    ([row]) => row && verificationOf(row)
+  )
+
+const verificationOf = (row: Row): Verification => ({
+  at: row.at,
+  whole: row.whole === 1,
+  findings: row.findings,
+  millis: row.millis,
+  mark: { entry: row.entry, record: row.record, world: BigInt(row.world), revenue: BigInt(row.revenue) }
+})
+
+/** The last verifications, the newest first. */
+export const recent = (sql: SqlClient, limit: number): Effect.Effect<ReadonlyArray<Verification>> =>
+  Effect.map(
+    Effect.orDie(
+      sql<Row>`SELECT ${sql.literal(columns)} FROM tollgate_ledger_verifications ORDER BY id DESC LIMIT ${limit}`
+    ),
+    (rows) => rows.map(verificationOf)
+  )
+
+/** The numbers of the newest entry and record; 0 where there is none. */
+export const newest = (sql: SqlClient): Effect.Effect<{ readonly entry: number; readonly record: number }> =>
+  Effect.map(
+    Effect.orDie(
+      sql<{ entry: number; record: number }>`SELECT
+        COALESCE((SELECT MAX(seq) FROM tollgate_ledger_entries), 0) AS entry,
+        COALESCE((SELECT MAX(seq) FROM tollgate_usage_records), 0) AS record`
+    ),
+    ([row]) => row!
   )
 
 /** Whether there is nothing behind a mark. */

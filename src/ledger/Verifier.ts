@@ -4,17 +4,33 @@
  * says nothing then.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Clock, Context, Effect, Fiber, Layer, Option } from "effect"
+import { Clock, Context, Deferred, Effect, Fiber, Layer, Option } from "effect"
 import * as Loop from "../kernel/Loop.ts"
 import { turn } from "../kernel/Pieces.ts"
+import type { Finding } from "./Invariants.ts"
 import { beginning } from "./Mark.ts"
-import type { Pace } from "./Mark.ts"
+import type { Pace, Progress } from "./Mark.ts"
 import { VerifyInterval } from "./Settings.ts"
 import * as Verifications from "./Verifications.ts"
 import type { VerifySince } from "./Verifications.ts"
 import type { Writer } from "./Writer.ts"
 
+/** A verification that runs in this process: since when, whether it looks at everything, and how far it is. */
+export interface Running extends Progress {
+  readonly began_at: number
+  readonly whole: boolean
+}
+
 export interface VerifierContract {
+  /**
+   * Starts a verification by hand, of everything or of what came since the books last held, and returns at once; `false` where one runs in
+   * this process. It goes on in slices with pauses, as every one here.
+   */
+  readonly start: (whole: boolean) => Effect.Effect<boolean>
+  /** The one that runs in this process, whoever started it. */
+  readonly running: () => Running | undefined
+  /** What the last one of this process found; up to `keptFindings`. */
+  readonly found: () => ReadonlyArray<Finding>
   /** Verifies what came since the last verification that held; nothing is read where nothing came. Answers how many findings there are. */
   readonly verify: Effect.Effect<number>
   /** Does so every `VerifyInterval`. `layerJobs` runs it. */
@@ -34,8 +50,9 @@ const quiet: Pace = { slice: 256, pause: Effect.zipRight(turn, Effect.sleep("10 
 const pauseFirst = 60_000
 /** How long a turn of the job waits for a verification. A longer one goes on beside it, so that the loop is seen to turn. */
 const turnMax = "60 seconds"
-/** How many findings are logged. */
+/** How many findings are logged, and how many are remembered. */
 const loggedMax = 10
+export const keptFindings = 50
 
 const make = (load: Effect.Effect<VerifySince>) =>
   Effect.gen(function* () {
@@ -43,10 +60,26 @@ const make = (load: Effect.Effect<VerifySince>) =>
     const interval = yield* VerifyInterval
     const context = yield* Effect.context<Writer | SqlClient>()
     const scope = yield* Effect.scope
+    /** One at a time in this process. */
+    const alone = yield* Effect.makeSemaphore(1)
 
-    const look = Effect.fnUntraced(function* (mark: Verifications.Verification["mark"]) {
+    let current: Running | undefined
+    let found: ReadonlyArray<Finding> = []
+
+    /** `mark`: from there on; else everything. */
+    const look = Effect.fnUntraced(function* (mark: Verifications.Verification["mark"] | undefined) {
       const verifySince = yield* load
-      const { findings, kept } = yield* Verifications.keeping(false, verifySince(mark, { pace: quiet }))
+      const whole = mark === undefined
+      const began_at = yield* Clock.currentTimeMillis
+      current = { began_at, whole, rows: 0, of: 0 }
+      const progress = ({ of, rows }: Progress) =>
+        Effect.sync(() => {
+          current = { began_at, whole, rows, of }
+        })
+      const { findings, kept } = yield* Verifications.keeping(whole, verifySince(mark, { pace: quiet, progress })).pipe(
+        Effect.ensuring(Effect.sync(() => (current = undefined)))
+      )
+      found = findings.slice(0, keptFindings)
       if (findings.length > 0) {
         yield* Effect.logError(`the books are not right: verify has ${findings.length} findings`).pipe(
           Effect.annotateLogs(
@@ -67,7 +100,22 @@ const make = (load: Effect.Effect<VerifySince>) =>
         return yield* look(held?.mark ?? beginning)
       yield* Verifications.keeping(false, Effect.succeed({ findings: [], mark: held.mark }))
       return 0
-    }).pipe(Effect.provide(context))
+    }).pipe(Effect.provide(context), alone.withPermits(1))
+
+    const start: VerifierContract["start"] = (whole) =>
+      Effect.gen(function* () {
+        const mark = whole ? undefined : (yield* Verifications.lastHeld(sql))?.mark
+        const began = yield* Deferred.make<boolean>()
+        const run = Effect.zipRight(Deferred.succeed(began, true), Effect.provide(look(mark), context))
+        const attempt = alone.withPermitsIfAvailable(1)(run)
+        yield* Effect.forkIn(
+          Effect.catchAllCause(Effect.zipRight(attempt, Deferred.succeed(began, false)), (cause) =>
+            Effect.zipRight(Effect.logError("a verification failed", cause), Deferred.succeed(began, false))
+          ),
+          scope
+        )
+        return yield* Deferred.await(began)
+      })
 
     let due: number | undefined
     let running: Fiber.Fiber<number> | undefined
@@ -92,5 +140,11 @@ const make = (load: Effect.Effect<VerifySince>) =>
     })
 
     const takeOver = Effect.sync(() => (due = undefined))
-    return { verify, job: { name: "verifier", turn: turnOfJob, takeOver } } satisfies VerifierContract
+    return {
+      verify,
+      start,
+      running: () => current,
+      found: () => found,
+      job: { name: "verifier", turn: turnOfJob, takeOver }
+    } satisfies VerifierContract
   })

@@ -15,6 +15,12 @@ export interface LoopFigures {
   readonly failures: number
   /** Why it counts as not turning; `undefined`: it turns. */
   readonly trouble: string | undefined
+  /** Whether a turn is under way. */
+  readonly running: boolean
+  /** Since the last turn was over; `undefined` before its first. */
+  readonly seconds_since_turn: number | undefined
+  /** Until the next turn; `undefined`: until the loop is woken. */
+  readonly seconds_until_turn: number | undefined
 }
 
 export interface LoopsContract {
@@ -43,6 +49,8 @@ interface State {
   /** When the next turn is to begin; `undefined`: when the loop is woken. */
   due: number | undefined
   stopped: boolean
+  /** When the last turn was over. */
+  over: number | undefined
   good: number
   failures: number
   failedInARow: number
@@ -57,7 +65,15 @@ export const make = (now: () => number): LoopsContract => {
     let state = states.get(loop)
     if (state === undefined) {
       if (event._tag === "Ended" || event._tag === "Stopped") return
-      state = { began: undefined, due: undefined, stopped: false, good: at, failures: 0, failedInARow: 0 }
+      state = {
+        began: undefined,
+        due: undefined,
+        stopped: false,
+        over: undefined,
+        good: at,
+        failures: 0,
+        failedInARow: 0
+      }
       states.set(loop, state)
     }
     switch (event._tag) {
@@ -67,6 +83,7 @@ export const make = (now: () => number): LoopsContract => {
         return
       case "Turned":
         state.began = undefined
+        state.over = at
         state.due = event.pause_ms === undefined ? undefined : at + event.pause_ms
         if (event.failed) {
           state.failures += 1
@@ -100,7 +117,10 @@ export const make = (now: () => number): LoopsContract => {
         loop,
         seconds_since_good: (at - state.good) / 1_000,
         failures: state.failures,
-        trouble: troubleOf(state, at)
+        trouble: troubleOf(state, at),
+        running: state.began !== undefined,
+        seconds_since_turn: state.over === undefined ? undefined : (at - state.over) / 1_000,
+        seconds_until_turn: state.due === undefined ? undefined : Math.max(0, (state.due - at) / 1_000)
       }))
     }
   }

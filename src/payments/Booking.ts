@@ -8,6 +8,7 @@ import type { BooksUnavailable } from "../ledger/Problems.ts"
 import * as Statements from "../ledger/Statements.ts"
 import type { Posting } from "../ledger/Transaction.ts"
 import type { WriterContract } from "../ledger/Writer.ts"
+import { offlineId } from "./Facts.ts"
 import type * as Facts from "./Facts.ts"
 import { dueOf, merged } from "./Movement.ts"
 import type { Movement } from "./Movement.ts"
@@ -126,19 +127,22 @@ export const make = ({ facts, ledger, writer }: Parts) => {
     ]
   })
 
-  const bookOffline: PurchasesContract["bookOffline"] = Effect.fn("Purchases.bookOffline")(function* (payment) {
-    const { amount, reference, tenant_id } = payment
+  const bookOffline: PurchasesContract["bookOffline"] = Effect.fn("Purchases.bookOffline")(function* (
+    payment,
+    beside = []
+  ) {
+    const { amount, description, reference, tenant_id } = payment
     const created_at = yield* Clock.currentTimeMillis
-    const id = `offline_${reference}`
+    const id = offlineId(reference)
     const credit = {
       account: Ids.billingAccountOf(tenant_id),
       amount,
       source: "purchase",
       reference: id,
-      description: `credits purchased (${reference})`
+      description: description ?? `credits purchased (${reference})`
     } as const
     return yield* ledger
-      .credit(credit, [facts.addPayment({ id, tenant_id, kind: "offline", amount, due: 0n, created_at })])
+      .credit(credit, [facts.addPayment({ id, tenant_id, kind: "offline", amount, due: 0n, created_at }), ...beside])
       .pipe(
         Effect.as(true),
         Effect.catchTags({ Conflict: () => Effect.succeed(false), AccountMissing: () => Effect.succeed(false) })

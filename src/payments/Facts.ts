@@ -15,6 +15,7 @@ import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import type { Movement } from "./Movement.ts"
 import type { Owed, Purchase, Waiting } from "./Payment.ts"
+import type { BookedPayment } from "./Purchases.ts"
 
 /** How long, and of how many refunds and disputes, the facts of payments that are not known are kept. */
 const waitMax = 90 * day
@@ -25,6 +26,11 @@ export interface Known {
   readonly payment: { readonly tenant_id: TenantId; readonly amount: Nano; readonly due: Nano } | undefined
   readonly movements: ReadonlyArray<Movement>
 }
+
+const offline = "offline_"
+
+/** The id of a payment that was paid another way. */
+export const offlineId = (reference: string): string => `${offline}${reference}`
 
 export interface NewPayment {
   readonly id: string
@@ -195,5 +201,17 @@ export const make = (sql: SqlClient, ledger: LedgerContract) => {
       WHERE ${unknown} GROUP BY payment_id ORDER BY since`
   )
 
-  return { find, unchanged, addPayment, setDue, putMovement, forget, takenBack, page, owed, waiting }
+  const payments = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
+    const wanted = JSON.stringify(ids.flatMap((id) => [id, offlineId(id)]))
+    const rows = yield* sql<Omit<BookedPayment, "amount"> & { readonly amount: string }>`
+      SELECT id, tenant_id, kind, CAST(amount AS TEXT) AS amount, created_at FROM tollgate_payments_payments
+      WHERE id IN (SELECT value FROM json_each(${wanted})) ORDER BY created_at DESC, id`
+    return rows.map((row): BookedPayment => ({
+      ...row,
+      id: row.kind === "offline" ? row.id.slice(offline.length) : row.id,
+      amount: fromRow(row.amount)
+    }))
+  }, Effect.orDie)
+
+  return { find, unchanged, addPayment, setDue, putMovement, forget, takenBack, page, payments, owed, waiting }
 }

@@ -51,19 +51,35 @@ export interface PurchasesContract {
   readonly book: (paid: Paid, beside: ReadonlyArray<Statement>) => Effect.Effect<void, BooksUnavailable>
   /**
    * Credits a payment that reached the operator another way, once for a reference. Gives `false` if the reference was credited before,
-   * or there is no such tenant.
+   * or there is no such tenant. `beside` stands in the same transaction.
    */
-  readonly bookOffline: (payment: {
-    readonly tenant_id: string
-    readonly amount: Nano
-    readonly reference: string
-  }) => Effect.Effect<boolean, BooksUnavailable | BalanceTooLarge>
+  readonly bookOffline: (
+    payment: {
+      readonly tenant_id: string
+      readonly amount: Nano
+      readonly reference: string
+      /** What the ledger says of it; that credits were purchased, unless it is given. */
+      readonly description?: string | undefined
+    },
+    beside?: ReadonlyArray<Statement>
+  ) => Effect.Effect<boolean, BooksUnavailable | BalanceTooLarge>
+  /** Payments that were credited, by their own ids or the references of offline ones. */
+  readonly payments: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<BookedPayment>>
   /** A page of a tenant's payments, newest first, with what was refunded or disputed of each. */
   readonly page: (tenant: TenantId, page: PageOf) => Effect.Effect<Paged<Purchase>>
   /** Payments of which the balance could not give back what was refunded or disputed. */
   readonly owed: Effect.Effect<ReadonlyArray<Owed>>
   /** Payments that are not known, of which refunds or disputes are. */
   readonly waiting: Effect.Effect<ReadonlyArray<Waiting>>
+}
+
+/** A payment that was credited. Of one that was paid another way the id is its reference. */
+export interface BookedPayment {
+  readonly id: string
+  readonly tenant_id: TenantId
+  readonly kind: "checkout" | "auto_reload" | "offline"
+  readonly amount: Nano
+  readonly created_at: number
 }
 
 export class Purchases extends Context.Tag("tollgate/payments/Purchases")<Purchases, PurchasesContract>() {
@@ -100,7 +116,7 @@ const make = Effect.gen(function* () {
 
   const { checkout, customerOf, methods, setup } = customers
   const { book, bookOffline } = booking
-  const { owed, page, waiting } = facts
+  const { owed, page, payments, waiting } = facts
   return {
     checkout,
     setup,
@@ -110,6 +126,7 @@ const make = Effect.gen(function* () {
     book,
     bookOffline,
     page,
+    payments,
     owed,
     waiting
   } satisfies PurchasesContract

@@ -32,6 +32,7 @@ import chains from "./migrations/0024_chains.ts"
 import tokenDetails from "./migrations/0025_token_details.ts"
 import devices from "./migrations/0026_devices.ts"
 import limits from "./migrations/0027_limits.ts"
+import operator from "./migrations/0028_operator.ts"
 import consoleLists from "./migrations/0029_console.ts"
 import { blank } from "./Files.ts"
 import { migrationsTable as table, wordsOf } from "./Opening.ts"
@@ -63,6 +64,7 @@ export const migrations = {
   "0025_token_details": tokenDetails,
   "0026_devices": devices,
   "0027_limits": limits,
+  "0028_operator": operator,
   "0029_console": consoleLists
 }
 

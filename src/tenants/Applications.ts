@@ -19,7 +19,7 @@ import { limitsOf } from "../ledger/Calls.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
-import type { Limit, Posting } from "../ledger/Transaction.ts"
+import type { Limit, Posting, Statement } from "../ledger/Transaction.ts"
 import { afterCommit, Writer } from "../ledger/Writer.ts"
 import type {
   Application,
@@ -58,9 +58,10 @@ export interface ApplicationsContract {
   readonly change: (
     request: OfApplication & { readonly change: ApplicationChange }
   ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | InvalidRequest | BooksUnavailable>
-  /** Its key stops at once in this process, and within `cacheLifetime` in others. */
+  /** Its key stops at once in this process, and within `cacheLifetime` in others. `beside` stands in the same transaction. */
   readonly remove: (
-    request: OfApplication
+    request: OfApplication,
+    beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | BooksUnavailable>
   /** Who calls with this key; `undefined` where there is no such key, or no more. */
   readonly callerOf: (key: string) => Effect.Effect<Caller | undefined, ExpiredKey>
@@ -224,9 +225,13 @@ const make = Effect.gen(function* () {
   })
 
   /** `false`: there was no such application in the caller's reach any more. */
-  const guarded = (text: Parameters<typeof statement>[0], ...postings: ReadonlyArray<SetLimit>) =>
+  const guarded = (
+    text: Parameters<typeof statement>[0],
+    postings: ReadonlyArray<SetLimit>,
+    beside: ReadonlyArray<Statement> = []
+  ) =>
     writer
-      .submit({ postings, statements: [statement(text, 1)] })
+      .submit({ postings, statements: [statement(text, 1), ...beside] })
       .pipe(Effect.as(true), Effect.catchTags({ ...broken, Conflict: () => Effect.succeed(false) }))
 
   const change: ApplicationsContract["change"] = Effect.fn("Applications.change")(function* (request) {
@@ -246,7 +251,7 @@ const make = Effect.gen(function* () {
     const done = guarded(
       sql`UPDATE tollgate_tenants_applications SET ${sql.csv(changes)}
         WHERE tenant_id = ${caller.tenant_id} AND id = ${application_id} AND ${reached(caller)} RETURNING id`,
-      ...(limit === undefined ? [] : [setLimit(application_id, caller.tenant_id, limit)])
+      limit === undefined ? [] : [setLimit(application_id, caller.tenant_id, limit)]
     )
     // The ledger reads a limit with each call; the rest is remembered of the key.
     const isRemembered = expires_at !== undefined || allowed_models !== undefined
@@ -254,16 +259,17 @@ const make = Effect.gen(function* () {
     return yield* find(request)
   })
 
-  const remove: ApplicationsContract["remove"] = Effect.fn("Applications.remove")(function* (request) {
+  const remove: ApplicationsContract["remove"] = Effect.fn("Applications.remove")(function* (request, beside) {
     const { application_id, caller } = request
     const application = yield* find(request)
     const deleted = guarded(
       sql`DELETE FROM tollgate_tenants_applications
         WHERE tenant_id = ${caller.tenant_id} AND id = ${application_id} AND ${reached(caller)} RETURNING id`,
-      setLimit(application_id, caller.tenant_id, null)
+      [setLimit(application_id, caller.tenant_id, null)],
+      beside
     )
     const done = yield* afterCommit(deleted, belonging.changed(application_id))
-    if (!done) return yield* remove(request)
+    if (!done) return yield* remove(request, beside)
     return application
   })
 

@@ -78,7 +78,9 @@ export const make = (
     const [row] =
       yield* sql<Row>`SELECT a.id, a.account_id, a.tenant_id, a.expires_at, a.allowed_models FROM tollgate_tenants_applications a
       JOIN tollgate_tenants_memberships m ON m.account_id = a.account_id AND m.tenant_id = a.tenant_id AND m.status = 'active'
-      WHERE a.key_hash = ${hash}`.pipe(Effect.orDie)
+      WHERE a.key_hash = ${hash} AND NOT EXISTS (SELECT 1 FROM tollgate_tenants_suspensions s WHERE s.account_id = a.account_id)`.pipe(
+        Effect.orDie
+      )
     if (row === undefined) return undefined
     const { account_id, allowed_models, expires_at, id, tenant_id } = row
     if (expires_at !== null && expires_at <= now) return yield* new ExpiredKey({ expired_at: expires_at })

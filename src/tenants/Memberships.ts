@@ -35,7 +35,8 @@ export const make = (sql: SqlClient) => {
 
   const roleOf = (account: AccountId, tenant: TenantId) =>
     sql<{ role: Role }>`SELECT role FROM tollgate_tenants_memberships
-      WHERE account_id = ${account} AND tenant_id = ${tenant} AND status = 'active'`.pipe(
+      WHERE account_id = ${account} AND tenant_id = ${tenant} AND status = 'active'
+        AND NOT EXISTS (SELECT 1 FROM tollgate_tenants_suspensions WHERE account_id = ${account})`.pipe(
       Effect.orDie,
       Effect.map(([row]) => row?.role)
     )

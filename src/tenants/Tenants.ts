@@ -4,6 +4,7 @@ import { Context, Effect, Layer } from "effect"
 import type { Actor, Caller } from "../kernel/Caller.ts"
 import type { AccountId, TenantId } from "../kernel/Ids.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
+import type { Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import { PriceList } from "../prices/PriceList.ts"
 import type { VerifiedIdentity } from "../upstream/Identity.ts"
@@ -13,6 +14,7 @@ import { Belonging } from "./Belonging.ts"
 import * as Memberships from "./Memberships.ts"
 import * as Plans from "./Plans.ts"
 import type { AccountNotFound, InsufficientRole } from "./Problems.ts"
+import * as Suspensions from "./Suspensions.ts"
 import * as Welcome from "./Welcome.ts"
 
 export interface TenantsContract {
@@ -30,7 +32,7 @@ export interface TenantsContract {
   /** Those that have not ended, the home tenant first. */
   readonly memberships: (account: AccountId) => Effect.Effect<ReadonlyArray<Membership>>
   readonly isActiveMember: (account: AccountId, tenant: TenantId) => Effect.Effect<boolean>
-  /** The role of an active member; `undefined` for everybody else. */
+  /** The role of an active member; `undefined` for everybody else, and for a person who is suspended. */
   readonly roleOf: (account: AccountId, tenant: TenantId) => Effect.Effect<Role | undefined>
   /** Refuses unless the account is an owner or admin of the tenant. */
   readonly mayManage: (actor: Actor) => Effect.Effect<void, InsufficientRole>
@@ -54,6 +56,14 @@ export interface TenantsContract {
    * first time is in force. One that begins where there was none has `seatsDefault` seats unless it says otherwise.
    */
   readonly setPlan: (tenant: TenantId, change: Partial<Plan>) => Effect.Effect<boolean, BooksUnavailable>
+  /**
+   * Suspends a person: from then on no credential of theirs lets anybody in. `beside` stands in the same transaction. `false`, and nothing is
+   * done, where they are suspended already or there is no such account.
+   */
+  readonly suspend: (account: AccountId, beside: ReadonlyArray<Statement>) => Effect.Effect<boolean, BooksUnavailable>
+  /** Ends that; `false` where they are not suspended. */
+  readonly activate: (account: AccountId, beside: ReadonlyArray<Statement>) => Effect.Effect<boolean, BooksUnavailable>
+  readonly isSuspended: (account: AccountId) => Effect.Effect<boolean>
 }
 
 export interface Welcomed {
@@ -76,6 +86,7 @@ const make = Effect.gen(function* () {
     welcome,
     ...Accounts.make(sql, grant, byVerifiedEmail),
     ...Memberships.make(sql),
-    ...Plans.make(sql, writer, belonging)
+    ...Plans.make(sql, writer, belonging),
+    ...Suspensions.make(sql, writer, belonging)
   } satisfies TenantsContract
 })

@@ -45,9 +45,12 @@ export interface Upstream {
   readonly key: Redacted.Redacted
 }
 
-/** Told of every exchange with an upstream: which, and how it ended: `2xx`, `4xx`, `5xx`, `unreachable`. */
+/**
+ * Told of every exchange with an upstream: which, how it ended (`2xx`, `4xx`, `5xx`, `unreachable`), and how many milliseconds the head of
+ * its answer took.
+ */
 export class UpstreamObserver extends Context.Reference<UpstreamObserver>()("tollgate/upstream/UpstreamObserver", {
-  defaultValue: () => (_upstream: string, _outcome: string) => {}
+  defaultValue: () => (_upstream: string, _outcome: string, _millis: number) => {}
 }) {}
 
 export class Upstreams extends Context.Tag("tollgate/upstream/Upstreams")<Upstreams, ReadonlyMap<string, Upstream>>() {
@@ -168,7 +171,7 @@ const wireOf = (name: string, settings: UpstreamSettings): Effect.Effect<Wire.Wi
 const observed = (name: string, options: Wire.WireOptions): Effect.Effect<Wire.Wire, never, Scope.Scope> =>
   Effect.gen(function* () {
     const observe = yield* UpstreamObserver
-    const wire = yield* Wire.make({ ...options, observe: (outcome) => observe(name, outcome) })
+    const wire = yield* Wire.make({ ...options, observe: (outcome, millis) => observe(name, outcome, millis) })
     if (!(yield* Tracing)) return wire
     const withTrace = <A>(
       request: Wire.WireRequest,

@@ -62,8 +62,8 @@ export interface WireOptions {
   readonly base_url: string
   /** How long an upstream may stay silent: before its head, and between two pieces of its body. */
   readonly silence_ms_max: number
-  /** Told how each call ended: `2xx`, `4xx`, `5xx`, `unreachable`. */
-  readonly observe?: (outcome: string) => void
+  /** Told how each call ended (`2xx`, `4xx`, `5xx`, `unreachable`), and how long the head of its answer took. */
+  readonly observe?: (outcome: string, millis: number) => void
 }
 
 const cutShort = new Error("aborted by the caller")
@@ -92,7 +92,7 @@ export const make = ({ base_url, observe, silence_ms_max }: WireOptions): Effect
       body: body ?? null
     })
 
-    const answered = (status: number) => observe?.(`${Math.floor(status / 100)}xx`)
+    const answered = (status: number, millis: number) => observe?.(`${Math.floor(status / 100)}xx`, millis)
 
     const exchange: Wire["exchange"] = (request, { limit, read_on, timeout }) =>
       Effect.suspend(() =>
@@ -101,12 +101,15 @@ export const make = ({ base_url, observe, silence_ms_max }: WireOptions): Effect
           let size = 0
           let status = 0
           let head: WireHeaders = {}
+          const began = performance.now()
+          let millis = 0
           if (timeout !== undefined) call.within(timeout, unreachable(`no answer within ${timeout} ms`))
           pool.dispatch(options(request), {
             onRequestStart: (controller) => call.started(() => controller.abort(cutShort)),
             onResponseStart: (_, code, headers) => {
               status = code
               head = headers
+              millis = performance.now() - began
             },
             onResponseData: (controller, chunk) => {
               size += chunk.length
@@ -115,11 +118,11 @@ export const make = ({ base_url, observe, silence_ms_max }: WireOptions): Effect
             },
             onResponseEnd: () => {
               const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)
-              answered(status)
+              answered(status, millis)
               call.end(Effect.succeed({ status, headers: head, body }))
             },
             onResponseError: (_, error) => {
-              observe?.("unreachable")
+              observe?.("unreachable", performance.now() - began)
               call.end(unreachable(reasonOf(error)))
             }
           })
@@ -130,6 +133,7 @@ export const make = ({ base_url, observe, silence_ms_max }: WireOptions): Effect
       Effect.suspend(() =>
         new Work<Streaming, Unreachable>().done((call) => {
           let started = false
+          const began = performance.now()
           let sink: Sink | undefined
           let ending: ((sink: Sink) => void) | undefined
           const early: Array<Buffer> = []
@@ -148,7 +152,7 @@ export const make = ({ base_url, observe, silence_ms_max }: WireOptions): Effect
               // An informational head precedes the real one.
               if (status < 200) return
               started = true
-              answered(status)
+              answered(status, performance.now() - began)
               call.end(
                 Effect.succeed({
                   status,
@@ -167,7 +171,7 @@ export const make = ({ base_url, observe, silence_ms_max }: WireOptions): Effect
             onResponseEnd: () => over((sink) => sink.end()),
             onResponseError: (_, error) => {
               if (started) return over((sink) => sink.cut(reasonOf(error)))
-              observe?.("unreachable")
+              observe?.("unreachable", performance.now() - began)
               call.end(unreachable(reasonOf(error)))
             }
           })

@@ -39,6 +39,8 @@ export interface RecordsContract {
   readonly newest: (tenants: ReadonlyArray<TenantId>) => Effect.Effect<ReadonlyMap<TenantId, number>>
   /** A tenant's records by their numbers (from 1, without a gap, in the order of time). */
   readonly range: (tenant: TenantId, numbers: Range) => Effect.Effect<ReadonlyArray<UsageRecord>>
+  /** One record by its id, of whichever tenant. */
+  readonly find: (usage_id: string) => Effect.Effect<UsageRecord | undefined>
 }
 
 export interface RecordsAsked extends PageOf {
@@ -208,7 +210,16 @@ const make = Effect.gen(function* () {
     return { values: ascending.map((place) => place.value), seqs: ascending.map((place) => place.seq) }
   })
 
-  return { page, newest, range } satisfies RecordsContract
+  const find: RecordsContract["find"] = (usage_id) =>
+    Effect.map(
+      Effect.orDie(
+        sql<RecordRow>`SELECT ${sql.literal(recordSelection)}
+          FROM tollgate_usage_records r ${sql.literal(withDimensions)} WHERE r.id = ${usage_id}`
+      ),
+      ([row]) => row && recordOf(row)
+    )
+
+  return { page, newest, range, find } satisfies RecordsContract
 })
 
 type Read = (

@@ -87,7 +87,7 @@ describe("signing keys", () => {
         World.sql<{ kid: string }>("SELECT kid FROM tollgate_auth_signing_keys ORDER BY created_at"),
         (rows) => rows.map(({ kid }) => kid)
       )
-      const { kid } = yield* keys.rotate
+      const { kid } = yield* keys.rotate()
       expect(keys.published().map(({ kid }) => kid)).toEqual([kid, old!.kid])
       yield* tokens.verify(ada.token)
       // Another process may sign with it until it looks, and its tokens last an hour.

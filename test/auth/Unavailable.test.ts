@@ -88,7 +88,7 @@ layer(world)("while the books cannot be written", (it) => {
         pending,
         clients.create({ kind: "app", name: "Phone", redirect_uris: [] }),
         clients.revoke("app-none"),
-        keys.rotate
+        keys.rotate()
       ]
       writable = false
       for (const write of writes) expect(yield* Effect.flip(write)).toBeInstanceOf(BooksUnavailable)

@@ -1,5 +1,6 @@
 /** `/openapi.json` of a running sandbox: it says enough to call every route, and every example in it works when it is sent. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { commandHere } from "../support/CommandLine.ts"
 import { linkTo } from "../support/mail.ts"
 import { start } from "../support/Service.ts"
 import type { Answer, Service } from "../support/Service.ts"
@@ -65,11 +66,12 @@ describe("the document", () => {
     expect(Object.keys(securitySchemes).toSorted()).toEqual([
       "api_key",
       "client_token",
+      "operator_token",
       "user_token",
       "user_token_or_api_key",
       "x_api_key"
     ])
-    expect(new Set(Object.values(securitySchemes).map(({ description }) => description)).size).toBe(5)
+    expect(new Set(Object.values(securitySchemes).map(({ description }) => description)).size).toBe(6)
   })
 
   it("has the Idempotency-Key on every metered POST, and on no other but the transfer, which requires it", () => {
@@ -209,6 +211,10 @@ describe("the examples", () => {
       return { status: response.status, headers: response.headers, body: await response.json() }
     }
     if (requestBody === undefined) return service.call(address, { method, ...token, headers: sent })
+    const csv = content["text/csv"]?.example
+    if (typeof csv === "string") {
+      return service.call(address, { method, ...token, raw: csv, headers: { ...sent, "content-type": "text/csv" } })
+    }
     const example = content["application/json"]?.example
     expect([name, example]).not.toEqual([name, undefined])
     return service.call(address, { method, ...token, headers: sent, json: filled(example) })
@@ -217,6 +223,8 @@ describe("the examples", () => {
   /** Not to be called by an example: a browser's pages, files, and the processor's own events. */
   const others = new Set([
     "GET /oauth/authorize",
+    "POST /console/operator/session",
+    "DELETE /console/operator/session",
     "POST /oauth/authorize",
     "POST /oauth/device",
     "POST /oauth/signed-in",
@@ -391,6 +399,20 @@ describe("the examples", () => {
       ).id
     }
 
+    const dana = await service.signIn("dana@example.com")
+    const ofDana = async () => {
+      known.tenant_id = dana.tenant_id
+      known.account_id = dana.account_id
+      known.application_id = (
+        await ok(`/v1/tenants/${ada.tenant_id}/applications`, { token: ada.token, json: { name: "revoked" } })
+      ).id
+    }
+    for (const [name] of operations) if (name.includes(" /v1/operator/")) before[name] = ofDana
+    known.session_id = "ops_none"
+    const operator = (
+      await commandHere(["operator", "--token"], { DATA_DIR: service.folder, PORT: String(service.port) })
+    ).stdout.trim()
+
     let asked = 0
     const wrong: Array<unknown> = []
     for (const [name, operation] of operations) {
@@ -399,8 +421,8 @@ describe("the examples", () => {
       known.account_id = ada.account_id
       const own = await before[name]?.()
       const scheme = Object.keys(operation.security[0] ?? {})[0]
-      const bearer =
-        own ?? (scheme === "api_key" ? (application.api_key as string) : scheme === undefined ? undefined : ada.token)
+      const bearers: Record<string, string> = { api_key: application.api_key, operator_token: operator }
+      const bearer = own ?? (scheme === undefined ? undefined : (bearers[scheme] ?? ada.token))
       const key = `example-call-of-${String(asked++).padStart(4, "0")}`
       const isKeyed = name.startsWith("POST") && isMetered(operation)
       const answer = await send(name, bearer, isKeyed ? { "Idempotency-Key": key } : {})

@@ -11,18 +11,20 @@ let service: Service
 let who: Person
 let key: string
 let clientToken: string
+let operatorToken: string
 beforeAll(async () => {
   service = await start({ env: { LOG_LEVEL: "debug" } })
   who = await service.signIn("secure@example.com")
   key = await service.key(who)
   clientToken = (await service.call("/v1/web/client-token", { json: { service_client_id: "sandbox-web" } })).body.token
+  operatorToken = (await commandHere(["operator", "--token"], { DATA_DIR: service.folder })).stdout.trim()
 })
 afterAll(() => service.discard())
 
 interface Operation {
   readonly method: string
   readonly path: string
-  readonly security: "user" | "either" | "key" | "none"
+  readonly security: "user" | "either" | "key" | "operator" | "none"
 }
 
 /** Every route of the OpenAPI document, by what it says that it wants. */
@@ -38,7 +40,9 @@ const operations = async (): Promise<ReadonlyArray<Operation>> => {
             ? "either"
             : names.has("api_key")
               ? "key"
-              : "none"
+              : names.has("operator_token")
+                ? "operator"
+                : "none"
         return { method: method.toUpperCase(), path: path.replaceAll(/\{(\w+)\}/g, "x"), security: wants }
       })
   )
@@ -73,7 +77,14 @@ describe("authentication", () => {
         }
         case "user": {
           expect(await of(undefined)).toEqual([told, 401, "missing Authorization header"])
-          for (const wrong of [key, clientToken, "x.y.z", "nonsense"]) {
+          for (const wrong of [key, clientToken, operatorToken, "x.y.z", "nonsense"]) {
+            expect(await of(`Bearer ${wrong}`)).toEqual([told, 401, "invalid or expired token"])
+          }
+          continue
+        }
+        case "operator": {
+          expect(await of(undefined)).toEqual([told, 401, "missing Authorization header"])
+          for (const wrong of [key, clientToken, who.token, "x.y.z", "tgop.x.y.z", "nonsense"]) {
             expect(await of(`Bearer ${wrong}`)).toEqual([told, 401, "invalid or expired token"])
           }
           continue
@@ -81,6 +92,7 @@ describe("authentication", () => {
         default: {
           expect(await of(undefined)).toEqual([told, 401, "missing Authorization header"])
           expect(await of("Bearer x.y.z")).toEqual([told, 401, "invalid API key format"])
+          expect(await of(`Bearer ${operatorToken}`)).toEqual([told, 401, "invalid API key format"])
           expect(await of(`Bearer ${clientToken}`)).toEqual([told, 401, "invalid API key format"])
           expect(await of("Bearer svc-prod-unknown")).toEqual([told, 401, "invalid API key"])
           expect(await of("Bearer abc-prod-unknown")).toEqual([told, 401, "API key is not a Tollgate key"])

@@ -15,6 +15,7 @@ import { Face } from "../../src/http/Face.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
 import { Loops } from "../../src/ops/Loops.ts"
 import { Metrics } from "../../src/ops/Metrics.ts"
+import { UpstreamHealth } from "../../src/ops/UpstreamHealth.ts"
 import { Readiness } from "../../src/ops/Readiness.ts"
 import * as Sandbox from "../../src/sandbox/Sandbox.ts"
 import { CurrentSandbox } from "../../src/sandbox/SandboxInfo.ts"
@@ -48,7 +49,7 @@ const both = Effect.gen(function* () {
   const service = face("").pipe(
     Layer.provide(domains),
     Layer.provide([Config.layer(facts, file), Secret.layer(facts)]),
-    Layer.provide(Metrics.layer),
+    Layer.provide(Layer.merge(Metrics.layer, UpstreamHealth.layer)),
     Layer.provide(Readiness.layer),
     Layer.provide(Loops.layer),
     Layer.provide(Layer.succeed(CurrentSandbox, { info, levers })),

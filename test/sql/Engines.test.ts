@@ -36,9 +36,17 @@ const ofPostgresAlone: Readonly<Record<string, string>> = {
   "tollgate_ledger_amounts.booked_at": "time does not run against an account's rows, whichever node's clock was asked",
   "tollgate_usage_heads.booked_at": "the same of a tenant's records",
   "tollgate_ledger_amounts.limits": "whether keys have limits is said by the rows that a batch locks anyway",
-  "tollgate_usage_heads.limits": "the same where the tenant's account is not locked"
+  "tollgate_usage_heads.limits": "the same where the tenant's account is not locked",
+  "tollgate_tenants_tenants (lower(name))": "an index of an expression, which SQLite does not name",
+  "tollgate_tenants_accounts (lower(name))": "the same",
+  "tollgate_tenants_accounts (lower(email))": "the same",
+  "tollgate_tenants_applications (lower(name))": "the same"
 }
-const ofSqliteAlone: Readonly<Record<string, string>> = {}
+const ofSqliteAlone: Readonly<Record<string, string>> = {
+  "tollgate_tenants_tenants ()": "what PostgreSQL names (lower(name))",
+  "tollgate_tenants_accounts ()": "the same, and (lower(email))",
+  "tollgate_tenants_applications ()": "the same"
+}
 
 /** The table of migrations is each engine's own: its numbers too, since PostgreSQL began with all tables at once. */
 const isOurs = (name: string): boolean => name.startsWith("tollgate_") && name !== "tollgate_migrations"

@@ -1,0 +1,18 @@
+/** Letters that wait in the outbox, for the operator: how many, and since when. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Effect } from "effect"
+
+export interface WaitingLetters {
+  readonly waiting: number
+  /** `null` where none waits. */
+  readonly oldest_at: number | null
+}
+
+export const waitingLetters = (sql: SqlClient): Effect.Effect<WaitingLetters> =>
+  Effect.map(
+    Effect.orDie(
+      sql<WaitingLetters>`SELECT count(*) AS waiting, min(created_at) AS oldest_at FROM tollgate_mail_outbox
+        WHERE status IN ('waiting', 'sending')`
+    ),
+    ([row]) => row!
+  )

@@ -1,0 +1,66 @@
+import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
+import type { HttpServerRequest } from "@effect/platform"
+import { Duration, Effect } from "effect"
+import { Api } from "../Api.ts"
+import { ConsoleSettings } from "../console/Settings.ts"
+import { storable } from "../http/Answer.ts"
+import * as Body from "../http/Body.ts"
+import { RouteNotFound } from "../http/Problems.ts"
+import { RateLimits } from "../http/RateLimits.ts"
+import { sameOrigin, saysJson } from "../http/SameOrigin.ts"
+import { ServiceInfo } from "../kernel/ServiceInfo.ts"
+import { SessionRequest } from "./Session.ts"
+import { OperatorSessions, sessionLifetime } from "./Sessions.ts"
+
+const cookieName = "tollgate_operator"
+
+const noStore = { "cache-control": "no-store" }
+
+const read = Body.json(SessionRequest)
+
+export const OperatorSessionHttp = HttpApiBuilder.group(
+  Api,
+  "operatorSession",
+  Effect.fnUntraced(function* (handlers) {
+    const sessions = yield* OperatorSessions
+    const limits = yield* RateLimits
+    const { public_url } = yield* ServiceInfo
+    const { enabled } = yield* ConsoleSettings
+    const whenServed = enabled ? Effect.void : Effect.suspend(() => new RouteNotFound())
+    /** Where the console stands for a browser: a service beneath a path of another server has that path in its `public_url`. */
+    const path = `${new URL(public_url).pathname.replace(/\/$/, "")}/console`
+
+    const cookieOf = (value: string, seconds: number): string =>
+      `${cookieName}=${value}; Path=${path}; HttpOnly; SameSite=Strict; Max-Age=${seconds}` +
+      (public_url.startsWith("https:") ? "; Secure" : "")
+
+    const open = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+      yield* whenServed
+      yield* sameOrigin(request, public_url)
+      yield* saysJson(request)
+      yield* limits.take("sign_in", request)
+      const text = yield* Effect.orDie(request.text)
+      const { code } = yield* read(Buffer.from(text))
+      const entered = code === undefined ? undefined : yield* sessions.enter(code)
+      const operator = entered?.operator ?? (yield* sessions.resume(request.cookies[cookieName]))
+      const headers =
+        entered === undefined
+          ? noStore
+          : { ...noStore, "set-cookie": cookieOf(entered.cookie, Duration.toSeconds(sessionLifetime)) }
+      return HttpServerResponse.unsafeJson(yield* sessions.issue(operator), { headers })
+    })
+
+    const close = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+      yield* whenServed
+      yield* sameOrigin(request, public_url)
+      yield* limits.take("sign_in", request)
+      const operator = yield* sessions.resume(request.cookies[cookieName])
+      yield* sessions.end(operator.session_id, operator)
+      return HttpServerResponse.empty({ status: 204, headers: { ...noStore, "set-cookie": cookieOf("", 0) } })
+    })
+
+    return handlers
+      .handleRaw("open", ({ request }) => storable(open(request)))
+      .handleRaw("close", ({ request }) => storable(close(request)))
+  })
+)
