@@ -33,14 +33,14 @@ const lineRule = "1 to 200 characters on one line"
 
 /** A text for the ledger, the audit log or people. */
 export const Line = StoredText.pipe(
-  // oxlint-disable-next-line no-control-regex -- exactly those
-  Schema.pattern(
-    /^[^\s\u0000-\u001f\u007f-\u009f](?:[^\u0000-\u001f\u007f-\u009f\u2028\u2029]{0,198}[^\s\u0000-\u001f\u007f-\u009f])?$/u,
+  Schema.filter(
+    (text) => text.trim() === text && text !== "" && text.length <= 200 && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text),
     {
-      message: () => lineRule
+      message: () => lineRule,
+      jsonSchema: { type: "string", minLength: 1, maxLength: 200, description: lineRule }
     }
   )
-).annotations({ jsonSchema: { type: "string", minLength: 1, maxLength: 200, description: lineRule } })
+)
 
 export const Reason = Schema.Struct({ reason: Schema.optional(Line) }).annotations({ identifier: "OperatorReason" })
 export interface Reason extends Schema.Schema.Type<typeof Reason> {}

@@ -1852,6 +1852,484 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/console/operator/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A short access token for the operator's routes: for the code of a link (`tollgate operator`), which sets a cookie, or for that cookie */
+        post: operations["operatorSession.open"];
+        /** End the session of the cookie, with its tokens */
+        delete: operations["operatorSession.close"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who acts, by which session */
+        get: operations["operator.me"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Links and sessions of operators that have not ended */
+        get: operations["operator.sessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/sessions/{session_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End a link or a session of an operator */
+        delete: operations["operator.endSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What operators did, over HTTP and by commands, the newest first */
+        get: operations["operator.audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Find tenants, people, keys, calls, transfers and payments */
+        get: operations["operator.search"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/tenants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** All tenants, the newest first */
+        get: operations["operator.tenants"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/tenants/{tenant_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A tenant: its money, plan, members and keys */
+        get: operations["operator.tenant"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/tenants/{tenant_id}/ledger": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A tenant's ledger, newest entry first */
+        get: operations["operator.ledger"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/tenants/{tenant_id}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The calls of a tenant, the latest first unless asked otherwise */
+        get: operations["operator.usage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/people/{account_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A person: identities, memberships, keys and sign-ins */
+        get: operations["operator.person"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/tenants/{tenant_id}/grants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give a tenant credit that it can spend but not send on, once for a reference */
+        post: operations["operator.grant"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/tenants/{tenant_id}/purchases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Book a purchase that was paid another way, once for a reference */
+        post: operations["operator.purchase"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/tenants/{tenant_id}/suspend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Suspend a tenant: it pays for no call and sends no transfer until it is activated */
+        post: operations["operator.suspendTenant"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/tenants/{tenant_id}/activate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Activate a tenant that was suspended */
+        post: operations["operator.activateTenant"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/people/{account_id}/suspend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Suspend a person: their sign-ins end, and neither they nor their keys get in until they are activated */
+        post: operations["operator.suspendPerson"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/people/{account_id}/activate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Activate a person who was suspended */
+        post: operations["operator.activatePerson"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/keys/{application_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Revoke an API key, whosever it is */
+        delete: operations["operator.revokeKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/people/{account_id}/sign-ins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End all sign-ins of a person, those of applications too */
+        delete: operations["operator.endSignIns"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/upstreams": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How the upstreams have answered in the last minutes, and which models they serve */
+        get: operations["operator.upstreams"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/costs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What was served and charged over all tenants, by day, provider and model */
+        get: operations["operator.costs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/drift": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A vendor's invoice (CSV) beside what was charged, by day and model */
+        post: operations["operator.drift"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/flight": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is reserved and in escrow, by age; what is unsettled and owed */
+        get: operations["operator.flight"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/reservations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Open reservations, the oldest first */
+        get: operations["operator.reservations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/owed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Refunds and disputes that balances could not give back */
+        get: operations["operator.owed"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/loops": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The loops of the service, its generation jobs and its outbox */
+        get: operations["operator.loops"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** When the books were last found right, and how far a verification is that runs */
+        get: operations["operator.verifications"];
+        put?: never;
+        /** Start a verification of the books */
+        post: operations["operator.verify"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/invariants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Look at the invariants that cost little, now */
+        post: operations["operator.invariants"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -3365,6 +3843,468 @@ export interface components {
             inquiryType: string;
             message: string;
             subscribe?: boolean;
+        };
+        OperatorSessionRequest: {
+            /**
+             * maxLength(200)
+             * @description a string at most 200 character(s) long
+             */
+            code?: string;
+        };
+        OperatorSessionToken: {
+            access_token: string;
+            expires_in: components["schemas"]["Int"];
+            name: string;
+        };
+        OperatorMe: {
+            name: string;
+            session_id: string;
+            signed_in_at: components["schemas"]["Moment"];
+            expires_at: components["schemas"]["Moment"];
+        };
+        OperatorSessions: {
+            sessions: components["schemas"]["OperatorSession"][];
+        };
+        OperatorSession: {
+            id: string;
+            name: string;
+            /** @enum {string} */
+            kind: "link" | "browser" | "token";
+            created_at: components["schemas"]["Moment"];
+            signed_in_at: components["schemas"]["Moment"] | null;
+            expires_at: components["schemas"]["Moment"];
+            current: boolean;
+        };
+        OperatorSessionEnded: {
+            ended: boolean;
+        };
+        AuditEntry: {
+            id: components["schemas"]["Int"];
+            at: components["schemas"]["Moment"];
+            operator: string;
+            /** @enum {string} */
+            via: "console" | "token" | "command";
+            action: string;
+            tenant_id: string | null;
+            account_id: string | null;
+            subject: string | null;
+            /** @enum {string} */
+            result: "done" | "refused";
+            details: {
+                [key: string]: unknown;
+            };
+        };
+        OperatorFound: {
+            tenants: components["schemas"]["OperatorTenantLine"][];
+            people: components["schemas"]["OperatorPersonLine"][];
+            keys: components["schemas"]["OperatorKeyLine"][];
+            calls: (components["schemas"]["OperatorOpenCall"] | components["schemas"]["OperatorEndedCall"])[];
+            transfers: components["schemas"]["OperatorTransferLine"][];
+            payments: components["schemas"]["OperatorPaymentLine"][];
+        };
+        OperatorTenantLine: {
+            id: string;
+            name: string;
+            owner_email: string | null;
+            created_at: components["schemas"]["Moment"];
+            balance: components["schemas"]["Usd"];
+            /** @enum {string} */
+            status: "active" | "suspended" | "closed";
+        };
+        OperatorPersonLine: {
+            id: string;
+            name: string;
+            email: string;
+            email_verified: boolean;
+            home_tenant_id: string;
+            /** @enum {string} */
+            status: "active" | "suspended";
+            created_at: components["schemas"]["Moment"];
+        };
+        OperatorKeyLine: {
+            id: string;
+            name: string;
+            key_prefix: string;
+            tenant_id: string;
+            account_id: string;
+            created_at: components["schemas"]["Moment"];
+            last_used_at: components["schemas"]["Moment"] | null;
+            expires_at: components["schemas"]["Moment"] | null;
+        };
+        OperatorOpenCall: {
+            id: string;
+            /** @enum {string} */
+            state: "open";
+            timestamp: components["schemas"]["Moment"];
+            tenant_id: string;
+            account_id: string;
+            model: string;
+            provider: string;
+            reserved_usd: components["schemas"]["Usd"];
+        };
+        OperatorEndedCall: {
+            id: string;
+            timestamp: components["schemas"]["Moment"];
+            account_id: string;
+            tenant_id: string;
+            /** @enum {string} */
+            usage_type: "inference" | "tool";
+            model: string;
+            provider: string;
+            prompt_tokens: components["schemas"]["Int"];
+            completion_tokens: components["schemas"]["Int"];
+            total_tokens: components["schemas"]["Int"];
+            units: number;
+            cost: components["schemas"]["Usd"];
+            uncollected?: components["schemas"]["Usd"];
+            latency: number;
+            success: boolean;
+            error_type?: string;
+            endpoint: string;
+            billing_account_id: string;
+            billing_source_tenant_id: string;
+            /** @enum {string} */
+            billing_source_kind: "own" | "team";
+            /** @enum {string} */
+            usage_source?: "counted" | "estimated";
+            token_details?: {
+                cached_audio_tokens?: components["schemas"]["Int"];
+                cached_tokens?: components["schemas"]["Int"];
+                cache_write_tokens?: components["schemas"]["Int"];
+                cache_write_1h_tokens?: components["schemas"]["Int"];
+                prompt_audio_tokens?: components["schemas"]["Int"];
+                prompt_image_tokens?: components["schemas"]["Int"];
+                reasoning_tokens?: components["schemas"]["Int"];
+                completion_audio_tokens?: components["schemas"]["Int"];
+                completion_image_tokens?: components["schemas"]["Int"];
+            };
+            /** @enum {string} */
+            state: "ended";
+        };
+        OperatorTransferLine: {
+            id: string;
+            /** @enum {string} */
+            status: "pending" | "accepted" | "declined" | "revoked" | "expired";
+            amount: components["schemas"]["Usd"];
+            sender_tenant_id: string;
+            recipient_email: string;
+            created_at: components["schemas"]["Moment"];
+        };
+        OperatorPaymentLine: {
+            id: string;
+            tenant_id: string;
+            amount: components["schemas"]["Usd"];
+            at: components["schemas"]["Moment"];
+            /** @enum {string} */
+            source: "checkout" | "auto_reload" | "offline" | "grant";
+        };
+        OperatorTenant: {
+            id: string;
+            name: string;
+            created_at: components["schemas"]["Moment"];
+            /** @enum {string} */
+            status: "active" | "suspended" | "closed";
+            plan: {
+                /** @enum {string} */
+                plan: "none" | "team";
+                /** @enum {string} */
+                status: "active" | "past_due" | "canceled";
+                seats: components["schemas"]["Int"];
+            };
+            money: {
+                balance: components["schemas"]["Usd"];
+                giftable: components["schemas"]["Usd"];
+                granted: components["schemas"]["Usd"];
+                held: components["schemas"]["Usd"];
+                reserved: components["schemas"]["Usd"];
+                available: components["schemas"]["Usd"];
+            };
+            has_been_funded: boolean;
+            open_calls: components["schemas"]["Int"];
+            members: components["schemas"]["Member"][];
+            keys: {
+                id: string;
+                name: string;
+                key_prefix: string;
+                tenant_id: string;
+                account_id: string;
+                created_at: components["schemas"]["Moment"];
+                last_used_at: components["schemas"]["Moment"] | null;
+                expires_at: components["schemas"]["Moment"] | null;
+                spending_limit_usd?: components["schemas"]["Usd"];
+                spent_usd?: components["schemas"]["Usd"];
+            }[];
+            total_keys: components["schemas"]["Int"];
+        };
+        OperatorPerson: {
+            id: string;
+            name: string;
+            email: string;
+            email_verified: boolean;
+            home_tenant_id: string;
+            /** @enum {string} */
+            status: "active" | "suspended";
+            created_at: components["schemas"]["Moment"];
+            suspended_at: components["schemas"]["Moment"] | null;
+            identities: {
+                provider: string;
+                provider_id: string;
+                email: string;
+            }[];
+            memberships: components["schemas"]["Membership"][];
+            keys: components["schemas"]["OperatorKeyLine"][];
+            sign_ins: {
+                id: string;
+                client_id: string;
+                application: boolean;
+                signed_in_at: components["schemas"]["Moment"];
+            }[];
+        };
+        OperatorCredit: {
+            /** @description a decimal number above 0 and up to 1000000000, with at most 9 places */
+            amount: number;
+            /** @description 1 to 200 characters on one line */
+            reference: string;
+            /** @description 1 to 200 characters on one line */
+            description?: string;
+            /** @description 1 to 200 characters on one line */
+            reason?: string;
+        };
+        OperatorCredited: {
+            tenant_id: string;
+            amount: components["schemas"]["Usd"];
+            reference: string;
+            balance: components["schemas"]["Usd"];
+            done: boolean;
+        };
+        OperatorReason: {
+            /** @description 1 to 200 characters on one line */
+            reason?: string;
+        };
+        OperatorTenantChanged: {
+            tenant_id: string;
+            /** @enum {string} */
+            status: "active" | "suspended" | "closed";
+            changed: boolean;
+        };
+        OperatorPersonChanged: {
+            account_id: string;
+            /** @enum {string} */
+            status: "active" | "suspended";
+            changed: boolean;
+        };
+        OperatorKeyRevoked: {
+            id: string;
+            revoked: boolean;
+        };
+        OperatorSignInsEnded: {
+            account_id: string;
+            ended: components["schemas"]["Int"];
+        };
+        OperatorUpstreams: {
+            node: string | null;
+            upstreams: components["schemas"]["OperatorUpstream"][];
+            models: {
+                model: string;
+                upstreams: string[];
+                serving: string | null;
+            }[];
+        };
+        OperatorUpstream: {
+            name: string;
+            speaks: string[];
+            /** @enum {string} */
+            state: "ok" | "failing" | "unused";
+            requests: {
+                "2xx": components["schemas"]["Int"];
+                "4xx": components["schemas"]["Int"];
+                "5xx": components["schemas"]["Int"];
+                unreachable: components["schemas"]["Int"];
+            };
+            failures_in_a_row: components["schemas"]["Int"];
+            last_success_at: components["schemas"]["Moment"] | null;
+            last_failure_at: components["schemas"]["Moment"] | null;
+            last_failure: ("5xx" | "unreachable") | null;
+            latency_ms: {
+                p50: number;
+                p95: number;
+            } | null;
+            minutes: {
+                at: components["schemas"]["Moment"];
+                requests: components["schemas"]["Int"];
+                failures: components["schemas"]["Int"];
+            }[];
+        };
+        OperatorCosts: {
+            /** Format: date */
+            from: string;
+            /** Format: date */
+            to: string;
+            rows: {
+                /** Format: date */
+                day: string;
+                provider: string;
+                model: string;
+                requests: components["schemas"]["Int"];
+                failures: components["schemas"]["Int"];
+                prompt_tokens: number;
+                completion_tokens: number;
+                units: number;
+                charged: components["schemas"]["Usd"];
+                uncollected: components["schemas"]["Usd"];
+                vendor_cost: components["schemas"]["Usd"] | null;
+            }[];
+            truncated: boolean;
+        };
+        OperatorDrift: {
+            columns: {
+                day: string;
+                model: string;
+                amount: string;
+                quantity: string | null;
+            };
+            /** Format: date */
+            from: string;
+            /** Format: date */
+            to: string;
+            rows: {
+                /** Format: date */
+                day: string;
+                model: string;
+                theirs: components["schemas"]["Usd"];
+                ours: components["schemas"]["Usd"];
+                difference: components["schemas"]["Usd"];
+                requests: components["schemas"]["Int"];
+                quantity: string | null;
+            }[];
+            totals: {
+                theirs: components["schemas"]["Usd"];
+                ours: components["schemas"]["Usd"];
+                difference: components["schemas"]["Usd"];
+            };
+            bad_lines: {
+                line: components["schemas"]["Int"];
+                why: string;
+            }[];
+            bad_lines_total: components["schemas"]["Int"];
+            truncated: boolean;
+        };
+        OperatorFlight: {
+            at: components["schemas"]["Moment"];
+            node: string | null;
+            reserved: components["schemas"]["Usd"];
+            open_calls: components["schemas"]["Int"];
+            oldest_at: components["schemas"]["Moment"] | null;
+            unsettled: components["schemas"]["Int"];
+            escrowed: components["schemas"]["Usd"];
+            pending_transfers: components["schemas"]["Int"];
+            ages: {
+                from_seconds: components["schemas"]["Int"];
+                to_seconds: components["schemas"]["Int"] | null;
+                calls: components["schemas"]["Int"];
+                amount: components["schemas"]["Usd"];
+            }[];
+            escrow_ages: {
+                from_days: components["schemas"]["Int"];
+                to_days: components["schemas"]["Int"] | null;
+                transfers: components["schemas"]["Int"];
+                amount: components["schemas"]["Usd"];
+            }[];
+            owed: components["schemas"]["Usd"];
+        };
+        OperatorReservation: {
+            id: string;
+            at: components["schemas"]["Moment"];
+            amount: components["schemas"]["Usd"];
+            tenant_id: string;
+            account_id: string;
+            payer_tenant_id: string;
+            model: string;
+            provider: string;
+            endpoint: string;
+            run: string;
+            node_alive: boolean;
+        };
+        OperatorOwed: {
+            owed: {
+                payment_id: string;
+                tenant_id: string;
+                owed: components["schemas"]["Usd"];
+            }[];
+            waiting: {
+                payment_id: string;
+                movements: components["schemas"]["Int"];
+                since: components["schemas"]["Moment"];
+            }[];
+        };
+        OperatorWork: {
+            node: {
+                name: string;
+                leads: boolean;
+                leader: string | null;
+                lease_seconds: number;
+                renewed_seconds_ago: number;
+                nodes: number;
+            } | null;
+            loops: {
+                loop: string;
+                running: boolean;
+                last_turn_at: components["schemas"]["Moment"] | null;
+                next_turn_at: components["schemas"]["Moment"] | null;
+                seconds_since_good: number;
+                failures: components["schemas"]["Int"];
+                trouble: string | null;
+            }[];
+            jobs: {
+                /** @enum {string} */
+                kind: "media";
+                status: string;
+                count: components["schemas"]["Int"];
+                oldest_at: components["schemas"]["Moment"];
+            }[];
+            outbox: {
+                waiting: components["schemas"]["Int"];
+                oldest_at: components["schemas"]["Moment"] | null;
+            };
+        };
+        OperatorVerifications: {
+            running: {
+                began_at: components["schemas"]["Moment"];
+                whole: boolean;
+                rows: components["schemas"]["Int"];
+                of: components["schemas"]["Int"];
+            } | null;
+            last: components["schemas"]["OperatorVerification"] | null;
+            last_held: components["schemas"]["OperatorVerification"] | null;
+            recent: components["schemas"]["OperatorVerification"][];
+            behind: {
+                entries: components["schemas"]["Int"];
+                records: components["schemas"]["Int"];
+            };
+            found: {
+                check: string;
+                message: string;
+            }[];
+        };
+        OperatorVerification: {
+            at: components["schemas"]["Moment"];
+            whole: boolean;
+            findings: components["schemas"]["Int"];
+            millis: components["schemas"]["Int"];
+            entry: components["schemas"]["Int"];
+            record: components["schemas"]["Int"];
+        };
+        OperatorNewVerification: {
+            whole?: boolean;
+        };
+        OperatorInvariants: {
+            at: components["schemas"]["Moment"];
+            millis: components["schemas"]["Int"];
+            checks: {
+                name: string;
+                holds: boolean;
+                findings: string[];
+            }[];
         };
         SandboxInfo: {
             issuer: string;
@@ -7079,6 +8019,861 @@ export interface operations {
                             /** @enum {boolean} */
                             received: true;
                         };
+                    };
+                };
+            };
+        };
+    };
+    "operatorSession.open": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "code": "{operator_code}"
+                 *     }
+                 */
+                "application/json": components["schemas"]["OperatorSessionRequest"];
+            };
+        };
+        responses: {
+            /** @description OperatorSessionToken */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorSessionToken"];
+                };
+            };
+        };
+    };
+    "operatorSession.close": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    "operator.me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorMe"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorSessions"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.endSession": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorSessionEnded"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.audit": {
+        parameters: {
+            query?: {
+                /** @description How many records are given: 50, at most 200 */
+                limit?: string;
+                /** @description `next` of the page before: goes on behind it */
+                before?: string;
+                /** @description Only what this operator did */
+                operator?: string;
+                /** @description Only what was done to this tenant */
+                tenant_id?: string;
+                /** @description Only what was done to this person */
+                account_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: {
+                            records: components["schemas"]["AuditEntry"][];
+                            next: string | null;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    "operator.search": {
+        parameters: {
+            query: {
+                /**
+                 * @description An id, a reference, or the beginning of a name, an address or a key; never a whole key
+                 * @example ada@example.com
+                 */
+                q: string;
+                /** @description How many records are given: 50, at most 200 */
+                limit?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorFound"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.tenants": {
+        parameters: {
+            query?: {
+                /** @description How many records are given: 50, at most 200 */
+                limit?: string;
+                /** @description `next` of the page before: goes on behind it */
+                before?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: {
+                            records: components["schemas"]["OperatorTenantLine"][];
+                            next: string | null;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    "operator.tenant": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tenant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorTenant"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.ledger": {
+        parameters: {
+            query?: {
+                /** @description The number of the page, from 1 */
+                page?: string;
+                /** @description How many records a page has: 50, at most 200 */
+                per_page?: string;
+            };
+            header?: never;
+            path: {
+                tenant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["LedgerPage"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.usage": {
+        parameters: {
+            query?: {
+                /** @description The number of the page, from 1 */
+                page?: string;
+                /** @description How many records a page has: 50, at most 200 */
+                per_page?: string;
+                /** @description RFC 3339; the first instant inside */
+                start_date?: string;
+                /** @description RFC 3339; the first instant behind the window. A bare date includes its day */
+                end_date?: string;
+                /** @description timestamp, unless said otherwise */
+                sort?: "timestamp" | "cost" | "total_tokens" | "latency";
+                /** @description desc, unless said otherwise */
+                direction?: "asc" | "desc";
+                /** @description `next_cursor` of the page before: goes on where that one ended */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                tenant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["UsageRecordPage"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.person": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                account_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorPerson"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.grant": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tenant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "amount": 5,
+                 *       "reference": "case 4711",
+                 *       "reason": "for the outage of Monday"
+                 *     }
+                 */
+                "application/json": components["schemas"]["OperatorCredit"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorCredited"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.purchase": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tenant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "amount": 100,
+                 *       "reference": "invoice 2026-17"
+                 *     }
+                 */
+                "application/json": components["schemas"]["OperatorCredit"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorCredited"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.suspendTenant": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tenant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "a card that was stolen"
+                 *     }
+                 */
+                "application/json": components["schemas"]["OperatorReason"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorTenantChanged"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.activateTenant": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tenant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["OperatorReason"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorTenantChanged"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.suspendPerson": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                account_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "an account that was taken over"
+                 *     }
+                 */
+                "application/json": components["schemas"]["OperatorReason"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorPersonChanged"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.activatePerson": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                account_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["OperatorReason"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorPersonChanged"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.revokeKey": {
+        parameters: {
+            query?: {
+                /** @description 1 to 200 characters on one line */
+                reason?: string;
+            };
+            header?: never;
+            path: {
+                application_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorKeyRevoked"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.endSignIns": {
+        parameters: {
+            query?: {
+                /** @description 1 to 200 characters on one line */
+                reason?: string;
+            };
+            header?: never;
+            path: {
+                account_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorSignInsEnded"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.upstreams": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorUpstreams"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.costs": {
+        parameters: {
+            query?: {
+                /** @description The first day (UTC); six days before the last unless it is given */
+                from?: string;
+                /** @description The last day (UTC); today unless it is given */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorCosts"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.drift": {
+        parameters: {
+            query?: {
+                /** @description Whose invoice it is: only what this provider served is compared */
+                provider?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example date,model,cost
+                 *     2026-03-01,sandbox-small,0.25
+                 */
+                "text/csv": string;
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorDrift"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.flight": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorFlight"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.reservations": {
+        parameters: {
+            query?: {
+                /** @description How many records are given: 50, at most 200 */
+                limit?: string;
+                /** @description `next` of the page before: goes on behind it */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: {
+                            records: components["schemas"]["OperatorReservation"][];
+                            next: string | null;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    "operator.owed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorOwed"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.loops": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorWork"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.verifications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorVerifications"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "whole": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["OperatorNewVerification"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorVerifications"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.invariants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["OperatorInvariants"];
                     };
                 };
             };
