@@ -14,6 +14,7 @@ import type { Uncarriable } from "../protocols/Uncarriable.ts"
 import { isForeign as hasForeign } from "../protocols/Thoughts.ts"
 import { noUsage } from "../protocols/Usage.ts"
 import type { Usage } from "../protocols/Usage.ts"
+import { withoutSecrets } from "../upstream/Failures.ts"
 import type { ProtocolName } from "../upstream/Protocol.ts"
 import { parse } from "./EventRelay.ts"
 import type { Reader } from "./EventRelay.ts"
@@ -107,7 +108,7 @@ export const answerOf = (
   options: AnswerOptions
 ): Either.Either<ReadAnswer, string> =>
   Either.mapBoth(vendor.readAnswer(answer), {
-    onLeft: ({ message }) => message,
+    onLeft: ({ message }) => `its answer is none: ${withoutSecrets(message.slice(0, 2_000))}`,
     onRight: (answer) => ({
       shown: client.writeAnswer(answer, options),
       usage: answer.usage ?? noUsage,

@@ -9,6 +9,10 @@ export const textOr = (value: unknown, otherwise: string): string => (typeof val
 
 export const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
+/** A text that says something. */
+export const wordsOr = (value: unknown, otherwise: string): string =>
+  typeof value === "string" && value !== "" ? value : otherwise
+
 export const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : empty)
 
 export const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : none)

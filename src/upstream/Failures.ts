@@ -110,7 +110,7 @@ const fieldOf = (body: Record<string, unknown> | undefined): string => {
 }
 
 /** Upstreams like to quote the key that they refuse, and the address behind them that failed. */
-const withoutSecrets = (message: string): string =>
+export const withoutSecrets = (message: string): string =>
   message
     .replace(/https?:\/\/\S+/gi, "[address]")
     .replace(/\bBearer\s+\S+/gi, "[key]")

@@ -504,6 +504,12 @@ describe.each(pairs)("$client over $vendor", ({ client, protocol, vendor }) => {
       await fault({ status: 200, body: wrong })
       expect((await call(key, "hi")).status).toBe(500)
     }
+    const message = "worker https://10.0.0.7:8000 refused Bearer sk-upstream"
+    await fault({ status: 200, body: vendor === "google" ? { error: { message } } : { message } })
+    expect((await call(key, "hi")).status).toBe(500)
+    const log = service.stderr.join("")
+    expect(log).toContain("its answer is none: worker [address] refused [key]")
+    expect(log).not.toMatch(/10\.0\.0\.7|sk-upstream/)
     await fault({ status: 200, headers: { "content-type": "application/json" }, body: answer("hi", ended) })
     expect((await call(key, "hi", { stream: true })).status).toBe(500)
     await fault({ delay_ms: 200 })

@@ -311,6 +311,15 @@ describe("thoughts of servers of chat", () => {
   })
 })
 
+describe("an error without words", () => {
+  it.each(["chat", "messages", "responses", "google", "bedrock"] as const)("of %s has ours", (protocol) => {
+    for (const error of ["", { message: "" }]) {
+      const read = translations[protocol].readAnswer({ type: "error", status: "failed", error, message: "" })
+      expect(Either.isLeft(read) && read.left.message).toMatch(/upstream/)
+    }
+  })
+})
+
 describe("usage", () => {
   it("of Google and of chat counts audio that came from a cache", () => {
     const usage = translations.google.usageOf({

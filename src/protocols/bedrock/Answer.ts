@@ -9,7 +9,7 @@ import { Either } from "effect"
 import type { Answer, AnswerPart } from "../Answer.ts"
 import type { JsonObject } from "../Conversation.ts"
 import type { Failure, FailureKind, StopReason } from "../Delta.ts"
-import { isDeep, isObject, listOf, objectOf, present, text, textOr } from "../Json.ts"
+import { isDeep, isObject, listOf, objectOf, present, text, textOr, wordsOr } from "../Json.ts"
 import { stopWith } from "../Stream.ts"
 import { argumentsOf, callId } from "../ToolCalls.ts"
 import type { AnswerOptions } from "../Translation.ts"
@@ -59,7 +59,7 @@ const kinds: ReadonlyMap<string, FailureKind> = new Map([
 /** An exception by its name, whichever letter it begins with. */
 export const failureOf = (name: string, json: JsonObject): Failure => ({
   kind: kinds.get(name.slice(0, 1).toLowerCase() + name.slice(1)) ?? "vendor",
-  message: text(json.message) ?? textOr(json.originalMessage, `the upstream sent ${name}`)
+  message: wordsOr(json.message, wordsOr(json.originalMessage, `the upstream sent ${name}`))
 })
 
 const readPart = (value: unknown): ReadonlyArray<AnswerPart> => {
@@ -83,7 +83,7 @@ export const readAnswer = (json: unknown): Either.Either<Answer, Failure> => {
   if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's answer is no JSON object" })
   const { content } = objectOf(objectOf(json.output).message)
   if (!Array.isArray(content))
-    return Either.left({ kind: "vendor", message: text(json.message) ?? "the upstream's answer has no message" })
+    return Either.left({ kind: "vendor", message: wordsOr(json.message, "the upstream's answer has no message") })
   if (isDeep(json)) return Either.left({ kind: "vendor", message: "the upstream's answer is nested too deeply" })
   if (isMalformed(json.stopReason))
     return Either.left({ kind: "vendor", message: `the model stopped with ${String(json.stopReason)}` })

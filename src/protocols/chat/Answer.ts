@@ -9,7 +9,7 @@ import { Either } from "effect"
 import type { Answer, AnswerPart } from "../Answer.ts"
 import type { JsonObject } from "../Conversation.ts"
 import type { Failure, FailureKind, StopReason } from "../Delta.ts"
-import { isObject, listOf, objectOf, present, text, textOr } from "../Json.ts"
+import { isObject, listOf, objectOf, present, text, textOr, wordsOr } from "../Json.ts"
 import { stopWith } from "../Stream.ts"
 import { callId } from "../ToolCalls.ts"
 import type { AnswerOptions } from "../Translation.ts"
@@ -41,9 +41,9 @@ export const writeStop = (reason: StopReason): string => words[reason]
 
 /** The failure in an object's `error`, which is an object or a text. */
 export const failureOf = (error: unknown): Failure => {
-  if (!isObject(error)) return { kind: "vendor", message: textOr(error, "the upstream sent an error") }
+  if (!isObject(error)) return { kind: "vendor", message: wordsOr(error, "the upstream sent an error") }
   const { code, message, type } = error
-  return { kind: kindOf([code, type]), message: textOr(message, "the upstream sent an error") }
+  return { kind: kindOf([code, type]), message: wordsOr(message, "the upstream sent an error") }
 }
 
 /** By the codes and types of errors that vendors give, or a status as their code. */

@@ -12,7 +12,7 @@ import { answerOf } from "../Answer.ts"
 import type { Answer } from "../Answer.ts"
 import type { JsonObject } from "../Conversation.ts"
 import type { Delta, Failure, FailureKind, StopReason } from "../Delta.ts"
-import { isObject, listOf, objectOf, text, textOr } from "../Json.ts"
+import { isObject, listOf, objectOf, text, textOr, wordsOr } from "../Json.ts"
 import { cutOff, failure, senseless, stopWith, streamReader } from "../Stream.ts"
 import { home } from "../Thoughts.ts"
 import { argumentsOf, callId } from "../ToolCalls.ts"
@@ -56,7 +56,7 @@ const kinds: ReadonlyMap<unknown, FailureKind> = new Map([
 
 const failureOf = (error: JsonObject): Failure => ({
   kind: kinds.get(error.status) ?? "vendor",
-  message: textOr(error.message, "the upstream sent an error")
+  message: wordsOr(error.message, "the upstream sent an error")
 })
 
 class Reading {
@@ -136,7 +136,7 @@ class Reading {
       }
       const { finishMessage, finishReason } = candidate
       if (failures.has(finishReason))
-        this.#deltas.push(failure("vendor", text(finishMessage) ?? `the model stopped with ${String(finishReason)}`))
+        this.#deltas.push(failure("vendor", wordsOr(finishMessage, `the model stopped with ${String(finishReason)}`)))
       else if (typeof finishReason === "string" && finishReason !== "FINISH_REASON_UNSPECIFIED")
         this.#finish(reasons.get(finishReason))
     } else if (typeof objectOf(json.promptFeedback).blockReason === "string") this.#finish("refusal")

@@ -9,7 +9,7 @@ import { Either } from "effect"
 import type { Answer, AnswerPart } from "../Answer.ts"
 import type { JsonObject } from "../Conversation.ts"
 import type { Failure, FailureKind, StopReason } from "../Delta.ts"
-import { isDeep, isObject, listOf, objectOf, text, textOr } from "../Json.ts"
+import { isDeep, isObject, listOf, objectOf, text, textOr, wordsOr } from "../Json.ts"
 import { stopWith } from "../Stream.ts"
 import { home } from "../Thoughts.ts"
 import { argumentsOf, callId, inputOf } from "../ToolCalls.ts"
@@ -51,7 +51,7 @@ const kinds: ReadonlyMap<unknown, FailureKind> = new Map([
 /** The failure in an object `{ "error": { "type", "message" } }`. */
 export const failureOf = (json: JsonObject): Failure => {
   const { message, type } = objectOf(json.error)
-  return { kind: kinds.get(type) ?? "vendor", message: textOr(message, "the upstream sent an error") }
+  return { kind: kinds.get(type) ?? "vendor", message: wordsOr(message, "the upstream sent an error") }
 }
 
 const types: Readonly<Record<FailureKind, string>> = {

@@ -11,7 +11,7 @@ import { Either } from "effect"
 import type { Answer, AnswerPart } from "../Answer.ts"
 import type { JsonObject } from "../Conversation.ts"
 import type { Failure, FailureKind, StopReason } from "../Delta.ts"
-import { isObject, listOf, objectOf, text, textOr } from "../Json.ts"
+import { isObject, listOf, objectOf, text, textOr, wordsOr } from "../Json.ts"
 import { stopWith } from "../Stream.ts"
 import { home, signatureIn } from "../Thoughts.ts"
 import { argumentsText, callId } from "../ToolCalls.ts"
@@ -55,7 +55,7 @@ export const failureOf = (error: unknown): Failure => {
   const { code, message, type } = objectOf(error)
   return {
     kind: kinds.get(code) ?? kinds.get(type) ?? "vendor",
-    message: textOr(message, "the upstream sent an error")
+    message: wordsOr(message, "the upstream sent an error")
   }
 }
 
