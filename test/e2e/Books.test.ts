@@ -133,7 +133,9 @@ const whole = async (scene: Scene, charged: ReadonlyArray<number>, job: string) 
         .map(({ cost, success, total_tokens, usage_source }) => ({ cost, success, total_tokens, usage_source }))
     ).toEqual([{ cost: costOf(words), success: true, total_tokens: 2 * words, usage_source: undefined }])
   }
-  const status = await service.call(`/v1/tools/media/status?request_id=${job}`, { token: ada.token })
+  const look = () => service.call(`/v1/tools/media/status?request_id=${job}`, { token: ada.token })
+  await until("the job is settled", async () => (await look()).body.settled === true)
+  const status = await look()
   expect(status.body).toMatchObject({ status: "COMPLETED", settled: true, cost_usd: 0.25 })
   expect((await service.usage(ada)).filter(({ cost }) => cost === 0.25)).toHaveLength(1)
 
