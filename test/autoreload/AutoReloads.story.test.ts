@@ -284,7 +284,7 @@ interface Place {
   readonly drop: (file: string) => Promise<void>
   /** How many reads may follow one another between two writes, and what comes back when each that was asked for before is answered. */
   readonly reads: number
-  readonly answered: Effect.Effect<unknown, never, SqlClient>
+  readonly answered?: Effect.Effect<unknown, never, SqlClient>
 }
 
 const inFiles = {
@@ -293,8 +293,7 @@ const inFiles = {
   copy: async (from: string, to: string) => copyFileSync(from, to),
   drop: async () => {},
   // All that happens between two writes happens in one turn of the loop.
-  reads: 3,
-  answered: Effect.void
+  reads: 3
 }
 
 /** On one connection; and as in the service, where everybody reads while a thread writes. */
@@ -346,7 +345,7 @@ const live = (place: Place, file: string, time: Time, processor: Processor): Lif
       await life.run(Effect.void)
       for (let calm = 0; calm < place.reads && !life.over; calm++) {
         const before = life.writes
-        await life.run(place.answered)
+        if (place.answered !== undefined) await life.run(place.answered)
         await setImmediate()
         if (life.writing > 0 || life.writes > before) calm = -1
       }
@@ -967,31 +966,27 @@ describe("a tenant that keeps itself funded", () => {
           { where: "on one connection", place: oneConnection, stories: 50 },
           { where: "through the writer's thread", place: writerThread, stories: 3 }
         ]
-  )(
-    "gets what it pays for, once, whatever happens and in whichever order, $where",
-    async ({ place, stories }) => {
-      await tell<Notebook, World>({
-        steps: [
-          fc.oneof(spends, returns, returns),
-          fc.oneof(spends, returns, returns),
-          turns,
-          fc.oneof(turns, passes),
-          fc.oneof(charges, gets, enables, disables),
-          fc.oneof(events, restarts, dooms)
-        ],
-        begin: () => begin(place),
-        end,
-        close: async ({ books, file, folder, life }) => {
-          life.end()
-          await life.close()
-          await books.dispose()
-          await place.drop(file)
-          rmSync(folder, { recursive: true, force: true })
-        },
-        stories,
-        length: 40
-      })
-    },
-    120_000
-  )
+  )("gets what it pays for, once, whatever happens and in whichever order, $where", async ({ place, stories }) => {
+    await tell<Notebook, World>({
+      steps: [
+        fc.oneof(spends, returns, returns),
+        fc.oneof(spends, returns, returns),
+        turns,
+        fc.oneof(turns, passes),
+        fc.oneof(charges, gets, enables, disables),
+        fc.oneof(events, restarts, dooms)
+      ],
+      begin: () => begin(place),
+      end,
+      close: async ({ books, file, folder, life }) => {
+        life.end()
+        await life.close()
+        await books.dispose()
+        await place.drop(file)
+        rmSync(folder, { recursive: true, force: true })
+      },
+      stories,
+      length: 40
+    })
+  })
 })
