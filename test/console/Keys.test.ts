@@ -33,7 +33,7 @@ describe.each(Object.entries(screens))("on a %s", (name, screen) => {
     await page.goto(desk.at("usage"))
     await page.getByRole("cell", { name: "sandbox-small" }).click()
     const dialog = page.getByRole("dialog")
-    await dialog.getByText("Charged").waitFor()
+    await dialog.getByText("Charged", { exact: true }).waitFor()
     // 3 tokens of the prompt at 0.15 and 3 of the answer at 0.60 USD a million.
     await dialog.getByText("$0.00000225").first().waitFor({ state: "attached" })
     expect(await tab.axe()).toEqual([])

@@ -69,3 +69,9 @@ const utcHour = new Intl.DateTimeFormat(undefined, {
 })
 /** An hour of the books, which are kept in UTC. */
 export const bookHour = (at: Instant): string => utcHour.format(dateOf(at))
+
+const monthDay = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", timeZone: "UTC" })
+const hourMinute = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", timeZone: "UTC" })
+/** Days and hours of the books on an axis. */
+export const tickDay = (at: Instant): string => monthDay.format(dateOf(at))
+export const tickHour = (at: Instant): string => hourMinute.format(dateOf(at))

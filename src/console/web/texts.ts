@@ -230,7 +230,7 @@ export const texts = {
     nameHelp: "What it is for: the program, the machine, the experiment.",
     description: "Description",
     limit: "Spending limit",
-    limitHelp: "In USD. Empty for none. Calls beyond it are refused before they cost anything.",
+    limitHelp: "Empty for none. Calls beyond it are refused.",
     period: "Limit counts",
     periods: { month: "each month (UTC)", total: "once for all" },
     expires: "Ends",

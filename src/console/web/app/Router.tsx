@@ -70,7 +70,7 @@ export interface UsageSearch {
   readonly plot?: "cost" | "requests" | "tokens" | "failures"
   readonly sort?: "timestamp" | "cost" | "total_tokens" | "latency"
   readonly direction?: "asc" | "desc"
-  readonly call?: string
+  readonly call?: string | undefined
 }
 
 const usage = createRoute({

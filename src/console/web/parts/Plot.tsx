@@ -29,6 +29,8 @@ interface PlotProps {
   readonly format: (value: number) => string
   /** A bucket's beginning as text. */
   readonly formatTime: (seconds: number) => string
+  /** A moment on the axis, short. */
+  readonly formatTick: (seconds: number) => string
   readonly height?: number
   /** How a series' total is shown, where it is known more exactly than by adding floating-point values. */
   readonly total?: (key: string) => ReactNode
@@ -40,7 +42,17 @@ const colorOf = (index: number, isRest: boolean | undefined): string =>
 
 const tableMax = 400
 
-export const Plot = ({ format, formatTime, height = 240, onBucket, series, times, title, total }: PlotProps) => {
+export const Plot = ({
+  format,
+  formatTick,
+  formatTime,
+  height = 240,
+  onBucket,
+  series,
+  times,
+  title,
+  total
+}: PlotProps) => {
   const [only, setOnly] = useState<string>()
   const [at, setAt] = useState<number>()
   const isDark = useIsDark()
@@ -84,7 +96,7 @@ export const Plot = ({ format, formatTime, height = 240, onBucket, series, times
             colors={seenColors}
             height={height}
             format={format}
-            formatTime={formatTime}
+            formatTick={formatTick}
             at={at}
             onAt={setAt}
             {...(onBucket !== undefined && { onPress: (index: number) => onBucket(times[index]!) })}

@@ -10,7 +10,8 @@ interface PlotCanvasProps {
   readonly colors: ReadonlyArray<string>
   readonly height: number
   readonly format: (value: number) => string
-  readonly formatTime: (seconds: number) => string
+  /** A moment on the axis, short. */
+  readonly formatTick: (seconds: number) => string
   readonly at: number | undefined
   readonly onAt: (index: number | undefined) => void
   readonly onPress?: (index: number) => void
@@ -42,7 +43,7 @@ export const PlotCanvas = ({
   at,
   colors,
   format,
-  formatTime,
+  formatTick,
   height,
   onAt,
   onPress,
@@ -51,8 +52,8 @@ export const PlotCanvas = ({
 }: PlotCanvasProps) => {
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(undefined)
-  const handlers = useRef({ onAt, onPress, format, formatTime })
-  handlers.current = { onAt, onPress, format, formatTime }
+  const handlers = useRef({ onAt, onPress, format, formatTick })
+  handlers.current = { onAt, onPress, format, formatTick }
 
   useEffect(() => {
     const element = box.current!
@@ -67,7 +68,7 @@ export const PlotCanvas = ({
       {
         width: element.clientWidth || 600,
         height,
-        padding: [8, 4, 0, 0],
+        padding: [8, 28, 0, 0],
         legend: { show: false },
         cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
         tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
@@ -76,7 +77,14 @@ export const PlotCanvas = ({
           y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] }
         },
         axes: [
-          { ...axis, grid: { show: false }, size: 28, gap: 6, space: 70 },
+          {
+            ...axis,
+            grid: { show: false },
+            size: 28,
+            gap: 6,
+            space: 84,
+            values: (_, splits) => splits.map((seconds) => handlers.current.formatTick(seconds))
+          },
           {
             ...axis,
             size: (_, values) => 14 + 7 * Math.max(3, ...(values ?? []).map((text) => text.length)),

@@ -17,9 +17,9 @@ export interface Column<Row, Sort extends string = string> {
   readonly sort?: Sort
   /** Left out where there is little room: `wide` needs 1100 px of table, `medium` 760. On a card all are there. */
   readonly needs?: "medium" | "wide"
-  /** The first line of a card. */
-  readonly isTitle?: boolean
-  /** Of buttons: no name on a card. */
+  /** On a card: what it is called by, the figure beside that; the rest stands below, with its column's name unless it is `plain`. */
+  readonly card?: "title" | "figure" | "plain"
+  /** Of buttons: a screen reader alone is told the column's name. */
   readonly isActions?: boolean
 }
 
@@ -70,7 +70,7 @@ export const Table = <Row, Sort extends string = string>({
     event.preventDefault()
     next.focus()
   }
-  const header = ({ align, id, needs, sort, title }: Column<Row, Sort>): ReactNode => {
+  const header = ({ align, id, isActions, needs, sort, title }: Column<Row, Sort>): ReactNode => {
     const isSorted = sort !== undefined && sorting?.by === sort
     const direction = isSorted ? sorting.direction : undefined
     return (
@@ -78,10 +78,12 @@ export const Table = <Row, Sort extends string = string>({
         key={id}
         scope="col"
         role="columnheader"
-        className={cellClass(align, needs)}
+        className={`table-cell${align === "end" ? " table-end" : ""}${needs === undefined ? "" : ` table-${needs}`}`}
         {...(isSorted && { "aria-sort": direction === "asc" ? "ascending" : ("descending" as const) })}
       >
-        {sort === undefined || onSort === undefined ? (
+        {isActions === true ? (
+          <span className="sr-only">{title}</span>
+        ) : sort === undefined || onSort === undefined ? (
           title
         ) : (
           <button
@@ -99,7 +101,7 @@ export const Table = <Row, Sort extends string = string>({
   }
   return (
     <div className="table-box" data-stale={isStale || undefined}>
-      <table className="table" role="table">
+      <table className={onOpen === undefined ? "table" : "table table-open"} role="table">
         <caption className="sr-only">
           {caption}. {onOpen === undefined ? "" : texts.table.hint}
         </caption>
@@ -112,7 +114,7 @@ export const Table = <Row, Sort extends string = string>({
               key={rowKey(row)}
               role="row"
               tabIndex={index === 0 ? 0 : -1}
-              className={onOpen === undefined ? "table-row" : "table-row table-opens"}
+              className="table-row"
               onKeyDown={(event) => onKeyDown(event, row)}
               {...(onOpen !== undefined && {
                 onClick: ({ target }) => {
@@ -120,14 +122,14 @@ export const Table = <Row, Sort extends string = string>({
                 }
               })}
             >
-              {columns.map(({ align, cell, id, isActions, isTitle, needs, title }) => (
+              {columns.map((column) => (
                 <td
-                  key={id}
+                  key={column.id}
                   role="cell"
-                  className={`${cellClass(align, needs)}${isTitle === true ? " table-title" : ""}${isActions === true ? " table-actions" : ""}`}
-                  data-title={isActions === true || isTitle === true ? undefined : title}
+                  className={cellClass(column)}
+                  data-title={column.isActions === true || column.card !== undefined ? undefined : column.title}
                 >
-                  {cell(row)}
+                  {column.cell(row)}
                 </td>
               ))}
             </tr>
@@ -138,8 +140,14 @@ export const Table = <Row, Sort extends string = string>({
   )
 }
 
-const cellClass = (align: "start" | "end" | undefined, needs: "medium" | "wide" | undefined): string =>
-  `table-cell${align === "end" ? " table-end" : ""}${needs === undefined ? "" : ` table-${needs}`}`
+const cellClass = <Row, Sort extends string>({ align, card, isActions, needs }: Column<Row, Sort>): string =>
+  [
+    "table-cell",
+    ...(align === "end" ? ["table-end"] : []),
+    ...(needs === undefined ? [] : [`table-${needs}`]),
+    ...(card === undefined ? [] : [`table-${card}`]),
+    ...(isActions === true ? ["table-actions"] : [])
+  ].join(" ")
 
 interface PagesProps {
   readonly onPrevious: (() => void) | undefined

@@ -92,7 +92,7 @@ const Changes = () => {
               {
                 id: "what",
                 title: texts.call.line,
-                isTitle: true,
+                card: "title",
                 cell: ({ description, source, type }) => (
                   <span className="home-entry">
                     {source === undefined
@@ -104,11 +104,17 @@ const Changes = () => {
                   </span>
                 )
               },
-              { id: "when", title: texts.usage.when, cell: ({ created_at }) => <When at={created_at} /> },
+              {
+                id: "when",
+                title: texts.usage.when,
+                card: "plain",
+                cell: ({ created_at }) => <When at={created_at} />
+              },
               {
                 id: "amount",
                 title: texts.call.amount,
                 align: "end",
+                card: "figure",
                 cell: ({ amount, type }) => <Money of={amount} as="aligned" signed={type} />
               }
             ]}

@@ -99,7 +99,7 @@ export const Keys = () => {
     {
       id: "name",
       title: texts.keys.name,
-      isTitle: true,
+      card: "title",
       cell: ({ description, name }) => (
         <span className="keys-name">
           {name}

@@ -31,8 +31,8 @@ const Lines = ({ of }: { readonly of: NonNullable<Explanation["price"]> }) => (
         <tr key={unit}>
           <th scope="row">{unit.replaceAll("_", " ")}</th>
           <td>{count(quantity)}</td>
-          <td className="mono">{unit_price_usd}</td>
-          <td className="mono">{amount_usd}</td>
+          <td>{`$${unit_price_usd}`}</td>
+          <td>{`$${amount_usd}`}</td>
         </tr>
       ))}
     </tbody>

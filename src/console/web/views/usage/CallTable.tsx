@@ -33,22 +33,24 @@ const columns: ReadonlyArray<Column<Call, CallSort>> = [
   {
     id: "when",
     title: texts.usage.when,
+    card: "plain",
     sort: "timestamp",
     cell: ({ timestamp }) => <When at={timestamp} as="moment" />
   },
   {
     id: "model",
     title: texts.usage.model,
-    isTitle: true,
+    card: "title",
     cell: ({ model }) => <span className="call-model">{model}</span>
   },
   {
     id: "endpoint",
     title: texts.usage.endpoint,
+    card: "plain",
     needs: "medium",
     cell: ({ endpoint }) => <span className="quiet">{endpoint}</span>
   },
-  { id: "state", title: texts.usage.state, cell: (row) => <State of={row} /> },
+  { id: "state", title: texts.usage.state, card: "plain", cell: (row) => <State of={row} /> },
   { id: "tokens", title: texts.usage.tokens, align: "end", needs: "medium", sort: "total_tokens", cell: tokensOf },
   {
     id: "latency",
@@ -62,6 +64,7 @@ const columns: ReadonlyArray<Column<Call, CallSort>> = [
     id: "cost",
     title: texts.usage.cost,
     align: "end",
+    card: "figure",
     sort: "cost",
     cell: ({ cost }) => <Money of={cost} as="aligned" />
   }

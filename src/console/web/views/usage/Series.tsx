@@ -4,7 +4,7 @@ import { useMemo } from "react"
 import { useKeys } from "../../app/Asking.ts"
 import { api, resultOf, tenantId } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
-import { bookDay, bookHour, count, shortCount } from "../../moments.ts"
+import { bookDay, bookHour, count, shortCount, tickDay, tickHour } from "../../moments.ts"
 import { approximate, short, usd } from "../../money.ts"
 import { Money } from "../../parts/Money.tsx"
 import { Plot } from "../../parts/Plot.tsx"
@@ -84,6 +84,7 @@ export const SeriesPlot = ({ data, height, measure, onBucket }: SeriesPlotProps)
     [data, measure, nameOf]
   )
   const totals = useMemo(() => new Map(data.series.map(({ key, total }) => [key ?? "…rest", total])), [data])
+  const isShort = times.length > 1 && times.at(-1)! - times[0]! < 3 * 86_400
   if (shown.length === 0 || data.total.requests === 0) return <Empty title={texts.home.noSpending} />
   return (
     <Plot
@@ -92,6 +93,7 @@ export const SeriesPlot = ({ data, height, measure, onBucket }: SeriesPlotProps)
       series={shown}
       format={measure === "cost" ? moneyOf : shortCount}
       formatTime={(seconds) => (data.grain === "hour" ? bookHour : bookDay)(seconds * 1000)}
+      formatTick={(seconds) => (isShort ? tickHour : tickDay)(seconds * 1000)}
       {...(height !== undefined && { height })}
       {...(onBucket !== undefined && { onBucket })}
       total={(key) => {

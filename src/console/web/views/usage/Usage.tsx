@@ -1,5 +1,5 @@
 /** What was used and what it cost: over time, told apart by one thing, and call by call. What is looked at stands in the address. */
-import { getRouteApi } from "@tanstack/react-router"
+import { getRouteApi, useCanGoBack, useRouter } from "@tanstack/react-router"
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { ChartColumn } from "lucide-react"
 import { useEffect, useState } from "react"
@@ -223,12 +223,16 @@ export const Usage = () => {
   const [search, change] = useSearchState()
   const span = spanOf(search, useNow())
   const part = { search, change, span }
+  const canGoBack = useCanGoBack()
+  const { history } = useRouter()
+  // Back to where the call was opened, which may be another view; there is nowhere to go back to where the address was opened by itself.
+  const close = (): void => (canGoBack ? history.back() : change({ call: undefined }))
   return (
     <Page title={texts.usage.title}>
       <WindowBar {...part} />
       <Over {...part} />
       <Calls {...part} />
-      <CallDialog id={search.call} onClose={() => history.back()} />
+      <CallDialog id={search.call} onClose={close} />
     </Page>
   )
 }

@@ -1,0 +1,120 @@
+/**
+ * Pictures of every view of the console, on a desktop and a phone, light and dark, into `out/screenshots`: to be looked at. It starts the
+ * built service in its sandbox with two weeks of life in it. `npm run screenshots -- usage keys` takes only views whose name holds a word.
+ */
+import { mkdirSync, rmSync } from "node:fs"
+import { join } from "node:path"
+import { Desk, screens } from "../test/console/Browser.ts"
+import type { Tab } from "../test/console/Browser.ts"
+import type { Person, Service } from "../test/support/Service.ts"
+import { root } from "./bundle.ts"
+
+interface View {
+  readonly name: string
+  /** Below the console; nobody is signed in for `signedOut`. */
+  readonly path: string
+  readonly signedOut?: boolean
+  /** What to do before the picture. */
+  readonly before?: (tab: Tab) => Promise<unknown>
+}
+
+const views: ReadonlyArray<View> = [
+  { name: "sign-in", path: "sign-in", signedOut: true },
+  { name: "home", path: "" },
+  { name: "usage", path: "usage" },
+  { name: "usage-day", path: "usage?window=day&by=endpoint&plot=requests" },
+  {
+    name: "usage-call",
+    path: "usage?sort=cost",
+    before: ({ page }) => page.locator(".table-row").first().click()
+  },
+  { name: "keys", path: "keys" },
+  { name: "keys-make", path: "keys?make=yes" },
+  { name: "lost", path: "nowhere" }
+]
+
+const models = ["sandbox-large", "sandbox-small", "auto", "sandbox-fraction", "sandbox-failover"]
+const dayLong = 86_400_000
+const daysAhead = 14
+
+/** A number that looks like chance and is the same every time. */
+const chance = (seed: number): number => ((seed * 7919 + 104_729) % 997) / 997
+
+const key = async (service: Service, { tenant_id, token }: Person, body: object): Promise<string> =>
+  (await service.call(`/v1/tenants/${tenant_id}/applications`, { token, json: body })).body.result.api_key
+
+/** Two weeks of calls, an hour of them today, by keys with and without limits, and credit that came in several ways. */
+const live = async (service: Service): Promise<void> => {
+  const first = await service.signIn("ada@example.com", { name: "Ada Lovelace" })
+  await service.control("/credit", { tenant_id: first.tenant_id, amount: 40, source: "purchase" })
+  const keys = [
+    await key(service, first, { name: "Nightly report", description: "Reads usage, writes a summary" }),
+    await key(service, first, { name: "Support bot", spending_limit_usd: 0.5, spending_limit_period: "month" }),
+    await key(service, first, {
+      name: "Experiment",
+      spending_limit_usd: 25,
+      spending_limit_period: "total",
+      allowed_models: ["sandbox-large", "auto"]
+    })
+  ]
+  let seed = 1
+  for (let day = daysAhead; day >= 0; day--) {
+    const calls = 6 + Math.round(chance(seed++) * 14)
+    for (let call = 0; call < calls; call++) {
+      const words = 40 + Math.round(chance(seed++) * 2600)
+      await service.call("/v1/chat/completions", {
+        token: keys[seed % 3]!,
+        json: {
+          model: models[Math.floor(chance(seed++) * models.length)],
+          messages: [{ role: "user", content: "word ".repeat(words) }]
+        }
+      })
+    }
+    await service.call("/v1/search", { token: keys[0]!, json: { query: "tolls" } })
+    if (day > 0) await service.control("/clock", { advance_ms: dayLong })
+  }
+  await service.control("/faults", { service: "chat", status: 500, times: 1 })
+  await service.call("/v1/chat/completions", {
+    token: keys[0]!,
+    json: { model: "sandbox-small", messages: [{ role: "user", content: "This fails" }] }
+  })
+}
+
+/** Nothing moves any more: what loads has loaded. */
+const settled = async ({ page }: Tab): Promise<void> => {
+  await page.waitForFunction(() => document.querySelector(".states-loading") === null)
+  await page.evaluate(() => document.fonts.ready)
+  await page.waitForTimeout(400)
+}
+
+const folder = join(root, "out", "screenshots")
+const wanted = process.argv.slice(2)
+const isWanted = ({ name }: View): boolean => wanted.length === 0 || wanted.some((word) => name.includes(word))
+
+const desk = await Desk.open()
+try {
+  if (wanted.length === 0) rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  await live(desk.service)
+  desk.ahead = daysAhead * dayLong
+  const chosen = views.filter(isWanted)
+  for (const colorScheme of ["light", "dark"] as const) {
+    for (const [screen, options] of Object.entries(screens)) {
+      const settings = { ...options, colorScheme, reducedMotion: "reduce" as const }
+      const out = await desk.tab(settings)
+      const ada = await desk.signIn("ada@example.com", "", settings)
+      for (const view of chosen) {
+        const tab = view.signedOut === true ? out : ada
+        await tab.page.goto(desk.at(view.path))
+        await settled(tab)
+        await view.before?.(tab)
+        await settled(tab)
+        await tab.page.screenshot({ path: join(folder, `${view.name}-${screen}-${colorScheme}.png`), fullPage: true })
+      }
+      await Promise.all([out.context.close(), ada.context.close()])
+    }
+  }
+  console.log(`${chosen.length * 4} pictures in out/screenshots`)
+} finally {
+  await desk.close()
+}
