@@ -1,15 +1,11 @@
 import { HttpApiBuilder } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
-import { Cause, Effect, FiberId, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { Api } from "../Api.ts"
 import { Credentials } from "../auth/Credentials.ts"
 import { Credits } from "../billing/Billing.ts"
 import { CurrentCaller } from "../http/Caller.ts"
-import { whenDraining } from "../http/Draining.ts"
-import { beatText, EventStream, eventText, replyOf } from "../http/EventStream.ts"
-import { whenOver } from "../http/Gone.ts"
-import * as Inbound from "../http/Inbound.ts"
-import * as Reply from "../http/Reply.ts"
+import { beatText, eventText, served } from "../http/EventStream.ts"
 import { write } from "../kernel/Decimal.ts"
 import { Notification } from "../notifications/Notification.ts"
 import { UsageRecord } from "../usage/Usage.ts"
@@ -39,8 +35,6 @@ const dataOf = (event: Exclude<FeedEvent, { readonly type: "beat" }>): unknown =
 const textOf = (event: FeedEvent, place: Place): string =>
   event.type === "beat" ? beatText : eventText(event.type, write(dataOf(event)), cursorOf(place))
 
-const endText = (reason: string): string => eventText("end", JSON.stringify({ reason }))
-
 export const EventsHttp = HttpApiBuilder.group(
   Api,
   "events",
@@ -54,34 +48,16 @@ export const EventsHttp = HttpApiBuilder.group(
     ) {
       const { account_id, team_first, tenant_id } = yield* CurrentCaller
       const opened = yield* feed.open({ account_id, tenant_id, notified: !team_first })
-      const stream = new EventStream()
-      const fiber = yield* opened
-        .run({
-          after: placeIn(cursor, tenant_id),
-          holds: Effect.isSuccess(credentials.userToken(request.headers["authorization"], "calls")),
-          send: (event, place) => stream.send(textOf(event, place))
-        })
-        .pipe(
-          Effect.tapErrorCause((cause) =>
-            Cause.isInterruptedOnly(cause) ? Effect.void : Effect.logWarning("an event stream ended early", cause)
-          ),
-          Effect.matchCause({
-            onSuccess: (reason) => stream.endWith(endText(reason)),
-            onFailure: () => stream.endWith(endText("unavailable"))
+      return yield* served(
+        request,
+        (stream) =>
+          opened.run({
+            after: placeIn(cursor, tenant_id),
+            holds: Effect.isSuccess(credentials.userToken(request.headers["authorization"], "calls")),
+            send: (event, place) => stream.send(textOf(event, place))
           }),
-          Effect.interruptible,
-          Effect.forkDaemon
-        )
-      const node = Inbound.nodeOf(request)
-      const stop =
-        node === undefined ? () => {} : whenDraining(node.response, () => stream.endWith(endText("shutdown")))
-      if (node !== undefined) whenOver(node.response, () => stream.destroy())
-      stream.once("close", () => {
-        stop()
-        opened.close()
-        fiber.unsafeInterruptAsFork(FiberId.none)
-      })
-      return Reply.toResponse(replyOf(stream))
+        opened.close
+      )
     }, Effect.uninterruptible)
 
     return handlers.handleRaw("events", ({ headers, request, urlParams }) =>

@@ -1,6 +1,11 @@
 /** An answer of server-sent events: texts that go out as they come, to a client that is waited for when it does not read. */
-import { Duration, Effect } from "effect"
+import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Cause, Duration, Effect, FiberId } from "effect"
 import { Readable } from "node:stream"
+import { whenDraining } from "./Draining.ts"
+import { whenOver } from "./Gone.ts"
+import * as Inbound from "./Inbound.ts"
+import { toResponse } from "./Reply.ts"
 import type { Reply } from "./Reply.ts"
 
 /** How many bytes wait for the client before it counts as behind. */
@@ -51,8 +56,42 @@ export class EventStream extends Readable {
   })
 }
 
+/**
+ * Answers with a stream that `run` sends to, on a fiber of its own, until it answers why it ends (the last event says that reason), the client
+ * leaves, or the server begins to stop. `closed` is called once then.
+ */
+export const served = Effect.fnUntraced(function* (
+  request: HttpServerRequest.HttpServerRequest,
+  run: (stream: EventStream) => Effect.Effect<string>,
+  closed: () => void
+): Effect.fn.Return<HttpServerResponse.HttpServerResponse> {
+  const stream = new EventStream()
+  const fiber = yield* run(stream).pipe(
+    Effect.tapErrorCause((cause) =>
+      Cause.isInterruptedOnly(cause) ? Effect.void : Effect.logWarning("an event stream ended early", cause)
+    ),
+    Effect.matchCause({
+      onSuccess: (reason) => stream.endWith(endText(reason)),
+      onFailure: () => stream.endWith(endText("unavailable"))
+    }),
+    Effect.interruptible,
+    Effect.forkDaemon
+  )
+  const node = Inbound.nodeOf(request)
+  const stop = node === undefined ? () => {} : whenDraining(node.response, () => stream.endWith(endText("shutdown")))
+  if (node !== undefined) whenOver(node.response, () => stream.destroy())
+  stream.once("close", () => {
+    stop()
+    closed()
+    fiber.unsafeInterruptAsFork(FiberId.none)
+  })
+  return toResponse(replyOf(stream))
+}, Effect.uninterruptible)
+
+const endText = (reason: string): string => eventText("end", JSON.stringify({ reason }))
+
 /** The stream as an answer. */
-export const replyOf = (stream: EventStream): Reply => ({
+const replyOf = (stream: EventStream): Reply => ({
   status: 200,
   // A proxy that collects answers before it sends them on is asked not to.
   headers: { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no" },

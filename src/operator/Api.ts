@@ -3,9 +3,9 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/p
 import { Schema } from "effect"
 import { InvalidToken } from "../auth/Problems.ts"
 import { LedgerPage } from "../billing/Billing.ts"
-import { BodyBytesMax } from "../http/Annotations.ts"
+import { BodyBytesMax, NoHead } from "../http/Annotations.ts"
 import { Example } from "../http/Documented.ts"
-import { CrossOrigin, RateLimited, RouteNotFound, UnsupportedMediaType } from "../http/Problems.ts"
+import { Busy, CrossOrigin, RateLimited, RouteNotFound, UnsupportedMediaType } from "../http/Problems.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { AccountId, ApplicationId, TenantId } from "../kernel/Ids.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
@@ -282,6 +282,17 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .addError(AlreadyRunning)
       .annotate(Example, { body: { whole: false } })
       .annotate(OpenApi.Summary, "Start a verification of the books")
+  )
+  .add(
+    HttpApiEndpoint.get("events", "/v1/operator/events")
+      .addSuccess(HttpApiSchema.Text({ contentType: "text/event-stream" }))
+      .addError(Busy)
+      .annotate(NoHead, true)
+      .annotate(
+        OpenApi.Summary,
+        "Server-sent events: `figures` once a second (calls a second, what is reserved and in escrow, open and unsettled calls, loops), and " +
+          "`end` with a reason, the last one"
+      )
   )
   .add(
     HttpApiEndpoint.post("invariants", "/v1/operator/invariants")

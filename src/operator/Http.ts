@@ -11,6 +11,7 @@ import { OperatorActs } from "./Acts.ts"
 import { AuditLog } from "./AuditLog.ts"
 import { CurrentOperator } from "./CurrentOperator.ts"
 import { OperatorDirectory } from "./Directory.ts"
+import * as LiveHttp from "./LiveHttp.ts"
 import type { SignedInOperator } from "./Operator.ts"
 import { TenantNotFound } from "./Problems.ts"
 import { OperatorToken } from "./Security.ts"
@@ -46,6 +47,7 @@ export const OperatorHttp = HttpApiBuilder.group(
     const records = yield* Records
     const watch = yield* OperatorWatch
     const upstreams = yield* OperatorUpstreams
+    const live = LiveHttp.make(sessions, watch)
     return handlers
       .handle("me", () => by((me) => Effect.succeed(me)))
       .handle("sessions", () =>
@@ -98,6 +100,7 @@ export const OperatorHttp = HttpApiBuilder.group(
       .handle("verifications", () => answered(watch.verifications))
       .handle("verify", ({ payload }) => by((me) => watch.verify(me, payload.whole)))
       .handle("invariants", () => by((me) => watch.invariants(me)))
+      .handleRaw("events", ({ request }) => live(request))
       .handle("endSignIns", ({ path, urlParams }) => by((me) => acts.endSignIns(me, path.account_id, urlParams)))
   })
 ).pipe(Layer.provide(OperatorTokenHttp))

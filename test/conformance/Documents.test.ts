@@ -233,6 +233,7 @@ describe("the examples", () => {
     "POST /console/session",
     "DELETE /console/session",
     "GET /v1/events",
+    "GET /v1/operator/events",
     "POST /v1/webhooks/stripe",
     "GET /issuer/authorize",
     "POST /issuer/authorize",

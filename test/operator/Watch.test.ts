@@ -200,6 +200,69 @@ describe("money in flight", () => {
   })
 })
 
+describe("live figures", () => {
+  /** The events of a stream, until there are `count` of them or it ends. */
+  const listen = async (
+    bearer: string,
+    count: number
+  ): Promise<ReadonlyArray<{ event: string; data: Record<string, unknown> }>> => {
+    const leaving = new AbortController()
+    const response = await fetch(`${service.url}/v1/operator/events`, {
+      headers: { authorization: `Bearer ${bearer}` },
+      signal: leaving.signal
+    })
+    expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/event-stream"])
+    let text = ""
+    const found = () =>
+      text
+        .split("\n\n")
+        .slice(0, -1)
+        .flatMap((one) => {
+          const match = /^event: (\w+)\ndata: (.*)$/.exec(one)
+          return match === null ? [] : [{ event: match[1]!, data: JSON.parse(match[2]!) as Record<string, unknown> }]
+        })
+    const decoder = new TextDecoder()
+    for await (const chunk of response.body!) {
+      text += decoder.decode(chunk as Uint8Array, { stream: true })
+      if (found().length >= count) break
+    }
+    leaving.abort()
+    return found()
+  }
+
+  it("come once a second, until the session ends", async () => {
+    const events = await listen(token, 3)
+    expect(events.map(({ event }) => event)).toEqual(["figures", "figures", "figures"])
+    const { loops } = await result("/loops")
+    expect(events.at(-1)!.data).toMatchObject({
+      calls_per_second: expect.any(Number),
+      reserved: expect.any(Number),
+      unsettled: 0,
+      listeners: expect.any(Number)
+    })
+    expect(events.at(-1)!.data["loops"]).toHaveLength(loops.length)
+    const other = (await command(["operator", "--token"], { DATA_DIR: service.folder })).stdout.trim()
+    const { session_id } = (await operator("/me", { token: other })).body.result
+    const [heard] = await Promise.all([listen(other, 100), operator(`/sessions/${session_id}`, { method: "DELETE" })])
+    expect(heard.at(-1)).toEqual({ event: "end", data: { reason: "credential" } })
+    expect((await operator("/events", { token: ada.token })).status).toBe(401)
+  })
+
+  it("have so many listeners and no more, and room again when they leave", async () => {
+    const leaving = new AbortController()
+    const open = () =>
+      fetch(`${service.url}/v1/operator/events`, {
+        headers: { authorization: `Bearer ${token}` },
+        signal: leaving.signal
+      })
+    const answers = await Promise.all(Array.from({ length: 20 }, open))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(16)
+    expect(answers.filter(({ status }) => status === 503)).toHaveLength(4)
+    leaving.abort()
+    await expect.poll(async () => (await listen(token, 1))[0]?.data["listeners"]).toBe(1)
+  })
+})
+
 describe("the books", () => {
   it("are looked at on request, one look at a time", async () => {
     const looks = await Promise.all(Array.from({ length: 5 }, () => operator("/invariants", { method: "POST" })))

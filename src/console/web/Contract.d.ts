@@ -1325,6 +1325,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/rerank": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The same on the path of Cohere's second version */
+        post: operations["rerank.rerankV2"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/rerank/models": {
         parameters: {
             query?: never;
@@ -2307,6 +2324,23 @@ export interface paths {
         put?: never;
         /** Start a verification of the books */
         post: operations["operator.verify"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Server-sent events: `figures` once a second (calls a second, what is reserved and in escrow, open and unsettled calls, loops), and `end` with a reason, the last one */
+        get: operations["operator.events"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -6992,6 +7026,46 @@ export interface operations {
             };
         };
     };
+    "rerank.rerankV2": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a retry safe: the same key with the same request is done once, and answered with its first answer. A key belongs to the caller's account in the tenant. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "model": "sandbox-rerank",
+                 *       "query": "When is high tide?",
+                 *       "documents": [
+                 *         "The harbour opens at nine.",
+                 *         "High tide is at noon."
+                 *       ],
+                 *       "top_n": 1
+                 *     }
+                 */
+                "application/json": components["schemas"]["RerankRequest"];
+            };
+        };
+        responses: {
+            /** @description RerankAnswer */
+            200: {
+                headers: {
+                    /** @description What the call was charged, in USD */
+                    "X-Charge-Usd"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RerankAnswer"];
+                };
+            };
+        };
+    };
     "rerank.rerankModels": {
         parameters: {
             query?: never;
@@ -8852,6 +8926,26 @@ export interface operations {
                         msg: string;
                         result: components["schemas"]["OperatorVerifications"];
                     };
+                };
+            };
+        };
+    };
+    "operator.events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description a string */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
                 };
             };
         };
