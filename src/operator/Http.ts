@@ -11,7 +11,7 @@ import { OperatorActs } from "./Acts.ts"
 import { AuditLog } from "./AuditLog.ts"
 import { CurrentOperator } from "./CurrentOperator.ts"
 import { OperatorDirectory } from "./Directory.ts"
-import * as LiveHttp from "./LiveHttp.ts"
+import * as LiveEvents from "./LiveEvents.ts"
 import type { SignedInOperator } from "./Operator.ts"
 import { TenantNotFound } from "./Problems.ts"
 import { OperatorToken } from "./Security.ts"
@@ -47,7 +47,7 @@ export const OperatorHttp = HttpApiBuilder.group(
     const records = yield* Records
     const watch = yield* OperatorWatch
     const upstreams = yield* OperatorUpstreams
-    const live = LiveHttp.make(sessions, watch)
+    const live = LiveEvents.make(sessions, watch)
     return handlers
       .handle("me", () => by((me) => Effect.succeed(me)))
       .handle("sessions", () =>
