@@ -205,7 +205,7 @@ const others: Readonly<Record<string, { readonly whole: Buffer; readonly stream:
           { type: "response.content_part.done", ...place, part: textPart(all) },
           { type: "response.output_item.done", output_index: 0, item: item("completed", [textPart(all)]) },
           { type: "response.completed", response: completed(all) }
-        ].map((event, sequence_number) => ({ ...event, sequence_number }))
+        ].map((event, sequence_number) => ({ sequence_number, ...event }))
       )
     )
   }
