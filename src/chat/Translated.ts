@@ -173,16 +173,22 @@ class TranslatingReader implements Reader {
 
   readonly last: Reader["last"] = (how) => (how === "complete" ? this.closing + this.end : this.broken(this.latest))
 
+  /** Line by line: to split by regular expressions took a tenth of the time of a translation. */
   private translated(events: string): string {
     let text = ""
-    for (const event of events.split(/\r?\n\r?\n/)) {
-      let name: string | undefined
-      let data: string | undefined
-      for (const line of event.split(/\r?\n/)) {
-        if (line.startsWith("data:")) data = data === undefined ? line.slice(5) : `${data}\n${line.slice(5)}`
-        else if (line.startsWith("event:")) name = line.slice(6).trim()
-      }
+    let name: string | undefined
+    let data: string | undefined
+    for (let from = 0; from < events.length;) {
+      const found = events.indexOf("\n", from)
+      const end = found === -1 ? events.length : found
+      const line = events.slice(from, end > from && events.charCodeAt(end - 1) === 0x0d ? end - 1 : end)
+      from = end + 1
+      if (line.startsWith("data:")) data = data === undefined ? line.slice(5) : `${data}\n${line.slice(5)}`
+      else if (line.startsWith("event:")) name = line.slice(6).trim()
+      if (line !== "" && from < events.length) continue
       if (data !== undefined) text += this.written(this.from.read({ event: name, data: data.trimStart() }))
+      name = undefined
+      data = undefined
     }
     return text
   }
