@@ -3,10 +3,12 @@
  *
  * Where the specification is silent:
  * - `/` leads a browser to the console, and everyone else to the documents.
+ * - The links of letters (`/transfer-invites/{token}`, `/invites/{token}`) lead to the page of invitations. The token moves behind the `#`,
+ *   which no browser sends and no log of a server or proxy has.
  * - Images and videos of the page may come from any address with TLS, since vendors name where a generated one is; nothing else of it comes
  *   from another origin.
  */
-import { HttpApiBuilder, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { HttpApiBuilder, HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
 import { RouteNotFound } from "../http/Problems.ts"
 import * as Reply from "../http/Reply.ts"
@@ -34,6 +36,9 @@ export const page = (prefix: "" | `/${string}`) =>
       const root = pathTo(prefix, public_url)
       yield* router.get("/", Effect.map(request, lead(root, enabled)))
       if (!enabled) return
+      for (const { name, path } of letters) {
+        yield* router.get(path, Effect.map(HttpRouter.params, ({ token = "" }) => open(root, name, token)))
+      }
 
       const security = securityOf(sandbox === undefined ? undefined : new URL(sandbox.info.control).origin)
       let loaded: Page.Page | undefined
@@ -55,6 +60,18 @@ export const page = (prefix: "" | `/${string}`) =>
       yield* router.get("/console/*", answer)
     })
   )
+
+/** The paths of the links in letters, and what the page calls their tokens. */
+const letters = [
+  { path: "/transfer-invites/:token", name: "transfer" },
+  { path: "/invites/:token", name: "team" }
+] as const
+
+const open = (root: string, name: string, token: string): HttpServerResponse.HttpServerResponse => {
+  const location = `${root}/console/invitation#${name}=${encodeURIComponent(token)}`
+  const headers = { location, "cache-control": "no-store", "referrer-policy": "no-referrer" }
+  return HttpServerResponse.empty({ status: 303, headers })
+}
 
 const lead =
   (root: string, enabled: boolean) =>

@@ -14,7 +14,7 @@ const PaymentProcessor = Schema.Struct({
   webhook_secret: Schema.optional(NonEmpty),
   /** Another address than the processor's own. */
   base_url: Schema.optional(Address),
-  /** Where people come back to from its pages; `public_url` unless it says otherwise. */
+  /** Where people come back to from its pages; else the console's view of credit, or `public_url` where no console is served. */
   return_url: Schema.optional(Address)
 })
 type PaymentProcessor = typeof PaymentProcessor.Type
@@ -26,13 +26,17 @@ export const fields = {
 
 /** Fails where a secret is not given. */
 export const layer = ({
+  console,
   payments
 }: {
+  /** Of a deployment that serves one. */
+  readonly console?: { readonly enabled: boolean }
   readonly payments?: PaymentProcessor | undefined
 }): Layer.Layer<Payments, ConfigProblem, ServiceInfo> =>
-  payments === undefined ? Payments.layerNone : processor(payments)
+  payments === undefined ? Payments.layerNone : processor(payments, console?.enabled === true ? "/console/credit" : "")
 
-const processor = (payments: PaymentProcessor) =>
+/** `page`: the path of the view that people come back to. */
+const processor = (payments: PaymentProcessor, page: string) =>
   Layer.unwrapEffect(
     Effect.gen(function* () {
       const { public_url } = yield* ServiceInfo
@@ -40,7 +44,7 @@ const processor = (payments: PaymentProcessor) =>
         secret_key: yield* secret(payments, "secret_key"),
         webhook_secret: yield* secret(payments, "webhook_secret"),
         base_url: payments.base_url,
-        return_url: payments.return_url ?? public_url
+        return_url: payments.return_url ?? `${public_url}${page}`
       })
     })
   )

@@ -20,6 +20,8 @@ interface Session {
   readonly cents: number
   readonly metadata: Fields
   readonly payment_metadata: Fields
+  /** Where its page leads back to; a world that was kept by an earlier version has none. */
+  readonly back?: string | null
   payment_intent: string | null
 }
 
@@ -193,6 +195,7 @@ export const make: Make = ({ clock, data_dir, origin }) =>
         cents: cents * Number(body.get("line_items[0][quantity]") ?? 1),
         metadata: nested(body, "metadata"),
         payment_metadata: nested(body, "payment_intent_data[metadata]"),
+        back: body.get("success_url"),
         payment_intent: null
       }
       keep()
@@ -223,7 +226,7 @@ export const make: Make = ({ clock, data_dir, origin }) =>
       if (customer !== undefined && !customer.methods.includes("pm_card_visa")) customer.methods.push("pm_card_visa")
       if (session.mode === "setup" || session.payment_intent !== null) {
         keep()
-        return page(200, session.mode === "setup" ? "The card is stored." : "This was paid already.")
+        return page(200, session.mode === "setup" ? "The card is stored." : "This was paid already.", session.back)
       }
       const delayed = query.get("method") === "delayed"
       const intent = pay(session.customer, "pm_card_visa", session.cents, session.payment_metadata, delayed)
@@ -232,7 +235,7 @@ export const make: Make = ({ clock, data_dir, origin }) =>
       // A person is back when the word is: whoever looks then sees the credit.
       await sendNow(delayed ? [completed] : [completed, happen("payment_intent.succeeded", intent)])
       const amount = (session.cents / 100).toFixed(2)
-      return page(200, delayed ? `${amount} USD are on their way.` : `Paid ${amount} USD. You can close this page.`)
+      return page(200, delayed ? `${amount} USD are on their way.` : `Paid ${amount} USD.`, session.back)
     }
 
     // ---- what happens to a payment later -----------------------------------------------------------------------------------
@@ -459,18 +462,24 @@ export const make: Make = ({ clock, data_dir, origin }) =>
           processor: "stripe",
           secret_key: "sk_sandbox",
           webhook_secret: webhookSecret,
-          base_url: origin,
-          return_url: origin
+          base_url: origin
         }
       }
     }
   })
 
-const page = (status: number, text: string): Answer => ({
-  status,
-  headers: { "content-type": "text/html; charset=utf-8" },
-  body: `<!doctype html><meta charset="utf-8"><title>Sandbox payments</title><p>${text}</p>`
-})
+/** `back`: the address that its link leads to. */
+const page = (status: number, text: string, back?: string | null): Answer => {
+  const link = back === undefined || back === null ? "" : `<p><a href="${encodeURI(back)}">Back to the service</a></p>`
+  const head = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">${looks}`
+  return {
+    status,
+    headers: { "content-type": "text/html; charset=utf-8" },
+    body: `${head}<title>Sandbox payments</title><h1>Sandbox payments</h1><p>${text}</p>${link}`
+  }
+}
+
+const looks = `<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:30rem;margin:15vh auto;padding:0 1rem}h1{font-size:1rem;opacity:.7}</style>`
 
 /** The fields of a nested object in a form: `metadata[tenant_id]=…`. */
 const nested = (body: URLSearchParams, prefix: string): Fields =>

@@ -42,8 +42,8 @@ const send = (request: Request, bearer: string): Promise<Response> => {
 const isJson = (response: Response): boolean =>
   response.headers.get("content-type")?.startsWith("application/json") ?? false
 
-export const clientWith = <G extends Grant, To>(session: Session<G, To>): Client<paths> => {
-  const client = createClient<paths>({ baseUrl: apiRoot, credentials: "omit", fetch: fetchWith(session) })
+const clientBy = (fetch: (request: Request) => Promise<Response>): Client<paths> => {
+  const client = createClient<paths>({ baseUrl: apiRoot, credentials: "omit", fetch })
   client.use({
     onResponse: async ({ response }) => {
       if (!isJson(response)) return undefined
@@ -54,8 +54,13 @@ export const clientWith = <G extends Grant, To>(session: Session<G, To>): Client
   return client
 }
 
+export const clientWith = <G extends Grant, To>(session: Session<G, To>): Client<paths> => clientBy(fetchWith(session))
+
 /** As the person who is signed in. */
 export const api = clientWith(personSession)
+
+/** As nobody: for routes without a credential. */
+export const openApi = clientBy(reached)
 
 interface Answered<A> {
   readonly data?: A

@@ -8,9 +8,9 @@ export const live = new Live("/v1/events", personSession)
 /** The first words of the keys of queries that an event makes old. */
 const staleBy: Readonly<Record<string, ReadonlyArray<string>>> = {
   call: ["usage", "keys"],
-  balance: ["balance", "ledger"],
-  notification: ["notifications", "transfers"],
-  reset: ["usage", "balance", "ledger", "keys", "notifications", "transfers"]
+  balance: ["balance", "ledger", "reload", "payers"],
+  notification: ["notifications", "transfers", "reload", "team"],
+  reset: ["usage", "balance", "ledger", "keys", "notifications", "transfers", "reload", "payers", "team"]
 }
 
 /** Calls may come by the hundred: what is old is asked for again once a second at most. */

@@ -27,6 +27,7 @@ import { personSession } from "./PersonSession.ts"
 import { useProviders } from "./Providers.ts"
 import { Shell } from "./Shell.tsx"
 import type { NavEntry } from "./Shell.tsx"
+import { switchTo } from "./Switching.ts"
 import { setTheme, themes, useTheme } from "./Theme.ts"
 
 const initial = (name: string): string => [...name.trim()][0]?.toUpperCase() ?? "?"
@@ -37,9 +38,7 @@ const Tenants = () => {
   const queries = useQueryClient()
   const choose = async (tenant: string): Promise<void> => {
     try {
-      await personSession.renew(tenant)
-      live.start()
-      await queries.invalidateQueries()
+      await switchTo(tenant, queries)
     } catch (error) {
       toast(advice(error), "bad")
     }

@@ -96,7 +96,32 @@ const keys = createRoute({
   component: lazyRouteComponent(() => import("../views/keys/Keys.tsx"), "Keys")
 })
 
-const coming = ["/credit", "/transfers", "/team", "/playground", "/notifications"] as const
+/** Of an address these parameters, where they are there. */
+const only =
+  <Name extends string>(...names: ReadonlyArray<Name>) =>
+  (search: Record<string, unknown>): { readonly [name in Name]?: string } =>
+    Object.fromEntries(
+      names.flatMap((name) => {
+        const value = text(search[name])
+        return value === undefined ? [] : [[name, value]]
+      })
+    ) as { readonly [name in Name]?: string }
+
+const credit = createRoute({
+  getParentRoute: () => person,
+  path: "/credit",
+  validateSearch: only("page", "buy"),
+  component: lazyRouteComponent(() => import("../views/credit/Credit.tsx"), "Credit")
+})
+
+const transfers = createRoute({
+  getParentRoute: () => person,
+  path: "/transfers",
+  validateSearch: only("send", "transfer", "tab", "page"),
+  component: lazyRouteComponent(() => import("../views/Coming.tsx"), "Coming")
+})
+
+const coming = ["/team", "/playground", "/notifications"] as const
 const comingRoutes = coming.map((path) =>
   createRoute({
     getParentRoute: () => person,
@@ -107,7 +132,7 @@ const comingRoutes = coming.map((path) =>
 
 const tree = rootRoute.addChildren([
   signIn,
-  person.addChildren([home, usage, keys, ...comingRoutes]),
+  person.addChildren([home, usage, keys, credit, transfers, ...comingRoutes]),
   ...operatorRoutes(rootRoute)
 ])
 

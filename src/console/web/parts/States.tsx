@@ -39,12 +39,17 @@ export const advice = (error: unknown): string => {
   if (error instanceof Unreachable) return texts.failed.unreachable
   if (error instanceof SignedOut) return texts.signIn.ended
   if (!(error instanceof Refusal)) return texts.failed.wrong
-  if (error.status === 403) return texts.failed.forbidden
+  if (error.status === 403 && isAboutScope(error)) return texts.failed.forbidden
   if (error.status === 404) return texts.failed.missing
-  if (error.status === 429) return texts.failed.limited(undefined)
+  if (error.status === 429 && (error.code === undefined || error.code === "rate_limited")) {
+    return texts.failed.limited(undefined)
+  }
   if (error.status === 503) return texts.failed.unavailable
   return error.status >= 500 ? texts.failed.wrong : sentence(error.message)
 }
+
+/** A 403 that says no more than that; others say in words why. */
+const isAboutScope = ({ code }: Refusal): boolean => code === undefined || code === "insufficient_scope"
 
 const sentence = (text: string): string =>
   `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`

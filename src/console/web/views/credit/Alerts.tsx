@@ -1,0 +1,179 @@
+/** Alerts of a low balance: the thresholds with their state, and to whom letters go. */
+import { useMutation, useQueryClient } from "@tanstack/react-query"
+import { useState } from "react"
+import { useBillingAccount } from "../../app/Asking.ts"
+import { api, resultOf, tenantId } from "../../app/Client.ts"
+import type { Schemas } from "../../app/Client.ts"
+import { exact, nano, usd } from "../../money.ts"
+import type { Usd } from "../../money.ts"
+import { Badge } from "../../parts/Badge.tsx"
+import type { Tone } from "../../parts/Badge.tsx"
+import { Button } from "../../parts/Button.tsx"
+import { Dialog, DialogActions } from "../../parts/Dialog.tsx"
+import { CheckField, FormOf, MoneyField, TextField } from "../../parts/Fields.tsx"
+import { Facts, Section } from "../../parts/Page.tsx"
+import { Answer } from "../../parts/States.tsx"
+import { toast } from "../../parts/Toasts.tsx"
+import { texts } from "../../texts.ts"
+import { reloadKey, useManages, useReload } from "./asking.ts"
+import type { Reload } from "./asking.ts"
+
+type State = "on" | "below" | "off"
+const tones: Readonly<Record<State, Tone>> = { on: "good", below: "warn", off: "plain" }
+
+const stateOf = ({ enabled, warn_threshold_usd }: Reload["alerts"], balance: bigint | undefined): State => {
+  if (!enabled || warn_threshold_usd === null || warn_threshold_usd === undefined) return "off"
+  return balance !== undefined && balance < nano(warn_threshold_usd) ? "below" : "on"
+}
+
+interface WordsProps {
+  readonly of: Reload["alerts"]
+  readonly balance: bigint | undefined
+  readonly emails: ReadonlyArray<string>
+}
+
+const Words = ({ balance, emails, of: alerts }: WordsProps) => {
+  const state = stateOf(alerts, balance)
+  if (state === "off") return <p>{texts.credit.alertsOff}</p>
+  const warn: Usd = alerts.warn_threshold_usd!
+  const rearm = alerts.rearm_threshold_usd ?? warn
+  const left = balance === undefined ? undefined : balance - nano(warn)
+  const next =
+    state === "below"
+      ? texts.credit.alertsBelow(exact(warn), exact(rearm))
+      : left === undefined
+        ? texts.credit.alertsRearm(exact(rearm))
+        : `${texts.credit.alertsNext(exact(usd(left)))} ${texts.credit.alertsRearm(exact(rearm))}`
+  return (
+    <div className="stack">
+      <p>{texts.credit.alertsRule(exact(warn))}</p>
+      <Facts
+        of={[
+          [texts.credit.reloadNext, next],
+          [texts.credit.emails, emails.length === 0 ? texts.credit.emailsNone : emails.join(", ")]
+        ]}
+      />
+    </div>
+  )
+}
+
+interface SettingsProps {
+  readonly of: Reload
+  readonly emails: ReadonlyArray<string>
+  readonly onClose: () => void
+}
+
+const amountOf = (text: string): number | null => (text.trim() === "" ? null : Number(text))
+const textOf = (amount: Usd | null | undefined): string =>
+  amount === null || amount === undefined ? "" : usd(nano(amount))
+
+/** Auto-reload and alerts are one document, of which this changes the second part. */
+const useSave = (of: Reload, onDone: () => void) => {
+  const tenant_id = tenantId()
+  const queries = useQueryClient()
+  const params = { path: { tenant_id } }
+  return useMutation({
+    mutationFn: async (change: { readonly alerts: Reload["alerts"]; readonly billing_emails: Array<string> }) => {
+      const { amount_credits, enabled, payment_method_id, threshold_usd } = of.auto_reload
+      const auto_reload = { amount_credits, enabled, payment_method_id, threshold_usd }
+      const body: Schemas["AutoReloadChange"] = { auto_reload, alerts: change.alerts }
+      await resultOf(
+        api.PATCH("/v1/tenants/{tenant_id}/billing", { params, body: { billing_emails: change.billing_emails } })
+      )
+      return resultOf(api.PUT("/v1/tenants/{tenant_id}/billing/auto-reload", { params, body }))
+    },
+    onSuccess: (changed) => {
+      queries.setQueryData(reloadKey(tenant_id), changed)
+      void queries.invalidateQueries({ queryKey: ["balance"] })
+      toast(texts.credit.saved)
+      onDone()
+    }
+  })
+}
+
+const Settings = ({ emails: before, of, onClose }: SettingsProps) => {
+  const [enabled, setEnabled] = useState(true)
+  const [warn, setWarn] = useState(textOf(of.alerts.warn_threshold_usd) || "5")
+  const [rearm, setRearm] = useState(textOf(of.alerts.rearm_threshold_usd))
+  const [emails, setEmails] = useState(before.join(", "))
+  const save = useSave(of, onClose)
+  const submit = (): void =>
+    save.mutate({
+      alerts: { enabled, warn_threshold_usd: amountOf(warn), rearm_threshold_usd: amountOf(rearm) },
+      billing_emails: emails.split(/[\s,;]+/).filter((one) => one !== "")
+    })
+  return (
+    <Dialog title={texts.credit.alerts} isOpen onClose={onClose}>
+      <FormOf
+        onSubmit={submit}
+        error={save.error}
+        actions={
+          <DialogActions>
+            <Button onPress={onClose}>{texts.app.cancel}</Button>
+            <Button kind="primary" type="submit" isPending={save.isPending}>
+              {texts.credit.save}
+            </Button>
+          </DialogActions>
+        }
+      >
+        <CheckField label={texts.credit.alertsEnabled} value={enabled} onChange={setEnabled} />
+        <div className="form-row">
+          <MoneyField
+            name="alerts.warn_threshold_usd"
+            label={texts.credit.warn}
+            value={warn}
+            onChange={setWarn}
+            isRequired={enabled}
+            autoFocus
+          />
+          <MoneyField
+            name="alerts.rearm_threshold_usd"
+            label={texts.credit.rearm}
+            help={texts.credit.rearmHelp}
+            value={rearm}
+            onChange={setRearm}
+          />
+        </div>
+        <TextField
+          name="billing_emails"
+          label={texts.credit.emails}
+          help={texts.credit.emailsHelp}
+          value={emails}
+          onChange={setEmails}
+        />
+      </FormOf>
+    </Dialog>
+  )
+}
+
+export const Alerts = () => {
+  const reload = useReload()
+  const { data: account } = useBillingAccount()
+  const manages = useManages()
+  const [isOpen, setOpen] = useState(false)
+  const balance = account === undefined ? undefined : nano(account.credits)
+  const state = reload.data === undefined ? undefined : stateOf(reload.data.alerts, balance)
+  const emails = account?.billing_emails ?? []
+  return (
+    <Section
+      title={texts.credit.alerts}
+      actions={
+        <>
+          {state === undefined ? null : <Badge tone={tones[state]}>{texts.credit.alertsStates[state]}</Badge>}
+          {manages === true && state !== undefined && account !== undefined ? (
+            <Button onPress={() => setOpen(true)}>
+              {state === "off" ? texts.credit.alertsOn : texts.credit.alertsChange}
+            </Button>
+          ) : null}
+        </>
+      }
+    >
+      <Answer of={reload} lines={3}>
+        {({ alerts }) => <Words of={alerts} balance={balance} emails={emails} />}
+      </Answer>
+      {isOpen && reload.data !== undefined ? (
+        <Settings of={reload.data} emails={emails} onClose={() => setOpen(false)} />
+      ) : null}
+    </Section>
+  )
+}

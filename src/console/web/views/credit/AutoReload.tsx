@@ -1,0 +1,254 @@
+/** Auto-reload: its rule and its state in words, what happens next, and the form of its settings. */
+import { useMutation, useQueryClient } from "@tanstack/react-query"
+import { useState } from "react"
+import { useBillingAccount } from "../../app/Asking.ts"
+import { api, resultOf, tenantId } from "../../app/Client.ts"
+import { Refusal } from "../../app/Refusal.ts"
+import { dayAndTime, time } from "../../moments.ts"
+import { exact, nano, usd } from "../../money.ts"
+import { Badge } from "../../parts/Badge.tsx"
+import type { Tone } from "../../parts/Badge.tsx"
+import { Button } from "../../parts/Button.tsx"
+import { Dialog, DialogActions } from "../../parts/Dialog.tsx"
+import { CheckField, FormOf, MoneyField, SelectField, TextField } from "../../parts/Fields.tsx"
+import { Facts, Section } from "../../parts/Page.tsx"
+import { advice, Answer } from "../../parts/States.tsx"
+import { toast } from "../../parts/Toasts.tsx"
+import { When } from "../../parts/When.tsx"
+import { texts } from "../../texts.ts"
+import { isUnconfigured, methodName, reloadKey, useManages, useMethods, useReload } from "./asking.ts"
+import type { Reload } from "./asking.ts"
+
+/** Between two charges, in milliseconds; the contract says so. */
+const cooldown = 600_000
+
+const tones: Readonly<Record<Reload["auto_reload"]["state"], Tone>> = {
+  idle: "good",
+  cooldown: "good",
+  in_flight: "accent",
+  failed: "bad",
+  disabled: "plain"
+}
+
+/** It switched itself off. */
+const isPaused = ({ disabled_reason, enabled }: Reload["auto_reload"]): boolean => !enabled && disabled_reason !== null
+
+/** What happens next, in a sentence or two; nothing where it is simply off. */
+const nextOf = (settings: Reload["auto_reload"], balance: bigint | undefined): string | undefined => {
+  const { last_charged_at, state, threshold_usd } = settings
+  if (isPaused(settings)) return texts.credit.reloadNextPaused
+  switch (state) {
+    case "disabled":
+      return undefined
+    case "in_flight":
+      return texts.credit.reloadNextFlight
+    case "failed":
+      return texts.credit.reloadNextFailed
+    case "cooldown":
+      return texts.credit.reloadNextCooldown(time(Date.parse(last_charged_at!) + cooldown))
+    default: {
+      if (balance === undefined) return undefined
+      const left = balance - nano(threshold_usd)
+      return left < 0n ? texts.credit.reloadNextBelow : texts.credit.reloadNextIdle(exact(usd(left)))
+    }
+  }
+}
+
+/** Of a refusal to charge: why, and from when on it may be asked for again. */
+const chargeAdvice = (error: unknown): string => {
+  if (!(error instanceof Refusal)) return advice(error)
+  const { free_at, reason } = error.details
+  if (typeof reason === "string") return `${advice(error)} ${reason}`
+  return typeof free_at === "string"
+    ? `${advice(error)} ${texts.credit.reloadFree(dayAndTime(free_at))}`
+    : advice(error)
+}
+
+const useCharge = () => {
+  const tenant_id = tenantId()
+  const queries = useQueryClient()
+  return useMutation({
+    mutationFn: () =>
+      resultOf(api.POST("/v1/tenants/{tenant_id}/billing/auto-reload/charge", { params: { path: { tenant_id } } })),
+    onSuccess: (changed) => {
+      queries.setQueryData(reloadKey(tenant_id), changed)
+      toast(changed.auto_reload.state === "in_flight" ? texts.credit.reloadAsked : texts.credit.reloadCharged)
+    },
+    onSettled: () => {
+      for (const about of ["reload", "balance", "ledger"]) void queries.invalidateQueries({ queryKey: [about] })
+    }
+  })
+}
+
+const Words = ({ of: { auto_reload } }: { readonly of: Reload }) => {
+  const { data: account } = useBillingAccount()
+  const { data: methods } = useMethods()
+  const { amount_credits, last_charged_at, last_error, payment_method_id, threshold_usd } = auto_reload
+  const method = methods?.find(({ id }) => id === payment_method_id)
+  const next = nextOf(auto_reload, account === undefined ? undefined : nano(account.credits))
+  const isOff = !auto_reload.enabled && !isPaused(auto_reload) && auto_reload.state === "disabled"
+  return (
+    <div className="stack">
+      <p>
+        {isOff
+          ? texts.credit.reloadOff
+          : texts.credit.reloadRule(
+              exact(amount_credits),
+              exact(threshold_usd),
+              method === undefined ? (payment_method_id ?? "") : methodName(method)
+            )}
+      </p>
+      <Facts
+        of={[
+          ...(next === undefined ? [] : [[texts.credit.reloadNext, next] as const]),
+          ...(last_error === null ? [] : [[texts.credit.reloadLastError, last_error] as const]),
+          ...(isOff && last_charged_at === null
+            ? []
+            : [
+                [
+                  texts.credit.reloadLast,
+                  last_charged_at === null ? texts.credit.reloadNever : <When at={last_charged_at} />
+                ] as const
+              ])
+        ]}
+      />
+    </div>
+  )
+}
+
+interface SettingsProps {
+  readonly of: Reload
+  readonly onClose: () => void
+}
+
+const Settings = ({ of: { alerts, auto_reload }, onClose }: SettingsProps) => {
+  const tenant_id = tenantId()
+  const queries = useQueryClient()
+  const methods = useMethods()
+  const [enabled, setEnabled] = useState(true)
+  const [threshold, setThreshold] = useState(usd(nano(auto_reload.threshold_usd)))
+  const [amount, setAmount] = useState(String(auto_reload.amount_credits))
+  const [method, setMethod] = useState(auto_reload.payment_method_id ?? methods.data?.[0]?.id ?? "")
+  const save = useMutation({
+    mutationFn: () =>
+      resultOf(
+        api.PUT("/v1/tenants/{tenant_id}/billing/auto-reload", {
+          params: { path: { tenant_id } },
+          body: {
+            auto_reload: {
+              enabled,
+              threshold_usd: Number(threshold),
+              amount_credits: Number(amount),
+              payment_method_id: method === "" ? null : method
+            },
+            alerts
+          }
+        })
+      ),
+    onSuccess: (changed) => {
+      queries.setQueryData(reloadKey(tenant_id), changed)
+      toast(texts.credit.saved)
+      onClose()
+    }
+  })
+  return (
+    <Dialog title={texts.credit.reload} isOpen onClose={onClose}>
+      <FormOf
+        onSubmit={() => save.mutate()}
+        error={save.error}
+        actions={
+          <DialogActions>
+            <Button onPress={onClose}>{texts.app.cancel}</Button>
+            <Button kind="primary" type="submit" isPending={save.isPending}>
+              {texts.credit.save}
+            </Button>
+          </DialogActions>
+        }
+      >
+        <CheckField label={texts.credit.reloadEnabled} value={enabled} onChange={setEnabled} />
+        <div className="form-row">
+          <MoneyField
+            name="auto_reload.threshold_usd"
+            label={texts.credit.threshold}
+            help={texts.credit.thresholdHelp}
+            value={threshold}
+            onChange={setThreshold}
+            isRequired
+            autoFocus
+          />
+          <TextField
+            name="auto_reload.amount_credits"
+            label={texts.credit.amount}
+            help={texts.credit.amountHelp}
+            value={amount}
+            onChange={setAmount}
+            inputMode="numeric"
+            before="$"
+            behind="USD"
+            isRequired
+          />
+        </div>
+        <SelectField
+          name="auto_reload.payment_method_id"
+          label={texts.credit.method}
+          value={method}
+          onChange={setMethod}
+          options={[
+            ["", texts.credit.methodChoose],
+            ...(methods.data ?? []).map((one) => [one.id, methodName(one)] as const)
+          ]}
+          {...(methods.data?.length === 0 && { help: texts.credit.methodsNoneText })}
+        />
+      </FormOf>
+    </Dialog>
+  )
+}
+
+export const AutoReload = () => {
+  const reload = useReload()
+  const methods = useMethods()
+  const manages = useManages() === true && !isUnconfigured(methods.error)
+  const [isOpen, setOpen] = useState(false)
+  const charge = useCharge()
+  const settings = reload.data?.auto_reload
+  const paused = settings !== undefined && isPaused(settings)
+  const change = paused
+    ? texts.credit.reloadAgain
+    : settings?.enabled === true
+      ? texts.credit.reloadChange
+      : texts.credit.reloadOn
+  return (
+    <Section
+      title={texts.credit.reload}
+      actions={
+        <>
+          {settings === undefined ? null : (
+            <Badge tone={paused ? "bad" : tones[settings.state]}>
+              {paused ? texts.credit.reloadPaused : texts.credit.reloadStates[settings.state]}
+            </Badge>
+          )}
+          {manages && settings?.enabled === true ? (
+            <Button isPending={charge.isPending} onPress={() => charge.mutate()}>
+              {texts.credit.reloadNow}
+            </Button>
+          ) : null}
+          {manages && settings !== undefined ? (
+            <Button kind={paused ? "primary" : "plain"} onPress={() => setOpen(true)}>
+              {change}
+            </Button>
+          ) : null}
+        </>
+      }
+    >
+      <Answer of={reload} lines={3}>
+        {(found) => <Words of={found} />}
+      </Answer>
+      {charge.error === null ? null : (
+        <p className="field-error" role="alert">
+          {chargeAdvice(charge.error)}
+        </p>
+      )}
+      {isOpen && reload.data !== undefined ? <Settings of={reload.data} onClose={() => setOpen(false)} /> : null}
+    </Section>
+  )
+}

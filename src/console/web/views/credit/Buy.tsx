@@ -1,0 +1,120 @@
+/** Buying credit: an amount, then the processor's page, then waiting for its word. */
+import { useMutation } from "@tanstack/react-query"
+import { CircleDollarSign } from "lucide-react"
+import { useEffect, useState } from "react"
+import { useBillingAccount } from "../../app/Asking.ts"
+import { api, resultOf, tenantId } from "../../app/Client.ts"
+import { exact, nano } from "../../money.ts"
+import { Button } from "../../parts/Button.tsx"
+import { Choice } from "../../parts/Choice.tsx"
+import { Dialog, DialogActions } from "../../parts/Dialog.tsx"
+import { FormOf, TextField } from "../../parts/Fields.tsx"
+import { toast } from "../../parts/Toasts.tsx"
+import { texts } from "../../texts.ts"
+
+/** What this tab has gone to pay; it is no secret. */
+const storageName = "console.checkout"
+/** A payment that was not confirmed for so long is no longer waited for here, in milliseconds. */
+const patience = 3_600_000
+
+interface Checkout {
+  readonly tenant: string
+  /** In USD. */
+  readonly amount: number
+  /** Nano-USD, before it. */
+  readonly balance: string
+  readonly at: number
+}
+
+const checkout = (): Checkout | undefined => {
+  const text = sessionStorage.getItem(storageName)
+  const found = text === null ? undefined : (JSON.parse(text) as Checkout)
+  return found !== undefined && found.tenant === tenantId() && Date.now() - found.at < patience ? found : undefined
+}
+
+const amounts = ["10", "25", "50", "100"] as const
+
+export const Buy = ({ onClose }: { readonly onClose: () => void }) => {
+  const tenant_id = tenantId()
+  const { data: account } = useBillingAccount()
+  const [amount, setAmount] = useState("25")
+  const buy = useMutation({
+    mutationFn: () =>
+      resultOf(
+        api.POST("/v1/tenants/{tenant_id}/billing/checkout", {
+          params: { path: { tenant_id } },
+          body: { amount_credits: Number(amount) }
+        })
+      ),
+    onSuccess: ({ checkout_url }) => {
+      const balance = nano(account?.credits ?? 0).toString()
+      const begun: Checkout = { tenant: tenant_id, amount: Number(amount), balance, at: Date.now() }
+      sessionStorage.setItem(storageName, JSON.stringify(begun))
+      location.assign(checkout_url)
+    }
+  })
+  return (
+    <Dialog title={texts.credit.buy} isOpen onClose={onClose}>
+      <FormOf
+        onSubmit={() => buy.mutate()}
+        error={buy.error}
+        actions={
+          <DialogActions>
+            <Button onPress={onClose}>{texts.app.cancel}</Button>
+            <Button kind="primary" type="submit" isPending={buy.isPending || buy.isSuccess}>
+              {texts.credit.buyGo}
+            </Button>
+          </DialogActions>
+        }
+      >
+        <Choice
+          label={texts.credit.buyAmount}
+          options={amounts.map((one) => [one, `$${one}`] as const)}
+          value={amount as (typeof amounts)[number]}
+          onChange={setAmount}
+        />
+        <TextField
+          name="amount_credits"
+          label={texts.credit.buyAmount}
+          help={texts.credit.buyAmountHelp}
+          value={amount}
+          onChange={setAmount}
+          inputMode="numeric"
+          before="$"
+          behind="USD"
+          isRequired
+          autoFocus
+        />
+        <p className="quiet">{texts.credit.buyText}</p>
+      </FormOf>
+    </Dialog>
+  )
+}
+
+/** Somebody is back from the processor's page: its word may take a moment. */
+export const Arrival = () => {
+  const { data: account } = useBillingAccount()
+  const [begun, setBegun] = useState(checkout)
+  const arrived = begun !== undefined && account !== undefined && nano(account.credits) > BigInt(begun.balance)
+  const end = (): void => {
+    sessionStorage.removeItem(storageName)
+    setBegun(undefined)
+  }
+  useEffect(() => {
+    if (!arrived) return
+    toast(texts.credit.arrived(exact(begun.amount)))
+    end()
+  }, [arrived, begun])
+  if (begun === undefined || arrived) return null
+  return (
+    <div className="credit-note row" role="status">
+      <CircleDollarSign size={18} strokeWidth={1.5} aria-hidden />
+      <p>
+        <strong>{texts.credit.waiting(exact(begun.amount))}</strong> {texts.credit.waitingText}
+      </p>
+      <Button kind="ghost" onPress={end}>
+        {texts.credit.dismiss}
+      </Button>
+    </div>
+  )
+}

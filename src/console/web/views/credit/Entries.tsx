@@ -1,0 +1,114 @@
+/** The ledger: every change of the balance, with what it came from. */
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router"
+import { ReceiptText } from "lucide-react"
+import { useLedger } from "../../app/Asking.ts"
+import type { Schemas } from "../../app/Client.ts"
+import { count } from "../../moments.ts"
+import { Money } from "../../parts/Money.tsx"
+import { Section } from "../../parts/Page.tsx"
+import { Answer, Empty } from "../../parts/States.tsx"
+import { Pages, Table } from "../../parts/Table.tsx"
+import type { Column } from "../../parts/Table.tsx"
+import { When } from "../../parts/When.tsx"
+import { texts } from "../../texts.ts"
+
+type Entry = Schemas["LedgerEntry"]
+
+const route = getRouteApi("/person/credit")
+const perPage = 25
+
+const nameOf = ({ source, type }: Entry): string =>
+  source === "purchase" && type === "debit" ? texts.credit.sources.refund : texts.credit.sources[source ?? "call"]
+
+/** Where the entry comes from: the call's record, the transfer, or the reference of whoever booked it. */
+const Source = ({ of: { reference_id, source } }: { readonly of: Entry }) => {
+  if (source === undefined) {
+    return (
+      <Link to="/usage" search={{ call: reference_id }}>
+        {texts.credit.openCall}
+      </Link>
+    )
+  }
+  if (source.startsWith("transfer")) {
+    return (
+      <Link to="/transfers" search={{ transfer: reference_id }}>
+        {texts.credit.openTransfer}
+      </Link>
+    )
+  }
+  return (
+    <code className="credit-reference quiet" data-tip={reference_id}>
+      {reference_id}
+    </code>
+  )
+}
+
+const columns: ReadonlyArray<Column<Entry>> = [
+  {
+    id: "what",
+    title: texts.credit.what,
+    isTitle: true,
+    cell: (entry) => (
+      <>
+        {nameOf(entry)} <span className="quiet small">{entry.description}</span>
+      </>
+    )
+  },
+  { id: "when", title: texts.credit.when, cell: ({ created_at }) => <When at={created_at} as="moment" /> },
+  { id: "source", title: texts.credit.source, cell: (entry) => <Source of={entry} /> },
+  {
+    id: "amount",
+    title: texts.credit.entryAmount,
+    align: "end",
+    cell: ({ amount, type }) => <Money of={amount} as="aligned" signed={type} />
+  },
+  {
+    id: "after",
+    title: texts.credit.after,
+    align: "end",
+    needs: "medium",
+    cell: ({ balance }) => <Money of={balance} as="aligned" />
+  }
+]
+
+export const Entries = () => {
+  const { page: text } = route.useSearch()
+  const navigate = useNavigate()
+  const page = Math.max(1, Number(text ?? 1) || 1)
+  const ledger = useLedger(page, perPage)
+  const go = (to: number): void =>
+    void navigate({ to: "/credit", search: to === 1 ? {} : { page: String(to) }, resetScroll: false })
+  return (
+    <Section title={texts.credit.ledger} lead={texts.credit.ledgerLead}>
+      <Answer of={ledger} lines={6}>
+        {({ records, total_pages, total_records }) =>
+          records.length === 0 ? (
+            <Empty icon={ReceiptText} title={texts.credit.ledgerEmpty}>
+              {texts.credit.ledgerEmptyText}
+            </Empty>
+          ) : (
+            <>
+              <Table
+                caption={texts.credit.ledger}
+                columns={columns}
+                rows={records}
+                rowKey={({ id }) => id}
+                isStale={ledger.isPlaceholderData}
+              />
+              <Pages
+                onPrevious={page > 1 ? () => go(page - 1) : undefined}
+                onNext={page < total_pages ? () => go(page + 1) : undefined}
+              >
+                {texts.table.position(
+                  count((page - 1) * perPage + 1),
+                  count((page - 1) * perPage + records.length),
+                  count(total_records)
+                )}
+              </Pages>
+            </>
+          )
+        }
+      </Answer>
+    </Section>
+  )
+}
