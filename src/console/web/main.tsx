@@ -4,7 +4,7 @@
  * `app/`      what is there once: session, client, live events, cache, addresses (`Router`), frame (`Shell`)
  * `parts/`    what views are made of: `Page` and `Section`, `Table`, `Plot`, `Money`, `When`, `Dialog`, `Fields`, `States`, ...
  * `views/`    a folder a view, its style beside it; `operator/` the operator's, behind a session of its own
- * `texts.ts`  every text · `money.ts` exact amounts · `moments.ts` instants and counts in the reader's language · `theme.css` the look
+ * `texts.ts` and `texts/`  every text · `money.ts` exact amounts · `moments.ts` instants and counts in the reader's language · `theme.css` the look
  * `Contract.d.ts`  the contract as types, generated
  *
  * A new view, in five steps:

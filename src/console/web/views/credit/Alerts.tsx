@@ -15,6 +15,7 @@ import { Facts, Section } from "../../parts/Page.tsx"
 import { Answer } from "../../parts/States.tsx"
 import { toast } from "../../parts/Toasts.tsx"
 import { texts } from "../../texts.ts"
+import { creditTexts } from "../../texts/credit.ts"
 import { reloadKey, useManages, useReload } from "./asking.ts"
 import type { Reload } from "./asking.ts"
 
@@ -34,23 +35,23 @@ interface WordsProps {
 
 const Words = ({ balance, emails, of: alerts }: WordsProps) => {
   const state = stateOf(alerts, balance)
-  if (state === "off") return <p>{texts.credit.alertsOff}</p>
+  if (state === "off") return <p>{creditTexts.alertsOff}</p>
   const warn: Usd = alerts.warn_threshold_usd!
   const rearm = alerts.rearm_threshold_usd ?? warn
   const left = balance === undefined ? undefined : balance - nano(warn)
   const next =
     state === "below"
-      ? texts.credit.alertsBelow(exact(warn), exact(rearm))
+      ? creditTexts.alertsBelow(exact(warn), exact(rearm))
       : left === undefined
-        ? texts.credit.alertsRearm(exact(rearm))
-        : `${texts.credit.alertsNext(exact(usd(left)))} ${texts.credit.alertsRearm(exact(rearm))}`
+        ? creditTexts.alertsRearm(exact(rearm))
+        : `${creditTexts.alertsNext(exact(usd(left)))} ${creditTexts.alertsRearm(exact(rearm))}`
   return (
     <div className="stack">
-      <p>{texts.credit.alertsRule(exact(warn))}</p>
+      <p>{creditTexts.alertsRule(exact(warn))}</p>
       <Facts
         of={[
-          [texts.credit.reloadNext, next],
-          [texts.credit.emails, emails.length === 0 ? texts.credit.emailsNone : emails.join(", ")]
+          [creditTexts.reloadNext, next],
+          [creditTexts.emails, emails.length === 0 ? creditTexts.emailsNone : emails.join(", ")]
         ]}
       />
     </div>
@@ -85,7 +86,7 @@ const useSave = (of: Reload, onDone: () => void) => {
     onSuccess: (changed) => {
       queries.setQueryData(reloadKey(tenant_id), changed)
       void queries.invalidateQueries({ queryKey: ["balance"] })
-      toast(texts.credit.saved)
+      toast(creditTexts.saved)
       onDone()
     }
   })
@@ -103,7 +104,7 @@ const Settings = ({ emails: before, of, onClose }: SettingsProps) => {
       billing_emails: emails.split(/[\s,;]+/).filter((one) => one !== "")
     })
   return (
-    <Dialog title={texts.credit.alerts} isOpen onClose={onClose}>
+    <Dialog title={creditTexts.alerts} isOpen onClose={onClose}>
       <FormOf
         onSubmit={submit}
         error={save.error}
@@ -111,16 +112,16 @@ const Settings = ({ emails: before, of, onClose }: SettingsProps) => {
           <DialogActions>
             <Button onPress={onClose}>{texts.app.cancel}</Button>
             <Button kind="primary" type="submit" isPending={save.isPending}>
-              {texts.credit.save}
+              {creditTexts.save}
             </Button>
           </DialogActions>
         }
       >
-        <CheckField label={texts.credit.alertsEnabled} value={enabled} onChange={setEnabled} />
+        <CheckField label={creditTexts.alertsEnabled} value={enabled} onChange={setEnabled} />
         <div className="form-row">
           <MoneyField
             name="alerts.warn_threshold_usd"
-            label={texts.credit.warn}
+            label={creditTexts.warn}
             value={warn}
             onChange={setWarn}
             isRequired={enabled}
@@ -128,16 +129,16 @@ const Settings = ({ emails: before, of, onClose }: SettingsProps) => {
           />
           <MoneyField
             name="alerts.rearm_threshold_usd"
-            label={texts.credit.rearm}
-            help={texts.credit.rearmHelp}
+            label={creditTexts.rearm}
+            help={creditTexts.rearmHelp}
             value={rearm}
             onChange={setRearm}
           />
         </div>
         <TextField
           name="billing_emails"
-          label={texts.credit.emails}
-          help={texts.credit.emailsHelp}
+          label={creditTexts.emails}
+          help={creditTexts.emailsHelp}
           value={emails}
           onChange={setEmails}
         />
@@ -156,13 +157,13 @@ export const Alerts = () => {
   const emails = account?.billing_emails ?? []
   return (
     <Section
-      title={texts.credit.alerts}
+      title={creditTexts.alerts}
       actions={
         <>
-          {state === undefined ? null : <Badge tone={tones[state]}>{texts.credit.alertsStates[state]}</Badge>}
+          {state === undefined ? null : <Badge tone={tones[state]}>{creditTexts.alertsStates[state]}</Badge>}
           {manages === true && state !== undefined && account !== undefined ? (
             <Button onPress={() => setOpen(true)}>
-              {state === "off" ? texts.credit.alertsOn : texts.credit.alertsChange}
+              {state === "off" ? creditTexts.alertsOn : creditTexts.alertsChange}
             </Button>
           ) : null}
         </>

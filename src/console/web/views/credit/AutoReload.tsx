@@ -16,6 +16,7 @@ import { advice, Answer } from "../../parts/States.tsx"
 import { toast } from "../../parts/Toasts.tsx"
 import { When } from "../../parts/When.tsx"
 import { texts } from "../../texts.ts"
+import { creditTexts } from "../../texts/credit.ts"
 import { isUnconfigured, methodName, reloadKey, useManages, useMethods, useReload } from "./asking.ts"
 import type { Reload } from "./asking.ts"
 
@@ -36,20 +37,20 @@ const isPaused = ({ disabled_reason, enabled }: Reload["auto_reload"]): boolean 
 /** What happens next, in a sentence or two; nothing where it is simply off. */
 const nextOf = (settings: Reload["auto_reload"], balance: bigint | undefined): string | undefined => {
   const { last_charged_at, state, threshold_usd } = settings
-  if (isPaused(settings)) return texts.credit.reloadNextPaused
+  if (isPaused(settings)) return creditTexts.reloadNextPaused
   switch (state) {
     case "disabled":
       return undefined
     case "in_flight":
-      return texts.credit.reloadNextFlight
+      return creditTexts.reloadNextFlight
     case "failed":
-      return texts.credit.reloadNextFailed
+      return creditTexts.reloadNextFailed
     case "cooldown":
-      return texts.credit.reloadNextCooldown(time(Date.parse(last_charged_at!) + cooldown))
+      return creditTexts.reloadNextCooldown(time(Date.parse(last_charged_at!) + cooldown))
     default: {
       if (balance === undefined) return undefined
       const left = balance - nano(threshold_usd)
-      return left < 0n ? texts.credit.reloadNextBelow : texts.credit.reloadNextIdle(exact(usd(left)))
+      return left < 0n ? creditTexts.reloadNextBelow : creditTexts.reloadNextIdle(exact(usd(left)))
     }
   }
 }
@@ -60,7 +61,7 @@ const chargeAdvice = (error: unknown): string => {
   const { free_at, reason } = error.details
   if (typeof reason === "string") return `${advice(error)} ${reason}`
   return typeof free_at === "string"
-    ? `${advice(error)} ${texts.credit.reloadFree(dayAndTime(free_at))}`
+    ? `${advice(error)} ${creditTexts.reloadFree(dayAndTime(free_at))}`
     : advice(error)
 }
 
@@ -72,7 +73,7 @@ const useCharge = () => {
       resultOf(api.POST("/v1/tenants/{tenant_id}/billing/auto-reload/charge", { params: { path: { tenant_id } } })),
     onSuccess: (changed) => {
       queries.setQueryData(reloadKey(tenant_id), changed)
-      toast(changed.auto_reload.state === "in_flight" ? texts.credit.reloadAsked : texts.credit.reloadCharged)
+      toast(changed.auto_reload.state === "in_flight" ? creditTexts.reloadAsked : creditTexts.reloadCharged)
     },
     onSettled: () => {
       for (const about of ["reload", "balance", "ledger"]) void queries.invalidateQueries({ queryKey: [about] })
@@ -91,8 +92,8 @@ const Words = ({ of: { auto_reload } }: { readonly of: Reload }) => {
     <div className="stack">
       <p>
         {isOff
-          ? texts.credit.reloadOff
-          : texts.credit.reloadRule(
+          ? creditTexts.reloadOff
+          : creditTexts.reloadRule(
               exact(amount_credits),
               exact(threshold_usd),
               method === undefined ? (payment_method_id ?? "") : methodName(method)
@@ -100,14 +101,14 @@ const Words = ({ of: { auto_reload } }: { readonly of: Reload }) => {
       </p>
       <Facts
         of={[
-          ...(next === undefined ? [] : [[texts.credit.reloadNext, next] as const]),
-          ...(last_error === null ? [] : [[texts.credit.reloadLastError, last_error] as const]),
+          ...(next === undefined ? [] : [[creditTexts.reloadNext, next] as const]),
+          ...(last_error === null ? [] : [[creditTexts.reloadLastError, last_error] as const]),
           ...(isOff && last_charged_at === null
             ? []
             : [
                 [
-                  texts.credit.reloadLast,
-                  last_charged_at === null ? texts.credit.reloadNever : <When at={last_charged_at} />
+                  creditTexts.reloadLast,
+                  last_charged_at === null ? creditTexts.reloadNever : <When at={last_charged_at} />
                 ] as const
               ])
         ]}
@@ -147,12 +148,12 @@ const Settings = ({ of: { alerts, auto_reload }, onClose }: SettingsProps) => {
       ),
     onSuccess: (changed) => {
       queries.setQueryData(reloadKey(tenant_id), changed)
-      toast(texts.credit.saved)
+      toast(creditTexts.saved)
       onClose()
     }
   })
   return (
-    <Dialog title={texts.credit.reload} isOpen onClose={onClose}>
+    <Dialog title={creditTexts.reload} isOpen onClose={onClose}>
       <FormOf
         onSubmit={() => save.mutate()}
         error={save.error}
@@ -160,17 +161,17 @@ const Settings = ({ of: { alerts, auto_reload }, onClose }: SettingsProps) => {
           <DialogActions>
             <Button onPress={onClose}>{texts.app.cancel}</Button>
             <Button kind="primary" type="submit" isPending={save.isPending}>
-              {texts.credit.save}
+              {creditTexts.save}
             </Button>
           </DialogActions>
         }
       >
-        <CheckField label={texts.credit.reloadEnabled} value={enabled} onChange={setEnabled} />
+        <CheckField label={creditTexts.reloadEnabled} value={enabled} onChange={setEnabled} />
         <div className="form-row">
           <MoneyField
             name="auto_reload.threshold_usd"
-            label={texts.credit.threshold}
-            help={texts.credit.thresholdHelp}
+            label={creditTexts.threshold}
+            help={creditTexts.thresholdHelp}
             value={threshold}
             onChange={setThreshold}
             isRequired
@@ -178,8 +179,8 @@ const Settings = ({ of: { alerts, auto_reload }, onClose }: SettingsProps) => {
           />
           <TextField
             name="auto_reload.amount_credits"
-            label={texts.credit.amount}
-            help={texts.credit.amountHelp}
+            label={creditTexts.amount}
+            help={creditTexts.amountHelp}
             value={amount}
             onChange={setAmount}
             inputMode="numeric"
@@ -190,14 +191,14 @@ const Settings = ({ of: { alerts, auto_reload }, onClose }: SettingsProps) => {
         </div>
         <SelectField
           name="auto_reload.payment_method_id"
-          label={texts.credit.method}
+          label={creditTexts.method}
           value={method}
           onChange={setMethod}
           options={[
-            ["", texts.credit.methodChoose],
+            ["", creditTexts.methodChoose],
             ...(methods.data ?? []).map((one) => [one.id, methodName(one)] as const)
           ]}
-          {...(methods.data?.length === 0 && { help: texts.credit.methodsNoneText })}
+          {...(methods.data?.length === 0 && { help: creditTexts.methodsNoneText })}
         />
       </FormOf>
     </Dialog>
@@ -213,23 +214,23 @@ export const AutoReload = () => {
   const settings = reload.data?.auto_reload
   const paused = settings !== undefined && isPaused(settings)
   const change = paused
-    ? texts.credit.reloadAgain
+    ? creditTexts.reloadAgain
     : settings?.enabled === true
-      ? texts.credit.reloadChange
-      : texts.credit.reloadOn
+      ? creditTexts.reloadChange
+      : creditTexts.reloadOn
   return (
     <Section
-      title={texts.credit.reload}
+      title={creditTexts.reload}
       actions={
         <>
           {settings === undefined ? null : (
             <Badge tone={paused ? "bad" : tones[settings.state]}>
-              {paused ? texts.credit.reloadPaused : texts.credit.reloadStates[settings.state]}
+              {paused ? creditTexts.reloadPaused : creditTexts.reloadStates[settings.state]}
             </Badge>
           )}
           {manages && settings?.enabled === true ? (
             <Button isPending={charge.isPending} onPress={() => charge.mutate()}>
-              {texts.credit.reloadNow}
+              {creditTexts.reloadNow}
             </Button>
           ) : null}
           {manages && settings !== undefined ? (

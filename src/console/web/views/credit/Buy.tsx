@@ -11,6 +11,7 @@ import { Dialog, DialogActions } from "../../parts/Dialog.tsx"
 import { FormOf, TextField } from "../../parts/Fields.tsx"
 import { toast } from "../../parts/Toasts.tsx"
 import { texts } from "../../texts.ts"
+import { creditTexts } from "../../texts/credit.ts"
 
 /** What this tab has gone to pay; it is no secret. */
 const storageName = "console.checkout"
@@ -54,7 +55,7 @@ export const Buy = ({ onClose }: { readonly onClose: () => void }) => {
     }
   })
   return (
-    <Dialog title={texts.credit.buy} isOpen onClose={onClose}>
+    <Dialog title={creditTexts.buy} isOpen onClose={onClose}>
       <FormOf
         onSubmit={() => buy.mutate()}
         error={buy.error}
@@ -62,21 +63,21 @@ export const Buy = ({ onClose }: { readonly onClose: () => void }) => {
           <DialogActions>
             <Button onPress={onClose}>{texts.app.cancel}</Button>
             <Button kind="primary" type="submit" isPending={buy.isPending || buy.isSuccess}>
-              {texts.credit.buyGo}
+              {creditTexts.buyGo}
             </Button>
           </DialogActions>
         }
       >
         <Choice
-          label={texts.credit.buyAmount}
+          label={creditTexts.buyAmount}
           options={amounts.map((one) => [one, `$${one}`] as const)}
           value={amount as (typeof amounts)[number]}
           onChange={setAmount}
         />
         <TextField
           name="amount_credits"
-          label={texts.credit.buyAmount}
-          help={texts.credit.buyAmountHelp}
+          label={creditTexts.buyAmount}
+          help={creditTexts.buyAmountHelp}
           value={amount}
           onChange={setAmount}
           inputMode="numeric"
@@ -85,7 +86,7 @@ export const Buy = ({ onClose }: { readonly onClose: () => void }) => {
           isRequired
           autoFocus
         />
-        <p className="quiet">{texts.credit.buyText}</p>
+        <p className="quiet">{creditTexts.buyText}</p>
       </FormOf>
     </Dialog>
   )
@@ -102,7 +103,7 @@ export const Arrival = () => {
   }
   useEffect(() => {
     if (!arrived) return
-    toast(texts.credit.arrived(exact(begun.amount)))
+    toast(creditTexts.arrived(exact(begun.amount)))
     end()
   }, [arrived, begun])
   if (begun === undefined || arrived) return null
@@ -110,10 +111,10 @@ export const Arrival = () => {
     <div className="credit-note row" role="status">
       <CircleDollarSign size={18} strokeWidth={1.5} aria-hidden />
       <p>
-        <strong>{texts.credit.waiting(exact(begun.amount))}</strong> {texts.credit.waitingText}
+        <strong>{creditTexts.waiting(exact(begun.amount))}</strong> {creditTexts.waitingText}
       </p>
       <Button kind="ghost" onPress={end}>
-        {texts.credit.dismiss}
+        {creditTexts.dismiss}
       </Button>
     </div>
   )

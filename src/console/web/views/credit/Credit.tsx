@@ -8,6 +8,7 @@ import { Money } from "../../parts/Money.tsx"
 import { Page } from "../../parts/Page.tsx"
 import { Answer } from "../../parts/States.tsx"
 import { texts } from "../../texts.ts"
+import { creditTexts } from "../../texts/credit.ts"
 import { Alerts } from "./Alerts.tsx"
 import { AutoReload } from "./AutoReload.tsx"
 import { useManages } from "./asking.ts"
@@ -20,22 +21,22 @@ const route = getRouteApi("/person/credit")
 const Balance = () => (
   <Answer of={useBillingAccount()} lines={2}>
     {({ credits, giftable_credits, held_credits, status }) => (
-      <section aria-label={texts.credit.balance} className="stack">
-        {texts.credit.statuses[status] === undefined ? null : (
+      <section aria-label={creditTexts.balance} className="stack">
+        {creditTexts.statuses[status] === undefined ? null : (
           <p className="credit-note credit-note-bad" role="alert">
-            {texts.credit.statuses[status]}
+            {creditTexts.statuses[status]}
           </p>
         )}
         <dl className="credit-figures">
           <div className="credit-figure credit-total">
-            <dt>{texts.credit.balance}</dt>
+            <dt>{creditTexts.balance}</dt>
             <dd>
               <Money of={credits} as="exact" focusable />
             </dd>
           </div>
           {(["giftable", "granted", "held"] as const).map((name) => (
             <div key={name} className="credit-figure">
-              <dt>{texts.credit.classes[name]}</dt>
+              <dt>{creditTexts.classes[name]}</dt>
               <dd>
                 <Money
                   of={
@@ -47,7 +48,7 @@ const Balance = () => (
                   }
                   focusable
                 />
-                <small>{texts.credit.classesHelp[name]}</small>
+                <small>{creditTexts.classesHelp[name]}</small>
               </dd>
             </div>
           ))}
@@ -65,16 +66,16 @@ export const Credit = () => {
     void navigate({ to: "/credit", search: open ? { buy: "yes" } : {}, replace: !open })
   return (
     <Page
-      title={texts.credit.title}
-      lead={texts.credit.lead}
+      title={creditTexts.title}
+      lead={creditTexts.lead}
       actions={
         <>
           <ButtonLink to="/transfers" search={{ send: "yes" }} icon={ArrowLeftRight}>
-            {texts.credit.send}
+            {creditTexts.send}
           </ButtonLink>
           {manages === true ? (
             <Button kind="primary" icon={Plus} onPress={() => setBuying(true)}>
-              {texts.credit.buy}
+              {creditTexts.buy}
             </Button>
           ) : null}
         </>
@@ -82,7 +83,7 @@ export const Credit = () => {
     >
       <Arrival />
       <Balance />
-      {manages === false ? <p className="quiet small">{texts.credit.notManager}</p> : null}
+      {manages === false ? <p className="quiet small">{creditTexts.notManager}</p> : null}
       <div className="credit-pair">
         <AutoReload />
         <Alerts />

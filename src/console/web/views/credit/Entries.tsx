@@ -11,6 +11,7 @@ import { Pages, Table } from "../../parts/Table.tsx"
 import type { Column } from "../../parts/Table.tsx"
 import { When } from "../../parts/When.tsx"
 import { texts } from "../../texts.ts"
+import { creditTexts } from "../../texts/credit.ts"
 
 type Entry = Schemas["LedgerEntry"]
 
@@ -18,21 +19,21 @@ const route = getRouteApi("/person/credit")
 const perPage = 25
 
 const nameOf = ({ source, type }: Entry): string =>
-  source === "purchase" && type === "debit" ? texts.credit.sources.refund : texts.credit.sources[source ?? "call"]
+  source === "purchase" && type === "debit" ? creditTexts.sources.refund : creditTexts.sources[source ?? "call"]
 
 /** Where the entry comes from: the call's record, the transfer, or the reference of whoever booked it. */
 const Source = ({ of: { reference_id, source } }: { readonly of: Entry }) => {
   if (source === undefined) {
     return (
       <Link to="/usage" search={{ call: reference_id }}>
-        {texts.credit.openCall}
+        {creditTexts.openCall}
       </Link>
     )
   }
   if (source.startsWith("transfer")) {
     return (
       <Link to="/transfers" search={{ transfer: reference_id }}>
-        {texts.credit.openTransfer}
+        {creditTexts.openTransfer}
       </Link>
     )
   }
@@ -46,7 +47,7 @@ const Source = ({ of: { reference_id, source } }: { readonly of: Entry }) => {
 const columns: ReadonlyArray<Column<Entry>> = [
   {
     id: "what",
-    title: texts.credit.what,
+    title: creditTexts.what,
     isTitle: true,
     cell: (entry) => (
       <>
@@ -54,17 +55,17 @@ const columns: ReadonlyArray<Column<Entry>> = [
       </>
     )
   },
-  { id: "when", title: texts.credit.when, cell: ({ created_at }) => <When at={created_at} as="moment" /> },
-  { id: "source", title: texts.credit.source, cell: (entry) => <Source of={entry} /> },
+  { id: "when", title: creditTexts.when, cell: ({ created_at }) => <When at={created_at} as="moment" /> },
+  { id: "source", title: creditTexts.source, cell: (entry) => <Source of={entry} /> },
   {
     id: "amount",
-    title: texts.credit.entryAmount,
+    title: creditTexts.entryAmount,
     align: "end",
     cell: ({ amount, type }) => <Money of={amount} as="aligned" signed={type} />
   },
   {
     id: "after",
-    title: texts.credit.after,
+    title: creditTexts.after,
     align: "end",
     needs: "medium",
     cell: ({ balance }) => <Money of={balance} as="aligned" />
@@ -79,17 +80,17 @@ export const Entries = () => {
   const go = (to: number): void =>
     void navigate({ to: "/credit", search: to === 1 ? {} : { page: String(to) }, resetScroll: false })
   return (
-    <Section title={texts.credit.ledger} lead={texts.credit.ledgerLead}>
+    <Section title={creditTexts.ledger} lead={creditTexts.ledgerLead}>
       <Answer of={ledger} lines={6}>
         {({ records, total_pages, total_records }) =>
           records.length === 0 ? (
-            <Empty icon={ReceiptText} title={texts.credit.ledgerEmpty}>
-              {texts.credit.ledgerEmptyText}
+            <Empty icon={ReceiptText} title={creditTexts.ledgerEmpty}>
+              {creditTexts.ledgerEmptyText}
             </Empty>
           ) : (
             <>
               <Table
-                caption={texts.credit.ledger}
+                caption={creditTexts.ledger}
                 columns={columns}
                 rows={records}
                 rowKey={({ id }) => id}

@@ -7,6 +7,7 @@ import { Button } from "../../parts/Button.tsx"
 import { Section } from "../../parts/Page.tsx"
 import { advice, Answer, Empty } from "../../parts/States.tsx"
 import { texts } from "../../texts.ts"
+import { creditTexts } from "../../texts/credit.ts"
 import { isUnconfigured, methodName, useManages, useMethods, useReload } from "./asking.ts"
 import type { Method } from "./asking.ts"
 
@@ -19,9 +20,9 @@ const Line = ({ isUsed, method }: { readonly isUsed: boolean; readonly method: M
       <CreditCard size={16} strokeWidth={1.75} aria-hidden />
       <span>{methodName(method)}</span>
       {exp_month === null || exp_year === null ? null : (
-        <span className="quiet small">{texts.credit.methodEnds(`${two(exp_month)}/${exp_year}`)}</span>
+        <span className="quiet small">{creditTexts.methodEnds(`${two(exp_month)}/${exp_year}`)}</span>
       )}
-      {isUsed ? <Badge tone="accent">{texts.credit.methodUsed}</Badge> : null}
+      {isUsed ? <Badge tone="accent">{creditTexts.methodUsed}</Badge> : null}
     </li>
   )
 }
@@ -46,24 +47,24 @@ export const Methods = () => {
   const add =
     manages === true ? (
       <Button icon={Plus} isPending={setup.isPending || setup.isSuccess} onPress={() => setup.mutate()}>
-        {texts.credit.methodsAdd}
+        {creditTexts.methodsAdd}
       </Button>
     ) : null
   const isOff = isUnconfigured(methods.error)
   return (
-    <Section title={texts.credit.methods} lead={texts.credit.methodsLead} actions={isOff ? null : add}>
+    <Section title={creditTexts.methods} lead={creditTexts.methodsLead} actions={isOff ? null : add}>
       {setup.error === null ? null : (
         <p className="field-error" role="alert">
           {advice(setup.error)}
         </p>
       )}
       {isOff ? (
-        <Empty title={texts.credit.methodsOff}>{texts.credit.methodsOffText}</Empty>
+        <Empty title={creditTexts.methodsOff}>{creditTexts.methodsOffText}</Empty>
       ) : (
         <Answer of={methods} lines={2}>
           {(all) =>
             all.length === 0 ? (
-              <Empty title={texts.credit.methodsNone}>{texts.credit.methodsNoneText}</Empty>
+              <Empty title={creditTexts.methodsNone}>{creditTexts.methodsNoneText}</Empty>
             ) : (
               <ul className="credit-methods">
                 {all.map((method) => (

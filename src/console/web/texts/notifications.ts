@@ -1,0 +1,20 @@
+/** The texts of the view of notifications. */
+
+export const notificationsTexts = {
+  title: "Notifications",
+  lead: "What concerns you, in all your tenants.",
+  unread: (count: string) => `${count} unread`,
+  none: "Nothing yet",
+  noneText: "Transfers, invitations, low balances and problems of auto-reload are told here, the moment they happen.",
+  markRead: "Mark as read",
+  markAll: "Mark all as read",
+  isUnread: "Unread",
+  open: {
+    transfer_received: "See the transfer",
+    transfer_ended: "See the transfer",
+    low_balance: "See the balance",
+    auto_reload_failed: "See auto-reload",
+    tenant_invite: ""
+  },
+  bell: (count: number) => (count === 0 ? "Notifications" : `Notifications, ${count} unread`)
+} as const
