@@ -37,7 +37,10 @@ export const page = (prefix: "" | `/${string}`) =>
       yield* router.get("/", Effect.map(request, lead(root, enabled)))
       if (!enabled) return
       for (const { name, path } of letters) {
-        yield* router.get(path, Effect.map(HttpRouter.params, ({ token = "" }) => open(root, name, token)))
+        yield* router.get(
+          path,
+          Effect.map(HttpRouter.params, ({ token = "" }) => open(root, name, token))
+        )
       }
 
       const security = securityOf(sandbox === undefined ? undefined : new URL(sandbox.info.control).origin)

@@ -33,6 +33,7 @@ export const texts = {
     notifications: "Notifications",
     operator: "Operator"
   },
+  bell: (unread: number) => (unread === 0 ? "Notifications" : `Notifications, ${unread} unread`),
   account: {
     menu: "Account",
     signedInAs: "Signed in as",

@@ -1,5 +1,6 @@
 /** The frame of a person's views: their tenant, where to go, their account. It is there only for somebody who is signed in. */
 import { useQuery, useQueryClient } from "@tanstack/react-query"
+import { Link } from "@tanstack/react-router"
 import {
   ArrowLeftRight,
   Bell,
@@ -144,6 +145,13 @@ const Account = () => {
   )
 }
 
+const Alarm = ({ count }: { readonly count: number }) => (
+  <Link to="/notifications" className="button button-ghost button-icon shell-bell" aria-label={texts.bell(count)}>
+    <Bell size={18} strokeWidth={1.75} aria-hidden />
+    {count === 0 ? null : <span className="shell-count">{count > 99 ? "99+" : count}</span>}
+  </Link>
+)
+
 const useUnread = (): number => {
   const { data } = useQuery({
     queryKey: ["notifications", "unread"],
@@ -190,6 +198,7 @@ export const PersonShell = () => {
       top={<Tenants />}
       bottom={<Account />}
       live={state}
+      aside={<Alarm count={unread} />}
     />
   )
 }

@@ -2,7 +2,14 @@
  * The addresses of the console. Each view is a file of its own, loaded when it is gone to. A new view: its file below `views/`, a line here,
  * and a line in `PersonShell` if it is reached from everywhere.
  */
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet } from "@tanstack/react-router"
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect
+} from "@tanstack/react-router"
 import { Empty, Loading } from "../parts/States.tsx"
 import { Tips } from "../parts/Tips.tsx"
 import { Toasts } from "../parts/Toasts.tsx"
@@ -11,6 +18,7 @@ import { consoleBase } from "./Base.ts"
 import { ViewFailed } from "./Boundary.tsx"
 import { Gate } from "./Gate.tsx"
 import { PersonShell } from "./PersonShell.tsx"
+import { takeIn } from "../views/invitation/token.ts"
 import { operatorRoutes } from "../operator/Routes.tsx"
 
 const Lost = () => (
@@ -118,10 +126,34 @@ const transfers = createRoute({
   getParentRoute: () => person,
   path: "/transfers",
   validateSearch: only("send", "transfer", "tab", "page"),
-  component: lazyRouteComponent(() => import("../views/Coming.tsx"), "Coming")
+  component: lazyRouteComponent(() => import("../views/transfers/Transfers.tsx"), "Transfers")
 })
 
-const coming = ["/team", "/playground", "/notifications"] as const
+const team = createRoute({
+  getParentRoute: () => person,
+  path: "/team",
+  validateSearch: only("tab", "make", "days"),
+  component: lazyRouteComponent(() => import("../views/team/Team.tsx"), "Team")
+})
+
+const notifications = createRoute({
+  getParentRoute: () => person,
+  path: "/notifications",
+  validateSearch: only("page"),
+  component: lazyRouteComponent(() => import("../views/notifications/Notifications.tsx"), "Notifications")
+})
+
+/** What the links of letters lead to, also for somebody who is not signed in. Their token leaves the address before anything is shown. */
+const invitation = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/invitation",
+  beforeLoad: ({ location: { hash } }) => {
+    if (takeIn(hash)) throw redirect({ to: "/invitation", hash: "", replace: true })
+  },
+  component: lazyRouteComponent(() => import("../views/invitation/Invitation.tsx"), "Invitation")
+})
+
+const coming = ["/playground"] as const
 const comingRoutes = coming.map((path) =>
   createRoute({
     getParentRoute: () => person,
@@ -132,7 +164,8 @@ const comingRoutes = coming.map((path) =>
 
 const tree = rootRoute.addChildren([
   signIn,
-  person.addChildren([home, usage, keys, credit, transfers, ...comingRoutes]),
+  invitation,
+  person.addChildren([home, usage, keys, credit, transfers, team, notifications, ...comingRoutes]),
   ...operatorRoutes(rootRoute)
 ])
 

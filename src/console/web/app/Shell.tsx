@@ -30,6 +30,8 @@ interface ShellProps {
   /** At the end of the column: the account. */
   readonly bottom: ReactNode
   readonly live: LiveState
+  /** Beside the menu on a phone: what wants to be seen without it. */
+  readonly aside?: ReactNode
   readonly tone?: "operator"
 }
 
@@ -40,7 +42,7 @@ export const LiveDot = ({ state }: { readonly state: LiveState }) => (
   </span>
 )
 
-export const Shell = ({ bottom, live, name, nav, tone, top }: ShellProps) => {
+export const Shell = ({ aside, bottom, live, name, nav, tone, top }: ShellProps) => {
   const [isOpen, setOpen] = useState(false)
   const main = useRef<HTMLElement>(null)
   const { pathname } = useLocation()
@@ -63,6 +65,7 @@ export const Shell = ({ bottom, live, name, nav, tone, top }: ShellProps) => {
         <span className="shell-bar-live">
           <LiveDot state={live} />
         </span>
+        {aside}
         <Button
           kind="ghost"
           icon={isOpen ? X : MenuIcon}

@@ -18,7 +18,8 @@ export const creditTexts = {
   },
   notManager: "Owners and admins of this tenant buy credit and change these settings.",
   statuses: {
-    suspended: "The billing account is suspended: calls are refused, and nothing is charged. The operator can tell why.",
+    suspended:
+      "The billing account is suspended: calls are refused, and nothing is charged. The operator can tell why.",
     closed: "The billing account is closed: calls are refused."
   } as Readonly<Record<string, string>>,
   buyAmount: "Amount",
@@ -64,7 +65,8 @@ export const creditTexts = {
   reloadNextIdle: (left: string) => `Nothing, until the balance has fallen by ${left} more.`,
   reloadNextBelow:
     "The balance is below the threshold already, and a charge begins only when it falls across it. Charge now, or buy credit, to get above it.",
-  reloadNextFlight: "The processor has been asked. As soon as it answers, the credit is booked, or the problem is shown here.",
+  reloadNextFlight:
+    "The processor has been asked. As soon as it answers, the credit is booked, or the problem is shown here.",
   reloadNextCooldown: (at: string) => `No further charge before ${at}: ten minutes lie between two of them.`,
   reloadNextFailed:
     "It is tried again when the balance next falls below the threshold. After three failed charges in a row, auto-reload pauses itself. You can choose another method, or charge now.",
@@ -86,9 +88,9 @@ export const creditTexts = {
   alertsEnabled: "Tell us when the balance is low",
   alertsStates: { on: "On", below: "Below", off: "Off" },
   alertsOff: "Nobody is told when the balance runs low.",
-  alertsRule: (warn: string) => `When the balance falls below ${warn}, owners and admins get a notification, and the billing addresses a letter.`,
+  alertsRule: (warn: string) =>
+    `When the balance falls below ${warn}, owners and admins get a notification, and the billing addresses a letter.`,
   alertsRearm: (rearm: string) => `The next alert comes only after the balance has been above ${rearm}.`,
-  alertsNext: (left: string) => `The balance is ${left} above it.`,
   alertsBelow: (warn: string, rearm: string) =>
     `The balance is below ${warn}: the alert was sent when it fell. The next one comes after the balance has been above ${rearm}.`,
   warn: "Alert below",

@@ -3,7 +3,6 @@
 export const notificationsTexts = {
   title: "Notifications",
   lead: "What concerns you, in all your tenants.",
-  unread: (count: string) => `${count} unread`,
   none: "Nothing yet",
   noneText: "Transfers, invitations, low balances and problems of auto-reload are told here, the moment they happen.",
   markRead: "Mark as read",
@@ -15,6 +14,5 @@ export const notificationsTexts = {
     low_balance: "See the balance",
     auto_reload_failed: "See auto-reload",
     tenant_invite: ""
-  },
-  bell: (count: number) => (count === 0 ? "Notifications" : `Notifications, ${count} unread`)
+  }
 } as const

@@ -34,7 +34,8 @@ export const teamTexts = {
   remove: "Remove",
   leave: "Leave the team",
   suspendTitle: (name: string) => `Suspend ${name}?`,
-  suspendText: "Their calls are no longer paid by this team, and they no longer see it. They keep their seat, and can be reactivated.",
+  suspendText:
+    "Their calls are no longer paid by this team, and they no longer see it. They keep their seat, and can be reactivated.",
   removeTitle: (name: string) => `Remove ${name}?`,
   removeText: "They leave the team at once, and their seat is free. What they spent stays in the books.",
   leaveTitle: (team: string) => `Leave ${team}?`,
@@ -44,7 +45,8 @@ export const teamTexts = {
   invite: "Invite",
   inviteTitle: "Invite somebody",
   inviteEmail: "Mail address",
-  inviteText: "They get a letter with a link that works for 14 days. A new letter to the same address replaces the one before.",
+  inviteText:
+    "They get a letter with a link that works for 14 days. A new letter to the same address replaces the one before.",
   invited: (email: string) => `The letter to ${email} is on its way.`,
   inviteSend: "Send the invitation",
   noInvites: "Nobody is invited at the moment.",
@@ -87,7 +89,8 @@ export const teamTexts = {
     pinned: "You pinned it, so it is charged before all others, whatever the credential, while it can pay.",
     own: "It is the balance of the tenant that you work in. Calls are charged to one's own balance first.",
     team: "You are a member, and its plan pays for members' calls. It is asked when what stands above has not enough.",
-    barred: "It is the balance of the tenant that you work in, but its members may not spend it. Another source has to pay.",
+    barred:
+      "It is the balance of the tenant that you work in, but its members may not spend it. Another source has to pay.",
     teamBarred: "Its members may not spend its balance, so it is passed over.",
     empty: "It has no credit that is free, so it is passed over for now.",
     ownBlocks: "Your own account is not active: then nothing is charged anywhere, and calls are refused."
@@ -104,7 +107,7 @@ export const teamTexts = {
   cost: "Cost",
   source: "Source",
   balance: "Balance",
-  gone: "A team that you left",
+  gone: "A tenant that you left",
   usage: "By member",
   usageLead: (days: number) => `Last ${days} days, all that this team paid`,
   usageNone: "Nobody has called in this time.",

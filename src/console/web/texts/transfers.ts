@@ -16,8 +16,6 @@ export const transfersTexts = {
   landed: "Accepted credit lands in your personal tenant.",
   received: "Received",
   sent: "Sent",
-  sentBy: (tenant: string) => `From ${tenant}`,
-  receivedLead: "By everybody who sent something to your address",
   receivedEmpty: "Nobody has sent you credit",
   receivedEmptyText: "When somebody does, it waits here for your answer, and a letter tells you.",
   sentEmpty: "Nothing sent yet",
@@ -65,7 +63,6 @@ export const transfersTexts = {
     expired: "Nobody accepted in thirty days",
     ends: "If nobody accepts by then",
     endsText: "it goes back to the sender's balance by itself.",
-    id: "Id",
     from: "From",
     to: "To",
     kind: "Kind",
@@ -96,7 +93,8 @@ export const transfersTexts = {
     reviewTitle: "What happens",
     steps: {
       held: (amount: string, left: string) => `${amount} leaves the balance now and is held. ${left} stays.`,
-      letter: (to: string) => `${to} gets a letter with a link, and a notification if there is an account with that address.`,
+      letter: (to: string) =>
+        `${to} gets a letter with a link, and a notification if there is an account with that address.`,
       until: (day: string) => `They have until ${day}. If they decline, or do not answer, all of it comes back.`,
       back: "You can take it back until they accept. Afterwards nobody can."
     },

@@ -39,18 +39,15 @@ const Words = ({ balance, emails, of: alerts }: WordsProps) => {
   const warn: Usd = alerts.warn_threshold_usd!
   const rearm = alerts.rearm_threshold_usd ?? warn
   const left = balance === undefined ? undefined : balance - nano(warn)
-  const next =
-    state === "below"
-      ? creditTexts.alertsBelow(exact(warn), exact(rearm))
-      : left === undefined
-        ? creditTexts.alertsRearm(exact(rearm))
-        : `${creditTexts.alertsNext(exact(usd(left)))} ${creditTexts.alertsRearm(exact(rearm))}`
+  const next = left === undefined || left < 0n ? undefined : creditTexts.reloadNextIdle(exact(usd(left)))
   return (
     <div className="stack">
-      <p>{creditTexts.alertsRule(exact(warn))}</p>
+      <p>
+        {creditTexts.alertsRule(exact(warn))} {nano(rearm) > nano(warn) ? creditTexts.alertsRearm(exact(rearm)) : ""}
+      </p>
       <Facts
         of={[
-          [creditTexts.reloadNext, next],
+          [creditTexts.reloadNext, next ?? creditTexts.alertsBelow(exact(warn), exact(rearm))],
           [creditTexts.emails, emails.length === 0 ? creditTexts.emailsNone : emails.join(", ")]
         ]}
       />

@@ -60,9 +60,7 @@ const chargeAdvice = (error: unknown): string => {
   if (!(error instanceof Refusal)) return advice(error)
   const { free_at, reason } = error.details
   if (typeof reason === "string") return `${advice(error)} ${reason}`
-  return typeof free_at === "string"
-    ? `${advice(error)} ${creditTexts.reloadFree(dayAndTime(free_at))}`
-    : advice(error)
+  return typeof free_at === "string" ? `${advice(error)} ${creditTexts.reloadFree(dayAndTime(free_at))}` : advice(error)
 }
 
 const useCharge = () => {

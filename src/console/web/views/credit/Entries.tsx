@@ -51,7 +51,10 @@ const columns: ReadonlyArray<Column<Entry>> = [
     isTitle: true,
     cell: (entry) => (
       <>
-        {nameOf(entry)} <span className="quiet small">{entry.description}</span>
+        {nameOf(entry)}
+        {entry.description.toLowerCase() === nameOf(entry).toLowerCase() ? null : (
+          <span className="quiet small"> {entry.description}</span>
+        )}
       </>
     )
   },

@@ -6,7 +6,6 @@ import { Badge } from "../../parts/Badge.tsx"
 import { Button } from "../../parts/Button.tsx"
 import { Section } from "../../parts/Page.tsx"
 import { advice, Answer, Empty } from "../../parts/States.tsx"
-import { texts } from "../../texts.ts"
 import { creditTexts } from "../../texts/credit.ts"
 import { isUnconfigured, methodName, useManages, useMethods, useReload } from "./asking.ts"
 import type { Method } from "./asking.ts"
@@ -32,9 +31,7 @@ export const useSetup = () => {
   const tenant_id = tenantId()
   return useMutation({
     mutationFn: () =>
-      resultOf(
-        api.POST("/v1/tenants/{tenant_id}/billing/payment-methods/setup", { params: { path: { tenant_id } } })
-      ),
+      resultOf(api.POST("/v1/tenants/{tenant_id}/billing/payment-methods/setup", { params: { path: { tenant_id } } })),
     onSuccess: ({ setup_url }) => location.assign(setup_url)
   })
 }
