@@ -126,7 +126,6 @@ export class Tab {
     // As a string of the debugger, which the page's policy does not bind.
     await this.page.evaluate(axe.source)
     const { violations } = await this.page.evaluate<AxeResults>(
-      // What React Aria reads out for some seconds has roles of its own.
       `axe.run({ exclude: ["[data-live-announcer]"] }, { resultTypes: ["violations"] })`
     )
     return violations

@@ -5,7 +5,7 @@ import type { ReactNode } from "react"
 
 const MenuList = lazy(() => import("./MenuList.tsx"))
 
-interface MenuEntry {
+export interface MenuEntry {
   readonly id: string
   readonly text: ReactNode
   /** What a screen reader and type-ahead take it for. */

@@ -48,7 +48,7 @@ const columns: ReadonlyArray<Column<Entry>> = [
   {
     id: "what",
     title: creditTexts.what,
-    isTitle: true,
+    card: "title",
     cell: (entry) => (
       <>
         {nameOf(entry)}
@@ -58,12 +58,18 @@ const columns: ReadonlyArray<Column<Entry>> = [
       </>
     )
   },
-  { id: "when", title: creditTexts.when, cell: ({ created_at }) => <When at={created_at} as="moment" /> },
-  { id: "source", title: creditTexts.source, cell: (entry) => <Source of={entry} /> },
+  {
+    id: "when",
+    title: creditTexts.when,
+    card: "plain",
+    cell: ({ created_at }) => <When at={created_at} as="moment" />
+  },
+  { id: "source", title: creditTexts.source, card: "plain", cell: (entry) => <Source of={entry} /> },
   {
     id: "amount",
     title: creditTexts.entryAmount,
     align: "end",
+    card: "figure",
     cell: ({ amount, type }) => <Money of={amount} as="aligned" signed={type} />
   },
   {

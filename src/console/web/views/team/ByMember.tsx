@@ -29,7 +29,7 @@ const columnsOf = (total: number): ReadonlyArray<Column<Row>> => [
   {
     id: "member",
     title: teamTexts.member,
-    isTitle: true,
+    card: "title",
     cell: ({ email, in_roster, is_viewer, name }) => (
       <>
         {name || email} {is_viewer ? <Badge tone="accent">{teamTexts.you}</Badge> : null}
@@ -63,6 +63,7 @@ const columnsOf = (total: number): ReadonlyArray<Column<Row>> => [
   {
     id: "cost",
     title: teamTexts.cost,
+    card: "figure",
     align: "end",
     cell: ({ totals }) => <Money of={totals.total_cost} as="aligned" />
   }

@@ -64,11 +64,12 @@ const InviteDialog = ({ onClose }: { readonly onClose: () => void }) => {
 }
 
 const columnsOf = (onTakeBack: (invite: Invite) => void): ReadonlyArray<Column<Invite>> => [
-  { id: "email", title: teamTexts.inviteEmail, isTitle: true, cell: ({ email }) => email },
-  { id: "role", title: teamTexts.role, cell: ({ role }) => texts.tenant.roles[role] },
+  { id: "email", title: teamTexts.inviteEmail, card: "title", cell: ({ email }) => email },
+  { id: "role", title: teamTexts.role, card: "plain", cell: ({ role }) => texts.tenant.roles[role] },
   {
     id: "status",
     title: teamTexts.status,
+    card: "plain",
     cell: ({ status }) => (
       <Badge tone={status === "pending" ? "warn" : status === "accepted" ? "good" : "plain"}>
         {teamTexts.inviteStates[status]}

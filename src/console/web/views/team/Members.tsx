@@ -137,7 +137,7 @@ const columnsOf = (
   {
     id: "member",
     title: teamTexts.member,
-    isTitle: true,
+    card: "title",
     cell: (member) => (
       <>
         {nameOf(member)} {member.account_id === me ? <Badge tone="accent">{teamTexts.you}</Badge> : null}{" "}
@@ -148,11 +148,13 @@ const columnsOf = (
   {
     id: "role",
     title: teamTexts.role,
+    card: "plain",
     cell: ({ role }) => <span data-tip={teamTexts.roleHelp[role]}>{texts.tenant.roles[role]}</span>
   },
   {
     id: "status",
     title: teamTexts.status,
+    card: "plain",
     cell: ({ status }) => <Badge tone={tones[status]}>{teamTexts.statuses[status]}</Badge>
   },
   { id: "since", title: teamTexts.since, needs: "medium", cell: ({ created_at }) => <When at={created_at} /> },

@@ -147,7 +147,7 @@ const Paid = () => {
     {
       id: "source",
       title: teamTexts.source,
-      isTitle: true,
+      card: "title",
       cell: ({ tenant_id }) => memberships?.find((one) => one.tenant_id === tenant_id)?.tenant_name ?? teamTexts.gone
     },
     { id: "requests", title: teamTexts.requests, align: "end", cell: ({ total_requests }) => count(total_requests) },
@@ -155,6 +155,7 @@ const Paid = () => {
     {
       id: "cost",
       title: teamTexts.cost,
+      card: "figure",
       align: "end",
       cell: ({ total_cost }) => <Money of={total_cost} as="aligned" />
     }

@@ -69,7 +69,7 @@ const columnsOf = (side: Side): ReadonlyArray<Column<Transfer>> => [
   {
     id: "who",
     title: transfersTexts.who,
-    isTitle: true,
+    card: "title",
     cell: ({ message, recipient_email, sender }) => (
       <>
         {side === "sent" ? recipient_email : sender.name || sender.email}
@@ -80,16 +80,23 @@ const columnsOf = (side: Side): ReadonlyArray<Column<Transfer>> => [
   {
     id: "state",
     title: transfersTexts.state,
+    card: "plain",
     cell: ({ status }) => <Badge tone={tones[status]}>{transfersTexts.states[status]}</Badge>
   },
-  { id: "next", title: transfersTexts.next, cell: (transfer) => <Next of={transfer} side={side} /> },
+  { id: "next", title: transfersTexts.next, card: "plain", cell: (transfer) => <Next of={transfer} side={side} /> },
   {
     id: "created",
     title: transfersTexts.created,
     needs: "medium",
     cell: ({ created_at }) => <When at={created_at} as="moment" />
   },
-  { id: "amount", title: transfersTexts.amount, align: "end", cell: ({ amount }) => <Money of={amount} /> }
+  {
+    id: "amount",
+    title: transfersTexts.amount,
+    align: "end",
+    card: "figure",
+    cell: ({ amount }) => <Money of={amount} />
+  }
 ]
 
 const columns = { sent: columnsOf("sent"), received: columnsOf("received") }
