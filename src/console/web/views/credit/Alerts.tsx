@@ -1,4 +1,4 @@
-/** Alerts of a low balance: the thresholds with their state, and to whom letters go. */
+/** Alerts of a low available: the thresholds with their state, and to whom letters go. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useBillingAccount } from "../../app/Asking.ts"
@@ -22,23 +22,23 @@ import type { Reload } from "./asking.ts"
 type State = "on" | "below" | "off"
 const tones: Readonly<Record<State, Tone>> = { on: "good", below: "warn", off: "plain" }
 
-const stateOf = ({ enabled, warn_threshold_usd }: Reload["alerts"], balance: bigint | undefined): State => {
+const stateOf = ({ enabled, warn_threshold_usd }: Reload["alerts"], available: bigint | undefined): State => {
   if (!enabled || warn_threshold_usd === null || warn_threshold_usd === undefined) return "off"
-  return balance !== undefined && balance < nano(warn_threshold_usd) ? "below" : "on"
+  return available !== undefined && available < nano(warn_threshold_usd) ? "below" : "on"
 }
 
 interface WordsProps {
   readonly of: Reload["alerts"]
-  readonly balance: bigint | undefined
+  readonly available: bigint | undefined
   readonly emails: ReadonlyArray<string>
 }
 
-const Words = ({ balance, emails, of: alerts }: WordsProps) => {
-  const state = stateOf(alerts, balance)
+const Words = ({ available, emails, of: alerts }: WordsProps) => {
+  const state = stateOf(alerts, available)
   if (state === "off") return <p>{creditTexts.alertsOff}</p>
   const warn: Usd = alerts.warn_threshold_usd!
   const rearm = alerts.rearm_threshold_usd ?? warn
-  const left = balance === undefined ? undefined : balance - nano(warn)
+  const left = available === undefined ? undefined : available - nano(warn)
   const next = left === undefined || left < 0n ? undefined : creditTexts.reloadNextIdle(exact(usd(left)))
   return (
     <div className="stack">
@@ -149,8 +149,8 @@ export const Alerts = () => {
   const { data: account } = useBillingAccount()
   const manages = useManages()
   const [isOpen, setOpen] = useState(false)
-  const balance = account === undefined ? undefined : nano(account.credits)
-  const state = reload.data === undefined ? undefined : stateOf(reload.data.alerts, balance)
+  const available = account === undefined ? undefined : nano(account.credits)
+  const state = reload.data === undefined ? undefined : stateOf(reload.data.alerts, available)
   const emails = account?.billing_emails ?? []
   return (
     <Section
@@ -167,7 +167,7 @@ export const Alerts = () => {
       }
     >
       <Answer of={reload} lines={3}>
-        {({ alerts }) => <Words of={alerts} balance={balance} emails={emails} />}
+        {({ alerts }) => <Words of={alerts} available={available} emails={emails} />}
       </Answer>
       {isOpen && reload.data !== undefined ? (
         <Settings of={reload.data} emails={emails} onClose={() => setOpen(false)} />

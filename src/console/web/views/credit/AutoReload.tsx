@@ -35,7 +35,7 @@ const tones: Readonly<Record<Reload["auto_reload"]["state"], Tone>> = {
 const isPaused = ({ disabled_reason, enabled }: Reload["auto_reload"]): boolean => !enabled && disabled_reason !== null
 
 /** What happens next, in a sentence or two; nothing where it is simply off. */
-const nextOf = (settings: Reload["auto_reload"], balance: bigint | undefined): string | undefined => {
+const nextOf = (settings: Reload["auto_reload"], available: bigint | undefined): string | undefined => {
   const { last_charged_at, state, threshold_usd } = settings
   if (isPaused(settings)) return creditTexts.reloadNextPaused
   switch (state) {
@@ -48,8 +48,8 @@ const nextOf = (settings: Reload["auto_reload"], balance: bigint | undefined): s
     case "cooldown":
       return creditTexts.reloadNextCooldown(time(Date.parse(last_charged_at!) + cooldown))
     default: {
-      if (balance === undefined) return undefined
-      const left = balance - nano(threshold_usd)
+      if (available === undefined) return undefined
+      const left = available - nano(threshold_usd)
       return left < 0n ? creditTexts.reloadNextBelow : creditTexts.reloadNextIdle(exact(usd(left)))
     }
   }

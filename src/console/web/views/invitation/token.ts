@@ -1,6 +1,7 @@
 /**
  * The token of the invitation that this tab has opened. It comes behind the `#` of the address, is taken out of it before anything is shown,
- * and is kept for this tab until it was used: signing in leads away and back.
+ * and is kept for this tab until it was used: signing in leads away and back. It gives nothing to anybody but the owner of the address that
+ * it was mailed to.
  */
 const storageName = "console.invitation"
 
@@ -13,7 +14,8 @@ export interface Opened {
 export const takeIn = (hash: string): boolean => {
   const [, kind, token] = /^#?(transfer|team)=(.+)$/.exec(hash) ?? []
   if (kind === undefined || token === undefined) return false
-  sessionStorage.setItem(storageName, JSON.stringify({ kind, token: decodeURIComponent(token) }))
+  const found = JSON.stringify({ kind, token: decodeURIComponent(token) })
+  sessionStorage.setItem(storageName, found)
   return true
 }
 

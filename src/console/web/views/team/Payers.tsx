@@ -5,6 +5,7 @@ import { useMemberships } from "../../app/Asking.ts"
 import { api, resultOf, tenantId } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
 import { count } from "../../moments.ts"
+import { nano } from "../../money.ts"
 import { Badge } from "../../parts/Badge.tsx"
 import { Button } from "../../parts/Button.tsx"
 import { Money } from "../../parts/Money.tsx"
@@ -25,7 +26,7 @@ const days = 30
 /** Why a source stands where it is, and whether it pays. */
 const whyOf = (source: Source, { selection, sources }: Sources): string => {
   const isPinned = selection?.mode === "pinned" && selection.billing_account_id === source.billing_account_id
-  const isEmpty = Number(source.credits.balance) === 0
+  const isEmpty = nano(source.credits.balance) === 0n
   const barred = source.role === "member" && source.member_spend_enabled === false
   if (!source.available && source.kind === "team") {
     if (barred) return teamTexts.why.teamBarred
