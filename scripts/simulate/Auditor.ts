@@ -246,11 +246,11 @@ export class Auditor {
       if (giftable > credits) this.find(`${name} could give away more than there is`)
       if (held !== 0n) this.find(`${name} has held credits a month later`)
       for (const [source, amount] of [
-        ["signup_grant", 5n],
-        ["registration_bonus", 1n]
+        ["signup_grant", 400_000_000n],
+        ["registration_bonus", 100_000_000n]
       ] as const) {
         const found = entries.filter((entry) => entry.source === source).map((entry) => nano(entry.amount))
-        const due = id === this.world.team.tenant ? [] : [amount * 1_000_000_000n]
+        const due = id === this.world.team.tenant ? [] : [amount]
         if (String(found) !== String(due))
           this.find(`${name} was given a ${source} of ${found.join(", ") || "nothing"}`)
       }

@@ -20,6 +20,9 @@ export interface Scripts {
   readonly thread: string
 }
 
+/** The same as V8 has them once they have run. */
+export type Compiled = { readonly [Name in keyof Scripts]: Buffer }
+
 /** What is always changed: the scheduler of pooled fibers is the machine's, and the outside world does what a story says (`Hooks`). */
 const always: ReadonlyArray<Change> = [
   {

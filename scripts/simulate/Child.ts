@@ -1,6 +1,7 @@
 /** A process that runs one story, since time and chance are replaced in it for good. Reads the story from its input, writes its outcome. */
-import { readFileSync } from "node:fs"
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import type { Computer } from "./Computer.ts"
 import { run } from "./Run.ts"
 import type { Outcome } from "./Run.ts"
 import type { Story } from "./Story.ts"
@@ -12,7 +13,21 @@ const write = (outcome: Outcome | { readonly broken: string }): void => {
 const main = async (folder: string): Promise<void> => {
   const text = (name: string) => readFileSync(join(folder, `${name}.js`), "utf8")
   const story = JSON.parse(readFileSync(0, "utf8")) as Story
-  write(await run(story, { service: text("service"), thread: text("thread") }))
+  const names = ["service", "thread"] as const
+  const cacheOf = (name: string) => join(folder, `${name}.cache`)
+  const compiled = Object.fromEntries(
+    names.flatMap((name) => (existsSync(cacheOf(name)) ? [[name, readFileSync(cacheOf(name))]] : []))
+  )
+  /** The first process of a build leaves what it has compiled to the others. */
+  const keep = (computer: Computer) => {
+    if (existsSync(cacheOf("service"))) return
+    for (const [name, bytes] of Object.entries(computer.compiled())) {
+      const fresh = `${cacheOf(name)}.${process.pid}`
+      writeFileSync(fresh, bytes)
+      renameSync(fresh, cacheOf(name))
+    }
+  }
+  write(await run(story, { service: text("service"), thread: text("thread"), compiled }, keep))
 }
 
 /** A defect of the service ends a process: so it does here, as a finding. */

@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url"
 import { Script } from "node:vm"
 import * as threads from "node:worker_threads"
 import { root } from "../bundle.ts"
-import type { Scripts } from "./Bundle.ts"
+import type { Compiled, Scripts } from "./Bundle.ts"
 import * as Globals from "./machine/Globals.ts"
 import { Machine } from "./machine/Machine.ts"
 import * as Sockets from "./machine/Network.ts"
@@ -53,14 +53,17 @@ export class Computer {
   private readonly service: Script
   private readonly thread: Script
 
-  constructor(seed: string, scripts: Scripts) {
+  constructor(seed: string, scripts: Scripts & { readonly compiled?: Partial<Compiled> }) {
     const memory = "/dev/shm"
     this.folder = mkdtempSync(join(process.platform === "linux" ? memory : tmpdir(), "tollgate-simulation-"))
     const names = "require, module, exports, simulatedUrl, simulatedScheduler"
-    const script = (name: string, text: string) =>
-      new Script(`(function (${names}) {${text}\n})`, { filename: `${name}.js` })
-    this.service = script("service", scripts.service)
-    this.thread = script("thread", scripts.thread)
+    const script = (name: keyof Scripts) =>
+      new Script(`(function (${names}) {${scripts[name]}\n})`, {
+        filename: `${name}.js`,
+        ...(scripts.compiled?.[name] !== undefined && { cachedData: scripts.compiled[name] })
+      })
+    this.service = script("service")
+    this.thread = script("thread")
     this.machine = new Machine(seed)
     Globals.replace(this.machine, seed)
     this.network = new Sockets.Network(this.machine)
@@ -166,6 +169,11 @@ export class Computer {
     } finally {
       db.close()
     }
+  }
+
+  /** What has been compiled of the scripts, for another process. */
+  compiled(): Compiled {
+    return { service: this.service.createCachedData(), thread: this.thread.createCachedData() }
   }
 
   remove(): void {

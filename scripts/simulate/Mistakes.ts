@@ -275,10 +275,16 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "return Effect.zipRight(Effect.ignore(end), Effect.failCause(cause))",
     "return Effect.zipRight(Effect.void, Effect.failCause(cause))"
   ]),
-  mistake("letters-wait", "the outbox is woken by a letter", [
-    "transfers/Sending.ts",
-    "Effect.zipRight(outbox.wake, waker.wake)",
-    "waker.wake"
+  mistake(
+    "letters-wait",
+    "the outbox is woken by a letter, and looks by itself",
+    ["transfers/Sending.ts", "Effect.zipRight(outbox.wake, waker.wake)", "waker.wake"],
+    ["mail/Outbox.ts", "if (next?.due_at == null) return pauseMax", "if (next?.due_at == null) return undefined"]
+  ),
+  mistake("letters-of-late-commits", "a letter whose commit was answered too late is found all the same", [
+    "mail/Outbox.ts",
+    "if (next?.due_at == null) return pauseMax",
+    "if (next?.due_at == null) return undefined"
   ]),
   mistake(
     "interrupted-letters",

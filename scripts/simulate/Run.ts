@@ -1,7 +1,6 @@
 /** Runs one story from its beginning to the audit. A process does this once: time and chance are replaced in it for good. */
 import { createHash } from "node:crypto"
 import { Auditor } from "./Auditor.ts"
-import type { Scripts } from "./Bundle.ts"
 import { Computer } from "./Computer.ts"
 import { random } from "./machine/Random.ts"
 import type { Story } from "./Story.ts"
@@ -26,8 +25,8 @@ export interface Outcome {
 
 export const run = async (
   story: Story,
-  scripts: Scripts,
-  onNote: (line: string) => void = () => {}
+  scripts: ConstructorParameters<typeof Computer>[1],
+  onEnd: (computer: Computer) => void = () => {}
 ): Promise<Outcome> => {
   const trace: Array<string> = []
   const computer = new Computer(story.seed, scripts)
@@ -35,7 +34,6 @@ export const run = async (
   const note = (line: string) => {
     const text = `${(machine.now / 1_000).toFixed(3).padStart(10)} ${line}`
     trace.push(text)
-    onNote(text)
   }
   computer.log = (level, message) => note(`[${level}] ${message}`)
   await computer.begin()
@@ -43,6 +41,7 @@ export const run = async (
   computer.start()
   await machine.run(() => computer.isUp, 60_000)
   const findings = await steps(story, computer, world, note)
+  onEnd(computer)
   computer.remove()
   return {
     seed: story.seed,

@@ -17,6 +17,9 @@ import { sqliteFile } from "../../src/sql/Location.ts"
 
 export type World = Sandbox.Sandbox
 
+/** What a person begins with: so little that some can pay no more after a while. */
+const prices = { default_new_credits: 0.4, default_registration_credits: 0.1 }
+
 export interface ServiceOptions {
   readonly world: World
   readonly scheduler: Scheduler.Scheduler
@@ -78,7 +81,7 @@ export const start = ({
   const { client_id, control, issuer, levers, oauth_client, service_client_id } = world
   const info = { client_id, control, issuer, oauth_client, service_client_id }
   const program = Effect.gen(function* () {
-    const configuration = yield* Config.decodeFile(world.configuration, "the simulation's configuration")
+    const configuration = yield* Config.decodeFile({ ...world.configuration, prices }, "the simulation's configuration")
     yield* Effect.gen(function* () {
       const { url } = yield* NodeServer.Listening
       world.connect(yield* Levers.make, url)

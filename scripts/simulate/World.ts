@@ -275,7 +275,7 @@ export class World {
     const { id } = bodyOf(await this.ask("/v1/tenants", { token: owner.token, json: { name: "Team" } })).result
     this.team = { tenant: id, account: `bil_${id.slice(4)}` }
     await this.control(`/tenants/${id}`, { plan: "team", plan_status: "active" })
-    await this.control("/credit", { tenant_id: id, amount: 3, source: "purchase" })
+    await this.control("/credit", { tenant_id: id, amount: 0.05, source: "purchase" })
     for (const member of members) {
       await this.ask(`/v1/tenants/${id}/invites`, { token: owner.token, json: { email: member.email, role: "member" } })
       while (!this.letters.some(({ to }) => to === member.email))

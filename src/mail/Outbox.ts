@@ -78,6 +78,11 @@ const loopName = "outbox"
 const afterFailure = Duration.seconds(10)
 /** From when on nobody can be handing a letter over any more: a mail server that hangs is given up long before. */
 const handOverMax = Duration.toMillis(Duration.minutes(5))
+/**
+ * How long the loop waits at most. A commit that is answered too late is done all the same, but whoever asked for it was told otherwise and
+ * woke nobody: what it wrote is found by looking.
+ */
+const pauseMax = Duration.minutes(1)
 /** How many letters a turn takes, and how many of them are on their way at once. A mail server that hangs holds each for a minute. */
 const turnMax = 8
 const atOnce = 4
@@ -155,7 +160,8 @@ const make = Effect.gen(function* () {
         due_at: number | null
       }>`SELECT min(CASE status WHEN 'waiting' THEN due_at ELSE due_at + ${handOverMax} END) AS due_at
         FROM tollgate_mail_outbox WHERE status IN ('waiting', 'sending')`
-      return next?.due_at == null ? undefined : Duration.millis(next.due_at - (yield* Clock.currentTimeMillis))
+      if (next?.due_at == null) return pauseMax
+      return Duration.min(pauseMax, Duration.millis(Math.max(0, next.due_at - (yield* Clock.currentTimeMillis))))
     })
 
   // Where one process serves the database, what was being handed over is nobody's now. Other nodes may be at it.

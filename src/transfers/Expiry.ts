@@ -8,7 +8,10 @@ import type { Reading, Row } from "./Reading.ts"
 
 /** As logs and metrics show the job. */
 const name = "transfers"
-/** How long the job waits at most: a timer of the process holds no thirty days. */
+/**
+ * How long the job waits at most: a timer of the process holds no thirty days. Also where no transfer is pending: one whose commit was
+ * answered too late woke nobody.
+ */
 const pauseMax = Duration.days(1)
 
 export const make = (reading: Reading, escrow: Escrow, waker: Loop.Waker) => {
@@ -53,8 +56,8 @@ export const make = (reading: Reading, escrow: Escrow, waker: Loop.Waker) => {
   const turn = Effect.gen(function* () {
     const { failed } = yield* expireDue
     const next = yield* reading.nextExpiry
-    if (next === null) return undefined
     if (failed > 0) return Duration.minutes(1)
+    if (next === null) return pauseMax
     return Math.min(next - (yield* Clock.currentTimeMillis), Duration.toMillis(pauseMax))
   })
 

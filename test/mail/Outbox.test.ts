@@ -117,6 +117,19 @@ describe("a letter", () => {
     )
   )
 
+  it.scopedLive("is sent where nobody woke the loop for it: its commit was answered too late", () =>
+    inTown(({ outbox, pass, post, submit, until }) =>
+      Effect.gen(function* () {
+        // The loop has had its turn, and knows of nothing to do.
+        yield* post({ ...toAda, key: "transfer/0/1" })
+        yield* until("transfer/0/1", "sent")
+        yield* submit(yield* outbox.letter(toAda))
+        yield* pass(60_000)
+        yield* until(toAda.key, "sent")
+      })
+    )
+  )
+
   it.scopedLive("of a key that was used before is not taken", () =>
     inTown(({ caught, post, until }) =>
       Effect.gen(function* () {
