@@ -19,7 +19,7 @@ export const install = (folder: string, agent: Agent): Promise<string | undefine
   if (isInstalled(folder, agent)) return Promise.resolve(undefined)
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true }))
-  const args = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1"]
+  const args = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1", "--loglevel=error"]
   return new Promise((resolve) => {
     execFile(
       "npm",
@@ -28,7 +28,7 @@ export const install = (folder: string, agent: Agent): Promise<string | undefine
       (error, _, stderr) => {
         if (error === null) return resolve(undefined)
         const said = stderr.split("\n").find((line) => /^npm error (?!code|errno|syscall)/.test(line))
-        resolve(error.killed ? `not within ${patience / 1000} s` : (said ?? error.message))
+        resolve(error.killed ? `not within ${patience / 1000} s` : (said ?? `npm ended with ${error.code}`))
       }
     )
   })
