@@ -15,6 +15,7 @@ export type {
   UserInfo
 } from "../auth/Authorization.ts"
 export type { Browser, BrowserContract } from "../auth/Browser.ts"
+export type { Access, BrowserSessions, BrowserSessionsContract, Held } from "../auth/BrowserSessions.ts"
 export type { Client, ClientKind, Clients, ConfiguredClients, ClientsContract } from "../auth/Clients.ts"
 export type { CredentialsContract, Credentials, KeyProblem } from "../auth/Credentials.ts"
 export type {
@@ -118,7 +119,11 @@ export type { Decimal } from "../kernel/Decimal.ts"
 export type { AccountId, ApplicationId, BillingAccountId, CallId, Kind as IdKind, TenantId } from "../kernel/Ids.ts"
 export type { Job as LoopJob, LoopObserver, Waker } from "../kernel/Loop.ts"
 export type { Nano, Usd } from "../kernel/Money.ts"
-export type { PageOf, PageQuery, Paginated } from "../kernel/Page.ts"
+export type { Paged, PageOf, PageQuery, Paginated } from "../kernel/Page.ts"
+export type { Range } from "../kernel/Pieces.ts"
+export type { FeedEnd, FeedEvent, Listener, Place } from "../events/Event.ts"
+export type { Feed, FeedContract, Stream, StreamOptions } from "../events/Feed.ts"
+export type * from "../events/Problems.ts"
 export type { Line, UnitPrice, UsdPer } from "../kernel/Price.ts"
 export type {
   Declared,
@@ -235,7 +240,8 @@ export type {
   PaymentMethod,
   PaymentMethods,
   Setup,
-  Waiting
+  Waiting,
+  Purchase
 } from "../payments/Payment.ts"
 export type * from "../payments/Problems.ts"
 export type { PurchasesContract, Purchases } from "../payments/Purchases.ts"
@@ -386,7 +392,16 @@ export type { Explanation } from "../usage/Explanation.ts"
 export type { ExplanationsContract, Explanations } from "../usage/Explanations.ts"
 export type * from "../usage/Problems.ts"
 export type { RecordsAsked, RecordsContract, Records } from "../usage/Records.ts"
-export type { Columns, OneSeries, Series, SeriesAsked, SeriesContract, SeriesSet, Total } from "../usage/Series.ts"
+export type {
+  Columns,
+  OneSeries,
+  PayersAsked,
+  Series,
+  SeriesAsked,
+  SeriesContract,
+  SeriesSet,
+  Total
+} from "../usage/Series.ts"
 export type { SumsContract, RollupAsked, Paid as PaidBySource, PayerSums, Sums } from "../usage/Sums.ts"
 export type { TeamAsked, TeamUsageContract, TeamUsage } from "../usage/TeamUsage.ts"
 export type {

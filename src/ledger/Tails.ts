@@ -63,6 +63,22 @@ export const tails = (tenants: string): string => `${tailRecords(tenants)} ${wit
 export const tailsOf = (sql: SqlClient, tenants: Fragment): Fragment =>
   sql`${sql.literal(before)}${tenants}${sql.literal(`${behind} ${withDimensions}`)}`
 
+/**
+ * The tails of all tenants in whose calls an account has this part: from one tenant to the next by index, since there may be many
+ * dimensions of each.
+ */
+export const tailsWith = (sql: SqlClient, part: "account_id" | "billing_account_id", account: string): Fragment => {
+  const next = (behind: string) => sql`SELECT tenant_id FROM tollgate_usage_dimensions
+    WHERE ${sql.literal(part)} = ${account} ${sql.literal(behind)} ORDER BY tenant_id LIMIT 1`
+  return tailsOf(
+    sql,
+    sql`WITH RECURSIVE tenants (id) AS (
+      SELECT (${next("")})
+      UNION ALL SELECT (${next("AND tenant_id > id")}) FROM tenants WHERE id IS NOT NULL
+    ) SELECT id FROM tenants WHERE id IS NOT NULL`
+  )
+}
+
 const before = `(WITH RECURSIVE tail (seq, previous, number, watermark) AS (
     SELECT r.seq, r.previous, r.number, t.watermark FROM (SELECT id, ${watermarkOf("id")} AS watermark FROM (`
 

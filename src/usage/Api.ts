@@ -10,6 +10,7 @@ import { NotAMember } from "../tenants/Problems.ts"
 import { Explanation } from "./Explanation.ts"
 import { InvalidEndTime, InvalidRollup, InvalidStartTime, TeamPlanRequired, UsageNotFound } from "./Problems.ts"
 import {
+  PayersQuery,
   RecordPage,
   RecordsQuery,
   Rollup,
@@ -35,6 +36,18 @@ export class UsageApi extends HttpApiGroup.make("usage")
       .middleware(KeyOrToken)
       .annotate(Example, { query: { start_time: "2026-01-01T00:00:00Z" } })
       .annotate(OpenApi.Summary, "What the caller's account used in the credential's tenant")
+  )
+  .add(
+    HttpApiEndpoint.get("payers", "/v1/usage/payers")
+      .setUrlParams(PayersQuery)
+      .addSuccess(UsageSeries)
+      .addError(InvalidRequest)
+      .middleware(KeyOrToken)
+      .annotate(Example, { query: { start_time: "2026-01-01", end_time: "2026-01-31" } })
+      .annotate(
+        OpenApi.Summary,
+        "The caller's own calls by day, a series for each tenant that paid, in whichever tenant they were made"
+      )
   )
   .add(
     HttpApiEndpoint.get("explain", "/v1/usage/:usage_id/explain")

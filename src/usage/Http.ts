@@ -4,7 +4,7 @@ import { Api } from "../Api.ts"
 import { answer } from "../http/Answer.ts"
 import { CurrentCaller } from "../http/Caller.ts"
 import { Explanations } from "./Explanations.ts"
-import { recordsOf, rollupOf, seriesOf, summaryWindow, teamOf } from "./Query.ts"
+import { payersOf, recordsOf, rollupOf, seriesOf, summaryWindow, teamOf } from "./Query.ts"
 import { Records } from "./Records.ts"
 import { Series } from "./Series.ts"
 import { seriesText } from "./SeriesText.ts"
@@ -26,6 +26,11 @@ export const UsageHttp = HttpApiBuilder.group(
           Effect.flatMap(summaryWindow(urlParams), (window) => sums.summary({ caller, window }))
         )
       )
+      .handleRaw("payers", ({ urlParams }) =>
+        Effect.flatMap(CurrentCaller, ({ account_id }) =>
+          Effect.flatMap(payersOf(urlParams), (asked) => series.byPayer({ account_id, ...asked }))
+        ).pipe(Effect.map((found) => asJson(seriesText(found))))
+      )
       .handle("explain", ({ path }) =>
         Effect.flatMap(CurrentCaller, (caller) => explanations.of({ caller, usage_id: path.usage_id }))
       )
@@ -40,7 +45,7 @@ export const UsageHttp = HttpApiBuilder.group(
       .handleRaw("series", ({ urlParams }) =>
         Effect.flatMap(CurrentCaller, ({ tenant_id }) =>
           Effect.flatMap(seriesOf(urlParams), (asked) => series.of({ tenant_id, ...asked }))
-        ).pipe(Effect.map((found) => HttpServerResponse.text(seriesText(found), { contentType: "application/json" })))
+        ).pipe(Effect.map((found) => asJson(`{"msg":"ok","result":${seriesText(found)}}`)))
       )
       .handle("team", ({ path: { tenant_id }, urlParams }) =>
         answer((caller) =>
@@ -53,3 +58,5 @@ export const UsageHttp = HttpApiBuilder.group(
       )
   })
 )
+
+const asJson = (text: string) => HttpServerResponse.text(text, { contentType: "application/json" })

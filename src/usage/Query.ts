@@ -8,9 +8,17 @@ import type { RollupAsked } from "./Sums.ts"
 import { fewMembers } from "./TeamUsage.ts"
 import type { TeamAsked } from "./TeamUsage.ts"
 import { bucketsMax, hasHours, millisOf } from "./Series.ts"
-import type { SeriesAsked } from "./Series.ts"
+import type { PayersAsked, SeriesAsked } from "./Series.ts"
 import { directions, grains, rollups, seriesBy, seriesMax, seriesPreset, sorts, usageTypes } from "./Usage.ts"
-import type { RecordsQuery, RollupName, RollupQuery, SeriesQuery, SummaryQuery, TeamQuery } from "./Usage.ts"
+import type {
+  PayersQuery,
+  RecordsQuery,
+  RollupName,
+  RollupQuery,
+  SeriesQuery,
+  SummaryQuery,
+  TeamQuery
+} from "./Usage.ts"
 import { endOf, instantOf, startOf } from "./Window.ts"
 import type { Window } from "./Window.ts"
 
@@ -81,6 +89,9 @@ export const seriesOf = (query: SeriesQuery): Either.Either<Omit<SeriesAsked, "t
     }
     return { by, grain, top, start, end }
   })
+
+export const payersOf = (query: PayersQuery): Either.Either<Omit<PayersAsked, "account_id">, InvalidRequest> =>
+  Either.map(seriesOf(query), ({ end, start, top }) => ({ start, end, top }))
 
 /** The accounts are named with commas between them; `undefined` where none is. */
 export const teamOf = (query: TeamQuery): Either.Either<Omit<TeamAsked, "tenant_id">, InvalidRollup | InvalidRequest> =>

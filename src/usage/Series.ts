@@ -9,16 +9,19 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
-import type { TenantId } from "../kernel/Ids.ts"
+import { tenantOf } from "../kernel/Ids.ts"
+import type { AccountId, TenantId } from "../kernel/Ids.ts"
 import { day, hour } from "../kernel/Moment.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { turn } from "../kernel/Pieces.ts"
-import { tailsOf } from "../ledger/Tails.ts"
+import { tailsOf, tailsWith } from "../ledger/Tails.ts"
 import type { Grain, SeriesBy } from "./Usage.ts"
 
 export interface SeriesContract {
   /** The calls made with the tenant's credentials, whoever paid; every bucket of the window, those without calls too. */
   readonly of: (asked: SeriesAsked) => Effect.Effect<SeriesSet>
+  /** The calls of an account by the tenant that paid, in whichever tenant they were made. */
+  readonly byPayer: (asked: PayersAsked) => Effect.Effect<SeriesSet>
 }
 
 export interface SeriesAsked {
@@ -30,6 +33,11 @@ export interface SeriesAsked {
   readonly end: number
   /** How many series are named at the most. */
   readonly top: number
+}
+
+/** The same of an account's calls by days, which are all that is kept of payers. */
+export interface PayersAsked extends Omit<SeriesAsked, "tenant_id" | "grain" | "by"> {
+  readonly account_id: AccountId
 }
 
 /** A bucket each: money in nano-USD. */
@@ -53,11 +61,16 @@ export interface OneSeries extends Columns {
   readonly total: Readonly<Total>
 }
 
-export interface SeriesSet extends Pick<SeriesAsked, "grain" | "by" | "start" | "end"> {
+export interface SeriesSet extends Buckets {
+  readonly by: SeriesBy | "payer"
   /** The dearest first, what is not named last. */
   readonly series: ReadonlyArray<OneSeries>
   readonly total: Readonly<Total>
 }
+
+/** The buckets of a window, and how many series are named of them. */
+type Buckets = Pick<SeriesAsked, "grain" | "start" | "end">
+type Ranking = Buckets & Pick<SeriesSet, "by"> & Pick<SeriesAsked, "top">
 
 export const millisOf: Readonly<Record<Grain, number>> = { hour, day }
 
@@ -81,14 +94,19 @@ const sources: Readonly<Record<SeriesBy, { readonly column: string; readonly rol
 /** Whether there are hours of it. */
 export const hasHours = (by: SeriesBy): boolean => sources[by].rollup === "caller"
 
-interface Row {
+/** What a key comes to in a bucket. */
+interface Sum {
   readonly at: number
   readonly key: string
-  readonly rows: number
   readonly requests: number
   readonly successes: number
   readonly tokens: number
   readonly cost: string
+}
+
+interface Row extends Sum {
+  /** Of the rollup. */
+  readonly rows: number
 }
 
 /** How many rows of rollups a statement should read: some milliseconds of them. */
@@ -136,7 +154,23 @@ const make = Effect.gen(function* () {
     return ranked(asked, found)
   }, walks.withPermits(1))
 
-  return { of } satisfies SeriesContract
+  const byPayer: SeriesContract["byPayer"] = Effect.fn("Series.byPayer")(function* (asked) {
+    const { account_id, end, start } = asked
+    const rows = yield* Effect.orDie(
+      sql<Sum>`SELECT at, payer AS key, SUM(requests) AS requests, SUM(successes) AS successes,
+          SUM(prompt_tokens + completion_tokens) AS tokens, CAST(SUM(cost) AS TEXT) AS cost FROM (
+          SELECT start AS at, billing_account_id AS payer, requests, successes, prompt_tokens, completion_tokens, cost
+          FROM tollgate_usage_by_payer WHERE account_id = ${account_id} AND start >= ${start} AND start < ${end}
+          UNION ALL SELECT r.at - r.at % ${sql.literal(`${day}`)}, d.billing_account_id, 1, r.success, r.prompt_tokens,
+            r.completion_tokens, r.cost FROM ${tailsWith(sql, "account_id", account_id)}
+          WHERE +d.account_id = ${account_id} AND r.at >= ${start} AND r.at < ${end}
+        ) sums GROUP BY at, payer`
+    )
+    const named = rows.map((row) => ({ ...row, key: tenantOf(row.key) }))
+    return ranked({ ...asked, grain: "day", by: "payer" }, named)
+  }, walks.withPermits(1))
+
+  return { of, byPayer } satisfies SeriesContract
 })
 
 /** The rows of all accounts of the tenant: from one to the next by index, since the period stands behind the account in it. */
@@ -156,14 +190,14 @@ const byTenant = (sql: SqlClient, { tenant_id }: SeriesAsked, from: number, to: 
 
 const nothing = (): Total => ({ cost: 0n, requests: 0, failures: 0, tokens: 0 })
 
-const add = (total: Total, row: Row): void => {
+const add = (total: Total, row: Sum): void => {
   total.cost += BigInt(row.cost)
   total.requests += row.requests
   total.failures += row.requests - row.successes
   total.tokens += row.tokens
 }
 
-const ranked = (asked: SeriesAsked, rows: ReadonlyArray<Row>): SeriesSet => {
+const ranked = (asked: Ranking, rows: ReadonlyArray<Sum>): SeriesSet => {
   const totals = new Map<string, Total>()
   const whole = nothing()
   for (const row of rows) {
@@ -189,7 +223,7 @@ const ranked = (asked: SeriesAsked, rows: ReadonlyArray<Row>): SeriesSet => {
 
 const order = (a: Total, b: Total): number => (a.cost === b.cost ? a.requests - b.requests : a.cost > b.cost ? 1 : -1)
 
-const columnsOf = ({ end, grain, start }: SeriesAsked): Columns => {
+const columnsOf = ({ end, grain, start }: Buckets): Columns => {
   const buckets = (end - start) / millisOf[grain]
   return {
     cost: new BigInt64Array(buckets),
@@ -199,7 +233,7 @@ const columnsOf = ({ end, grain, start }: SeriesAsked): Columns => {
   }
 }
 
-const put = ({ grain, start }: SeriesAsked, { cost, failures, requests, tokens }: Columns, row: Row): void => {
+const put = ({ grain, start }: Buckets, { cost, failures, requests, tokens }: Columns, row: Sum): void => {
   const i = (row.at - start) / millisOf[grain]
   cost[i]! += BigInt(row.cost)
   requests[i]! += row.requests

@@ -5,10 +5,10 @@ import type { Nano } from "../kernel/Money.ts"
 import { millisOf } from "./Series.ts"
 import type { OneSeries, SeriesSet, Total } from "./Series.ts"
 
-/** The body of an answer, as `Envelope(UsageSeries)` says. */
+/** As `UsageSeries` says. */
 export const seriesText = ({ by, end, grain, series, start, total }: SeriesSet): string =>
-  `{"msg":"ok","result":{"grain":"${grain}","by":"${by}","start_time":"${toIso(start)}","end_time":"${toIso(end)}",` +
-  `"timestamps":[${timestamps(start, end, millisOf[grain])}],"series":[${series.map(one).join(",")}],"total":${totalText(total)}}}`
+  `{"grain":"${grain}","by":"${by}","start_time":"${toIso(start)}","end_time":"${toIso(end)}",` +
+  `"timestamps":[${timestamps(start, end, millisOf[grain])}],"series":[${series.map(one).join(",")}],"total":${totalText(total)}}`
 
 const timestamps = (start: number, end: number, width: number): string => {
   let text = ""

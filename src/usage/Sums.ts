@@ -9,7 +9,7 @@ import { day } from "../kernel/Moment.ts"
 import { fromRow } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { inPieces } from "../kernel/Pieces.ts"
-import { tailsOf } from "../ledger/Tails.ts"
+import { tailsOf, tailsWith } from "../ledger/Tails.ts"
 import * as Numbers from "./Numbers.ts"
 import type { DataPoint, Rollup, RollupName, Summary, Totals, UsageType } from "./Usage.ts"
 import { partsOf, wholeDays } from "./Window.ts"
@@ -123,22 +123,6 @@ const make = Effect.gen(function* () {
     return { rollup: by, start_date: window.start, end_date: window.end, data_points: rows.map(pointOf) }
   })
 
-  /**
-   * The tails of all tenants in whose calls an account has this part: from one tenant to the next by index, since there may be many
-   * dimensions of each.
-   */
-  const tailsWith = (part: "account_id" | "billing_account_id", account: string): Fragment => {
-    const next = (behind: string) => sql`SELECT tenant_id FROM tollgate_usage_dimensions
-      WHERE ${sql.literal(part)} = ${account} ${sql.literal(behind)} ORDER BY tenant_id LIMIT 1`
-    return tailsOf(
-      sql,
-      sql`WITH RECURSIVE tenants (id) AS (
-        SELECT (${next("")})
-        UNION ALL SELECT (${next("AND tenant_id > id")}) FROM tenants WHERE id IS NOT NULL
-      ) SELECT id FROM tenants WHERE id IS NOT NULL`
-    )
-  }
-
   const byPayer: SumsContract["byPayer"] = Effect.fn("Sums.byPayer")(function* ({ account_id, window }) {
     const { end, start } = wholeDays(window)
     const rows = yield* Effect.orDie(
@@ -147,7 +131,7 @@ const make = Effect.gen(function* () {
           SELECT billing_account_id, billing_source_kind, ${sql.literal(sumColumns)} FROM tollgate_usage_by_payer
           WHERE account_id = ${account_id} AND start >= ${start} AND start < ${end}
           UNION ALL SELECT d.billing_account_id, d.billing_source_kind, ${sql.literal(recordColumns)}
-          FROM ${tailsWith("account_id", account_id)}
+          FROM ${tailsWith(sql, "account_id", account_id)}
           WHERE +d.account_id = ${account_id} AND r.at >= ${start} AND r.at < ${end}
         ) sums GROUP BY 1, 2 ORDER BY SUM(cost) DESC, 1, 2`
     )
@@ -172,7 +156,7 @@ const make = Effect.gen(function* () {
           SELECT start, account_id, ${sql.literal(sumColumns)} FROM tollgate_usage_by_payer
           WHERE billing_account_id = ${payer} AND start >= ${start} AND start < ${end}
           UNION ALL SELECT ${sql.literal(dayOfRecord)}, d.account_id, ${sql.literal(recordColumns)}
-          FROM ${tailsWith("billing_account_id", payer)}
+          FROM ${tailsWith(sql, "billing_account_id", payer)}
           WHERE +d.billing_account_id = ${payer} AND r.at >= ${start} AND r.at < ${end}
         ) sums GROUP BY 1, 2 ORDER BY 1, 2`
     )

@@ -194,6 +194,9 @@ export const SeriesQuery = Schema.Struct({
   top: text(`How many series are named at the most, 1 to ${seriesMax}; ${seriesPreset}, unless said otherwise`)
 })
 
+export interface PayersQuery extends Schema.Schema.Type<typeof PayersQuery> {}
+export const PayersQuery = SeriesQuery.pick("start_time", "end_time", "top")
+
 const SeriesTotal = Schema.Struct({
   cost: Usd,
   requests: Schema.Int,
@@ -204,7 +207,7 @@ const SeriesTotal = Schema.Struct({
 export interface UsageSeries extends Schema.Schema.Type<typeof UsageSeries> {}
 export const UsageSeries = Schema.Struct({
   grain: Schema.Literal(...grains),
-  by: Schema.Literal(...seriesBy),
+  by: Schema.Literal(...seriesBy, "payer"),
   /** Of the buckets: the first instant of the first, and the first instant behind the last. */
   start_time: Moment,
   end_time: Moment,
@@ -213,7 +216,7 @@ export const UsageSeries = Schema.Struct({
   /** The dearest first. */
   series: Schema.Array(
     Schema.Struct({
-      /** A model, an account's id, ...; empty where there is nothing to tell apart, or no application. `null`: all others. */
+      /** A model, the id of an account or of the tenant that paid, ...; empty where there is nothing to tell apart, or no application. `null`: all others. */
       key: Schema.NullOr(Schema.String),
       total: SeriesTotal,
       /** A value for each bucket. */

@@ -219,7 +219,8 @@ describe("the package", () => {
       },
       service: {
         models: { status: 401, cors: "*", body: { error: "missing Authorization header" } },
-        bare: ours,
+        // To the documents.
+        bare: { status: 200, cors: "*", body: "a page" },
         unknown: ours,
         method: { status: 405, cors: "*", body: { error: "Method Not Allowed" } },
         case: 404,
@@ -231,6 +232,12 @@ describe("the package", () => {
         credits: "5000000000"
       }
     })
+  })
+
+  it("holds the page of the console, compressed", () => {
+    const files = readdirSync(join(folder, "package", "dist", "console"), { recursive: true }) as ReadonlyArray<string>
+    expect(files).toEqual(expect.arrayContaining(["index.html"]))
+    expect(files.filter((name) => /^assets.*\.js\.br$/.test(name)).length).toBeGreaterThan(1)
   })
 
   it("says with which versions it is installed", () => {

@@ -2,8 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Either, Layer, Schema } from "effect"
 import { day, hour, parse } from "../../src/kernel/Moment.ts"
-import { Envelope } from "../../src/kernel/Envelope.ts"
-import { seriesOf } from "../../src/usage/Query.ts"
+import { payersOf, seriesOf } from "../../src/usage/Query.ts"
 import { Series } from "../../src/usage/Series.ts"
 import { seriesText } from "../../src/usage/SeriesText.ts"
 import { seriesBy, UsageSeries } from "../../src/usage/Usage.ts"
@@ -21,10 +20,7 @@ const asked = (query: SeriesQuery) =>
 
 /** As a client reads it. */
 const read = (query: SeriesQuery) =>
-  Effect.map(
-    asked(query),
-    (found) => Schema.decodeUnknownSync(Envelope(UsageSeries))(JSON.parse(seriesText(found))).result
-  )
+  Effect.map(asked(query), (found) => Schema.decodeUnknownSync(UsageSeries)(JSON.parse(seriesText(found))))
 
 interface Made {
   readonly at: number
@@ -103,6 +99,26 @@ describe.each([2, 13, 1_000])("series, where tails are folded from %d records on
           for (const one of series) expect(one.total.cost).toBe(one.cost.reduce((all, cost) => all + cost, 0n))
         }
       }
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("of an account are by who paid, whichever tenant called", () =>
+    Effect.gen(function* () {
+      yield* history
+      yield* Scene.call({ payer: other, cost: 7n })
+      const query = { ...window, end_time: "2026-03-03T05:00:00Z" }
+      const found = yield* Effect.flatMap(Series, (series) =>
+        Effect.flatMap(payersOf(query), (asked) => series.byPayer({ account_id: ada, ...asked }))
+      )
+      const all = yield* Effect.flatMap(Series, (series) =>
+        Effect.flatMap(payersOf(query), (asked) => series.byPayer({ account_id: bob, ...asked }))
+      )
+      expect(found.series.map(({ key }) => key)).toEqual([acme, other])
+      expect([found.series[1]!.total.cost, found.series[1]!.total.requests]).toEqual([7n, 1])
+      // Of 60 calls that acme's people made, a third are Bob's; and Ada made as many in the other tenant, which acme paid.
+      expect([found.series[0]!.total.requests, all.total.requests]).toEqual([100, 20])
+      expect(found.series[0]!.requests.reduce((sum, n) => sum + n, 0)).toBe(100)
+      expect(found.grain).toBe("day")
     }).pipe(Effect.provide(layer))
   )
 
