@@ -422,6 +422,8 @@ export type {
   TeamUsage as TeamUsageAnswer,
   Totals,
   UsageRecord,
+  PayerSeries,
+  PayersQuery,
   UsageSeries
 } from "../usage/Usage.ts"
 export type { JobRejected, NotTaken, VendorBusy, VendorUnavailable } from "../upstream/GenerationQueue.ts"

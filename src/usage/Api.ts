@@ -10,6 +10,7 @@ import { NotAMember } from "../tenants/Problems.ts"
 import { Explanation } from "./Explanation.ts"
 import { InvalidEndTime, InvalidRollup, InvalidStartTime, TeamPlanRequired, UsageNotFound } from "./Problems.ts"
 import {
+  PayerSeries,
   PayersQuery,
   RecordPage,
   RecordsQuery,
@@ -40,7 +41,7 @@ export class UsageApi extends HttpApiGroup.make("usage")
   .add(
     HttpApiEndpoint.get("payers", "/v1/usage/payers")
       .setUrlParams(PayersQuery)
-      .addSuccess(UsageSeries)
+      .addSuccess(PayerSeries)
       .addError(InvalidRequest)
       .middleware(KeyOrToken)
       .annotate(Example, { query: { start_time: "2026-01-01", end_time: "2026-01-31" } })

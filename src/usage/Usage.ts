@@ -207,7 +207,7 @@ const SeriesTotal = Schema.Struct({
 export interface UsageSeries extends Schema.Schema.Type<typeof UsageSeries> {}
 export const UsageSeries = Schema.Struct({
   grain: Schema.Literal(...grains),
-  by: Schema.Literal(...seriesBy, "payer"),
+  by: Schema.Literal(...seriesBy),
   /** Of the buckets: the first instant of the first, and the first instant behind the last. */
   start_time: Moment,
   end_time: Moment,
@@ -216,7 +216,7 @@ export const UsageSeries = Schema.Struct({
   /** The dearest first. */
   series: Schema.Array(
     Schema.Struct({
-      /** A model, the id of an account or of the tenant that paid, ...; empty where there is nothing to tell apart, or no application. `null`: all others. */
+      /** A model, an account's id, the id of the tenant that paid, ...; empty where there is nothing to tell apart, or no application. `null`: all others. */
       key: Schema.NullOr(Schema.String),
       total: SeriesTotal,
       /** A value for each bucket. */
@@ -228,6 +228,11 @@ export const UsageSeries = Schema.Struct({
   ),
   total: SeriesTotal
 }).annotations({ identifier: "UsageSeries" })
+
+export interface PayerSeries extends Schema.Schema.Type<typeof PayerSeries> {}
+export const PayerSeries = Schema.Struct({ ...UsageSeries.fields, by: Schema.Literal("payer") }).annotations({
+  identifier: "PayerSeries"
+})
 
 // ---- team ---------------------------------------------------------------------------------------------------------------
 

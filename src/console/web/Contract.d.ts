@@ -1019,6 +1019,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/usage/payers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The caller's own calls by day, a series for each tenant that paid, in whichever tenant they were made */
+        get: operations["usage.payers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/usage/{usage_id}/explain": {
         parameters: {
             query?: never;
@@ -3016,6 +3033,34 @@ export interface components {
                 total_tokens: components["schemas"]["Int"];
                 total_cost: components["schemas"]["Usd"];
             }[];
+        };
+        PayerSeries: {
+            /** @enum {string} */
+            grain: "hour" | "day";
+            /** @enum {string} */
+            by: "payer";
+            start_time: components["schemas"]["Moment"];
+            end_time: components["schemas"]["Moment"];
+            timestamps: components["schemas"]["Moment"][];
+            series: {
+                key: string | null;
+                total: {
+                    cost: components["schemas"]["Usd"];
+                    requests: components["schemas"]["Int"];
+                    failures: components["schemas"]["Int"];
+                    tokens: components["schemas"]["Int"];
+                };
+                cost: components["schemas"]["Usd"][];
+                requests: components["schemas"]["Int"][];
+                failures: components["schemas"]["Int"][];
+                tokens: components["schemas"]["Int"][];
+            }[];
+            total: {
+                cost: components["schemas"]["Usd"];
+                requests: components["schemas"]["Int"];
+                failures: components["schemas"]["Int"];
+                tokens: components["schemas"]["Int"];
+            };
         };
         Explanation: {
             usage_id: string;
@@ -6374,6 +6419,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["UsageSummary"];
+                };
+            };
+        };
+    };
+    "usage.payers": {
+        parameters: {
+            query?: {
+                /**
+                 * @description Required, RFC 3339; the whole bucket that it falls into is counted
+                 * @example 2026-01-01
+                 */
+                start_time?: string;
+                /**
+                 * @description Required, RFC 3339; whole buckets before it are counted, the one that it falls into too
+                 * @example 2026-01-31
+                 */
+                end_time?: string;
+                /** @description How many series are named at the most, 1 to 50; 8, unless said otherwise */
+                top?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description PayerSeries */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PayerSeries"];
                 };
             };
         };
