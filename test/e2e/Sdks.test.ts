@@ -2,6 +2,7 @@
 import Anthropic, { AuthenticationError, BadRequestError, RateLimitError } from "@anthropic-ai/sdk"
 import { createAnthropic } from "@ai-sdk/anthropic"
 import { createOpenAI } from "@ai-sdk/openai"
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from "ai"
 import OpenAI from "openai"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -196,7 +197,9 @@ describe("Vercel's ai", () => {
   const providers = {
     anthropic: () => createAnthropic({ apiKey: key, baseURL: `${service.url}/v1` })(model),
     openai: () => createOpenAI({ apiKey: key, baseURL: `${service.url}/v1` }).responses(model),
-    "openai, over chat": () => createOpenAI({ apiKey: key, baseURL: `${service.url}/v1` }).chat(model)
+    "openai, over chat": () => createOpenAI({ apiKey: key, baseURL: `${service.url}/v1` }).chat(model),
+    "compatible servers": () =>
+      createOpenAICompatible({ name: "tollgate", apiKey: key, baseURL: `${service.url}/v1`, includeUsage: true })(model)
   } as const
 
   it.each(Object.entries(providers))("writes and streams text by its provider of %s", async (_, provider) => {
@@ -207,9 +210,9 @@ describe("Vercel's ai", () => {
     expect((await service.usage(ada))[0]).toMatchObject({ success: true, prompt_tokens: 2, completion_tokens: 2 })
   })
 
-  it.each(["anthropic", "openai"] as const)("goes on after a tool by its provider of %s", async (name) => {
+  it.each(Object.entries(providers))("goes on after a tool by its provider of %s", async (_, provider) => {
     const { steps, text } = await generateText({
-      model: providers[name](),
+      model: provider(),
       prompt: 'call weather {"city":"Bern"}',
       // What is not kept cannot be named by its id.
       providerOptions: { openai: { store: false } },
