@@ -100,10 +100,9 @@ describe("three nodes", () => {
     expect(metrics).toMatch(/^tollgate_node_lease_seconds \d/m)
     expect(metrics).toContain("tollgate_nodes 3")
     // The loops that one node turns are nobody else's.
-    const outboxes = await everywhere(async (node) =>
-      ((await node.call("/metrics")).body as string).includes('loop="outbox"')
-    )
-    expect(outboxes).toEqual(agreed.map(({ node }) => node.leads))
+    const turning = () =>
+      everywhere(async (node) => ((await node.call("/metrics")).body as string).includes('loop="outbox"'))
+    await expect.poll(turning, soon).toEqual(agreed.map(({ node }) => node.leads))
   })
 
   it("refuse a key that was revoked on another, or by a command", async () => {
