@@ -23,6 +23,8 @@ const views: ReadonlyArray<View> = [
   { name: "home", path: "" },
   { name: "usage", path: "usage" },
   { name: "usage-day", path: "usage?window=day&by=endpoint&plot=requests" },
+  { name: "usage-year", path: "usage?window=year&grain=hour" },
+  { name: "usage-payers", path: "usage?by=payer" },
   {
     name: "usage-call",
     path: "usage?sort=cost",
@@ -113,6 +115,8 @@ try {
         await settled(tab)
         await view.before?.(tab)
         await settled(tab)
+        const wider = await tab.overflow()
+        if (wider > 0) console.log(`${view.name} is ${wider} pixels wider than a ${screen}`)
         await tab.page.screenshot({ path: join(folder, `${view.name}-${screen}-${colorScheme}.png`), fullPage: true })
       }
       await Promise.all([out.context.close(), ada.context.close()])

@@ -120,6 +120,11 @@ export class Tab {
     if (troubles.length > 0) throw new Error(`the page had trouble:\n${troubles.join("\n")}`)
   }
 
+  /** By how many pixels the page is wider than the screen, which one would have to scroll sideways. */
+  overflow(): Promise<number> {
+    return this.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+  }
+
   /** What axe finds that is serious, as `rule: selector`. */
   async axe(): Promise<ReadonlyArray<string>> {
     // What React Aria has announced stays in its live region for some seconds, and may name what is gone by then.

@@ -30,6 +30,7 @@ describe.each(Object.entries(screens))("on a %s", (name, screen) => {
       json: { model: "sandbox-small", messages: [{ role: "user", content: "one two three" }] }
     })
     expect(called.status).toBe(200)
+    expect(await tab.overflow()).toBe(0)
     await page.goto(desk.at("usage"))
     await page.getByRole("cell", { name: "sandbox-small" }).click()
     const dialog = page.getByRole("dialog")
@@ -39,6 +40,7 @@ describe.each(Object.entries(screens))("on a %s", (name, screen) => {
     expect(await tab.axe()).toEqual([])
     await page.keyboard.press("Escape")
     await dialog.waitFor({ state: "detached" })
+    expect(await tab.overflow()).toBe(0)
     tab.done()
   })
 })

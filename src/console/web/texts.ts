@@ -183,6 +183,10 @@ export const texts = {
       year: "1 year",
       custom: "Other"
     },
+    grain: { label: "Each", hour: "Hour", day: "Day" },
+    payers: "Who paid",
+    payersLead: "For your own calls in this tenant and others",
+    share: "Share",
     from: "From",
     to: "To",
     inUtc: "Days and hours in UTC, as the books keep them.",

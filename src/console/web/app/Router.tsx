@@ -75,6 +75,7 @@ export interface UsageSearch {
   readonly from?: string
   readonly to?: string
   readonly by?: string
+  readonly grain?: "hour" | "day" | undefined
   readonly plot?: "cost" | "requests" | "tokens" | "failures"
   readonly sort?: "timestamp" | "cost" | "total_tokens" | "latency"
   readonly direction?: "asc" | "desc"
@@ -86,7 +87,7 @@ const usage = createRoute({
   path: "/usage",
   validateSearch: (search: Record<string, unknown>): UsageSearch =>
     Object.fromEntries(
-      ["window", "from", "to", "by", "plot", "sort", "direction", "call"].flatMap((name) => {
+      ["window", "from", "to", "by", "grain", "plot", "sort", "direction", "call"].flatMap((name) => {
         const value = text(search[name])
         return value === undefined ? [] : [[name, value]]
       })

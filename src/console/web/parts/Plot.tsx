@@ -3,7 +3,7 @@
  * shows one series alone, a press again all. The figures under the pointer stand in the legend; arrow keys move through time, and a table
  * below says the same in text.
  */
-import { lazy, Suspense, useId, useMemo, useState } from "react"
+import { lazy, memo, Suspense, useId, useMemo, useState } from "react"
 import type { ReactNode } from "react"
 import { useIsDark } from "../app/Theme.ts"
 import { texts } from "../texts.ts"
@@ -42,6 +42,41 @@ const colorOf = (index: number, isRest: boolean | undefined): string =>
 
 const tableMax = 400
 
+/** The same as a table: newest first, buckets in which nothing was left out. */
+const Figures = memo(
+  ({ format, formatTime, series, times }: Pick<PlotProps, "format" | "formatTime" | "series" | "times">) => (
+    <div className="plot-table-box" tabIndex={0} role="region" aria-label={texts.plot.asTable}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{texts.plot.bucket}</th>
+            {series.map(({ key, name }) => (
+              <th key={key} scope="col">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {times
+            .map((time, index) => [time, index] as const)
+            .filter(([, index]) => series.some(({ values }) => values[index] !== 0))
+            .slice(-tableMax)
+            .toReversed()
+            .map(([time, index]) => (
+              <tr key={time}>
+                <th scope="row">{formatTime(time)}</th>
+                {series.map(({ key, values }) => (
+                  <td key={key}>{format(values[index] ?? 0)}</td>
+                ))}
+              </tr>
+            ))}
+        </tbody>
+      </table>
+    </div>
+  )
+)
+
 export const Plot = ({
   format,
   formatTick,
@@ -55,6 +90,7 @@ export const Plot = ({
 }: PlotProps) => {
   const [only, setOnly] = useState<string>()
   const [at, setAt] = useState<number>()
+  const [isTable, setTable] = useState(false)
   const isDark = useIsDark()
   const id = useId()
   const colors = useMemo(() => series.map(({ isRest }, index) => colorOf(index, isRest)), [series])
@@ -130,37 +166,9 @@ export const Plot = ({
           </li>
         ))}
       </ul>
-      <details className="plot-table">
+      <details className="plot-table" onToggle={({ currentTarget }) => setTable(currentTarget.open)}>
         <summary>{texts.plot.asTable}</summary>
-        <div className="plot-table-box" tabIndex={0} role="region" aria-label={texts.plot.asTable}>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{texts.plot.bucket}</th>
-                {series.map(({ key, name }) => (
-                  <th key={key} scope="col">
-                    {name}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {times
-                .map((time, index) => [time, index] as const)
-                .filter(([, index]) => series.some(({ values }) => values[index] !== 0))
-                .slice(-tableMax)
-                .toReversed()
-                .map(([time, index]) => (
-                  <tr key={time}>
-                    <th scope="row">{formatTime(time)}</th>
-                    {series.map(({ key, values }) => (
-                      <td key={key}>{format(values[index] ?? 0)}</td>
-                    ))}
-                  </tr>
-                ))}
-            </tbody>
-          </table>
-        </div>
+        {isTable ? <Figures times={times} series={series} format={format} formatTime={formatTime} /> : null}
       </details>
     </figure>
   )

@@ -18,6 +18,7 @@ import { texts } from "../../texts.ts"
 import { CallDialog } from "./CallDialog.tsx"
 import { CallTable } from "./CallTable.tsx"
 import type { CallSort } from "./CallTable.tsx"
+import { Payers } from "./Payers.tsx"
 import { SeriesPlot, useSeries } from "./Series.tsx"
 import type { Measure, SeriesBy } from "./Series.tsx"
 import { dayOf, spanOf } from "./Window.ts"
@@ -26,7 +27,14 @@ import type { Span, WindowName } from "./Window.ts"
 const route = getRouteApi("/person/usage")
 
 const windows: ReadonlyArray<WindowName> = ["day", "week", "month", "quarter", "year", "custom"]
-const dimensions: ReadonlyArray<SeriesBy> = ["model", "application", "account", "endpoint", "provider"]
+const dimensions: ReadonlyArray<Exclude<SeriesBy, "none"> | "payer"> = [
+  "model",
+  "application",
+  "account",
+  "payer",
+  "endpoint",
+  "provider"
+]
 const measures: ReadonlyArray<Measure> = ["cost", "requests", "tokens", "failures"]
 
 const isOneOf = <K extends string>(all: ReadonlyArray<K>, value: string | undefined): value is K =>
@@ -65,7 +73,11 @@ const WindowBar = ({
         value={window}
         options={windows.map((name) => [name, texts.usage.window[name]] as const)}
         onChange={(name) =>
-          change(name === "custom" ? { window: name, from: dayOf(span.start), to: lastDay } : { window: name })
+          change({
+            window: name,
+            grain: undefined,
+            ...(name === "custom" && { from: dayOf(span.start), to: lastDay })
+          })
         }
       />
       {window === "custom" ? (
@@ -91,7 +103,7 @@ const WindowBar = ({
         <Choice
           label={texts.usage.by.label}
           value={by}
-          options={dimensions.map((name) => [name, texts.usage.by[name as keyof typeof texts.usage.by]] as const)}
+          options={dimensions.map((name) => [name, texts.usage.by[name]] as const)}
           onChange={(name) => change({ by: name })}
         />
       </div>
@@ -108,7 +120,7 @@ const Over = ({
   readonly change: Change
   readonly span: Span
 }) => {
-  const by = isOneOf(dimensions, search.by) ? search.by : "model"
+  const by = isOneOf(dimensions, search.by) && search.by !== "payer" ? search.by : "model"
   const measure = isOneOf(measures, search.plot) ? search.plot : "cost"
   const series = useSeries(span, by)
   return (
@@ -139,7 +151,20 @@ const Over = ({
               change({ window: "custom", from: day, to: day })
             }}
           />
-          <p className="quiet small">{texts.usage.inUtc}</p>
+          <div className="row wrap between">
+            <p className="quiet small">{texts.usage.inUtc}</p>
+            {by === "application" || by === "provider" ? null : (
+              <Choice
+                label={texts.usage.grain.label}
+                value={data.grain}
+                options={[
+                  ["hour", texts.usage.grain.hour],
+                  ["day", texts.usage.grain.day]
+                ]}
+                onChange={(grain) => change({ grain })}
+              />
+            )}
+          </div>
         </div>
       )}
     </Answer>
@@ -230,7 +255,7 @@ export const Usage = () => {
   return (
     <Page title={texts.usage.title}>
       <WindowBar {...part} />
-      <Over {...part} />
+      {search.by === "payer" ? <Payers span={span} /> : <Over {...part} />}
       <Calls {...part} />
       <CallDialog id={search.call} onClose={close} />
     </Page>

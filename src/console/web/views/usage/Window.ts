@@ -22,7 +22,12 @@ export const days: Readonly<Record<Exclude<WindowName, "custom">, number>> = {
   year: 365
 }
 
+/** A series of hours has no more of them: a year, and some days. */
+const hoursMax = 9000
+
 const isDay = (text: string | undefined): text is string => text !== undefined && /^\d{4}-\d{2}-\d{2}$/.test(text)
+
+type Asked = Pick<UsageSearch, "window" | "from" | "to" | "grain">
 
 /** The end of the running hour or day, so that a question stays the same while it runs. */
 const ceiling = (millis: number, step: number): number => Math.ceil((millis + 1) / step) * step
@@ -33,11 +38,15 @@ const of = (start: number, end: number, grain: Span["grain"]): Span => ({
   grain
 })
 
-/** `from` and `to` are days, both of them inside. */
-export const spanOf = (
-  { from, to, window = "month" }: Pick<UsageSearch, "window" | "from" | "to">,
-  now: number
-): Span => {
+/** `from` and `to` are days, both of them inside. `grain` is what was asked for, if anything was. */
+export const spanOf = ({ grain, ...search }: Asked, now: number): Span => {
+  const span = usual(search, now)
+  const length = Date.parse(span.end) - Date.parse(span.start)
+  if (grain === "day" && length > dayLong) return { ...span, grain }
+  return grain === "hour" && length <= hoursMax * hour ? { ...span, grain } : span
+}
+
+const usual = ({ from, to, window = "month" }: Asked, now: number): Span => {
   if (window === "custom" && isDay(from)) {
     const start = Date.parse(`${from}T00:00:00Z`)
     const last = isDay(to) ? Date.parse(`${to}T00:00:00Z`) : start
