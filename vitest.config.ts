@@ -20,6 +20,7 @@ const onPostgresToo = [
   "test/idempotency/*.test.ts",
   "test/ledger/Audit.test.ts",
   "test/ledger/Operations.test.ts",
+  "test/operator/Console.test.ts",
   "test/payments/*.test.ts",
   "test/pooling/*.test.ts",
   "test/tenants/Applications.test.ts",
