@@ -1,5 +1,6 @@
 /** `tollgate/client`: the typed client, derived from the one contract. */
 import { HttpApiClient, HttpClient, HttpClientResponse } from "@effect/platform"
+import type { HttpApi } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
 import { problemBodyIn } from "../http/Annotations.ts"
@@ -7,8 +8,16 @@ import "./contracts.ts"
 
 export { Api }
 
+type Methods =
+  typeof Api extends HttpApi.HttpApi<infer _Id, infer Groups, infer E, infer _R>
+    ? HttpApiClient.Client<Groups, E, never>
+    : never
+
+/** The methods by their groups. It has a name, since declarations that spell all of it out are longer than the compiler writes. */
+export interface Client extends Methods {}
+
 /** A client of a service at this address; its methods are the routes, its errors the documented ones. */
-export const make = (baseUrl: string) =>
+export const make = (baseUrl: string): Effect.Effect<Client, never, HttpClient.HttpClient> =>
   HttpApiClient.make(Api, { baseUrl, transformClient: HttpClient.transformResponse(Effect.flatMap(unshaped)) })
 
 /** Refusals are declared by the contract as problems: one in the shape of a protocol becomes the problem that was written so. */

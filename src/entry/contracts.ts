@@ -27,7 +27,7 @@ export type {
 } from "../auth/DeploymentSecret.ts"
 export type { DeviceCodes } from "../auth/Devices.ts"
 export type * from "../auth/Problems.ts"
-export type { SessionsContract, Sessions, SignIn, TokenPair } from "../auth/Sessions.ts"
+export type { OpenSignIn, SessionsContract, Sessions, SignIn, TokenPair } from "../auth/Sessions.ts"
 export type { SigningKeysContract, SigningKey, SigningKeys } from "../auth/SigningKeys.ts"
 export type { SignInSettings } from "../auth/Settings.ts"
 export type { AccessToken, TokensContract, IdToken, Tokens, VerifiedToken } from "../auth/Tokens.ts"
@@ -244,7 +244,36 @@ export type {
   Purchase
 } from "../payments/Payment.ts"
 export type * from "../payments/Problems.ts"
-export type { PurchasesContract, Purchases } from "../payments/Purchases.ts"
+export type { BookedPayment, PurchasesContract, Purchases } from "../payments/Purchases.ts"
+export type {
+  Credited,
+  KeyRevoked,
+  NewCredit,
+  PersonChanged,
+  Reason,
+  SignInsEnded,
+  TenantChanged
+} from "../operator/Act.ts"
+export type { Act, AuditEntry } from "../operator/Audit.ts"
+export type { AuditAsked, AuditLog, AuditLogContract } from "../operator/AuditLog.ts"
+export type { OperatorActs, OperatorActsContract } from "../operator/Acts.ts"
+export type { OperatorDirectory, OperatorDirectoryContract } from "../operator/Directory.ts"
+export type {
+  CallLine,
+  Found,
+  KeyLine,
+  PaymentLine,
+  PersonDetail,
+  PersonLine,
+  TenantDetail,
+  TenantLine,
+  TransferLine
+} from "../operator/Found.ts"
+export type { KeysetOf } from "../operator/Keyset.ts"
+export type { Operator as ActingOperator, SignedInOperator, Via } from "../operator/Operator.ts"
+export type * from "../operator/Problems.ts"
+export type { Session as OperatorSession, SessionToken } from "../operator/Session.ts"
+export type { Entered, OperatorSessions, OperatorSessionsContract } from "../operator/Sessions.ts"
 export type { Standing } from "../pooling/Order.ts"
 export type { Asker } from "../pooling/PayerOrders.ts"
 export type { PoolingContract, Pooling } from "../pooling/Pooling.ts"
