@@ -25,6 +25,7 @@ import * as ConsoleReturn from "./ConsoleReturn.ts"
 import type { SignInFailure } from "./ConsoleReturn.ts"
 import { DeploymentSecret } from "./DeploymentSecret.ts"
 import { shownUserCode } from "./Devices.ts"
+import { AccountSuspended } from "./Problems.ts"
 import { back, html, redirect, tooMany } from "./PageReply.ts"
 import * as Pages from "./Pages.ts"
 
@@ -260,6 +261,7 @@ const make = Effect.gen(function* () {
     if (welcomed._tag === "Left")
       return errand.room === "console" ? failed(errand, "unavailable", "") : yield* Effect.die(welcomed.left)
     const { account_id, home_tenant_id: tenant_id } = welcomed.right
+    if (yield* tenants.isSuspended(account_id)) return failed(errand, "suspended", new AccountSuspended().body.error)
     const { nonce, page, room } = errand
     const arriving = yield* seal({
       kind: "arriving",

@@ -10,6 +10,7 @@ export type SignInFailure =
   | "rejected"
   | "provider_unavailable"
   | "other_browser"
+  | "suspended"
   | "too_many_requests"
   | "unavailable"
 

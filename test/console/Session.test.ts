@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { linkTo } from "../support/mail.ts"
 import { goOn, ownPage, session, signIn, signOut } from "../support/Console.ts"
 import { Browser } from "../support/OAuth.ts"
-import { freshFolder, start } from "../support/Service.ts"
+import { command, freshFolder, start } from "../support/Service.ts"
 import type { Service } from "../support/Service.ts"
 
 let service: Service
@@ -219,6 +219,26 @@ describe("a session", () => {
     for (const [name, value] of stale) browser.cookies.set(name, value)
     expect((await session(service, browser)).status).toBe(401)
     expect((await signOut(service, browser)).status).toBe(200)
+  })
+
+  it("ends with a person whom the operator suspends, who is told so when they sign in, until they are activated", async () => {
+    const env = { DATA_DIR: service.folder, PORT: String(service.port) }
+    const token = (await command(["operator", "--token", "--name", "grace"], env)).stdout.trim()
+    const email = somebody()
+    const { browser } = await signIn(service, email)
+    const { access_token, account_id } = (await session(service, browser)).body.result
+    const operator = (what: string) => service.call(`/v1/operator/people/${account_id}/${what}`, { token, json: {} })
+    expect((await operator("suspend")).body.result.changed).toBe(true)
+    expect((await service.call("/v1/me", { token: access_token })).status).toBe(401)
+    expect((await session(service, browser)).body.code).toBe("session_ended")
+    const again = await signIn(service, email, "keys")
+    expect([pathOf(again.back), again.browser.cookies.has("tollgate_console")]).toEqual([
+      "/console/sign-in?error=suspended&to=keys",
+      false
+    ])
+    expect((await operator("activate")).body.result.changed).toBe(true)
+    expect((await session(service, browser)).status).toBe(401)
+    expect((await session(service, (await signIn(service, email)).browser)).status).toBe(200)
   })
 
   it("ends when it is not used for a week, its tokens after ten minutes", async () => {
