@@ -9,7 +9,7 @@ import { Label } from "react-aria-components/Label"
 import { Text } from "react-aria-components/Text"
 import { TextArea } from "react-aria-components/TextArea"
 import { TextField as AriaTextField } from "react-aria-components/TextField"
-import { useId } from "react"
+import { useEffect, useId, useRef, useState } from "react"
 import type { ReactNode } from "react"
 import { Refusal } from "../app/Refusal.ts"
 import { advice } from "./States.tsx"
@@ -153,20 +153,34 @@ interface FormOfProps {
   readonly actions: ReactNode
 }
 
+/** Whether a field of this name shows problems beside itself. */
+const shows = (form: HTMLFormElement | null, field: string): boolean => {
+  const found = form?.elements.namedItem(field)
+  return found instanceof HTMLInputElement || found instanceof HTMLTextAreaElement
+}
+
 export const FormOf = ({ actions, children, error, onSubmit }: FormOfProps) => {
-  const field = error instanceof Refusal ? error.field : undefined
+  const form = useRef<HTMLFormElement>(null)
+  const [isPlaced, setPlaced] = useState(false)
+  // What was refused holds until something is changed: a form that is thought invalid cannot be sent again.
+  const [mended, setMended] = useState<unknown>()
+  const isMended = error === mended
+  const field = error instanceof Refusal && !isMended ? error.field : undefined
   const rule = error instanceof Refusal && typeof error.details["rule"] === "string" ? error.details["rule"] : undefined
+  useEffect(() => setPlaced(field !== undefined && shows(form.current, field)), [field])
   return (
     <Form
+      ref={form}
       className="form"
       validationErrors={field === undefined ? {} : { [field]: rule ?? advice(error) }}
+      onChange={() => setMended(error)}
       onSubmit={(event) => {
         event.preventDefault()
         onSubmit()
       }}
     >
       {children}
-      {error === null || error === undefined ? null : (
+      {error === null || error === undefined || isMended || isPlaced ? null : (
         <p role="alert" className="field-error">
           {advice(error)}
         </p>

@@ -1,4 +1,4 @@
-/** Alerts of a low available: the thresholds with their state, and to whom letters go. */
+/** Alerts of a low balance: the thresholds with their state, and to whom letters go. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useBillingAccount } from "../../app/Asking.ts"

@@ -1,0 +1,93 @@
+/** Somebody buys credit, lets it refill itself, sees it fail, and goes on. In a real browser, with the sandbox's payment processor. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { Desk, screens } from "./Browser.ts"
+import type { Tab } from "./Browser.ts"
+
+let desk: Desk
+
+beforeAll(async () => {
+  desk = await Desk.open()
+})
+afterAll(() => desk.close())
+
+/** To the processor's page and back. */
+const buy = async ({ allowed, page }: Tab, amount: string): Promise<void> => {
+  allowed.push(/request: GET .*\/payments-page\//)
+  await page.getByRole("button", { name: "Buy credit" }).click()
+  await page.getByRole("textbox", { name: "Amount" }).fill(amount)
+  await page.getByRole("button", { name: "Continue to payment" }).click()
+  await page.getByText(/^Paid /).waitFor()
+  await page.getByRole("link", { name: "Back to the service" }).click()
+  await page.waitForURL(/\/console\/credit$/)
+}
+
+const total = (page: Tab["page"]) => page.locator(".credit-total .money")
+
+describe.each(Object.entries(screens))("on a %s", (name, screen) => {
+  it("buys credit, and auto-reload refills it", async () => {
+    const tab = await desk.signIn(`ada-${name}@example.com`, "credit", screen)
+    const { page } = tab
+    await page.getByRole("cell", { name: /Sign-up grant/ }).waitFor()
+    expect(await tab.axe()).toEqual([])
+    await buy(tab, "25")
+    await page.getByText("$25.00 arrived.").waitFor()
+    expect(await total(page).getAttribute("data-tip")).toBe("$31.00")
+
+    await page.getByRole("region", { name: "Auto-reload" }).getByRole("button", { name: "Turn on" }).click()
+    await page.getByLabel("When the balance falls below").fill("30")
+    await page.getByLabel("With").selectOption({ label: "Visa ···· 4242" })
+    expect(await tab.axe()).toEqual([])
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByText("Nothing, until the balance has fallen by $1.00 more.").waitFor()
+
+    // It falls below, elsewhere; the page hears of it.
+    const ada = await desk.service.signIn(`ada-${name}@example.com`)
+    const sent = await desk.service.call(`/v1/tenants/${ada.tenant_id}/billing/transfers`, {
+      token: ada.token,
+      headers: { "idempotency-key": "auto-reload-of-ada" },
+      json: { amount: 2, recipient_email: "somebody@example.com", kind: "transfer" }
+    })
+    expect(sent.status).toBe(201)
+    await page.locator('.credit-total .money[data-tip="$39.00"]').waitFor()
+    await page.getByText(/^No further charge before /).waitFor()
+    await page.getByRole("cell", { name: /credits purchased by auto-reload/ }).waitFor()
+    await page.getByRole("row", { name: /Sent/ }).getByRole("link", { name: "Transfer" }).click()
+    await page.getByText("You sent it").waitFor()
+    tab.done()
+  })
+})
+
+describe("a card that is declined", () => {
+  it("is told with its reason, pauses auto-reload after three charges, and another one goes on", async () => {
+    const tab = await desk.signIn("hedy", "credit")
+    const { page } = tab
+    tab.allowed.push(/status of 40[0129]/)
+    await buy(tab, "10")
+    const section = page.getByRole("region", { name: "Auto-reload" })
+    await section.getByRole("button", { name: "Turn on" }).click()
+    await page.getByLabel("With").selectOption({ label: "Visa ···· 0002" })
+    await page.getByLabel("Charge", { exact: true }).fill("3")
+    await page.getByRole("button", { name: "Save" }).click()
+    // What the service refuses stands at its field.
+    await page.getByText("a whole number from 5 to 10000", { exact: true }).waitFor()
+    await page.getByLabel("Charge", { exact: true }).fill("5")
+    await page.getByRole("button", { name: "Save" }).click()
+    for (const failures of [1, 2, 3]) {
+      await section.getByRole("button", { name: "Charge now" }).click()
+      await section
+        .getByText(/Your card was declined\./)
+        .first()
+        .waitFor()
+      await section.getByText(failures < 3 ? "Failed" : "Paused", { exact: true }).waitFor()
+      await desk.service.control("/clock", { advance_ms: 660_000 })
+    }
+    await section.getByText(/Nothing is charged: three charges in a row failed/).waitFor()
+    expect(await tab.axe()).toEqual([])
+    await section.getByRole("button", { name: "Turn on again" }).click()
+    await page.getByLabel("With").selectOption({ label: "Visa ···· 4242" })
+    await page.getByRole("button", { name: "Save" }).click()
+    await section.getByRole("button", { name: "Charge now" }).click()
+    await page.locator('.credit-total .money[data-tip="$21.00"]').waitFor()
+    tab.done()
+  })
+})

@@ -1,0 +1,91 @@
+/** A team is made, somebody joins it by the letter's link, and it pays for their calls. In two real browsers. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { Desk, screens } from "./Browser.ts"
+
+let desk: Desk
+
+beforeAll(async () => {
+  desk = await Desk.open()
+})
+afterAll(() => desk.close())
+
+const linkTo = async (email: string): Promise<string> => {
+  for (;;) {
+    const letters = (await desk.service.control("/mail")) as ReadonlyArray<{
+      readonly to: string
+      readonly text: string
+    }>
+    const [link] = /http\S+\/invites\/\S+/.exec(letters.findLast(({ to }) => to === email)?.text ?? "") ?? []
+    if (link !== undefined) return link
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
+describe.each(Object.entries(screens))("on a %s", (name, screen) => {
+  it("pays for a member's calls, and everybody sees why", async () => {
+    const email = `grace-${name}@example.com`
+    const ada = await desk.signIn(`ada-${name}@example.com`, "team", screen)
+    const { page } = ada
+    await page.getByText("This is your personal tenant").waitFor()
+    await page.getByRole("button", { name: "New team" }).click()
+    await page.getByLabel("Name").fill("Lighthouse")
+    await page.getByRole("dialog").getByRole("button", { name: "New team" }).click()
+    await page.getByText("Who belongs to Lighthouse, who pays, and who spent what.").waitFor()
+    await page.getByRole("button", { name: "Start the team plan" }).click()
+    await page.getByLabel("Seats").fill("3")
+    await page.getByRole("dialog").getByRole("button", { name: "Start the team plan" }).click()
+    await page.getByText("1 of 3 seats taken").waitFor()
+    await page.getByRole("button", { name: "Invite", exact: true }).click()
+    await page.getByLabel("Mail address").fill(email)
+    expect(await ada.axe()).toEqual([])
+    await page.getByRole("button", { name: "Send the invitation" }).click()
+    await page.getByRole("cell", { name: email }).waitFor()
+    expect(await ada.axe()).toEqual([])
+
+    const grace = await desk.tab(screen)
+    await grace.page.goto(await linkTo(email))
+    await grace.page.getByText("You are invited to a team").waitFor()
+    expect(grace.page.url()).toBe(desk.at("invitation"))
+    expect(await grace.axe()).toEqual([])
+    await grace.page.getByLabel("Somebody else").fill(email)
+    await grace.page.getByRole("button", { name: "Sign in" }).click()
+    await grace.page.getByRole("button", { name: "Join the team" }).click()
+    await grace.page.getByText("You are a member of Lighthouse.").waitFor()
+    await grace.page.getByRole("row", { name: /grace/ }).waitFor()
+
+    // At home her own balance is first, and then the team's; she puts the team's first.
+    const member = await desk.service.signIn(email)
+    const memberships = (await desk.service.call("/v1/me/memberships", { token: member.token })).body.result.memberships
+    const team = memberships.find((one: { readonly is_home: boolean }) => !one.is_home)
+    await desk.service.control("/credit", { tenant_id: team.tenant_id, amount: 20, source: "purchase" })
+    if (screen.viewport.width < 900) await grace.page.getByRole("button", { name: "Menu" }).click()
+    await grace.page.getByRole("button", { name: /^Tenant Lighthouse/ }).click()
+    await grace.page.getByRole("menuitem", { name: /Personal/ }).click()
+    await grace.page.goto(desk.at("team?tab=payers"))
+    const place = grace.page.getByRole("listitem").filter({ hasText: "Lighthouse" })
+    await place.getByText(/its plan pays for members' calls/).waitFor()
+    expect(await grace.axe()).toEqual([])
+    await place.getByRole("button", { name: "Charge first" }).click()
+    await place.getByText("pays now").waitFor()
+    await place.getByText(/You pinned it/).waitFor()
+
+    const called = await desk.service.call("/v1/chat/completions", {
+      token: await desk.service.key(member),
+      json: { model: "sandbox-small", messages: [{ role: "user", content: "one two three" }] }
+    })
+    expect(called.status).toBe(200)
+    await page.goto(desk.at("team?tab=usage"))
+    const row = page.getByRole("row", { name: /grace/ })
+    await row.getByText("100%").waitFor()
+    expect(await row.locator(".money").getAttribute("data-tip")).toBe("$0.00000225")
+    expect(await ada.axe()).toEqual([])
+
+    await page.goto(desk.at("team"))
+    await page.getByRole("button", { name: /^Actions for grace/ }).click()
+    await page.getByRole("menuitem", { name: "Suspend" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Suspend" }).click()
+    await page.getByRole("row", { name: /grace.*Suspended/ }).waitFor()
+    ada.done()
+    grace.done()
+  })
+})
