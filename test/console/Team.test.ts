@@ -61,6 +61,7 @@ describe.each(Object.entries(screens))("on a %s", (name, screen) => {
     if (screen.viewport.width < 900) await grace.page.getByRole("button", { name: "Menu" }).click()
     await grace.page.getByRole("button", { name: /^Tenant Lighthouse/ }).click()
     await grace.page.getByRole("menuitem", { name: /Personal/ }).click()
+    await grace.page.locator(".shell-tenant").filter({ hasText: "Personal" }).waitFor({ state: "attached" })
     await grace.page.goto(desk.at("team?tab=payers"))
     const place = grace.page.getByRole("listitem").filter({ hasText: "Lighthouse" })
     await place.getByText(/its plan pays for members' calls/).waitFor()

@@ -26,6 +26,7 @@ import { useLiveState } from "./Live.ts"
 import { keepFresh, live } from "./PersonLive.ts"
 import { personSession } from "./PersonSession.ts"
 import { useProviders } from "./Providers.ts"
+import { useSession } from "./Session.ts"
 import { Shell } from "./Shell.tsx"
 import type { NavEntry } from "./Shell.tsx"
 import { switchTo } from "./Switching.ts"
@@ -161,6 +162,8 @@ const useUnread = (): number => {
 }
 
 export const PersonShell = () => {
+  // Another tenant is another session of this tab.
+  useSession(personSession)
   const { data: providers } = useProviders()
   const queries = useQueryClient()
   const unread = useUnread()

@@ -171,21 +171,21 @@ export const FormOf = ({ actions, children, error, onSubmit }: FormOfProps) => {
   return (
     <Form
       ref={form}
-      className="form"
       validationErrors={field === undefined ? {} : { [field]: rule ?? advice(error) }}
-      onChange={() => setMended(error)}
       onSubmit={(event) => {
         event.preventDefault()
         onSubmit()
       }}
     >
-      {children}
-      {error === null || error === undefined || isMended || isPlaced ? null : (
-        <p role="alert" className="field-error">
-          {advice(error)}
-        </p>
-      )}
-      {actions}
+      <div className="form" onChange={() => setMended(error)}>
+        {children}
+        {error === null || error === undefined || isMended || isPlaced ? null : (
+          <p role="alert" className="field-error">
+            {advice(error)}
+          </p>
+        )}
+        {actions}
+      </div>
     </Form>
   )
 }
