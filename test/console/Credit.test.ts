@@ -73,7 +73,10 @@ describe("a card that is declined", () => {
     await page.getByLabel("Charge", { exact: true }).fill("5")
     await page.getByRole("button", { name: "Save" }).click()
     for (const failures of [1, 2, 3]) {
+      // What is seen may be of the charge before: the clock moves when this one was answered.
+      const declined = page.waitForResponse((one) => one.url().endsWith("/charge") && one.status() === 402)
       await section.getByRole("button", { name: "Charge now" }).click()
+      await declined
       await section
         .getByText(/Your card was declined\./)
         .first()
