@@ -32,6 +32,12 @@ const views: ReadonlyArray<View> = [
   },
   { name: "keys", path: "keys" },
   { name: "keys-make", path: "keys?make=yes" },
+  { name: "credit", path: "credit" },
+  { name: "transfers", path: "transfers" },
+  { name: "team", path: "team" },
+  { name: "playground", path: "playground" },
+  { name: "notifications", path: "notifications" },
+  { name: "operator", path: "operator", signedOut: true },
   { name: "lost", path: "nowhere" }
 ]
 

@@ -185,9 +185,7 @@ export const texts = {
       custom: "Other"
     },
     grain: { label: "Each", hour: "Hour", day: "Day" },
-    payers: "Who paid",
-    payersLead: "For your own calls in this tenant and others",
-    share: "Share",
+    payersLead: "Your own calls, in this tenant and others, by the tenant that paid.",
     from: "From",
     to: "To",
     inUtc: "Days and hours in UTC, as the books keep them.",

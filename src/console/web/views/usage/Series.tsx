@@ -1,8 +1,8 @@
 /** Usage over time, told apart by one thing, as a plot. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { useMemo } from "react"
-import { useKeys } from "../../app/Asking.ts"
-import { api, resultOf, tenantId } from "../../app/Client.ts"
+import { useKeys, useMemberships } from "../../app/Asking.ts"
+import { api, asked, resultOf, tenantId } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
 import { bookDay, bookHour, count, shortCount, tickDay, tickHour } from "../../moments.ts"
 import { approximate, short, usd } from "../../money.ts"
@@ -12,21 +12,29 @@ import { Empty } from "../../parts/States.tsx"
 import { texts } from "../../texts.ts"
 import type { Span } from "./Window.ts"
 
-export type SeriesBy = Schemas["UsageSeries"]["by"]
+/** Usage as columns over time; by payer it is the caller's own, in all tenants. */
+type Series = Schemas["UsageSeries"] | Schemas["PayerSeries"]
+export type SeriesBy = Series["by"]
 export type Measure = "cost" | "requests" | "tokens" | "failures"
+
+/** What is kept by the hour; everything else is by the day. */
+export const hasHours = (by: SeriesBy): boolean => by !== "application" && by !== "provider" && by !== "payer"
 
 export const useSeries = (span: Span, by: SeriesBy) => {
   const tenant_id = tenantId()
   const { end: end_time, start: start_time } = span
-  const grain = by === "application" || by === "provider" ? "day" : span.grain
+  const grain = hasHours(by) ? span.grain : "day"
   return useQuery({
     queryKey: ["usage", tenant_id, "series", start_time, end_time, grain, by],
-    queryFn: () =>
-      resultOf(
+    queryFn: (): Promise<Series> => {
+      if (by === "payer")
+        return asked(api.GET("/v1/usage/payers", { params: { query: { start_time, end_time, top: "8" } } }))
+      return resultOf(
         api.GET("/v1/tenants/{tenant_id}/usage/series", {
           params: { path: { tenant_id }, query: { start_time, end_time, grain, by, top: "8" } }
         })
-      ),
+      )
+    },
     placeholderData: keepPreviousData
   })
 }
@@ -47,6 +55,7 @@ const useMemberNames = (isWanted: boolean): ReadonlyMap<string, string> => {
 const useNames = (by: SeriesBy): ((key: string | null) => string) => {
   const { data: keys } = useKeys()
   const members = useMemberNames(by === "account")
+  const { data: memberships } = useMemberships()
   return useMemo(() => {
     const applications = new Map((keys?.records ?? []).map(({ id, name }) => [id, name]))
     return (key) => {
@@ -54,13 +63,14 @@ const useNames = (by: SeriesBy): ((key: string | null) => string) => {
       if (by === "none") return texts.plot.total
       if (by === "application") return key === "" ? texts.usage.token : (applications.get(key) ?? key)
       if (by === "account") return members.get(key) ?? key
+      if (by === "payer") return memberships?.find(({ tenant_id }) => tenant_id === key)?.tenant_name ?? key
       return key
     }
-  }, [by, keys, members])
+  }, [by, keys, members, memberships])
 }
 
 interface SeriesPlotProps {
-  readonly data: Schemas["UsageSeries"]
+  readonly data: Series
   readonly measure: Measure
   readonly height?: number
   /** When a bucket is chosen. */

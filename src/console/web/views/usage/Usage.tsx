@@ -18,8 +18,7 @@ import { texts } from "../../texts.ts"
 import { CallDialog } from "./CallDialog.tsx"
 import { CallTable } from "./CallTable.tsx"
 import type { CallSort } from "./CallTable.tsx"
-import { Payers } from "./Payers.tsx"
-import { SeriesPlot, useSeries } from "./Series.tsx"
+import { hasHours, SeriesPlot, useSeries } from "./Series.tsx"
 import type { Measure, SeriesBy } from "./Series.tsx"
 import { dayOf, spanOf } from "./Window.ts"
 import type { Span, WindowName } from "./Window.ts"
@@ -27,7 +26,7 @@ import type { Span, WindowName } from "./Window.ts"
 const route = getRouteApi("/person/usage")
 
 const windows: ReadonlyArray<WindowName> = ["day", "week", "month", "quarter", "year", "custom"]
-const dimensions: ReadonlyArray<Exclude<SeriesBy, "none"> | "payer"> = [
+const dimensions: ReadonlyArray<Exclude<SeriesBy, "none">> = [
   "model",
   "application",
   "account",
@@ -120,7 +119,7 @@ const Over = ({
   readonly change: Change
   readonly span: Span
 }) => {
-  const by = isOneOf(dimensions, search.by) && search.by !== "payer" ? search.by : "model"
+  const by = isOneOf(dimensions, search.by) ? search.by : "model"
   const measure = isOneOf(measures, search.plot) ? search.plot : "cost"
   const series = useSeries(span, by)
   return (
@@ -152,8 +151,11 @@ const Over = ({
             }}
           />
           <div className="row wrap between">
-            <p className="quiet small">{texts.usage.inUtc}</p>
-            {by === "application" || by === "provider" ? null : (
+            <p className="quiet small">
+              {by === "payer" ? `${texts.usage.payersLead} ` : ""}
+              {texts.usage.inUtc}
+            </p>
+            {hasHours(by) ? (
               <Choice
                 label={texts.usage.grain.label}
                 value={data.grain}
@@ -163,7 +165,7 @@ const Over = ({
                 ]}
                 onChange={(grain) => change({ grain })}
               />
-            )}
+            ) : null}
           </div>
         </div>
       )}
@@ -255,7 +257,7 @@ export const Usage = () => {
   return (
     <Page title={texts.usage.title}>
       <WindowBar {...part} />
-      {search.by === "payer" ? <Payers span={span} /> : <Over {...part} />}
+      <Over {...part} />
       <Calls {...part} />
       <CallDialog id={search.call} onClose={close} />
     </Page>
