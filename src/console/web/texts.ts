@@ -271,13 +271,5 @@ export const texts = {
     copyKey: "Copy the key",
     understood: "I have copied it"
   },
-  coming: { title: "Not here yet", text: "This view is being built." },
-  operator: {
-    title: "Operator",
-    home: "Overview",
-    signIn: "Operator's session",
-    signInText: "Run this on the machine of the service. It prints a link that works once.",
-    ended: "This session has ended, or the link was used.",
-    signOut: "End the session"
-  }
+  coming: { title: "Not here yet", text: "This view is being built." }
 } as const

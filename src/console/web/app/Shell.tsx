@@ -24,6 +24,8 @@ export interface NavEntry {
 
 interface ShellProps {
   readonly name: ReactNode
+  /** Where the name leads. */
+  readonly home?: NonNullable<LinkProps["to"]>
   readonly nav: ReadonlyArray<ReadonlyArray<NavEntry>>
   /** Under the name: the tenant. */
   readonly top?: ReactNode
@@ -42,7 +44,7 @@ export const LiveDot = ({ state }: { readonly state: LiveState }) => (
   </span>
 )
 
-export const Shell = ({ aside, bottom, live, name, nav, tone, top }: ShellProps) => {
+export const Shell = ({ aside, bottom, home = "/", live, name, nav, tone, top }: ShellProps) => {
   const [isOpen, setOpen] = useState(false)
   const main = useRef<HTMLElement>(null)
   const { pathname } = useLocation()
@@ -59,7 +61,7 @@ export const Shell = ({ aside, bottom, live, name, nav, tone, top }: ShellProps)
         {texts.app.skip}
       </button>
       <header className="shell-bar">
-        <Link to="/" className="shell-brand">
+        <Link to={home} className="shell-brand">
           <Mark /> <span className="ellipsis">{name}</span>
         </Link>
         <span className="shell-bar-live">
@@ -75,7 +77,7 @@ export const Shell = ({ aside, bottom, live, name, nav, tone, top }: ShellProps)
         />
       </header>
       <div className="shell-side">
-        <Link to="/" className="shell-brand shell-brand-side">
+        <Link to={home} className="shell-brand shell-brand-side">
           <Mark /> <span className="ellipsis">{name}</span>
         </Link>
         {top}

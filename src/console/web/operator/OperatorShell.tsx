@@ -1,56 +1,109 @@
 /** The frame of the operator's views, behind the operator's own session. */
-import { Gauge, LogOut } from "lucide-react"
+import { useLocation } from "@tanstack/react-router"
+import {
+  ChartColumn,
+  FileDiff,
+  Gauge,
+  History,
+  Hourglass,
+  LogOut,
+  MonitorSmartphone,
+  Network,
+  Search,
+  Undo2
+} from "lucide-react"
 import { useEffect } from "react"
 import { Mark } from "../app/Brand.tsx"
+import { useLiveState } from "../app/Live.ts"
 import { useSession } from "../app/Session.ts"
+import { queries } from "../app/Queries.ts"
 import { Shell } from "../app/Shell.tsx"
 import { Button } from "../parts/Button.tsx"
 import { Code } from "../parts/Code.tsx"
 import { Failed, Loading } from "../parts/States.tsx"
-import { texts } from "../texts.ts"
+import { texts as common } from "../texts.ts"
+import { operatorLive } from "./OperatorLive.ts"
 import { operatorSession } from "./OperatorSession.ts"
+import { operatorTexts as texts } from "../texts/operator.ts"
 
 const NoSession = () => (
   <main className="shell-alone">
     <div className="signin">
       <h1 className="row page-title">
-        <Mark size={26} /> {texts.operator.signIn}
+        <Mark size={26} /> {texts.signIn}
       </h1>
-      <p>{texts.operator.signInText}</p>
+      <p>{texts.signInText}</p>
       <Code of="tollgate operator" />
-      <p className="quiet">{texts.operator.ended}</p>
+      <p className="quiet">{texts.ended}</p>
     </div>
   </main>
 )
 
-export const OperatorShell = () => {
-  const state = useSession(operatorSession)
+const nav = [
+  [
+    { to: "/operator", text: texts.nav.overview, icon: Gauge, isExact: true },
+    { to: "/operator/find", text: texts.nav.find, icon: Search }
+  ],
+  [
+    { to: "/operator/upstreams", text: texts.nav.upstreams, icon: Network },
+    { to: "/operator/costs", text: texts.nav.costs, icon: ChartColumn },
+    { to: "/operator/drift", text: texts.nav.drift, icon: FileDiff }
+  ],
+  [
+    { to: "/operator/reservations", text: texts.nav.reservations, icon: Hourglass },
+    { to: "/operator/owed", text: texts.nav.owed, icon: Undo2 }
+  ],
+  [
+    { to: "/operator/audit", text: texts.nav.audit, icon: History },
+    { to: "/operator/sessions", text: texts.nav.sessions, icon: MonitorSmartphone }
+  ]
+] as const
+
+const Frame = ({ name }: { readonly name: string }) => {
+  const live = useLiveState(operatorLive)
   useEffect(() => {
-    if (state.kind === "unknown") void operatorSession.renew()
-  }, [state.kind])
-  if (state.kind === "none") return <NoSession />
-  if (state.kind !== "open") {
-    return (
-      <main className="shell-alone">
-        {state.kind === "unreachable" ? (
-          <Failed error={state.error} title={texts.failed.reached} retry={() => void operatorSession.renew()} />
-        ) : (
-          <Loading lines={3} />
-        )}
-      </main>
-    )
-  }
+    operatorLive.start()
+    return () => {
+      operatorLive.stop()
+      // What one operator saw is not the next one's to see.
+      queries.removeQueries({ queryKey: ["operator"] })
+    }
+  }, [])
   return (
     <Shell
       tone="operator"
-      name={texts.operator.title}
-      nav={[[{ to: "/operator", text: texts.operator.home, icon: Gauge, isExact: true }]]}
-      live="off"
+      home="/operator"
+      name={texts.title}
+      nav={nav}
+      live={live}
       bottom={
-        <Button kind="ghost" icon={LogOut} onPress={() => void operatorSession.end()}>
-          {texts.operator.signOut}
-        </Button>
+        <div className="stack operator-who">
+          <span className="quiet small ellipsis">{texts.signedInAs(name)}</span>
+          <Button icon={LogOut} onPress={() => void operatorSession.end()}>
+            {texts.signOut}
+          </Button>
+        </div>
       }
     />
+  )
+}
+
+export const OperatorShell = () => {
+  const state = useSession(operatorSession)
+  const hash = useLocation({ select: ({ hash }) => hash })
+  useEffect(() => {
+    // A link that is opened in a tab which is here already changes the hash alone.
+    if (state.kind === "unknown" || hash.startsWith("code=")) void operatorSession.renew()
+  }, [state.kind, hash])
+  if (state.kind === "none") return <NoSession />
+  if (state.kind === "open") return <Frame name={state.grant.name} />
+  return (
+    <main className="shell-alone">
+      {state.kind === "unreachable" ? (
+        <Failed error={state.error} title={common.failed.reached} retry={() => void operatorSession.renew()} />
+      ) : (
+        <Loading lines={3} />
+      )}
+    </main>
   )
 }

@@ -2,6 +2,17 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
 import type { AnyRoute } from "@tanstack/react-router"
 
+/** What of the address a view reads: texts, and no others. */
+const only =
+  <K extends string>(...names: ReadonlyArray<K>) =>
+  (search: Record<string, unknown>): { readonly [N in K]?: string | undefined } =>
+    Object.fromEntries(
+      names.flatMap((name) => {
+        const value = search[name]
+        return typeof value === "string" && value !== "" ? [[name, value]] : []
+      })
+    ) as { readonly [N in K]?: string }
+
 /** The routes below `/operator`. */
 export const operatorRoutes = <R extends AnyRoute>(root: R) => {
   const frame = createRoute({
@@ -14,5 +25,60 @@ export const operatorRoutes = <R extends AnyRoute>(root: R) => {
     path: "/",
     component: lazyRouteComponent(() => import("./Overview.tsx"), "Overview")
   })
-  return [frame.addChildren([overview])] as const
+  const find = createRoute({
+    getParentRoute: () => frame,
+    path: "/find",
+    validateSearch: only("q"),
+    component: lazyRouteComponent(() => import("./Find.tsx"), "Find")
+  })
+  const tenant = createRoute({
+    getParentRoute: () => frame,
+    path: "/tenants/$tenant_id",
+    component: lazyRouteComponent(() => import("./Tenant.tsx"), "Tenant")
+  })
+  const person = createRoute({
+    getParentRoute: () => frame,
+    path: "/people/$account_id",
+    component: lazyRouteComponent(() => import("./Person.tsx"), "Person")
+  })
+  const upstreams = createRoute({
+    getParentRoute: () => frame,
+    path: "/upstreams",
+    component: lazyRouteComponent(() => import("./Upstreams.tsx"), "Upstreams")
+  })
+  const costs = createRoute({
+    getParentRoute: () => frame,
+    path: "/costs",
+    validateSearch: only("from", "to", "by", "plot"),
+    component: lazyRouteComponent(() => import("./Costs.tsx"), "Costs")
+  })
+  const drift = createRoute({
+    getParentRoute: () => frame,
+    path: "/drift",
+    component: lazyRouteComponent(() => import("./Drift.tsx"), "Drift")
+  })
+  const reservations = createRoute({
+    getParentRoute: () => frame,
+    path: "/reservations",
+    component: lazyRouteComponent(() => import("./Reservations.tsx"), "Reservations")
+  })
+  const owed = createRoute({
+    getParentRoute: () => frame,
+    path: "/owed",
+    component: lazyRouteComponent(() => import("./Owed.tsx"), "Owed")
+  })
+  const audit = createRoute({
+    getParentRoute: () => frame,
+    path: "/audit",
+    validateSearch: only("operator", "tenant_id", "account_id"),
+    component: lazyRouteComponent(() => import("./Audit.tsx"), "Audit")
+  })
+  const sessions = createRoute({
+    getParentRoute: () => frame,
+    path: "/sessions",
+    component: lazyRouteComponent(() => import("./Sessions.tsx"), "Sessions")
+  })
+  return [
+    frame.addChildren([overview, find, tenant, person, upstreams, costs, drift, reservations, owed, audit, sessions])
+  ] as const
 }

@@ -1,0 +1,194 @@
+/** Tables of tenants, people, keys and calls, as several of the operator's views show them. */
+import { useNavigate } from "@tanstack/react-router"
+import { Link } from "@tanstack/react-router"
+import { Ban } from "lucide-react"
+import type { Schemas } from "../app/Client.ts"
+import { Badge } from "../parts/Badge.tsx"
+import { Button } from "../parts/Button.tsx"
+import { Money } from "../parts/Money.tsx"
+import { Table } from "../parts/Table.tsx"
+import type { Column } from "../parts/Table.tsx"
+import { useNow, When } from "../parts/When.tsx"
+import { texts as common } from "../texts.ts"
+import { operatorTexts as texts } from "../texts/operator.ts"
+
+const f = texts.field
+
+/** What is as it should be is quiet. */
+export const Status = ({ of }: { readonly of: string }) =>
+  of === "active" ? (
+    <span className="quiet">{texts.states[of]}</span>
+  ) : (
+    <Badge tone={of === "suspended" ? "bad" : "plain"}>{texts.states[of] ?? of}</Badge>
+  )
+
+export const TenantLink = ({ id, name }: { readonly id: string; readonly name?: string }) => (
+  <Link to="/operator/tenants/$tenant_id" params={{ tenant_id: id }} className={name === undefined ? "mono" : ""}>
+    {name ?? id}
+  </Link>
+)
+
+export const PersonLink = ({ id, name }: { readonly id: string; readonly name?: string }) => (
+  <Link to="/operator/people/$account_id" params={{ account_id: id }} className={name === undefined ? "mono" : ""}>
+    {name ?? id}
+  </Link>
+)
+
+export const Maybe = ({ at }: { readonly at: string | null }) =>
+  at === null ? <span className="quiet">{texts.ago.never}</span> : <When at={at} />
+
+type TenantLine = Schemas["OperatorTenantLine"]
+
+export const TenantTable = ({ rows }: { readonly rows: ReadonlyArray<TenantLine> }) => {
+  const navigate = useNavigate()
+  return (
+    <Table<TenantLine>
+      caption={texts.find.tenants}
+      rows={rows}
+      rowKey={({ id }) => id}
+      onOpen={({ id }) => void navigate({ to: "/operator/tenants/$tenant_id", params: { tenant_id: id } })}
+      columns={[
+        { id: "name", title: f.name, card: "title", cell: ({ id, name }) => <TenantLink id={id} name={name} /> },
+        {
+          id: "mail",
+          title: f.mail,
+          card: "plain",
+          cell: ({ owner_email }) => <span className="quiet">{owner_email ?? texts.ago.none}</span>
+        },
+        { id: "id", title: f.id, needs: "wide", cell: ({ id }) => <code className="quiet">{id}</code> },
+        { id: "since", title: f.created, needs: "medium", cell: ({ created_at }) => <When at={created_at} /> },
+        { id: "status", title: f.status, card: "plain", cell: ({ status }) => <Status of={status} /> },
+        {
+          id: "balance",
+          title: f.balance,
+          align: "end",
+          card: "figure",
+          cell: ({ balance }) => <Money of={balance} as="aligned" />
+        }
+      ]}
+    />
+  )
+}
+
+type PersonLine = Schemas["OperatorPersonLine"]
+
+export const PersonTable = ({ rows }: { readonly rows: ReadonlyArray<PersonLine> }) => {
+  const navigate = useNavigate()
+  return (
+    <Table<PersonLine>
+      caption={texts.find.people}
+      rows={rows}
+      rowKey={({ id }) => id}
+      onOpen={({ id }) => void navigate({ to: "/operator/people/$account_id", params: { account_id: id } })}
+      columns={[
+        { id: "name", title: f.name, card: "title", cell: ({ id, name }) => <PersonLink id={id} name={name || id} /> },
+        {
+          id: "mail",
+          title: f.mail,
+          card: "plain",
+          cell: ({ email, email_verified }) => (
+            <>
+              <span className="quiet">{email}</span>{" "}
+              {email_verified ? null : <Badge tone="warn">{texts.find.unverified}</Badge>}
+            </>
+          )
+        },
+        { id: "id", title: f.id, needs: "wide", cell: ({ id }) => <code className="quiet">{id}</code> },
+        { id: "since", title: f.created, needs: "medium", cell: ({ created_at }) => <When at={created_at} /> },
+        { id: "status", title: f.status, card: "plain", align: "end", cell: ({ status }) => <Status of={status} /> }
+      ]}
+    />
+  )
+}
+
+type KeyLine = Schemas["OperatorKeyLine"]
+
+const Ends = ({ at }: { readonly at: string | null }) => {
+  const now = useNow()
+  if (at === null) return <span className="quiet">{texts.ago.never}</span>
+  return Date.parse(at) <= now ? <Badge>{common.keys.ended}</Badge> : <When at={at} />
+}
+
+interface KeyTableProps<K extends KeyLine> {
+  readonly rows: ReadonlyArray<K>
+  readonly onRevoke: (key: K) => void
+  /** Where the keys are of one tenant, or of one person, that is not said of each. */
+  readonly without?: "tenant" | "person"
+  readonly more?: ReadonlyArray<Column<K>>
+}
+
+export const KeyTable = <K extends KeyLine>({ more = [], onRevoke, rows, without }: KeyTableProps<K>) => (
+  <Table<K>
+    caption={texts.find.keys}
+    rows={rows}
+    rowKey={({ id }) => id}
+    columns={[
+      { id: "name", title: f.name, card: "title", cell: ({ name }) => <span className="operator-strong">{name}</span> },
+      { id: "key", title: f.key, card: "plain", cell: ({ key_prefix }) => <code>{key_prefix}…</code> },
+      ...(without === "tenant"
+        ? []
+        : [{ id: "tenant", title: f.tenant, cell: ({ tenant_id }: K) => <TenantLink id={tenant_id} /> }]),
+      ...(without === "person"
+        ? []
+        : [
+            {
+              id: "person",
+              title: f.person,
+              needs: "wide" as const,
+              cell: ({ account_id }: K) => <PersonLink id={account_id} />
+            }
+          ]),
+      ...more,
+      { id: "used", title: f.lastUsed, cell: ({ last_used_at }) => <Maybe at={last_used_at} /> },
+      { id: "ends", title: f.ends, needs: "medium", cell: ({ expires_at }) => <Ends at={expires_at} /> },
+      {
+        id: "actions",
+        title: f.actions,
+        isActions: true,
+        cell: (key) => (
+          <Button
+            kind="ghost"
+            icon={Ban}
+            aria-label={`${texts.act.revoke}: ${key.name}`}
+            onPress={() => onRevoke(key)}
+          />
+        )
+      }
+    ]}
+  />
+)
+
+export type CallLine = Schemas["OperatorOpenCall"] | Schemas["OperatorEndedCall"]
+
+const CallState = ({ of }: { readonly of: CallLine }) => {
+  if (of.state === "open") return <Badge tone="accent">{f.open}</Badge>
+  if (!of.success) return <Badge tone="bad">{of.error_type ?? common.usage.failed}</Badge>
+  return <span className="quiet">{common.usage.ok}</span>
+}
+
+export const CallLines = ({ rows }: { readonly rows: ReadonlyArray<CallLine> }) => (
+  <Table<CallLine>
+    caption={texts.find.calls}
+    rows={rows}
+    rowKey={({ id }) => id}
+    columns={[
+      {
+        id: "model",
+        title: f.model,
+        card: "title",
+        cell: ({ model }) => <span className="operator-strong">{model}</span>
+      },
+      { id: "at", title: f.at, card: "plain", cell: ({ timestamp }) => <When at={timestamp} as="moment" /> },
+      { id: "tenant", title: f.tenant, cell: ({ tenant_id }) => <TenantLink id={tenant_id} /> },
+      { id: "id", title: f.id, needs: "wide", cell: ({ id }) => <code className="quiet">{id}</code> },
+      { id: "state", title: f.status, card: "plain", cell: (call) => <CallState of={call} /> },
+      {
+        id: "cost",
+        title: common.usage.cost,
+        align: "end",
+        card: "figure",
+        cell: (call) => <Money of={call.state === "open" ? call.reserved_usd : call.cost} as="aligned" />
+      }
+    ]}
+  />
+)

@@ -1,0 +1,36 @@
+/** The operator's live figures: the newest, and the calls a second of the last minute. */
+import { useSyncExternalStore } from "react"
+import { Live } from "../app/Live.ts"
+import type { Usd } from "../money.ts"
+import { operatorSession } from "./OperatorSession.ts"
+
+/** What an event `figures` says. Its shape is `LiveFigures` of the service; the contract knows the stream as text alone. */
+export interface Figures {
+  readonly at: string
+  readonly calls_per_second: number
+  readonly reserved: Usd
+  readonly open_calls: number
+  readonly escrowed: Usd
+  readonly unsettled: number
+  readonly loops: ReadonlyArray<{ readonly loop: string; readonly trouble: string | null }>
+}
+
+export const operatorLive = new Live("/v1/operator/events", operatorSession)
+
+const lengthMax = 60
+let recent: ReadonlyArray<Figures> = []
+const listeners = new Set<() => void>()
+
+operatorLive.on(({ data, type }) => {
+  if (type !== "figures") return
+  recent = [...recent.slice(1 - lengthMax), data as Figures]
+  for (const listener of listeners) listener()
+})
+
+const subscribe = (listener: () => void): (() => void) => {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+/** The figures of the last minute, the newest at the end; empty before the first. */
+export const useFigures = (): ReadonlyArray<Figures> => useSyncExternalStore(subscribe, () => recent)

@@ -1,0 +1,162 @@
+/** The upstreams: how they answered minute by minute, and which of them serves each model now. */
+import { Network } from "lucide-react"
+import type { Schemas } from "../app/Client.ts"
+import { count, duration, time } from "../moments.ts"
+import { Badge } from "../parts/Badge.tsx"
+import { Facts, Page, Section } from "../parts/Page.tsx"
+import { Answer, Empty } from "../parts/States.tsx"
+import { Table } from "../parts/Table.tsx"
+import { useUpstreams } from "./Asking.ts"
+import { Maybe } from "./Lines.tsx"
+import { operatorTexts as texts } from "../texts/operator.ts"
+
+const t = texts.upstreams
+
+type Upstream = Schemas["OperatorUpstream"]
+
+/** A column a minute, as high as its requests; what failed of it has colour. */
+const Minutes = ({ of: { minutes, name } }: { readonly of: Upstream }) => {
+  const top = Math.max(1, ...minutes.map(({ requests }) => requests))
+  const told = minutes.map(({ at, failures, requests }) => t.minute(time(at), count(requests), count(failures)))
+  return (
+    <div className="operator-minutes" role="img" aria-label={`${t.minutes(name)}. ${told.join(". ")}`}>
+      {minutes.map(({ at, failures, requests }, index) => (
+        <div key={at} className="operator-minute" data-tip={told[index]}>
+          {failures === 0 ? null : (
+            <span className="operator-minute-bad" style={{ height: `${(failures * 100) / top}%` }} />
+          )}
+          <span style={{ height: `${((requests - failures) * 100) / top}%` }} />
+        </div>
+      ))}
+    </div>
+  )
+}
+
+const State = ({ of: { failures_in_a_row, state } }: { readonly of: Upstream }) =>
+  state === "failing" ? (
+    <Badge tone="bad">
+      {t.states.failing} · {t.inARow(count(failures_in_a_row))}
+    </Badge>
+  ) : (
+    <span className="quiet small">{t.states[state]}</span>
+  )
+
+/** `200 2xx · 3 5xx`: what there was none of is left out. */
+const answers = ({ requests }: Upstream): string => {
+  const some = (["2xx", "4xx", "5xx", "unreachable"] as const).filter((kind) => requests[kind] > 0)
+  return some.length === 0
+    ? texts.ago.none
+    : some
+        .map((kind) => `${count(requests[kind])}\u00a0${kind === "unreachable" ? t.unreachable : kind}`)
+        .join(" \u00b7 ")
+}
+
+const Health = ({ of }: { readonly of: Upstream }) => (
+  <article className="operator-upstream" aria-label={of.name}>
+    <header className="row between">
+      <h3>{of.name}</h3>
+      <State of={of} />
+    </header>
+    <Minutes of={of} />
+    <Facts
+      of={[
+        [t.requests, answers(of)],
+        [
+          t.latency,
+          of.latency_ms === null ? texts.ago.none : t.p(duration(of.latency_ms.p50), duration(of.latency_ms.p95))
+        ],
+        [t.lastSuccess, <Maybe key="success" at={of.last_success_at} />],
+        [
+          t.lastFailure,
+          <span key="failure" className="row wrap">
+            <Maybe at={of.last_failure_at} />
+            {of.last_failure === null ? null : (
+              <span className="quiet">· {of.last_failure === "5xx" ? "5xx" : t.unreachable}</span>
+            )}
+          </span>
+        ],
+        [t.speaks, of.speaks.join(", ")]
+      ]}
+    />
+  </article>
+)
+
+const Models = ({ rows }: { readonly rows: Schemas["OperatorUpstreams"]["models"] }) => (
+  <Section title={t.models} lead={t.modelsLead}>
+    {rows.length === 0 ? (
+      <Empty title={t.noModels} />
+    ) : (
+      <Table
+        caption={t.models}
+        rows={rows}
+        rowKey={({ model }) => model}
+        columns={[
+          {
+            id: "model",
+            title: texts.field.model,
+            card: "title",
+            cell: ({ model }) => <span className="operator-strong">{model}</span>
+          },
+          {
+            id: "order",
+            title: t.order,
+            card: "plain",
+            cell: ({ serving, upstreams }) => (
+              <span className="operator-order">
+                {upstreams.map((name) => (
+                  <span key={name}>
+                    {name === serving ? <strong>{name}</strong> : <span className="quiet">{name}</span>}
+                    {name === serving ? <span className="sr-only"> ({t.serving})</span> : null}
+                  </span>
+                ))}
+              </span>
+            )
+          },
+          {
+            id: "state",
+            title: texts.field.status,
+            align: "end",
+            card: "plain",
+            cell: ({ serving, upstreams }) =>
+              serving === null ? (
+                <Badge tone="bad">{t.states.failing}</Badge>
+              ) : serving === upstreams[0] ? (
+                <span className="quiet">{t.states.ok}</span>
+              ) : (
+                <Badge tone="warn">
+                  {serving} {t.serving}
+                </Badge>
+              )
+          }
+        ]}
+      />
+    )}
+  </Section>
+)
+
+export const Upstreams = () => {
+  const upstreams = useUpstreams()
+  const node = upstreams.data?.node ?? null
+  return (
+    <Page title={t.title} lead={node === null ? t.lead : `${t.lead}, ${t.node(node)}`}>
+      <Answer of={upstreams} lines={8}>
+        {({ models, upstreams }) =>
+          upstreams.length === 0 ? (
+            <Empty icon={Network} title={t.none}>
+              {t.noneText}
+            </Empty>
+          ) : (
+            <>
+              <div className="operator-upstreams">
+                {upstreams.map((one) => (
+                  <Health key={one.name} of={one} />
+                ))}
+              </div>
+              <Models rows={models} />
+            </>
+          )
+        }
+      </Answer>
+    </Page>
+  )
+}
