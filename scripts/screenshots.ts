@@ -14,6 +14,8 @@ interface View {
   /** Below the console; nobody is signed in for `signedOut`. */
   readonly path: string
   readonly signedOut?: boolean
+  /** As the operator. */
+  readonly operator?: boolean
   /** What to do before the picture. */
   readonly before?: (tab: Tab) => Promise<unknown>
 }
@@ -37,9 +39,64 @@ const views: ReadonlyArray<View> = [
   { name: "team", path: "team" },
   { name: "playground", path: "playground" },
   { name: "notifications", path: "notifications" },
-  { name: "operator", path: "operator", signedOut: true },
-  { name: "lost", path: "nowhere" }
+  { name: "lost", path: "nowhere" },
+  { name: "operator-none", path: "operator", signedOut: true },
+  {
+    name: "operator-overview",
+    path: "operator",
+    operator: true,
+    before: async ({ page }) => {
+      await page.getByRole("button", { name: "Look now" }).click()
+      await page.getByText(/ hold, looked at in /).waitFor()
+    }
+  },
+  { name: "operator-find", path: "operator/find", operator: true },
+  { name: "operator-found", path: "operator/find?q=ada", operator: true },
+  {
+    name: "operator-tenant",
+    path: "operator/find?q=ada",
+    operator: true,
+    before: ({ page }) => openFirst(page, "Tenants")
+  },
+  {
+    name: "operator-grant",
+    path: "operator/find?q=ada",
+    operator: true,
+    before: async ({ page }) => {
+      await openFirst(page, "Tenants")
+      await page.getByRole("button", { name: "Grant credit" }).click()
+      await page.getByLabel("Amount").fill("12.5")
+    }
+  },
+  {
+    name: "operator-person",
+    path: "operator/find?q=ada",
+    operator: true,
+    before: ({ page }) => openFirst(page, "People")
+  },
+  { name: "operator-upstreams", path: "operator/upstreams", operator: true },
+  { name: "operator-costs", path: "operator/costs", operator: true },
+  {
+    name: "operator-drift",
+    path: "operator/drift",
+    operator: true,
+    before: async ({ page }) => {
+      const today = await page.evaluate(() => new Date().toISOString().slice(0, 10))
+      await page
+        .getByLabel("Invoice as CSV")
+        .fill(`date,model,cost\n${today},sandbox-large,0.25\n${today},sandbox-small,much\n`)
+      await page.getByRole("button", { name: "Compare" }).click()
+      await page.getByRole("heading", { name: "Result" }).waitFor()
+    }
+  },
+  { name: "operator-reservations", path: "operator/reservations", operator: true },
+  { name: "operator-owed", path: "operator/owed", operator: true },
+  { name: "operator-audit", path: "operator/audit", operator: true },
+  { name: "operator-sessions", path: "operator/sessions", operator: true }
 ]
+
+const openFirst = (page: Tab["page"], section: string): Promise<unknown> =>
+  page.getByRole("region", { name: section }).getByRole("link").first().click()
 
 const models = ["sandbox-large", "sandbox-small", "auto", "sandbox-fraction", "sandbox-failover"]
 const dayLong = 86_400_000
@@ -99,6 +156,11 @@ const settled = async ({ page }: Tab): Promise<void> => {
   await page.waitForTimeout(400)
 }
 
+/** A command on the server sees the clock that its sandbox was put to. */
+const laterClock = {
+  NODE_OPTIONS: `--import file://${join(root, "scripts", "bench", "shifted-clock.mjs")}?days=-${daysAhead}`
+}
+
 const folder = join(root, "out", "screenshots")
 const wanted = process.argv.slice(2)
 const isWanted = ({ name }: View): boolean => wanted.length === 0 || wanted.some((word) => name.includes(word))
@@ -114,9 +176,11 @@ try {
     for (const [screen, options] of Object.entries(screens)) {
       const settings = { ...options, colorScheme, reducedMotion: "reduce" as const }
       const out = await desk.tab(settings)
+      const operator = await desk.tab(settings)
+      await operator.page.goto(await desk.operatorLink("grace", laterClock))
       const ada = await desk.signIn("ada@example.com", "", settings)
       for (const view of chosen) {
-        const tab = view.signedOut === true ? out : ada
+        const tab = view.signedOut === true ? out : view.operator === true ? operator : ada
         await tab.page.goto(desk.at(view.path))
         await settled(tab)
         await view.before?.(tab)
@@ -125,7 +189,7 @@ try {
         if (wider > 0) console.log(`${view.name} is ${wider} pixels wider than a ${screen}`)
         await tab.page.screenshot({ path: join(folder, `${view.name}-${screen}-${colorScheme}.png`), fullPage: true })
       }
-      await Promise.all([out.context.close(), ada.context.close()])
+      await Promise.all([out, ada, operator].map(({ context }) => context.close()))
     }
   }
   console.log(`${chosen.length * 4} pictures in out/screenshots`)

@@ -17,7 +17,7 @@ import { pipeline } from "node:stream/promises"
 import { createBrotliDecompress } from "node:zlib"
 import { chromium } from "playwright-core"
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core"
-import { start } from "../support/Service.ts"
+import { command, start } from "../support/Service.ts"
 import type { Service, StartOptions } from "../support/Service.ts"
 
 const bin = join(dirname(createRequire(import.meta.url).resolve("@sparticuz/chromium")), "..", "..", "bin")
@@ -184,6 +184,13 @@ export class Desk {
     // On a phone the navigation is behind a button.
     await tab.page.locator("main.shell-main").waitFor()
     return tab
+  }
+
+  /** A link as the command on the server prints it. `env` is what its process needs beside the folder. */
+  async operatorLink(name: string, env: Record<string, string> = {}): Promise<string> {
+    const { folder, port } = this.service
+    const printed = await command(["operator", "--name", name], { DATA_DIR: folder, PORT: String(port), ...env })
+    return printed.stdout.trim()
   }
 
   async close(): Promise<void> {

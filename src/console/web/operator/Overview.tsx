@@ -411,7 +411,7 @@ const Invariants = () => {
       {look.error !== null ? (
         <Failed error={look.error} retry={() => look.mutate()} />
       ) : of === undefined ? null : (
-        <ul className="operator-checks" role="status">
+        <ul className="operator-checks">
           {of.checks.map(({ findings, holds, name }) => (
             <li key={name} className="operator-check">
               <span>{name}</span>

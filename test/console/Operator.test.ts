@@ -1,0 +1,203 @@
+/** The operator comes in by the link of `tollgate operator`, looks, does everything once, and each act has its line in the audit log. */
+import type { Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { Person } from "../support/Service.ts"
+import { Desk, screens } from "./Browser.ts"
+import type { Tab } from "./Browser.ts"
+
+let desk: Desk
+let ada: Person
+let key: string
+
+beforeAll(async () => {
+  desk = await Desk.open()
+  ada = await desk.service.signIn("ada@example.com", { name: "Ada Lovelace" })
+  key = await desk.service.key(ada)
+  await desk.service.control("/credit", { tenant_id: ada.tenant_id, amount: 5, source: "purchase" })
+  await call()
+})
+afterAll(() => desk.close())
+
+const call = () =>
+  desk.service.call("/v1/chat/completions", {
+    token: key,
+    json: { model: "sandbox-small", messages: [{ role: "user", content: "one two three" }] }
+  })
+
+const enter = async (name: string, screen: (typeof screens)[keyof typeof screens] = screens.desktop): Promise<Tab> => {
+  const tab = await desk.tab(screen)
+  await tab.page.goto(await desk.operatorLink(name))
+  await tab.page.getByRole("heading", { name: "Overview", exact: true }).waitFor()
+  return tab
+}
+
+/** Goes to a view of the operator without the loss of the session. */
+const go = async ({ page }: Tab, path: string, title: string): Promise<void> => {
+  await page.goto(desk.at(`operator/${path}`))
+  await page.getByRole("heading", { name: title, exact: true, level: 1 }).waitFor()
+}
+
+/** Presses what opens a dialog, gives a reason, does it, and answers what the dialog says then. */
+const act = async (page: Page, open: string, does: string, fields: Record<string, string> = {}): Promise<string> => {
+  await page.getByRole("button", { name: open }).first().click()
+  const dialog = page.getByRole("dialog")
+  for (const [label, value] of Object.entries(fields)) await dialog.getByLabel(label, { exact: true }).fill(value)
+  await dialog.getByRole("button", { name: does }).click()
+  const text = await dialog.getByRole("status").first().textContent()
+  await dialog.getByRole("button", { name: "Done" }).click()
+  await dialog.waitFor({ state: "detached" })
+  return (text ?? "").trim()
+}
+
+const audited = async (tab: Tab): Promise<ReadonlyArray<string>> => {
+  await go(tab, "audit", "Audit log")
+  await tab.page.locator(".table-row").first().waitFor()
+  return tab.page.locator(".table-row").allTextContents()
+}
+
+const theirView = () => `tenants/${ada.tenant_id}`
+
+describe.each(Object.entries(screens))("on a %s, the operator", (name, screen) => {
+  it("comes in by a link that works once, and finds nothing amiss in any view", async () => {
+    const tab = await enter(`grace-${name}`, screen)
+    const { page } = tab
+    expect(page.url()).toBe(desk.at("operator"))
+    await page.getByRole("button", { name: "Look now" }).click()
+    await page.getByText(/^(\d+) of \1 hold, looked at in /).waitFor()
+    await page.getByRole("button", { name: "Verify what is new" }).click()
+    await page.getByText("found nothing", { exact: false }).first().waitFor()
+    expect(await tab.axe()).toEqual([])
+    const views = [
+      ["find", "Find"],
+      ["find?q=ada", "Find"],
+      [theirView(), "Ada Lovelace"],
+      [`people/${ada.account_id}`, "Ada Lovelace"],
+      ["upstreams", "Upstreams"],
+      ["costs", "Costs"],
+      ["drift", "Drift"],
+      ["reservations", "Reservations"],
+      ["owed", "Owed"],
+      ["audit", "Audit log"],
+      ["sessions", "Sessions"]
+    ] as const
+    for (const [path, title] of views) {
+      await go(tab, path, title)
+      await page.waitForFunction(() => document.querySelector(".states-loading") === null)
+      expect([path, await tab.axe()]).toEqual([path, []])
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+      expect([path, Math.max(0, wide)]).toEqual([path, 0])
+    }
+    tab.done()
+  })
+})
+
+describe("an operator", () => {
+  it("does everything once, is told what was done, and each act stands in the audit log", async () => {
+    const tab = await enter("grace")
+    const { page } = tab
+    const reason = { Reason: "case 4711" }
+    await go(tab, "find", "Find")
+    await page.getByLabel("Search").fill("ada@")
+    await page.getByRole("region", { name: "Tenants" }).getByRole("link").first().click()
+    await page.getByRole("heading", { name: "Ada Lovelace" }).waitFor()
+    const before = await desk.service.balance(ada)
+
+    expect(await act(page, "Grant credit", "Grant $1.123456789", { Amount: "1.123456789", ...reason })).toContain(
+      "$1.123456789 granted to"
+    )
+    expect(await act(page, "Book a purchase", "Book $2.50", { Amount: "2.5", Reference: "invoice 17" })).toContain(
+      "$2.50 booked"
+    )
+    expect(await act(page, "Book a purchase", "Book $2.50", { Amount: "2.5", Reference: "invoice 17" })).toContain(
+      "Nothing happened: invoice 17 was booked before"
+    )
+    expect(await desk.service.balance(ada)).toBeCloseTo(before + 3.623456789, 9)
+
+    expect(await act(page, "Suspend", "Suspend", reason)).toMatch(/ is suspended\.$/)
+    expect((await call()).status).toBeGreaterThanOrEqual(402)
+    expect(await act(page, "Activate", "Activate", reason)).toMatch(/ is active\.$/)
+    expect((await call()).status).toBe(200)
+    expect(await act(page, "Revoke: test", "Revoke", reason)).toBe("The key test is revoked.")
+
+    await go(tab, `people/${ada.account_id}`, "Ada Lovelace")
+    expect(await act(page, "End sign-ins", "End sign-ins", reason)).toBe("One sign-in of Ada Lovelace has ended.")
+    expect(await act(page, "Suspend", "Suspend", reason)).toBe("Ada Lovelace is suspended.")
+    expect(await act(page, "Activate", "Activate", reason)).toBe("Ada Lovelace is active.")
+
+    await desk.operatorLink("other")
+    await go(tab, "sessions", "Sessions")
+    expect(await act(page, "End: other", "End")).toBe("The session has ended.")
+
+    const log = await audited(tab)
+    const acts = [
+      "Granted credit",
+      "Booked a purchase",
+      "Suspended a tenant",
+      "Activated a tenant",
+      "Revoked a key",
+      "Ended sign-ins",
+      "Suspended a person",
+      "Activated a person",
+      "Ended a session",
+      "Signed in"
+    ]
+    for (const one of acts)
+      expect([one, log.some((line) => line.includes(one) && line.includes("grace"))]).toEqual([one, true])
+    expect(log.find((line) => line.includes("Granted credit"))).toContain("1.123456789")
+    expect(log.find((line) => line.includes("Suspended a person"))).toContain("case 4711")
+    await page.getByLabel("Operator", { exact: true }).fill("nobody")
+    await page.getByRole("button", { name: "Filter" }).click()
+    await page.getByText("No entry fits").waitFor()
+    tab.done()
+  })
+
+  it("finds by the beginning of a key, of which the rest goes nowhere", async () => {
+    const tab = await enter("grace")
+    const urls: Array<string> = []
+    tab.page.on("request", (request) => urls.push(request.url()))
+    const other = await desk.service.signIn("alan@example.com", { name: "Alan" })
+    const whole = await desk.service.key(other)
+    await go(tab, "find", "Find")
+    await tab.page.getByLabel("Search").fill(whole)
+    await tab.page.getByRole("region", { name: "Keys" }).getByRole("cell", { name: "test" }).first().waitFor()
+    expect([...urls, tab.page.url()].filter((url) => url.includes(whole.slice(20)))).toEqual([])
+    tab.done()
+  })
+
+  it("compares an invoice with the books, by text and by file, and is told which lines cannot be read", async () => {
+    const tab = await enter("grace")
+    const { page } = tab
+    const today = new Date().toISOString().slice(0, 10)
+    const csv = `date,model,cost\n${today},sandbox-small,0.25\n${today},sandbox-small,much\n`
+    await go(tab, "drift", "Drift")
+    await page.getByLabel("Invoice as CSV").fill(csv)
+    await page.getByRole("button", { name: "Compare" }).click()
+    await page.getByRole("cell", { name: "sandbox-small" }).waitFor()
+    await page.getByRole("heading", { name: "Lines that could not be read" }).waitFor()
+    expect(await tab.axe()).toEqual([])
+    await page
+      .locator("input[type=file]")
+      .setInputFiles({ name: "invoice.csv", mimeType: "text/csv", buffer: Buffer.from(csv.replace("0.25", "0.75")) })
+    await page.getByRole("button", { name: "Compare" }).click()
+    await page.getByText("$0.75", { exact: true }).first().waitFor({ state: "attached" })
+    tab.done()
+  })
+
+  it("sees the figures live, ends the session in every tab, and needs another link then", async () => {
+    const tab = await enter("grace")
+    const { page } = tab
+    await page.locator(".shell-side-live").getByText("Live", { exact: true }).waitFor()
+    const used = await desk.operatorLink("grace")
+    const second = await tab.context.newPage()
+    await second.goto(used)
+    await second.getByRole("heading", { name: "Overview", exact: true }).waitFor()
+    await second.getByRole("button", { name: "End the session" }).click()
+    for (const one of [second, page]) await one.getByText("tollgate operator", { exact: true }).waitFor()
+    // The link was used.
+    await page.goto(used)
+    await page.getByText("tollgate operator", { exact: true }).waitFor()
+    expect(page.url()).not.toContain("code=")
+    expect(await tab.axe()).toEqual([])
+    tab.done()
+  })
+})
