@@ -14,6 +14,7 @@ import { Page, Section } from "../parts/Page.tsx"
 import { Plot } from "../parts/Plot.tsx"
 import { Answer, Empty } from "../parts/States.tsx"
 import { Table } from "../parts/Table.tsx"
+import type { Column } from "../parts/Table.tsx"
 import { useNow } from "../parts/When.tsx"
 import { texts as common } from "../texts.ts"
 import { operatorApi } from "./OperatorSession.ts"
@@ -38,22 +39,22 @@ interface Sum {
   readonly tokens: number
   readonly charged: bigint
   readonly uncollected: bigint
-  /** Of the rows whose vendor reported one, and what was charged for those. */
+  /** Of the rows whose vendor reported one, and what was charged for those above it. */
   readonly cost: bigint | undefined
-  readonly chargedOfCost: bigint
+  readonly margin: bigint
 }
 
-const nothing = { requests: 0, failures: 0, tokens: 0, charged: 0n, uncollected: 0n, chargedOfCost: 0n }
+const nothing = { requests: 0, failures: 0, tokens: 0, charged: 0n, uncollected: 0n, margin: 0n }
 
 const plus = (sum: Sum, row: Row): Sum => ({
   name: sum.name,
   requests: sum.requests + row.requests,
   failures: sum.failures + row.failures,
   tokens: sum.tokens + row.prompt_tokens + row.completion_tokens,
-  charged: sum.charged + nano(row.charged),
+  charged: nano(row.charged) + sum.charged,
   uncollected: sum.uncollected + nano(row.uncollected),
   cost: row.vendor_cost === null ? sum.cost : (sum.cost ?? 0n) + nano(row.vendor_cost),
-  chargedOfCost: sum.chargedOfCost + (row.vendor_cost === null ? 0n : nano(row.charged))
+  margin: sum.margin + (row.vendor_cost === null ? 0n : nano(row.charged) - nano(row.vendor_cost))
 })
 
 const nameOf = ({ day, model, provider }: Row, by: By): string => {
@@ -136,14 +137,25 @@ const CostPlot = ({ measure, of }: { readonly of: Schemas["OperatorCosts"]; read
   )
 }
 
-const Margin = ({ of: { chargedOfCost, cost } }: { readonly of: Sum }) =>
+const Margin = ({ of: { cost, margin } }: { readonly of: Sum }) =>
   cost === undefined ? (
     <span className="quiet">{t.unknown}</span>
   ) : (
     <span data-tip={t.marginHelp}>
-      <Signed of={chargedOfCost - cost} />
+      <Signed of={margin} />
     </span>
   )
+
+const costColumns: ReadonlyArray<Column<Sum>> = [
+  {
+    id: "cost",
+    title: t.vendorCost,
+    align: "end",
+    cell: ({ cost }) =>
+      cost === undefined ? <span className="quiet">{t.unknown}</span> : <Money of={cost} as="aligned" />
+  },
+  { id: "margin", title: t.margin, align: "end", needs: "medium", cell: (sum) => <Margin of={sum} /> }
+]
 
 const Figures = ({ by, rows }: { readonly rows: ReadonlyArray<Row>; readonly by: By }) => {
   const sums = useMemo(() => {
@@ -153,6 +165,7 @@ const Figures = ({ by, rows }: { readonly rows: ReadonlyArray<Row>; readonly by:
       : groups.toReversed()
   }, [rows, by])
   const total = sumsOf(rows, () => t.total)
+  const hasCost = total.some(({ cost }) => cost !== undefined)
   return (
     <Table<Sum>
       caption={t.table}
@@ -180,14 +193,7 @@ const Figures = ({ by, rows }: { readonly rows: ReadonlyArray<Row>; readonly by:
           cell: ({ failures }) => (failures === 0 ? <span className="quiet">{texts.ago.none}</span> : count(failures))
         },
         { id: "tokens", title: t.tokens, align: "end", needs: "wide", cell: ({ tokens }) => shortCount(tokens) },
-        {
-          id: "cost",
-          title: t.vendorCost,
-          align: "end",
-          cell: ({ cost }) =>
-            cost === undefined ? <span className="quiet">{t.unknown}</span> : <Money of={cost} as="aligned" />
-        },
-        { id: "margin", title: t.margin, align: "end", needs: "medium", cell: (sum) => <Margin of={sum} /> },
+        ...(hasCost ? costColumns : []),
         {
           id: "uncollected",
           title: t.uncollected,
@@ -233,7 +239,7 @@ export const Costs = () => {
   })
   return (
     <Page title={t.title} lead={t.lead}>
-      <div className="operator-filter">
+      <div className="operator-filter operator-days">
         <Choice
           label={t.window}
           value={to === today && isOneOf(t.windows, length) ? length : ""}
@@ -253,7 +259,7 @@ export const Costs = () => {
             <>
               <Section
                 title={t.measures[measure]}
-                lead={texts.field.model}
+                lead={t.byModel}
                 actions={
                   <Choice
                     label={t.measure}
@@ -281,6 +287,9 @@ export const Costs = () => {
                 }
               >
                 <Figures rows={of.rows} by={by} />
+                {of.rows.every(({ vendor_cost }) => vendor_cost === null) ? (
+                  <p className="quiet small">{t.noCost}</p>
+                ) : null}
                 {of.truncated ? <p className="quiet">{t.truncated}</p> : null}
               </Section>
             </>

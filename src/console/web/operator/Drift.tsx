@@ -46,7 +46,8 @@ const Rows = ({ of }: { readonly of: Drift }) => {
           id: "day",
           title: texts.field.day,
           card: "plain",
-          cell: ({ day, isTotal = false }) => (isTotal ? t.span(bookDay(of.from), bookDay(of.to)) : bookDay(day))
+          cell: ({ day, isTotal = false }) =>
+            isTotal && of.from !== of.to ? t.span(bookDay(of.from), bookDay(of.to)) : bookDay(day)
         },
         {
           id: "requests",
@@ -151,14 +152,16 @@ export const Drift = () => {
         <div className="operator-drift-text">
           <TextField name="csv" label={t.paste} help={t.pasteHelp} lines={8} value={csv} onChange={setCsv} />
         </div>
-        <TextField
-          name="provider"
-          label={t.provider}
-          help={t.providerHelp}
-          value={provider}
-          onChange={setProvider}
-          maxLength={100}
-        />
+        <div className="operator-drift-provider">
+          <TextField
+            name="provider"
+            label={t.provider}
+            help={t.providerHelp}
+            value={provider}
+            onChange={setProvider}
+            maxLength={100}
+          />
+        </div>
       </FormOf>
       {compare.data === undefined ? null : <Result of={compare.data} />}
     </Page>

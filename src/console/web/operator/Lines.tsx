@@ -124,7 +124,7 @@ export const KeyTable = <K extends KeyLine>({ more = [], onRevoke, rows, without
     rowKey={({ id }) => id}
     columns={[
       { id: "name", title: f.name, card: "title", cell: ({ name }) => <span className="operator-strong">{name}</span> },
-      { id: "key", title: f.key, card: "plain", cell: ({ key_prefix }) => <code>{key_prefix}…</code> },
+      { id: "key", title: f.key, cell: ({ key_prefix }) => <code>{key_prefix}…</code> },
       ...(without === "tenant"
         ? []
         : [{ id: "tenant", title: f.tenant, cell: ({ tenant_id }: K) => <TenantLink id={tenant_id} /> }]),
@@ -166,7 +166,13 @@ const CallState = ({ of }: { readonly of: CallLine }) => {
   return <span className="quiet">{common.usage.ok}</span>
 }
 
-export const CallLines = ({ rows }: { readonly rows: ReadonlyArray<CallLine> }) => (
+interface CallLinesProps {
+  readonly rows: ReadonlyArray<CallLine>
+  /** Where the calls are of one tenant, that is not said of each. */
+  readonly isOfOne?: boolean
+}
+
+export const CallLines = ({ isOfOne = false, rows }: CallLinesProps) => (
   <Table<CallLine>
     caption={texts.find.calls}
     rows={rows}
@@ -179,7 +185,18 @@ export const CallLines = ({ rows }: { readonly rows: ReadonlyArray<CallLine> }) 
         cell: ({ model }) => <span className="operator-strong">{model}</span>
       },
       { id: "at", title: f.at, card: "plain", cell: ({ timestamp }) => <When at={timestamp} as="moment" /> },
-      { id: "tenant", title: f.tenant, cell: ({ tenant_id }) => <TenantLink id={tenant_id} /> },
+      ...(isOfOne
+        ? []
+        : [{ id: "tenant", title: f.tenant, cell: ({ tenant_id }: CallLine) => <TenantLink id={tenant_id} /> }]),
+      ...(isOfOne
+        ? [
+            {
+              id: "endpoint",
+              title: common.usage.endpoint,
+              cell: (call: CallLine) => <span className="quiet">{call.state === "open" ? "" : call.endpoint}</span>
+            }
+          ]
+        : []),
       { id: "id", title: f.id, needs: "wide", cell: ({ id }) => <code className="quiet">{id}</code> },
       { id: "state", title: f.status, card: "plain", cell: (call) => <CallState of={call} /> },
       {

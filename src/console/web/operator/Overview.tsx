@@ -29,7 +29,7 @@ const t = texts.overview
 const Spark = ({ values }: { readonly values: ReadonlyArray<number> }) => {
   const top = Math.max(1, ...values)
   const at = (value: number, index: number): string =>
-    `${((index + 60 - values.length) * 100) / 59},${(22 - (value / top) * 20).toFixed(1)}`
+    `${((index + 60 - values.length) * 100) / 59},${Math.round(220 - (value / top) * 200) / 10}`
   return (
     <svg className="operator-spark" viewBox="0 0 100 24" preserveAspectRatio="none" aria-hidden>
       <polyline points={values.map(at).join(" ")} vectorEffect="non-scaling-stroke" />
@@ -178,53 +178,40 @@ const span = (seconds: number): string => {
 const between = (from: number, to: number | null): string =>
   to === null ? `\u2265 ${span(from)}` : from === 0 ? `< ${span(to)}` : `${span(from)} \u2013 ${span(to)}`
 
-const Ages = ({
-  rows,
-  title,
-  unit
-}: {
+interface AgesProps {
   readonly title: string
   readonly unit: string
   readonly rows: ReadonlyArray<Age>
-}) => {
+}
+
+/** A line an age, as long as its share of the most. */
+const Ages = ({ rows, title, unit }: AgesProps) => {
   const top = rows.reduce((most, { amount }) => (amount > most ? amount : most), 0n)
+  const none = <span className="quiet">{texts.ago.none}</span>
   return (
-    <Table<Age>
-      caption={title}
-      rows={rows}
-      rowKey={({ name }) => name}
-      columns={[
-        {
-          id: "age",
-          title: title,
-          card: "title",
-          cell: ({ amount, isOld, name }) => (
-            <span className="operator-age">
-              {name}
-              <span className="operator-bar" aria-hidden data-old={isOld || undefined}>
-                {/* In thousandths: a share is drawn, not read. */}
-                <span style={{ width: top === 0n ? 0 : `${Number((amount * 1000n) / top) / 10}%` }} />
-              </span>
-            </span>
-          )
-        },
-        {
-          id: "calls",
-          title: unit,
-          align: "end",
-          card: "plain",
-          cell: ({ calls }) => (calls === 0 ? <span className="quiet">{texts.ago.none}</span> : count(calls))
-        },
-        {
-          id: "amount",
-          title: texts.field.amount,
-          align: "end",
-          card: "figure",
-          cell: ({ amount }) =>
-            amount === 0n ? <span className="quiet">{texts.ago.none}</span> : <Money of={amount} as="aligned" />
-        }
-      ]}
-    />
+    <table className="operator-ages">
+      <thead>
+        <tr>
+          <th scope="col">{title}</th>
+          <th scope="col" aria-hidden />
+          <th scope="col">{unit}</th>
+          <th scope="col">{texts.field.amount}</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(({ amount, calls, isOld, name }) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td className="operator-bar" aria-hidden data-old={isOld || undefined}>
+              {/* In thousandths: a share is drawn, not read. */}
+              <span style={{ width: top === 0n ? 0 : `${Number((amount * 1000n) / top) / 10}%` }} />
+            </td>
+            <td>{calls === 0 ? none : count(calls)}</td>
+            <td>{amount === 0n ? none : <Money of={amount} as="aligned" focusable />}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   )
 }
 

@@ -48,7 +48,7 @@ const TenantFacts = ({ of }: { readonly of: Detail }) => (
         </span>
       ],
       [f.created, <When key="since" at={of.created_at} as="moment" />],
-      [t.plan, t.planOf(of.plan.plan, of.plan.status, count(of.plan.seats))],
+      [t.plan, of.plan.plan === "none" ? of.plan.plan : t.planOf(of.plan.plan, of.plan.status, count(of.plan.seats))],
       [t.funded, of.has_been_funded ? t.yes : t.no],
       [t.openCalls, count(of.open_calls)]
     ]}
@@ -120,7 +120,7 @@ const Calls = ({ tenant_id }: { readonly tenant_id: string }) => {
           records.length === 0 ? (
             <Empty title={t.noCalls} />
           ) : (
-            <CallLines rows={records.map((call) => ({ ...call, state: "ended" as const }))} />
+            <CallLines isOfOne rows={records.map((call) => ({ ...call, state: "ended" as const }))} />
           )
         }
       </Answer>

@@ -81,6 +81,42 @@ const Health = ({ of }: { readonly of: Upstream }) => (
   </article>
 )
 
+/** Whether anything was asked of it in these minutes, or something is amiss with it. */
+const isAsked = ({ minutes, state }: Upstream): boolean =>
+  state === "failing" || minutes.some(({ requests }) => requests > 0)
+
+const Unasked = ({ rows }: { readonly rows: ReadonlyArray<Upstream> }) =>
+  rows.length === 0 ? null : (
+    <Section title={t.unasked}>
+      <Table<Upstream>
+        caption={t.unasked}
+        rows={rows}
+        rowKey={({ name }) => name}
+        columns={[
+          {
+            id: "name",
+            title: texts.field.name,
+            card: "title",
+            cell: ({ name }) => <span className="operator-strong">{name}</span>
+          },
+          {
+            id: "speaks",
+            title: t.speaks,
+            card: "plain",
+            cell: ({ speaks }) => <span className="quiet">{speaks.join(", ")}</span>
+          },
+          { id: "failure", title: t.lastFailure, cell: ({ last_failure_at }) => <Maybe at={last_failure_at} /> },
+          {
+            id: "success",
+            title: t.lastSuccess,
+            align: "end",
+            cell: ({ last_success_at }) => <Maybe at={last_success_at} />
+          }
+        ]}
+      />
+    </Section>
+  )
+
 const Models = ({ rows }: { readonly rows: Schemas["OperatorUpstreams"]["models"] }) => (
   <Section title={t.models} lead={t.modelsLead}>
     {rows.length === 0 ? (
@@ -148,10 +184,11 @@ export const Upstreams = () => {
           ) : (
             <>
               <div className="operator-upstreams">
-                {upstreams.map((one) => (
+                {upstreams.filter(isAsked).map((one) => (
                   <Health key={one.name} of={one} />
                 ))}
               </div>
+              <Unasked rows={upstreams.filter((one) => !isAsked(one))} />
               <Models rows={models} />
             </>
           )

@@ -4,7 +4,7 @@ export const operatorTexts = {
   title: "Operator",
   signIn: "Operator's session",
   signInText: "Run this on the machine of the service. It prints a link that works once, within five minutes.",
-  ended: "This session has ended, or the link was used.",
+  ended: "There is no session in this browser: it has ended, or the link was used or too old.",
   signOut: "End the session",
   signedInAs: (name: string) => `Acting as ${name}`,
   nav: {
@@ -68,7 +68,6 @@ export const operatorTexts = {
     escrowByAge: "Escrow by age",
     age: "Age",
     calls: "Calls",
-    noFlight: "Nothing is in flight.",
     books: "Books",
     held: "Last found right",
     last: "Last verification",
@@ -235,7 +234,7 @@ export const operatorTexts = {
     states: { ok: "ok", failing: "failing", unused: "not asked" },
     requests: "Requests",
     latency: "To the answer's head",
-    p: (p50: string, p95: string) => `${p50} half, ${p95} nineteen of twenty`,
+    p: (p50: string, p95: string) => `median ${p50}, 95th percentile ${p95}`,
     lastSuccess: "Last success",
     lastFailure: "Last failure",
     inARow: (failures: string) => `${failures} failures in a row`,
@@ -243,6 +242,7 @@ export const operatorTexts = {
     minute: (at: string, requests: string, failures: string) => `${at}: ${requests} requests, ${failures} failures`,
     minutes: (name: string) => `Requests of ${name} by minute`,
     unreachable: "unreachable",
+    unasked: "Not asked in these minutes",
     models: "Models and failover",
     modelsLead: "In the order in which they are asked. The one that serves now is marked.",
     serving: "serves",
@@ -271,7 +271,8 @@ export const operatorTexts = {
     noneText: "Choose another window.",
     unknown: "not reported",
     truncated: "There are more rows than are shown: choose a shorter window.",
-    plot: "Charged by model",
+    byModel: "by model",
+    noCost: "No vendor reported what it cost in this time.",
     table: "Figures"
   },
   drift: {
@@ -341,6 +342,8 @@ export const operatorTexts = {
     actions: {
       sign_in: "Signed in",
       sign_out: "Signed out",
+      link: "Made a link",
+      token: "Made a token",
       grant: "Granted credit",
       purchase: "Booked a purchase",
       "tenant.suspend": "Suspended a tenant",
