@@ -38,6 +38,42 @@ const views: ReadonlyArray<View> = [
   { name: "transfers", path: "transfers" },
   { name: "team", path: "team" },
   { name: "playground", path: "playground" },
+  {
+    name: "playground-chat",
+    path: "playground",
+    before: async ({ page }) => {
+      const message = page.getByLabel("Message", { exact: true })
+      for (const text of ["Why do bridges take tolls?", "And who pays for the ferry, in one sentence?"]) {
+        await message.fill(text)
+        await message.press("Control+Enter")
+        await page.getByRole("button", { name: "Line by line" }).last().waitFor()
+        await page.getByRole("button", { name: "Send" }).waitFor()
+      }
+    }
+  },
+  {
+    name: "playground-refused",
+    path: "playground",
+    before: async ({ page }) => {
+      await page.getByLabel("Model", { exact: true }).selectOption("sandbox-large")
+      await page.getByLabel("Most tokens").fill("100000000")
+      await page.getByLabel("Message", { exact: true }).fill("Write a novel about a tollgate.")
+      await page.getByLabel("Message", { exact: true }).press("Control+Enter")
+      await page.getByText("Not enough credit for this call").waitFor()
+    }
+  },
+  {
+    name: "playground-media",
+    path: "playground?make=media",
+    before: async ({ page }) => {
+      await page.getByLabel("Prompt").fill("A lighthouse at dusk")
+      await page.getByRole("button", { name: "Make it" }).click()
+      await page.locator(".playground-job").first().getByText("done", { exact: true }).waitFor()
+      await page.getByLabel("Model", { exact: true }).selectOption("sandbox-video")
+      await page.getByRole("button", { name: "Make it" }).click()
+      await page.locator(".playground-job").first().getByText("Sandbox Video").waitFor()
+    }
+  },
   { name: "notifications", path: "notifications" },
   { name: "lost", path: "nowhere" },
   { name: "operator-none", path: "operator", signedOut: true },

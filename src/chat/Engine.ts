@@ -21,6 +21,7 @@ import { failure, Gate } from "../gate/Gate.ts"
 import type { Admission, Claim, Measured, Metered, Receipt } from "../gate/Gate.ts"
 import type { GateRefusal } from "../gate/Problems.ts"
 import type { Caller } from "../kernel/Caller.ts"
+import { usageOf } from "../kernel/Ids.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
@@ -82,6 +83,8 @@ export interface Completed<A> {
 
 /** An answer that is still coming. */
 export interface Streamed<A> {
+  /** The id of the usage record that it leaves when it has ended. */
+  readonly usage_id: string
   /**
    * Server-sent events. The last, `data: [DONE]`, waits until the charge is in the books; where it cannot be in time, the stream is cut
    * off with an error. One that the upstream breaks off ends with an event `{ "error": … }` before it. It must be read to its end or
@@ -452,7 +455,7 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
       ? protocol.reader(prompt)
       : Translated.readerOf(pair, protocol.broken, yield* answerOptions(attempt))
   const relay = EventRelay.make(speaks.stream.eventsOf(answer), reader)
-  const arriving = new Arriving(relay.body, eventsOf)
+  const arriving = new Arriving(usageOf(admission.call), relay.body, eventsOf)
   return yield* admission.goOn<Streamed<A>>(
     arriving,
     Effect.flatMap(relay.ended, (how) => settleStream(attempt, relay, arriving, how))
@@ -495,12 +498,14 @@ const noWaiters: ReadonlyArray<never> = []
  * more than the fiber that settles it.)
  */
 class Arriving<A> implements Streamed<A> {
+  readonly usage_id: string
   readonly bytes: Readable
   private readonly eventsOf: EventsOf<A>
   private exit: Exit.Exit<Receipt, BooksUnavailable> | undefined
   private waiting: ReadonlyArray<(exit: Exit.Exit<Receipt, BooksUnavailable>) => void> = noWaiters
 
-  constructor(bytes: Readable, eventsOf: EventsOf<A>) {
+  constructor(usage_id: string, bytes: Readable, eventsOf: EventsOf<A>) {
+    this.usage_id = usage_id
     this.bytes = bytes
     this.eventsOf = eventsOf
   }

@@ -72,12 +72,16 @@ const serve = ({ complete, stream }: Methods, ofHeaders: Protocolled["ofHeaders"
 
 const completeReply = ({ bytes, receipt }: Completed<unknown>): Reply => ({
   status: 200,
-  headers: { "content-type": "application/json", "x-charge-usd": toDecimal(receipt.charged) },
+  headers: {
+    "content-type": "application/json",
+    "x-charge-usd": toDecimal(receipt.charged),
+    "x-usage-id": receipt.usage_id
+  },
   body: bytes
 })
 
-const streamReply = ({ bytes }: Streamed<unknown>): Reply => ({
+const streamReply = ({ bytes, usage_id }: Streamed<unknown>): Reply => ({
   status: 200,
-  headers: { "content-type": "text/event-stream", "cache-control": "no-cache" },
+  headers: { "content-type": "text/event-stream", "cache-control": "no-cache", "x-usage-id": usage_id },
   body: bytes
 })

@@ -46,6 +46,14 @@ const charge = {
   }
 }
 
+/** Of routes that may stream: what a streamed answer was charged is in its record. */
+const usage = {
+  "X-Usage-Id": {
+    description: "The id of the call's usage record; a stream leaves it when it has ended",
+    schema: { type: "string" }
+  }
+}
+
 type Content = Record<string, { schema: JsonSchema; example?: unknown }>
 
 interface JsonSchema {
@@ -85,7 +93,10 @@ export const described =
         const metered = Context.get(mergedAnnotations, Metered)
         if (metered !== undefined) {
           if (endpoint.method === "POST") operation.parameters.push(idempotencyKey)
-          if (metered.charge_known) operation.responses["200"]!.headers = charge
+          if (metered.charge_known) {
+            const streams = Context.get(mergedAnnotations, Streams)
+            operation.responses["200"]!.headers = streams ? { ...charge, ...usage } : charge
+          }
         }
         for (const tag of middleware) {
           if ("demand" in tag) demand(operation, String(tag.demand))

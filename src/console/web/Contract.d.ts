@@ -6718,6 +6718,8 @@ export interface operations {
                 headers: {
                     /** @description What the call was charged, in USD */
                     "X-Charge-Usd"?: string;
+                    /** @description The id of the call's usage record; a stream leaves it when it has ended */
+                    "X-Usage-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6755,6 +6757,8 @@ export interface operations {
                 headers: {
                     /** @description What the call was charged, in USD */
                     "X-Charge-Usd"?: string;
+                    /** @description The id of the call's usage record; a stream leaves it when it has ended */
+                    "X-Usage-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6839,6 +6843,8 @@ export interface operations {
                 headers: {
                     /** @description What the call was charged, in USD */
                     "X-Charge-Usd"?: string;
+                    /** @description The id of the call's usage record; a stream leaves it when it has ended */
+                    "X-Usage-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6911,6 +6917,8 @@ export interface operations {
                 headers: {
                     /** @description What the call was charged, in USD */
                     "X-Charge-Usd"?: string;
+                    /** @description The id of the call's usage record; a stream leaves it when it has ended */
+                    "X-Usage-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {

@@ -22,7 +22,7 @@ const silenceMax = 40_000
 const pauseMax = 30_000
 
 /** Cuts a stream's text into events. */
-class EventText {
+export class EventText {
   #rest = ""
 
   take(text: string): ReadonlyArray<{ readonly type: string; readonly data: string; readonly id: string | undefined }> {

@@ -154,19 +154,17 @@ const invitation = createRoute({
   component: lazyRouteComponent(() => import("../views/invitation/Invitation.tsx"), "Invitation")
 })
 
-const coming = ["/playground"] as const
-const comingRoutes = coming.map((path) =>
-  createRoute({
-    getParentRoute: () => person,
-    path,
-    component: lazyRouteComponent(() => import("../views/Coming.tsx"), "Coming")
-  })
-)
+const playground = createRoute({
+  getParentRoute: () => person,
+  path: "/playground",
+  validateSearch: only("make", "call"),
+  component: lazyRouteComponent(() => import("../views/playground/Playground.tsx"), "Playground")
+})
 
 const tree = rootRoute.addChildren([
   signIn,
   invitation,
-  person.addChildren([home, usage, keys, credit, transfers, team, notifications, ...comingRoutes]),
+  person.addChildren([home, usage, keys, credit, transfers, team, playground, notifications]),
   ...operatorRoutes(rootRoute)
 ])
 

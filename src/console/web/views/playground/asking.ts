@@ -1,0 +1,103 @@
+/** Media jobs: asked for, looked at until they are settled, cancelled. */
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
+import { useEffect, useRef } from "react"
+import { api, asked, tenantId } from "../../app/Client.ts"
+import type { Schemas } from "../../app/Client.ts"
+import { Refusal } from "../../app/Refusal.ts"
+
+export type Job = Schemas["MediaJobEntry"]
+export type MediaBody = Schemas["MediaRequest"]
+
+export const perPage = 12
+
+export const useJobs = (page: number) =>
+  useQuery({
+    queryKey: ["media", tenantId(), "jobs", page],
+    queryFn: () =>
+      asked(api.GET("/v1/tools/media/jobs", { params: { query: { page: String(page), per_page: String(perPage) } } })),
+    placeholderData: keepPreviousData
+  })
+
+/** Submits a job once: pressed again after an answer that did not come, it is the same job. */
+export const useSubmit = (onSubmitted: (job: Schemas["MediaSubmitted"]) => void) => {
+  const queries = useQueryClient()
+  const tenant = tenantId()
+  const key = useRef<{ readonly of: string; readonly key: string }>(undefined)
+  return useMutation({
+    mutationFn: (body: MediaBody) => {
+      const of = JSON.stringify(body)
+      if (key.current?.of !== of) key.current = { of, key: crypto.randomUUID() }
+      const header = { "Idempotency-Key": key.current.key }
+      return asked(api.POST("/v1/tools/media/generate", { params: { header }, body }))
+    },
+    onSuccess: (job) => {
+      key.current = undefined
+      queries.setQueryData(["media-quote", job.request_id], job.cost_usd)
+      void queries.invalidateQueries({ queryKey: ["media", tenant, "jobs"] })
+      onSubmitted(job)
+    },
+    onError: (error) => {
+      if (error instanceof Refusal) key.current = undefined
+    }
+  })
+}
+
+/** The quote of a job that was seen while it ran; a settled job says what was charged. */
+export const useQuote = ({ cost_usd, request_id, settled }: Job): Job["cost_usd"] | undefined => {
+  const queries = useQueryClient()
+  const { data } = useQuery({
+    queryKey: ["media-quote", request_id],
+    queryFn: () => cost_usd,
+    enabled: false,
+    gcTime: Infinity
+  })
+  useEffect(() => {
+    if (!settled) queries.setQueryData(["media-quote", request_id], cost_usd)
+  }, [queries, settled, request_id, cost_usd])
+  return data
+}
+
+/** Pauses between looks at a job, in milliseconds: longer and longer. */
+const pauseAfter = (looks: number): number => Math.min(15_000, 700 * 1.35 ** looks)
+
+const isOpen = ({ settled, status }: Pick<Job, "settled" | "status">): boolean => !settled && status !== "CANCELLED"
+
+/** A job as it stands now: looked at until it is settled. */
+export const useStatus = (job: Job) => {
+  const queries = useQueryClient()
+  const tenant = tenantId()
+  const wasOpen = isOpen(job)
+  const status = useQuery({
+    queryKey: ["media", tenant, "status", job.request_id],
+    enabled: wasOpen,
+    queryFn: () => asked(api.GET("/v1/tools/media/status", { params: { query: { request_id: job.request_id } } })),
+    refetchInterval: ({ state: { data, dataUpdateCount } }) =>
+      data !== undefined && !isOpen(data) ? false : pauseAfter(dataUpdateCount)
+  })
+  const isNowSettled = status.data !== undefined && !isOpen(status.data)
+  useEffect(() => {
+    if (!wasOpen || !isNowSettled) return
+    for (const queryKey of [["media", tenant, "jobs"], ["balance"], ["ledger"]]) {
+      void queries.invalidateQueries({ queryKey })
+    }
+  }, [queries, tenant, wasOpen, isNowSettled])
+  return status.data ?? job
+}
+
+/** What was made. The vendor's address of it is temporary. To fetch it is what makes a charge final. */
+export const useResult = ({ request_id }: Job, isDone: boolean) =>
+  useQuery({
+    queryKey: ["media-result", request_id],
+    enabled: isDone,
+    staleTime: 300_000,
+    queryFn: () => asked(api.GET("/v1/tools/media/result", { params: { query: { request_id } } }))
+  })
+
+export const useCancel = () => {
+  const queries = useQueryClient()
+  const tenant = tenantId()
+  return useMutation({
+    mutationFn: ({ request_id }: Job) => asked(api.POST("/v1/tools/media/cancel", { body: { request_id } })),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["media", tenant] })
+  })
+}

@@ -1,0 +1,124 @@
+/** The conversation of this tab: in memory alone, for one person in one tenant. It outlives the view, not the page. */
+import { queries } from "../../app/Queries.ts"
+import { api, asked } from "../../app/Client.ts"
+import type { Schemas } from "../../app/Client.ts"
+import { Refusal } from "../../app/Refusal.ts"
+import type { Usd } from "../../money.ts"
+import { streamChat } from "./chatCall.ts"
+import type { ChatBody, Message, Tokens } from "./chatCall.ts"
+
+export interface Exchange {
+  readonly id: number
+  readonly body: ChatBody
+  readonly answer: string
+  readonly state: "waiting" | "streaming" | "whole" | "stopped" | "failed"
+  readonly error?: unknown
+  readonly usageId?: string | undefined
+  readonly tokens?: Tokens
+  /** Milliseconds since it was sent. */
+  readonly firstToken?: number
+  readonly took?: number
+  /** What the books say, once the call is in them; `"late"` where it is not yet. */
+  readonly charged?: Usd | "late"
+}
+
+export const isRunning = ({ state }: Exchange): boolean => state === "waiting" || state === "streaming"
+
+/** What was said before, for the next call: answers that came, if only in part. */
+export const messagesOf = (exchanges: ReadonlyArray<Exchange>): ReadonlyArray<Message> =>
+  exchanges.flatMap(({ answer, body }) =>
+    answer === "" ? [] : [body.messages.at(-1)!, { role: "assistant" as const, content: answer }]
+  )
+
+/** After a stop the call is in the books within seconds: pauses between looks, in milliseconds. */
+const looks = [0, 150, 300, 600, 1200, 2400, 4800, 6000]
+
+const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
+
+const explanationOf = async (usageId: string): Promise<Schemas["Explanation"] | undefined> => {
+  for (const millis of looks) {
+    await pause(millis)
+    try {
+      return await asked(api.GET("/v1/usage/{usage_id}/explain", { params: { path: { usage_id: usageId } } }))
+    } catch (error) {
+      if (!(error instanceof Refusal && error.status === 404)) return undefined
+    }
+  }
+  return undefined
+}
+
+export class Conversation {
+  exchanges: ReadonlyArray<Exchange> = []
+  #stop: AbortController | undefined
+  #next = 1
+  readonly #listeners = new Set<() => void>()
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  readonly stop = (): void => this.#stop?.abort()
+
+  readonly clear = (): void => {
+    this.stop()
+    this.#set([])
+  }
+
+  /** Asks, and hears the answer to its end. */
+  readonly send = async (body: ChatBody): Promise<void> => {
+    if (this.exchanges.some(isRunning)) return
+    const id = this.#next++
+    const stop = new AbortController()
+    this.#stop = stop
+    this.#set([...this.exchanges, { id, body, answer: "", state: "waiting" }])
+    const since = performance.now()
+    try {
+      await streamChat(body, stop.signal, {
+        begun: (usageId) => this.#change(id, () => ({ usageId })),
+        text: (piece) =>
+          this.#change(id, ({ answer, firstToken }) => ({
+            answer: answer + piece,
+            state: "streaming",
+            firstToken: firstToken ?? performance.now() - since
+          })),
+        tokens: (tokens) => this.#change(id, () => ({ tokens }))
+      })
+      this.#change(id, () => ({ state: "whole" }))
+    } catch (error) {
+      this.#change(id, () => (stop.signal.aborted ? { state: "stopped" } : { state: "failed", error }))
+    }
+    this.#change(id, () => ({ took: performance.now() - since }))
+    await this.#settle(id)
+  }
+
+  async #settle(id: number): Promise<void> {
+    const usageId = this.exchanges.find((one) => one.id === id)?.usageId
+    if (usageId === undefined) return
+    const explanation = await explanationOf(usageId)
+    if (explanation === undefined) return this.#change(id, () => ({ charged: "late" }))
+    queries.setQueryData(["call", usageId], explanation)
+    this.#change(id, () => ({ charged: explanation.charged_usd }))
+  }
+
+  #change(id: number, to: (was: Exchange) => Partial<Exchange>): void {
+    if (!this.exchanges.some((one) => one.id === id)) return
+    this.#set(this.exchanges.map((one) => (one.id === id ? { ...one, ...to(one) } : one)))
+  }
+
+  #set(exchanges: ReadonlyArray<Exchange>): void {
+    this.exchanges = exchanges
+    for (const listener of this.#listeners) listener()
+  }
+}
+
+let current: { readonly of: string; readonly conversation: Conversation } | undefined
+
+/** The conversation of somebody in a tenant; anybody else's is forgotten. */
+export const conversationOf = (of: string): Conversation => {
+  if (current?.of !== of) {
+    current?.conversation.clear()
+    current = { of, conversation: new Conversation() }
+  }
+  return current.conversation
+}

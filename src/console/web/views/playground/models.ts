@@ -1,0 +1,58 @@
+/** The models to choose from, and what they cost. */
+import { useQuery } from "@tanstack/react-query"
+import { api, asked } from "../../app/Client.ts"
+import type { Schemas } from "../../app/Client.ts"
+import { nano, short, usd } from "../../money.ts"
+import { count } from "../../moments.ts"
+import { playgroundTexts } from "../../texts/playground.ts"
+
+export type ChatModel = Schemas["ModelEntry"]
+export type MediaModel = Schemas["MediaModelEntry"]
+
+/** Models that answer chats with text. */
+export const useChatModels = () =>
+  useQuery({
+    queryKey: ["models"],
+    staleTime: 300_000,
+    queryFn: async () => (await asked(api.GET("/v1/models"))).data.filter(({ protocols }) => protocols.includes("chat"))
+  })
+
+export const useMediaModels = () =>
+  useQuery({
+    queryKey: ["media-models"],
+    staleTime: 300_000,
+    queryFn: async () => (await asked(api.GET("/v1/tools/media/models"))).models
+  })
+
+/** USD of a million tokens, of the price of one: the point moves six digits, so that nothing is rounded. */
+const ofMillion = (price: string): string => {
+  const [whole = "0", fraction = ""] = price.split(".")
+  const digits = fraction.padEnd(6, "0")
+  return `${whole}${digits.slice(0, 6)}.${digits.slice(6)}`
+}
+
+/** A model whose price is known before the call; `auto` is as dear as the model that it chooses. */
+export const hasPrice = ({ pricing }: ChatModel): boolean => !pricing.prompt.startsWith("-")
+
+export const priceText = (model: ChatModel): string =>
+  hasPrice(model)
+    ? playgroundTexts.priceOf(short(ofMillion(model.pricing.prompt)), short(ofMillion(model.pricing.completion)))
+    : playgroundTexts.priceUnknown
+
+export const contextText = ({ context_length }: ChatModel): string => playgroundTexts.context(count(context_length))
+
+/** Characters of a token, roughly, in most languages and models. */
+const charactersOfToken = 4
+const tokensOf = (text: string): number => Math.ceil(text.length / charactersOfToken)
+
+/** What a call comes to by the length of its texts, as USD; `undefined` where the price is not known before. Never a charge. */
+export const estimateOf = (model: ChatModel, prompt: string, answer: string): string | undefined => {
+  if (!hasPrice(model)) return undefined
+  const { completion, prompt: ofPrompt, request } = model.pricing
+  const amount = tokensOf(prompt) * Number(ofPrompt) + tokensOf(answer) * Number(completion) + Number(request)
+  return amount.toFixed(9)
+}
+
+/** What units cost at the model's own defaults. */
+export const quoteOf = ({ unit_price_usd }: MediaModel, units: number): string =>
+  usd(nano(unit_price_usd) * BigInt(units))

@@ -1,0 +1,42 @@
+/** What a media job made, out of its result. */
+
+export interface Made {
+  readonly kind: "image" | "video"
+  readonly url: string
+  readonly width: number | undefined
+  readonly height: number | undefined
+  readonly seconds: number | undefined
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null
+
+const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
+
+const madeOf = (value: unknown, kind: Made["kind"]): ReadonlyArray<Made> =>
+  isObject(value) && typeof value["url"] === "string" && isAddress(value["url"])
+    ? [
+        {
+          kind,
+          url: value["url"],
+          width: numberOf(value["width"]),
+          height: numberOf(value["height"]),
+          seconds: numberOf(value["duration"])
+        }
+      ]
+    : []
+
+/** Only such an address becomes a link: another one could be a script. */
+const isAddress = (url: string): boolean => /^(?:https?:\/\/|data:(?:image|video)\/)/i.test(url) && URL.canParse(url)
+
+export const resultsOf = ({ images, video }: Readonly<Record<string, unknown>>): ReadonlyArray<Made> => [
+  ...(Array.isArray(images) ? images.flatMap((image) => madeOf(image, "image")) : []),
+  ...madeOf(video, "video")
+]
+
+export const hostOf = (url: string): string => new URL(url).host
+
+/** The page's policy loads media of its own, and over https. */
+export const canShow = (url: string): boolean => /^(?:https:|data:)/i.test(url)
+/** Without asking anybody. */
+export const isHere = (url: string): boolean => url.startsWith("data:")

@@ -1,0 +1,134 @@
+/** The playground in a real browser: a call to its explanation, one that is stopped, media to its end, and refusals. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { Desk, screens } from "./Browser.ts"
+import type { Tab } from "./Browser.ts"
+
+let desk: Desk
+
+beforeAll(async () => {
+  desk = await Desk.open()
+})
+afterAll(() => desk.close())
+
+const ask = async ({ page }: Tab, message: string): Promise<void> => {
+  await page.getByLabel("Message", { exact: true }).fill(message)
+  await page.keyboard.press("Control+Enter")
+}
+
+const choose = ({ page }: Tab, model: string): Promise<unknown> =>
+  page.getByLabel("Model", { exact: true }).selectOption(model)
+
+describe.each(Object.entries(screens))("on a %s", (name, screen) => {
+  it("answers, says what it cost, and explains it", async () => {
+    const tab = await desk.signIn(`pia-${name}`, "playground", screen)
+    const { page } = tab
+    await choose(tab, "sandbox-small")
+    await ask(tab, "one two three")
+    const answer = page.locator(".playground-answer").first()
+    await answer.getByText("one two three").waitFor()
+    await answer.getByText("$0.00000225").first().waitFor({ state: "attached" })
+    expect(await page.getByText("Answer: one two three").textContent()).toContain("Charged $0.00000225")
+    expect(await tab.axe()).toEqual([])
+
+    await answer.getByRole("button", { name: "Line by line" }).click()
+    await page.getByRole("dialog").getByText("Charged", { exact: true }).waitFor()
+    await page.keyboard.press("Escape")
+    await page.getByRole("dialog").waitFor({ state: "detached" })
+
+    // What was said before is part of the next call: 3 + 3 + 1 words.
+    await ask(tab, "four")
+    await page.locator(".playground-answer").nth(1).getByText("7 + 1").waitFor()
+    const program = await page.getByRole("tabpanel").textContent()
+    expect(program).toContain(`${desk.service.url}/v1/chat/completions`)
+    expect(program).toContain("$API_KEY")
+    tab.done()
+  })
+})
+
+describe("a chat", () => {
+  it("is stopped, and says what was charged for what came", async () => {
+    const tab = await desk.signIn("stella", "playground")
+    const { page } = tab
+    await choose(tab, "sandbox-small")
+    await desk.service.control("/faults", { service: "chat", chunk_delay_ms: 250, times: 1 })
+    await ask(tab, "word ".repeat(200))
+    const answer = page.locator(".playground-answer").first()
+    await answer.getByText("estimate").waitFor()
+    await answer.getByText("word", { exact: false }).nth(0).waitFor()
+    await page.keyboard.press("Escape")
+    await answer.getByText("stopped", { exact: true }).waitFor()
+    await answer.getByRole("button", { name: "Line by line" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByText("Charged", { exact: true }).waitFor()
+    // The prompt, and less than the whole answer.
+    const [prompt, completion] = (await desk.service.usage(await desk.service.signIn("stella@example.com"))).map(
+      ({ completion_tokens, prompt_tokens }) => [prompt_tokens, completion_tokens]
+    )[0]!
+    expect(prompt).toBeGreaterThan(0)
+    expect(completion).toBeLessThan(200)
+    tab.done()
+  })
+
+  it("that nobody can pay says what is missing and where to get it", async () => {
+    const tab = await desk.signIn("otto", "playground")
+    tab.allowed.push(/402/)
+    const { page } = tab
+    await choose(tab, "sandbox-large")
+    await page.getByLabel("Most tokens").fill("100000000")
+    await ask(tab, "hello")
+    const refusal = page.getByRole("alert")
+    await refusal.getByText("Not enough credit for this call").waitFor()
+    await refusal.getByText("Missing").waitFor()
+    await refusal.getByText(/^req_/).waitFor()
+    expect(await refusal.getByRole("link", { name: "Add credit" }).getAttribute("href")).toContain("/console/credit")
+    expect(await tab.axe()).toEqual([])
+    tab.done()
+  })
+
+  it("whose model fails says so, and is sent again", async () => {
+    const tab = await desk.signIn("ute", "playground")
+    tab.allowed.push(/500/)
+    const { page } = tab
+    await choose(tab, "sandbox-small")
+    await desk.service.control("/faults", { service: "chat", status: 500, times: 1 })
+    await ask(tab, "hello there")
+    await page.getByRole("alert").getByText("The model did not answer").waitFor()
+    await page.getByRole("button", { name: "Send again" }).click()
+    await page.locator(".playground-answer").nth(1).getByText("hello there").waitFor()
+    tab.done()
+  })
+})
+
+describe("media", () => {
+  it("is quoted, made and charged; what failed is given back", async () => {
+    const tab = await desk.signIn("mia", "playground?make=media")
+    const { page } = tab
+    await page.getByLabel("Prompt").fill("a lighthouse at dusk")
+    await page.getByLabel("How many").fill("2")
+    await page.locator(".playground-quote").getByText("$0.08").first().waitFor({ state: "attached" })
+    await page.getByRole("button", { name: "Make it" }).click()
+    const job = page.locator(".playground-job").first()
+    await job.getByText("done", { exact: true }).waitFor()
+    await job.getByText("Charged").waitFor()
+    // Of another origin, and not over https: they are linked, not loaded.
+    expect(await job.getByRole("link", { name: "Open" }).count()).toBe(2)
+    expect(await tab.axe()).toEqual([])
+
+    await page.getByLabel("Model", { exact: true }).selectOption("sandbox-video")
+    await page.getByLabel("Resolution").fill("9999p")
+    await page.getByRole("button", { name: "Make it" }).click()
+    tab.allowed.push(/400/)
+    await page.getByText("one of 480p, 720p").first().waitFor()
+    await page.getByLabel("Resolution").fill("720p")
+    await page.getByRole("button", { name: "Make it" }).click()
+    await job.getByText("Sandbox Video").first().waitFor()
+    const { records } = (
+      await desk.service.call("/v1/tools/media/jobs", { token: (await desk.service.signIn("mia@example.com")).token })
+    ).body
+    await desk.service.control("/media", { request_id: records[0].request_id, status: "FAILED" })
+    await job.getByText("failed", { exact: true }).waitFor()
+    await job.getByText("Given back").waitFor()
+    await job.getByText("$0.50").first().waitFor({ state: "attached" })
+    tab.done()
+  })
+})
