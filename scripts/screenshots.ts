@@ -71,7 +71,7 @@ const views: ReadonlyArray<View> = [
       await page.locator(".playground-job").first().getByText("done", { exact: true }).waitFor()
       await page.getByLabel("Model", { exact: true }).selectOption("sandbox-video")
       await page.getByRole("button", { name: "Make it" }).click()
-      await page.locator(".playground-job").first().getByText("Sandbox Video").waitFor()
+      await page.locator(".playground-job").first().getByText("Sandbox Video", { exact: true }).waitFor()
     }
   },
   { name: "notifications", path: "notifications" },
