@@ -43,14 +43,15 @@ export const contextText = ({ context_length }: ChatModel): string => playground
 
 /** Characters of a token, roughly, in most languages and models. */
 const charactersOfToken = 4
-const tokensOf = (text: string): number => Math.ceil(text.length / charactersOfToken)
+const tokensIn = (text: string): bigint => BigInt(Math.ceil(text.length / charactersOfToken))
 
-/** What a call comes to by the length of its texts, as USD; `undefined` where the price is not known before. Never a charge. */
-export const estimateOf = (model: ChatModel, prompt: string, answer: string): string | undefined => {
+/** What a call comes to by the length of its texts, in nano-USD; `undefined` where the price is not known before. Never a charge. */
+export const estimateOf = (model: ChatModel, prompt: string, answer: string): bigint | undefined => {
   if (!hasPrice(model)) return undefined
-  const { completion, prompt: ofPrompt, request } = model.pricing
-  const amount = tokensOf(prompt) * Number(ofPrompt) + tokensOf(answer) * Number(completion) + Number(request)
-  return amount.toFixed(9)
+  const { pricing } = model
+  const ofTokens =
+    tokensIn(prompt) * nano(ofMillion(pricing.prompt)) + tokensIn(answer) * nano(ofMillion(pricing.completion))
+  return ofTokens / 1_000_000n + nano(pricing.request)
 }
 
 /** What units cost at the model's own defaults. */
