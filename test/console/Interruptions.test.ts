@@ -41,7 +41,7 @@ describe("the console", () => {
       await call(second, key)
       await page.locator(".shell-side").getByText("Live", { exact: true }).waitFor()
       await expect
-        .poll(() => page.getByRole("cell", { name: "sandbox-small", exact: true }).count(), { timeout: 30_000 })
+        .poll(() => page.getByRole("cell", { name: "sandbox-small", exact: true }).count(), { timeout: 60_000 })
         .toBe(2)
       tab.done()
     } finally {
