@@ -99,6 +99,16 @@ export const creditTexts = {
   emails: "Billing addresses",
   emailsHelp: "Up to 10, separated by commas. Letters about the balance and auto-reload go there.",
   emailsNone: "none",
+  purchases: "Purchases",
+  purchasesNone: "Nothing was bought yet.",
+  purchaseKinds: { checkout: "Bought", auto_reload: "Auto-reload", offline: "Paid another way" },
+  movementsTitle: "Refunds and disputes",
+  movements: {
+    refund: (amount: string) => `${amount} refunded`,
+    dispute: (amount: string) => `${amount} disputed`
+  },
+  movementReturned: "(came back)",
+  owed: (amount: string) => `${amount} could not be taken back`,
   ledger: "Entries",
   ledgerLead: "Every change of the balance, newest first",
   ledgerEmpty: "No entry yet",

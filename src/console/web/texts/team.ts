@@ -87,7 +87,7 @@ export const teamTexts = {
   unpinDone: "The usual order holds again.",
   why: {
     pinned: "You pinned it, so it is charged before all others, whatever the credential, while it can pay.",
-    own: "It is the balance of the tenant that you work in. Calls are charged to one's own balance first.",
+    own: "It is the balance of the tenant that you work in, which is charged first unless another is pinned.",
     team: "You are a member, and its plan pays for members' calls. It is asked when what stands above has not enough.",
     barred:
       "It is the balance of the tenant that you work in, but its members may not spend it. Another source has to pay.",

@@ -14,6 +14,7 @@ import { useManages } from "./asking.ts"
 import { Arrival, Buy } from "./Buy.tsx"
 import { Entries } from "./Entries.tsx"
 import { Methods } from "./Methods.tsx"
+import { Purchases } from "./Purchases.tsx"
 
 const route = getRouteApi("/person/credit")
 
@@ -88,6 +89,7 @@ export const Credit = () => {
         <Alerts />
       </div>
       <Methods />
+      <Purchases />
       <Entries />
       {buy === "yes" ? <Buy onClose={() => setBuying(false)} /> : null}
     </Page>

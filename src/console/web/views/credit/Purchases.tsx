@@ -1,0 +1,113 @@
+/** What was bought, and what of it was refunded or disputed. */
+import { keepPreviousData, useQuery } from "@tanstack/react-query"
+import { useState } from "react"
+import { api, resultOf, tenantId } from "../../app/Client.ts"
+import type { Schemas } from "../../app/Client.ts"
+import { count } from "../../moments.ts"
+import { exact, nano } from "../../money.ts"
+import { Badge } from "../../parts/Badge.tsx"
+import { Money } from "../../parts/Money.tsx"
+import { Section } from "../../parts/Page.tsx"
+import { Answer } from "../../parts/States.tsx"
+import { Pages, Table } from "../../parts/Table.tsx"
+import type { Column } from "../../parts/Table.tsx"
+import { When } from "../../parts/When.tsx"
+import { texts } from "../../texts.ts"
+import { creditTexts } from "../../texts/credit.ts"
+import { isUnconfigured } from "./asking.ts"
+
+type Purchase = Schemas["Purchase"]
+
+const perPage = 10
+
+/** What became of it: refunds and disputes with what each took, and what the balance could not give back. */
+const After = ({ of: { movements, owed } }: { readonly of: Purchase }) => (
+  <span className="credit-movements">
+    {movements.map(({ amount, at, id, kind, returned }) => (
+      <span key={id}>
+        {creditTexts.movements[kind](exact(amount))} <When at={at} />
+        {returned ? ` ${creditTexts.movementReturned}` : ""}
+      </span>
+    ))}
+    {nano(owed) === 0n ? null : <Badge tone="bad">{creditTexts.owed(exact(owed))}</Badge>}
+  </span>
+)
+
+const columns: ReadonlyArray<Column<Purchase>> = [
+  { id: "kind", title: creditTexts.what, card: "title", cell: ({ kind }) => creditTexts.purchaseKinds[kind] },
+  {
+    id: "when",
+    title: creditTexts.when,
+    card: "plain",
+    cell: ({ created_at }) => <When at={created_at} as="moment" />
+  },
+  { id: "after", title: creditTexts.movementsTitle, card: "plain", cell: (purchase) => <After of={purchase} /> },
+  {
+    id: "reference",
+    title: creditTexts.reference,
+    needs: "wide",
+    cell: ({ id }) => (
+      <code className="credit-reference quiet" data-tip={id}>
+        {id}
+      </code>
+    )
+  },
+  {
+    id: "amount",
+    title: creditTexts.entryAmount,
+    align: "end",
+    card: "figure",
+    cell: ({ amount }) => <Money of={amount} />
+  }
+]
+
+export const Purchases = () => {
+  const tenant_id = tenantId()
+  const [page, setPage] = useState(1)
+  const purchases = useQuery({
+    // A purchase is a change of the balance: its events make this old.
+    queryKey: ["ledger", tenant_id, "payments", page],
+    queryFn: () =>
+      resultOf(
+        api.GET("/v1/tenants/{tenant_id}/billing/payments", {
+          params: { path: { tenant_id }, query: { page: String(page), per_page: String(perPage) } }
+        })
+      ),
+    placeholderData: keepPreviousData,
+    retry: (failures, error) => failures < 2 && !isUnconfigured(error)
+  })
+  if (isUnconfigured(purchases.error)) return null
+  return (
+    <Section title={creditTexts.purchases}>
+      <Answer of={purchases} lines={2}>
+        {({ records, total_pages, total_records }) =>
+          total_records === 0 ? (
+            <p className="quiet">{creditTexts.purchasesNone}</p>
+          ) : (
+            <>
+              <Table
+                caption={creditTexts.purchases}
+                columns={columns}
+                rows={records}
+                rowKey={({ id }) => id}
+                isStale={purchases.isPlaceholderData}
+              />
+              {total_pages < 2 ? null : (
+                <Pages
+                  onPrevious={page > 1 ? () => setPage(page - 1) : undefined}
+                  onNext={page < total_pages ? () => setPage(page + 1) : undefined}
+                >
+                  {texts.table.position(
+                    count((page - 1) * perPage + 1),
+                    count((page - 1) * perPage + records.length),
+                    count(total_records)
+                  )}
+                </Pages>
+              )}
+            </>
+          )
+        }
+      </Answer>
+    </Section>
+  )
+}
