@@ -10,11 +10,20 @@ export interface Opened {
   readonly token: string
 }
 
-/** Takes in `#transfer=...` or `#team=...`; whether it was one. */
+const decoded = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Takes in `#transfer=...` or `#team=...`; whether it was one. A link that was cut in the middle of an escape is none. */
 export const takeIn = (hash: string): boolean => {
-  const [, kind, token] = /^#?(transfer|team)=(.+)$/.exec(hash) ?? []
+  const [, kind, text = ""] = /^#?(transfer|team)=(.+)$/.exec(hash) ?? []
+  const token = decoded(text)
   if (kind === undefined || token === undefined) return false
-  const found = JSON.stringify({ kind, token: decodeURIComponent(token) })
+  const found = JSON.stringify({ kind, token })
   sessionStorage.setItem(storageName, found)
   return true
 }
