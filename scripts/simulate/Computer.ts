@@ -32,6 +32,8 @@ interface Life {
 
 /** How long whoever looks after the service waits before starting it again, in milliseconds: longer where it did not come up. */
 const restartFirst = 500
+/** A start, or an end, that takes so long is ended, as a supervisor does. */
+const startMax = 60_000
 const restartLast = 16_000
 
 export class Computer {
@@ -110,6 +112,11 @@ export class Computer {
         this.crash()
       }
     })
+    this.machine.after(startMax, () => {
+      if (life.dead || life.ready) return
+      this.log("FATAL", `the service did not come up within ${startMax / 1_000} s: it is killed`)
+      this.crash()
+    })
   }
 
   /** The service is told to end, does what it must, and is started again. */
@@ -118,6 +125,12 @@ export class Computer {
     this.life.stopping = true
     this.life.ready = false
     this.stopNow?.()
+    const { life } = this
+    this.machine.after(startMax, () => {
+      if (life.dead) return
+      this.log("FATAL", `the service did not end within ${startMax / 1_000} s: it is killed`)
+      this.crash()
+    })
   }
 
   /** The writer's thread ends by itself. */

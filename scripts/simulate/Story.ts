@@ -54,7 +54,7 @@ export type Deed =
       readonly cents: number
       readonly twice: boolean
     }
-  | { readonly do: "answer"; readonly which: number; readonly how: "accept" | "decline" | "revoke" }
+  | { readonly do: "answer"; readonly which: number; readonly how: "accept" | "decline" | "revoke" | "race" }
   | { readonly do: "buy"; readonly who: number; readonly credits: number; readonly manner: Manner }
   | {
       readonly do: "reload"
@@ -183,7 +183,7 @@ const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, peop
       do: "send",
       who: random.below(people),
       to: random.chance(0.25) ? "stranger" : random.below(people),
-      cents: 1 + random.below(300),
+      cents: 1 + random.below(random.chance(0.2) ? 2_000 : 40),
       twice: random.chance(0.3)
     })
   ],
@@ -192,7 +192,7 @@ const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, peop
     (random) => ({
       do: "answer",
       which: random.below(1_000),
-      how: random.pick(["accept", "accept", "decline", "revoke"])
+      how: random.pick(["accept", "accept", "decline", "revoke", "race"])
     })
   ],
   [
@@ -346,7 +346,7 @@ export const sentence = (deed: Deed): string => {
         (deed.twice ? ", twice with one key" : "")
       )
     case "answer":
-      return `A transfer is to be ${{ accept: "accepted", decline: "declined", revoke: "revoked" }[deed.how]}`
+      return `A transfer is to be ${{ accept: "accepted", decline: "declined", revoke: "revoked", race: "accepted and revoked at once" }[deed.how]}`
     case "buy":
       return `${nameOf(deed.who)} buys ${deed.credits} credits${mannerText("the processor", deed.manner)}`
     case "reload":
