@@ -133,6 +133,8 @@ export interface GateContract {
    * has.
    */
   readonly isOrphan: (call: string) => Effect.Effect<boolean>
+  /** Whether what this run has reserved waits to be released, since the run has ended. Of a held call that is never so. */
+  readonly isAbandoned: (run: string) => Effect.Effect<boolean>
   /**
    * Releases what runs that have ended left reserved, at cost 0 and with `error_type` `interrupted`; answers how many calls those were.
    * Held calls stay. The layer does it once when it opens, `layerJobs` once a minute.
@@ -397,6 +399,8 @@ const make = Effect.gen(function* () {
       open === undefined ? Effect.succeed(true) : hasEnded(open.run.slice(heldBy("").length))
     )
 
+  const isAbandoned = (run: string) => (isHeld(run) ? Effect.succeed(false) : hasEnded(run))
+
   const look = Effect.fnUntraced(function* (caller: Caller) {
     const sources = yield* payers(caller)
     const accounts = sources.filter(({ barred }) => barred !== true).map(({ billing_account_id }) => billing_account_id)
@@ -411,7 +415,15 @@ const make = Effect.gen(function* () {
       })
   })
 
-  return { meter, look, resume, isOrphan, reclaim, unsettled: Effect.sync(() => unsettled.size) } satisfies GateContract
+  return {
+    meter,
+    look,
+    resume,
+    isOrphan,
+    isAbandoned,
+    reclaim,
+    unsettled: Effect.sync(() => unsettled.size)
+  } satisfies GateContract
 })
 
 /** How many kinds of call are remembered for a caller. */
@@ -448,7 +460,7 @@ const nothing: Receipt = { usage_id: "", charged: 0n, balance: 0n, payer: nobody
 const held = "held"
 const heldBy = (run: string): string => `${held} ${run}`
 /** Whether it is that of a held call, which a job looks after. (An earlier version wrote the word alone.) */
-export const isHeld = (run: string): boolean => run.startsWith(held)
+const isHeld = (run: string): boolean => run.startsWith(held)
 
 const reclaimPause = Duration.minutes(1)
 

@@ -4,7 +4,7 @@
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer, Option } from "effect"
-import { Gate, isHeld } from "../gate/Gate.ts"
+import { Gate } from "../gate/Gate.ts"
 import { day } from "../kernel/Moment.ts"
 import type { Looked } from "../ledger/Invariants.ts"
 import { Ledger } from "../ledger/Ledger.ts"
@@ -17,7 +17,6 @@ import { openJobs } from "../media/Open.ts"
 import { Loops } from "../ops/Loops.ts"
 import { Readiness } from "../ops/Readiness.ts"
 import { Purchases } from "../payments/Purchases.ts"
-import { Runs } from "../sql/Runs.ts"
 import * as Transfers from "../transfers/Directory.ts"
 import { AuditLog } from "./AuditLog.ts"
 import type {
@@ -56,7 +55,7 @@ export interface OperatorWatchContract {
 export class OperatorWatch extends Context.Tag("tollgate/operator/Watch")<OperatorWatch, OperatorWatchContract>() {
   /** `load` gives the look at the invariants; it is asked for when it is first wanted. */
   static readonly layer = (load: Effect.Effect<Effect.Effect<ReadonlyArray<Looked>, never, SqlClient>>) =>
-    Layer.effect(OperatorWatch, make(load)).pipe(Layer.provide(Runs.layer))
+    Layer.effect(OperatorWatch, make(load))
 }
 
 /** Where classes of ages begin, in seconds and in days. */
@@ -75,7 +74,6 @@ const make = (load: Effect.Effect<Effect.Effect<ReadonlyArray<Looked>, never, Sq
     const verifier = yield* Verifier
     const loops = yield* Loops
     const readiness = yield* Readiness
-    const runs = yield* Runs
     const log = yield* AuditLog
     const reservations = Reservations.make(sql)
     const transfers = Transfers.make(sql)
@@ -128,10 +126,9 @@ const make = (load: Effect.Effect<Effect.Effect<ReadonlyArray<Looked>, never, Sq
       const place = /^(\d{1,15}):(call_[0-9a-z]{1,40})$/.exec(after ?? "")
       const from = place === null ? undefined : { at: Number(place[1]), id: place[2]! }
       const found = yield* reservations.page(from, limit + 1)
-      const ended = new Map<string, boolean>()
-      for (const run of new Set(found.map(({ run }) => run)))
-        ended.set(run, !isHeld(run) && (yield* runs.hasEnded(run)))
-      const lines = found.map((one): ReservationLine => ({ ...one, node_alive: ended.get(one.run) === false }))
+      const abandoned = new Map<string, boolean>()
+      for (const run of new Set(found.map(({ run }) => run))) abandoned.set(run, yield* gate.isAbandoned(run))
+      const lines = found.map((one): ReservationLine => ({ ...one, node_alive: abandoned.get(one.run) === false }))
       return keyset(lines, limit, ({ at, id }) => `${at}:${id}`)
     })
 

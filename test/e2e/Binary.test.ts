@@ -100,10 +100,11 @@ describe("the executable", () => {
     expect(await call(second, key)).toEqual([200, "hello there"])
     expect(await requests(second, key)).toBe(2)
     expect((await fetch(`${second.url}/docs`)).status).toBe(200)
-    const page = await fetch(`${second.url}/console/`)
+    const takesBrotli = { headers: { "accept-encoding": "br" } }
+    const page = await fetch(`${second.url}/console/`, takesBrotli)
     expect([page.status, page.headers.get("content-encoding")]).toEqual([200, "br"])
     const [, script] = /src="\.?\/?(assets\/[^"]+\.js)"/.exec(await page.text())!
-    const loaded = await fetch(`${second.url}/console/${script}`)
+    const loaded = await fetch(`${second.url}/console/${script}`, takesBrotli)
     expect([loaded.status, loaded.headers.get("content-encoding")]).toEqual([200, "br"])
     expect(await second.end("SIGTERM")).toBe(0)
     const verified = execFileSync(binary, ["verify"], { env: { DATA_DIR: data }, encoding: "utf8" })
