@@ -131,6 +131,7 @@ const hi = { model: "sandbox-large", messages: [{ role: "user", content: "Hi" }]
 const done = /data: \[DONE\]\n\n$/
 
 /** A request of each that is answered with success. */
+const rerank = { model: "sandbox-rerank", query: "two", documents: ["one", "two"] }
 const good: Record<string, Good> = {
   "POST /v1/chat/completions": { body: hi, vendor: "chat", end: done },
   "POST /v1/completions": { body: { model: "sandbox-large", prompt: "Hi" }, vendor: "chat", end: done },
@@ -150,7 +151,8 @@ const good: Record<string, Good> = {
     vendor: "decisions"
   },
   "POST /v1/embeddings": { body: { model: "sandbox-embedding", input: ["one two", "three"] }, vendor: "embeddings" },
-  "POST /v1/rerank": { body: { model: "sandbox-rerank", query: "two", documents: ["one", "two"] }, vendor: "rerank" },
+  "POST /v1/rerank": { body: rerank, vendor: "rerank" },
+  "POST /v2/rerank": { body: rerank, vendor: "rerank" },
   "GET /v1/search": { query: "?query=why%20is%20it&max_results=2", vendor: "search" }
 }
 
