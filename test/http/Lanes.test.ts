@@ -71,7 +71,10 @@ const comparable = (answer: string): string => {
   const chunked = /^transfer-encoding: chunked$/im.test(head)
   const body = rest.join("\r\n\r\n")
   return [
-    head.replace(/^date: .*$/im, "date: -").replace(/^x-request-id: req_\w+$/im, "x-request-id: -"),
+    head
+      .replace(/^date: .*$/im, "date: -")
+      .replace(/^x-request-id: req_\w+$/im, "x-request-id: -")
+      .replace(/^x-usage-id: use_\w+$/im, "x-usage-id: -"),
     (chunked ? dechunked(body) : body)
       .replace(/"(item_)?id":"\w+-?[\w-]+"/g, '"id":"-"')
       .replace(/"request_id":"req_\w+"/g, '"request_id":"-"')
