@@ -70,11 +70,7 @@ const make = Effect.gen(function* () {
 
   const consolePages = ConsoleReturn.make({ public_url })
 
-  const { isOver, open, openLate, seal, setCookie, until } = BrowserState.make(
-    secret,
-    pages,
-    public_url.startsWith("https:")
-  )
+  const { cookieName, isOver, open, openLate, seal, setCookie, until } = BrowserState.make(secret, public_url)
 
   const limited =
     (name: RateLimitName, handle: (request: Request) => Effect.Effect<Response>) =>
@@ -159,7 +155,7 @@ const make = Effect.gen(function* () {
 
   /** Who has signed in in this browser, and the cookie that says so. */
   const signedInBy = Effect.fnUntraced(function* (http: Request) {
-    const cookie = http.cookies[BrowserState.cookieName]
+    const cookie = http.cookies[cookieName]
     const who = yield* open("signed-in", cookie)
     return who === undefined || cookie === undefined ? undefined : { who, cookie }
   })
@@ -277,7 +273,7 @@ const make = Effect.gen(function* () {
 
   const resume: BrowserContract["resume"] = Effect.fnUntraced(function* (http) {
     const arriving = yield* openLate("arriving", queryOf(http).get("arriving"))
-    const leaving = yield* open("leaving", http.cookies[BrowserState.cookieName])
+    const leaving = yield* open("leaving", http.cookies[cookieName])
     // Only the browser that began a sign-in may end it: a link signs nobody in as somebody else.
     if (arriving === undefined || (yield* isOver(arriving)) || leaving?.nonce !== arriving.nonce) {
       const reason = arriving !== undefined && (yield* isOver(arriving)) ? "expired" : "other_browser"

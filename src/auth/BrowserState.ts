@@ -1,5 +1,6 @@
 /** What the pages of the OAuth flows remember from one to the next: sealed, in a cookie and in the provider's `state`, for ten minutes. */
 import { Clock, Duration, Effect } from "effect"
+import { ownCookie } from "../http/OwnCookie.ts"
 import type { AccountId, TenantId } from "../kernel/Ids.ts"
 import type { ProviderName } from "../upstream/Identity.ts"
 import type { DeploymentSecretContract } from "./DeploymentSecret.ts"
@@ -39,10 +40,9 @@ export interface Arriving extends Omit<SignedIn, "kind"> {
 }
 type Sealed = SignedIn | Leaving | Errand | Arriving
 
-export const cookieName = "tollgate_consent"
-
-/** `pages` is the path below which the cookie is sent. */
-export const make = (secret: DeploymentSecretContract, pages: string, secure: boolean) => {
+/** For a service that people reach at `public_url`. */
+export const make = (secret: DeploymentSecretContract, public_url: string) => {
+  const cookie = ownCookie("tollgate_consent", "/oauth", public_url)
   const until = Effect.map(Clock.currentTimeMillis, (now) => now + Duration.toMillis(lifetime))
   const seal = (value: Sealed) => secret.seal(JSON.stringify(value))
 
@@ -64,7 +64,7 @@ export const make = (secret: DeploymentSecretContract, pages: string, secure: bo
     )
 
   const setCookie = (value: string) =>
-    `${cookieName}=${value}; Path=${pages}; HttpOnly; SameSite=Lax; Max-Age=${Duration.toSeconds(lifetime)}${secure ? "; Secure" : ""}`
+    `${cookie.name}=${value}; ${cookie.attributes}; SameSite=Lax; Max-Age=${Duration.toSeconds(lifetime)}`
 
-  return { until, seal, open, openLate, isOver, setCookie }
+  return { cookieName: cookie.name, until, seal, open, openLate, isOver, setCookie }
 }

@@ -1,4 +1,5 @@
 /** Where a sign-in for the console ends: at a page of the console, with the cookie of its session, or at its sign-in page with a reason. */
+import { ownCookie } from "../http/OwnCookie.ts"
 import { pathTo } from "../kernel/ServiceInfo.ts"
 import type { ServiceFacts } from "../kernel/ServiceInfo.ts"
 import type { Held } from "./BrowserSessions.ts"
@@ -29,18 +30,15 @@ export const pageIn = (to: string | null): string => {
 /** The addresses of the console's pages and its cookie, for a service that people reach at `public_url`. */
 export const make = ({ public_url }: Pick<ServiceFacts, "public_url">) => {
   const root = `${pathTo("", public_url)}/console`
-  const secure = public_url.startsWith("https:")
-  // Where it may be: no neighbour of the same domain can set one of this name.
-  const own = secure && root === "/console"
-  const cookieName = own ? "__Host-tollgate_console" : "tollgate_console"
-  const attributes = `Path=${own ? "/" : root}; HttpOnly; SameSite=Strict${secure ? "; Secure" : ""}`
+  const { attributes, name } = ownCookie("tollgate_console", "/console", public_url)
+  const strict = `${attributes}; SameSite=Strict`
 
   return {
-    cookieName,
+    cookieName: name,
     /** The header that hands the browser its session. */
     setCookie: ({ cookie, until }: Held, now: number) =>
-      `${cookieName}=${cookie}; Max-Age=${Math.ceil((until - now) / 1_000)}; ${attributes}`,
-    clearCookie: `${cookieName}=; Max-Age=0; ${attributes}`,
+      `${name}=${cookie}; Max-Age=${Math.ceil((until - now) / 1_000)}; ${strict}`,
+    clearCookie: `${name}=; Max-Age=0; ${strict}`,
     pageAt: (page: string) => `${root}/${page}`,
     failedAt: (error: SignInFailure, page: string) =>
       `${root}/sign-in?${new URLSearchParams({ error, ...(page !== "" && { to: page }) })}`

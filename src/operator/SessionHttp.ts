@@ -7,12 +7,11 @@ import { storable } from "../http/Answer.ts"
 import * as Body from "../http/Body.ts"
 import { RouteNotFound } from "../http/Problems.ts"
 import { RateLimits } from "../http/RateLimits.ts"
+import { ownCookie } from "../http/OwnCookie.ts"
 import { sameOrigin, saysJson } from "../http/SameOrigin.ts"
 import { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import { SessionRequest } from "./Session.ts"
 import { OperatorSessions, sessionLifetime } from "./Sessions.ts"
-
-const cookieName = "tollgate_operator"
 
 const noStore = { "cache-control": "no-store" }
 
@@ -27,12 +26,10 @@ export const OperatorSessionHttp = HttpApiBuilder.group(
     const { public_url } = yield* ServiceInfo
     const { enabled } = yield* ConsoleSettings
     const whenServed = enabled ? Effect.void : Effect.suspend(() => new RouteNotFound())
-    /** Where the console stands for a browser: a service beneath a path of another server has that path in its `public_url`. */
-    const path = `${new URL(public_url).pathname.replace(/\/$/, "")}/console`
+    const cookie = ownCookie("tollgate_operator", "/console", public_url)
 
     const cookieOf = (value: string, seconds: number): string =>
-      `${cookieName}=${value}; Path=${path}; HttpOnly; SameSite=Strict; Max-Age=${seconds}` +
-      (public_url.startsWith("https:") ? "; Secure" : "")
+      `${cookie.name}=${value}; ${cookie.attributes}; SameSite=Strict; Max-Age=${seconds}`
 
     const open = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
       yield* whenServed
@@ -42,7 +39,7 @@ export const OperatorSessionHttp = HttpApiBuilder.group(
       const text = yield* Effect.orDie(request.text)
       const { code } = yield* read(Buffer.from(text))
       const entered = code === undefined ? undefined : yield* sessions.enter(code)
-      const operator = entered?.operator ?? (yield* sessions.resume(request.cookies[cookieName]))
+      const operator = entered?.operator ?? (yield* sessions.resume(request.cookies[cookie.name]))
       const headers =
         entered === undefined
           ? noStore
@@ -54,7 +51,7 @@ export const OperatorSessionHttp = HttpApiBuilder.group(
       yield* whenServed
       yield* sameOrigin(request, public_url)
       yield* limits.take("sign_in", request)
-      const operator = yield* sessions.resume(request.cookies[cookieName])
+      const operator = yield* sessions.resume(request.cookies[cookie.name])
       yield* sessions.end(operator.session_id, operator)
       return HttpServerResponse.empty({ status: 204, headers: { ...noStore, "set-cookie": cookieOf("", 0) } })
     })

@@ -258,18 +258,19 @@ describe("a session", () => {
 describe("where people reach the service by TLS", () => {
   it("the cookie is for TLS alone, and no neighbour can set it; beneath a path it is for that path", async () => {
     const folder = freshFolder()
-    for (const [public_url, cookie] of [
-      ["https://gate.example", /^__Host-tollgate_console=; Max-Age=0; Path=\/; HttpOnly; SameSite=Strict; Secure$/],
-      ["https://example.com/gate", /^tollgate_console=; Max-Age=0; Path=\/gate\/console; HttpOnly; .*; Secure$/]
+    for (const [public_url, prefix, path] of [
+      ["https://gate.example", "__Host-", "/"],
+      ["https://example.com/gate", "", "/gate/console"]
     ] as const) {
       const file = join(folder, "config.json")
       writeFileSync(file, JSON.stringify({ public_url }))
       const other = await start({ args: ["--config", file] })
+      const attributes = `Path=${path}; HttpOnly; Secure; SameSite=Strict`
       const ended = await other.call("/console/session", {
         method: "DELETE",
         headers: { origin: new URL(public_url).origin }
       })
-      expect(ended.headers.get("set-cookie")).toMatch(cookie)
+      expect(ended.headers.get("set-cookie")).toBe(`${prefix}tollgate_console=; Max-Age=0; ${attributes}`)
       const begun = await other.call("/console/sign-in/google")
       expect([begun.status, pathOf(begun.headers.get("location"))]).toEqual([404, expect.anything()])
       await other.discard()
