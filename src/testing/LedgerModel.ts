@@ -330,7 +330,9 @@ const reserve = (notebook: Notebook, posting: Of<"Reserve">): Done => {
     return source.barred === true || account?.status !== "active" ? [] : [{ source, account }]
   })
   const having = (wanted: bigint) => able.find(({ account }) => availableOf(account) >= wanted)
-  const payer = having(larger(least, smaller(enough ?? least, left))) ?? having(least)
+  const asked = enough ?? least
+  // Without a limit nothing makes less than `enough` enough, not even the most that a balance can be.
+  const payer = having(limit === undefined ? asked : larger(least, smaller(asked, left))) ?? having(least)
   if (payer === undefined) {
     const available = able.reduce((most, { account }) => larger(most, availableOf(account)), 0n)
     return refuse({ _tag: "InsufficientCredits", available })
