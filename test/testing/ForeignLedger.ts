@@ -93,7 +93,10 @@ class Refused extends Error {
   }
 }
 
+/** The most that a balance can be. */
 const max = 10n ** 18n
+/** What a key without a limit may spend: more than any amount, as a call may ask for more than a balance can be. */
+const unlimited = 2n ** 128n
 const turn = () => Promise.resolve()
 const min = (one: bigint, other: bigint) => (one < other ? one : other)
 
@@ -238,7 +241,7 @@ export const foreignLedger = (mistake?: Mistake): LedgerUnderTest => {
 
   const left = (application: string | null): bigint => {
     const limit = application === null ? undefined : state.limits.get(application)
-    if (limit === undefined) return max
+    if (limit === undefined) return unlimited
     const { reserved, spent } = used(application!)
     const room = limit.amount - spent - (makes("forgets what is reserved against a limit") ? 0n : reserved)
     return room < 0n ? 0n : room
@@ -249,7 +252,7 @@ export const foreignLedger = (mistake?: Mistake): LedgerUnderTest => {
 
   const reserve: Do<"Reserve"> = async ({ call, enough, facts, least, most, sources }) => {
     const room = left(facts.application_id)
-    const isOver = makes("refuses what a limit leaves exactly") && room < max ? room <= least : room < least
+    const isOver = makes("refuses what a limit leaves exactly") && room < unlimited ? room <= least : room < least
     const application = facts.application_id ?? ""
     if (isOver && makes("looks at the limit before the balance"))
       return refuse({ _tag: "LimitReached", application, available: room })
