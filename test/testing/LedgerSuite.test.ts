@@ -102,7 +102,8 @@ describe("the property suite for ledgers", () => {
 
   // The second seed told of a call for which more is enough than a balance can be.
   it.each([undefined, -2027888790])("holds for somebody else's (seed %s)", (seed) =>
-    checkLedger({ seed, make: async () => foreignLedger(), stories: 200 }))
+    checkLedger({ seed, make: async () => foreignLedger(), stories: 200 })
+  )
 
   it.each(mistakes)("finds one that %s, with a short story", async (mistake) => {
     const failed: { readonly message: string; readonly steps: ReadonlyArray<string> } = await checkLedger({
