@@ -1,7 +1,8 @@
 /** The upstreams of the configuration file: `upstreams`, by their names. */
 import { Effect, Layer, Redacted, Schema } from "effect"
-import { Address, NonEmpty, Seconds, secretOf } from "../kernel/Setting.ts"
-import type { ConfigProblem } from "../kernel/Setting.ts"
+import { createPrivateKey } from "node:crypto"
+import { Address, ConfigProblem, NonEmpty, Seconds, secretOf } from "../kernel/Setting.ts"
+import type { EntraClient, GoogleAccount } from "./AccessTokens.ts"
 import { keyHeaders } from "./Credential.ts"
 import type { AwsCredential } from "./Credential.ts"
 import { protocolNames, usualProtocols } from "./Protocol.ts"
@@ -27,7 +28,22 @@ const AwsEntry = Schema.Struct({
   session_token_env: Schema.optional(NonEmpty)
 })
 
-const UpstreamEntry = Schema.Struct({
+/** Tokens of Google Cloud, for Vertex AI: the environment variable that holds the JSON key of a service account. */
+const GoogleCloudEntry = Schema.Struct({ service_account_env: NonEmpty })
+
+/** Tokens of Microsoft Entra, for Azure. */
+const EntraEntry = Schema.Struct({
+  tenant_id: NonEmpty,
+  client_id: NonEmpty,
+  client_secret_env: NonEmpty,
+  authority: Schema.optionalWith(Address, { default: () => "https://login.microsoftonline.com" }),
+  scope: Schema.optionalWith(NonEmpty, { default: () => "https://cognitiveservices.azure.com/.default" })
+})
+
+/** The entries of which an upstream has one at most. */
+const credentials = ["api_key_env", "api_key", "aws", "google_cloud", "entra"] as const
+
+const UpstreamFields = Schema.Struct({
   base_url: Address,
   /** The environment variable that holds its key. */
   api_key_env: Schema.optional(NonEmpty),
@@ -37,6 +53,8 @@ const UpstreamEntry = Schema.Struct({
   credential: Schema.optional(KeyHeader),
   /** Instead of a key. */
   aws: Schema.optional(AwsEntry),
+  google_cloud: Schema.optional(GoogleCloudEntry),
+  entra: Schema.optional(EntraEntry),
   headers: Texts,
   /** Added to every address: Azure's `api-version`. */
   query: Texts,
@@ -47,21 +65,43 @@ const UpstreamEntry = Schema.Struct({
   /** Whether callers may go on from responses that it has kept. They are kept by its key, not by who calls here. */
   keeps_responses: Schema.optionalWith(Schema.Boolean, { default: () => false })
 })
+
+/** Bedrock's hosts name their region: `bedrock-runtime.eu-central-1.amazonaws.com`. */
+const regionIn = (base_url: string): string | undefined =>
+  /^bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com|api\.aws)/.exec(new URL(base_url).hostname)?.[1]
+
+const UpstreamEntry = UpstreamFields.pipe(
+  Schema.filter((entry) => {
+    const given = credentials.filter((name) => entry[name] !== undefined)
+    if (given.length > 1) return { path: [given[1]!], message: `one credential alone, and there is ${given[0]!}` }
+    if (entry.aws === undefined) return true
+    const region = regionIn(entry.base_url)
+    if (region === undefined || region === entry.aws.region) return true
+    return { path: ["aws", "region"], message: `${region}, as base_url has it` }
+  })
+)
 type UpstreamEntry = typeof UpstreamEntry.Type
 
 export const fields = {
   upstreams: Schema.optionalWith(Schema.Record({ key: NonEmpty, value: UpstreamEntry }), { default: () => ({}) })
 }
 
-/** Fails where the variable of a key is not set. */
+/** Fails where the variable of a credential is not set, or holds none. */
 export const layer = ({ upstreams }: { readonly upstreams: { readonly [name: string]: UpstreamEntry } }) =>
   Layer.unwrapEffect(
     Effect.map(
-      Effect.forEach(Object.entries(upstreams), ([name, { api_key, api_key_env, aws, ...settings }]) =>
-        Effect.map(
-          Effect.all([secretOf(`upstreams.${name}.api_key_env`, api_key_env), awsOf(name, aws)]),
-          ([key, signs]) => [name, { ...settings, aws: signs, api_key: key ?? Redacted.make(api_key ?? "") }] as const
-        )
+      Effect.forEach(
+        Object.entries(upstreams),
+        ([name, { api_key, api_key_env, aws, entra, google_cloud, ...settings }]) =>
+          Effect.map(
+            Effect.all([
+              secretOf(`upstreams.${name}.api_key_env`, api_key_env),
+              awsOf(name, aws),
+              google_cloud === undefined ? entraOf(name, entra) : googleOf(name, google_cloud)
+            ]),
+            ([key, signs, token_for]) =>
+              [name, { ...settings, aws: signs, token_for, api_key: key ?? Redacted.make(api_key ?? "") }] as const
+          )
       ),
       (entries) => Upstreams.layer(Object.fromEntries(entries))
     )
@@ -83,4 +123,49 @@ const awsOf = (
       session_token
     })
   )
+}
+
+/** What is needed of a service account's key file. Its private key is tried, so that a damaged one stops the start. */
+const ServiceAccount = Schema.parseJson(
+  Schema.Struct({
+    type: Schema.Literal("service_account"),
+    client_email: NonEmpty,
+    private_key_id: NonEmpty,
+    private_key: NonEmpty,
+    token_uri: Address
+  })
+)
+
+const googleOf = (
+  name: string,
+  { service_account_env: variable }: typeof GoogleCloudEntry.Type
+): Effect.Effect<GoogleAccount, ConfigProblem> => {
+  const entry = `upstreams.${name}.google_cloud.service_account_env`
+  return Effect.flatMap(secretOf(entry, variable), (secret) =>
+    Effect.try({
+      try: (): GoogleAccount => {
+        const { private_key, type: _, ...account } = Schema.decodeUnknownSync(ServiceAccount)(Redacted.value(secret!))
+        createPrivateKey(private_key)
+        return { kind: "google_cloud", ...account, private_key: Redacted.make(private_key) }
+      },
+      // Without the cause, which repeats a part of what the variable holds.
+      catch: () =>
+        new ConfigProblem({
+          message: `${entry}: the environment variable ${variable} must hold the JSON key of a service account, with client_email, private_key_id, private_key and token_uri`
+        })
+    })
+  )
+}
+
+const entraOf = (
+  name: string,
+  entry: typeof EntraEntry.Type | undefined
+): Effect.Effect<EntraClient | undefined, ConfigProblem> => {
+  if (entry === undefined) return Effect.succeed(undefined)
+  const { client_secret_env, ...client } = entry
+  return Effect.map(secretOf(`upstreams.${name}.entra.client_secret_env`, client_secret_env), (secret) => ({
+    kind: "entra",
+    ...client,
+    client_secret: secret!
+  }))
 }

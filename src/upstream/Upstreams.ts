@@ -3,6 +3,7 @@ import { Clock, Context, Effect, Layer, Schema } from "effect"
 import type { Redacted, Scope } from "effect"
 import type { Admission } from "../gate/Gate.ts"
 import { traceparent, Tracing } from "../kernel/Tracing.ts"
+import * as AccessTokens from "./AccessTokens.ts"
 import { headerOf, keyHeaders, signer, usualHeader } from "./Credential.ts"
 import type { AwsCredential, KeyHeader } from "./Credential.ts"
 import { usualProtocols } from "./Protocol.ts"
@@ -17,6 +18,8 @@ export interface UpstreamSettings {
   readonly credential?: KeyHeader | undefined
   /** Signs every request, instead of a key. */
   readonly aws?: AwsCredential | undefined
+  /** Who gets a token for every request, instead of a key. */
+  readonly token_for?: AccessTokens.TokenHolder | undefined
   /** Go with every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Added to every address. */
@@ -67,11 +70,11 @@ export class Upstreams extends Context.Tag("tollgate/upstream/Upstreams")<Upstre
 }
 
 const upstreamOf = (name: string, settings: UpstreamSettings, wire: Wire.Wire): Upstream => {
-  const { api_key, aws, credential, keeps_responses = false, speaks = usualProtocols } = settings
+  const { api_key, aws, credential, keeps_responses = false, speaks = usualProtocols, token_for } = settings
   const withKey = (header: KeyHeader) => ({
     "content-type": "application/json",
     ...settings.headers,
-    ...(aws === undefined && headerOf(credential ?? header, api_key))
+    ...(aws === undefined && token_for === undefined && headerOf(credential ?? header, api_key))
   })
   const byHeader = new Map(keyHeaders.map((header) => [header, withKey(header)]))
   return {
@@ -147,13 +150,15 @@ export const speakerLookup = (
 
 /** The wire, observed, with the trace of who uses it where traces are collected, and with what every request needs. */
 const wireOf = (name: string, settings: UpstreamSettings): Effect.Effect<Wire.Wire, never, Scope.Scope> => {
-  const { aws, base_url, query = {}, silence_ms_max } = settings
+  const { aws, base_url, query = {}, silence_ms_max, token_for } = settings
   const added = new URLSearchParams(query).toString()
   const sign = aws === undefined ? undefined : signer(base_url, aws)
   const wire = observed(name, { base_url, silence_ms_max })
-  if (added === "" && sign === undefined) return wire
+  if (added === "" && sign === undefined && token_for === undefined) return wire
   const addressed = (request: Wire.WireRequest): Wire.WireRequest =>
     added === "" ? request : { ...request, path: `${request.path}${request.path.includes("?") ? "&" : "?"}${added}` }
+  if (token_for !== undefined)
+    return Effect.zipWith(AccessTokens.make(token_for), wire, (tokens, wire) => withToken(tokens, wire, addressed))
   const prepared = <A>(
     request: Wire.WireRequest,
     send: (request: Wire.WireRequest) => Effect.Effect<A, Wire.Unreachable>
@@ -165,6 +170,29 @@ const wireOf = (name: string, settings: UpstreamSettings): Effect.Effect<Wire.Wi
     exchange: (request, limits) => prepared(request, (sent) => exchange(sent, limits)),
     open: (request) => prepared(request, open)
   }))
+}
+
+/** The wire, with the token of this time in each request. */
+const withToken = (
+  { current, refused }: AccessTokens.AccessTokens,
+  { exchange, open }: Wire.Wire,
+  addressed: (request: Wire.WireRequest) => Wire.WireRequest
+): Wire.Wire => {
+  const prepared = <A extends { readonly status: number }>(
+    request: Wire.WireRequest,
+    send: (request: Wire.WireRequest) => Effect.Effect<A, Wire.Unreachable>
+  ) =>
+    Effect.flatMap(current, (token) => {
+      const headers = { ...request.headers, authorization: `Bearer ${token}` }
+      return Effect.map(send(addressed({ ...request, headers })), (answer) => {
+        if (answer.status === 401) refused(token)
+        return answer
+      })
+    })
+  return {
+    exchange: (request, limits) => prepared(request, (sent) => exchange(sent, limits)),
+    open: (request) => prepared(request, open)
+  }
 }
 
 /** The wire, observed, and with the trace of who uses it where traces are collected. */

@@ -1,4 +1,5 @@
 /** The README's entries for vendors: each is a configuration, and a request goes where its vendor expects it, with its credential. */
+import { generateKeyPairSync } from "node:crypto"
 import { readFileSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { IncomingHttpHeaders, Server } from "node:http"
@@ -36,8 +37,9 @@ beforeAll(async () => {
     let text = ""
     request.setEncoding("utf8").on("data", (piece: string) => (text += piece))
     request.on("end", () => {
+      if (request.url === "/token") return response.end('{"access_token":"VERTEX","expires_in":3600}')
       received.push({ url: request.url!, headers: request.headers, body: JSON.parse(text) as Received["body"] })
-      response.writeHead(503).end()
+      return response.writeHead(503).end()
     })
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
@@ -74,13 +76,22 @@ beforeAll(async () => {
         }))
     })
   )
-  const keys = ["OPENAI", "ANTHROPIC", "GEMINI", "VERTEX", "AZURE_OPENAI"].map((name) => [`${name}_API_KEY`, name])
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 })
+  const serviceAccount = {
+    type: "service_account",
+    client_email: "gate@project.iam.example.com",
+    private_key_id: "1",
+    private_key: privateKey.export({ type: "pkcs8", format: "pem" }),
+    token_uri: `${origin}/token`
+  }
+  const keys = ["OPENAI", "ANTHROPIC", "GEMINI", "AZURE_OPENAI"].map((name) => [`${name}_API_KEY`, name])
   service = await start({
     port: await freePort(),
     args: ["--config", file],
     env: {
       ...Object.fromEntries(keys),
       COMPATIBLE_KEY: "COMPATIBLE",
+      GOOGLE_SERVICE_ACCOUNT: JSON.stringify(serviceAccount),
       AWS_ACCESS_KEY_ID: "AKIDEXAMPLE",
       AWS_SECRET_ACCESS_KEY: "secret"
     }
@@ -124,7 +135,7 @@ const asked: Readonly<Record<string, readonly [whole: string, streamed: string, 
   vertex: [
     `${vertex}/models/vendor%2Fmodel%3A1:generateContent`,
     `${vertex}/models/vendor%2Fmodel%3A1:streamGenerateContent?alt=sse`,
-    { "x-goog-api-key": "VERTEX" }
+    { authorization: "Bearer VERTEX" }
   ],
   azure: ["/openai/v1/chat/completions", "/openai/v1/chat/completions", { "api-key": "AZURE_OPENAI" }],
   "azure-deployment": [

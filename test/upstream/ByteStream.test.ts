@@ -1,6 +1,6 @@
 /** Bytes on their way: held back by their reader, looked at by a tap, ended only when that is settled. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber } from "effect"
+import { Deferred, Effect, Exit, Fiber } from "effect"
 import { Readable } from "node:stream"
 import { ByteStream, handedOver, ofReadable, whole } from "../../src/upstream/ByteStream.ts"
 import type { Sink, Source } from "../../src/upstream/ByteStream.ts"
@@ -156,9 +156,13 @@ describe("a byte stream", () => {
     Effect.gen(function* () {
       const { source, told } = byHand()
       const bytes = new ByteStream(source, { tap: whole, read_on: 0 }).body
-      const asked = yield* Effect.fork(handedOver(Effect.as(Effect.sleep(20), bytes), (made) => made))
+      const made = yield* Deferred.make<void>()
+      const asked = yield* Effect.fork(handedOver(Effect.as(Deferred.await(made), bytes), (made) => made))
       yield* turn
-      expect(Exit.isInterrupted(yield* Fiber.interrupt(asked))).toBe(true)
+      const left = yield* Effect.fork(Fiber.interrupt(asked))
+      yield* turn
+      yield* Deferred.succeed(made, undefined)
+      expect(Exit.isInterrupted(yield* Fiber.join(left))).toBe(true)
       expect(told).toEqual(["abort"])
 
       const { body } = new ByteStream(byHand().source, { tap: whole, read_on: 0 })
