@@ -18,7 +18,7 @@ export const checkNames: ReadonlyArray<string> = [...Object.keys(Audit.sentences
 const looked = Effect.fnUntraced(function* (
   mark: Mark | undefined,
   { pace, progress = () => Effect.void }: Parameters<VerifySince>[1] = {},
-  end: Audit.End | undefined
+  several?: Audit.SeveralWriters
 ) {
   const found = new Map<string, Array<Invariants.Finding>>()
   const report: Audit.Report = (check, row) => {
@@ -26,33 +26,36 @@ const looked = Effect.fnUntraced(function* (
     if (findings.length === 0) found.set(check, findings)
     if (findings.length < Invariants.findingsMax) findings.push({ check, ...row, message: Audit.sentences[check](row) })
   }
-  const reached = yield* Audit.audit(mark ?? beginning, report, progress, pace, end)
-  const rest = yield* Invariants.lookAt(
-    mark === undefined ? checks : checks.filter(({ isShort }) => isShort === true),
-    pace
-  )
+  const reached = yield* Audit.audit(mark ?? beginning, report, progress, pace, several)
+  const atOneMoment = several?.atOneMoment ?? ((effect) => effect)
+  const looks = checks
+    .filter(({ isShort }) => mark === undefined || isShort === true)
+    .map((check) => Effect.zipRight(pace?.pause ?? Effect.void, atOneMoment(Invariants.lookAt([check]))))
+  const rest = yield* Effect.orDie(Effect.all(looks))
   const audited = Object.keys(Audit.sentences).flatMap((check) => found.get(check) ?? [])
-  return { findings: [...audited, ...rest], mark: reached }
+  return { findings: [...audited, ...rest.flat()], mark: reached }
 })
 
 /** In slices: nobody waits for it. */
 export const verifySince: VerifySince = (mark, options) =>
-  Effect.flatMap(BatchEnd.find(mark ?? beginning), (end) => atOneMoment(looked(mark, options, end)))
-
-/**
- * On PostgreSQL all of it is read as it was at one moment, which keeps nobody from writing. On SQLite that would keep the log from being
- * taken in, so each slice is read at a moment of its own.
- */
-const atOneMoment = <A>(effect: Effect.Effect<A, never, SqlClient>): Effect.Effect<A, never, SqlClient> =>
   Effect.flatMap(SqlClient, (sql) =>
-    sql.onDialectOrElse({
-      pg: () =>
-        Effect.orDie(
-          sql.withTransaction(Effect.zipRight(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`, effect))
-        ),
-      orElse: () => effect
-    })
+    sql.onDialectOrElse({ pg: () => amongSeveral(sql, mark, options), orElse: () => looked(mark, options) })
   )
+
+/** Where nobody can say how far slices may go, all of it is read at one moment, and the mark stays. */
+const amongSeveral = (sql: SqlClient, ...[mark, options]: Parameters<VerifySince>): ReturnType<VerifySince> => {
+  const atOneMoment = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    sql.withTransaction(Effect.zipRight(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`, effect))
+  const end = BatchEnd.find(sql)
+  return Effect.flatMap(end, (first) =>
+    first === undefined
+      ? Effect.map(Effect.orDie(atOneMoment(looked(mark, options))), ({ findings }) => ({
+          findings,
+          mark: mark ?? beginning
+        }))
+      : looked(mark, options, { first, end, atOneMoment })
+  )
+}
 
 /** Looks at the checks that cost little however long the history is, one by one. */
 export const short: Effect.Effect<ReadonlyArray<Invariants.Looked>, never, SqlClient> = Effect.forEach(

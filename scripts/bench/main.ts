@@ -23,7 +23,7 @@ import { prompts, workloads as promptsWorkloads } from "./parts/prompts.ts"
 import { start } from "./parts/start.ts"
 import { stream, workloads as streamWorkloads } from "./parts/stream.ts"
 import { tools, workloads as toolsWorkloads } from "./parts/tools.ts"
-import { findCores, root, stopAll } from "./processes.ts"
+import { findCores, root, stopAll, watchOthers } from "./processes.ts"
 import { openWorld } from "./world.ts"
 import type { World } from "./world.ts"
 
@@ -152,7 +152,11 @@ const main = async (): Promise<void> => {
       )
       return
     }
-    for (const part of wanted(parts)) await part.run(bench)
+    for (const part of wanted(parts)) {
+      const others = watchOthers()
+      await part.run(bench)
+      print(`\n  meanwhile other processes took ${(others() * 100).toFixed(0)} % of the machine`)
+    }
     await (await world)?.close()
     results.print()
     if (values.json !== undefined) writeFileSync(values.json, JSON.stringify(results, null, 2))

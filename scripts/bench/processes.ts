@@ -1,7 +1,7 @@
 // Child processes on their core, messages to them, and what the kernel knows of them.
 import { spawn, spawnSync } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
-import { readFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
@@ -127,6 +127,51 @@ export const cpu = (pid: number): number => {
     .replace(/^.*\) /s, "")
     .split(" ")
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * 10_000
+}
+
+/** CPU time since the machine started and since its processes did, in ticks: of everybody, and of this process with all that it started. */
+interface Spent {
+  readonly possible: number
+  readonly all: number
+  readonly ours: number
+}
+
+const spent = (): Spent => {
+  const [user, nice, system, idle, waiting, ...rest] = readFileSync("/proc/stat", "utf8")
+    .split("\n")[0]!
+    .trim()
+    .split(/\s+/)
+    .slice(1, 9)
+    .map(Number) as [number, number, number, number, number, ...Array<number>]
+  const all = [user, nice, system, ...rest].reduce((sum, ticks) => sum + ticks, 0)
+  const children = new Map<number, Array<number>>()
+  const ticks = new Map<number, number>()
+  for (const name of readdirSync("/proc")) {
+    const fields = /^\d+$/.test(name)
+      ? known(Number(name), "stat")
+          .replace(/^.*\) /s, "")
+          .split(" ")
+      : []
+    if (fields.length < 15) continue
+    children.set(Number(fields[1]), [...(children.get(Number(fields[1])) ?? []), Number(name)])
+    // Its own, and that of its children that have ended.
+    ticks.set(
+      Number(name),
+      [11, 12, 13, 14].reduce((sum, i) => sum + Number(fields[i]), 0)
+    )
+  }
+  const sumOf = (pid: number): number =>
+    (children.get(pid) ?? []).reduce((sum, child) => sum + sumOf(child), ticks.get(pid) ?? 0)
+  return { possible: all + idle + waiting, all, ours: sumOf(process.pid) }
+}
+
+/** Begins to watch; what it answers gives the share of all cores' time that others took since: rates and CPU times are worse by them. */
+export const watchOthers = (): (() => number) => {
+  const from = spent()
+  return () => {
+    const to = spent()
+    return Math.max(0, to.all - from.all - (to.ours - from.ours)) / Math.max(1, to.possible - from.possible)
+  }
 }
 
 /** Resident memory of a process in MB. */

@@ -5,8 +5,11 @@
  * same transaction as the last rows. So whatever is written meanwhile is either read too or not there yet: it causes no finding and hides none.
  *
  * An audit may begin behind rows that were found right before (`Mark`). Then it looks at what came since: the rows, and the accounts that
- * they touch. What was changed in older rows, only an audit of everything finds; it alone looks at the rollups. Of several writers one may
- * commit rows that lie before those that an audit has read. So there the mark is a place that no batch writes before any more (`BatchEnd`).
+ * they touch. What was changed in older rows, only an audit of everything finds; it alone looks at the rollups.
+ *
+ * Of several writers one may commit rows that lie before those that another has committed. So there the slices go up to a place that no
+ * batch writes before any more (`BatchEnd`), which is the mark too. What comes behind it is read at one moment with what all must have come
+ * to. A moment that lasted for the whole audit would keep the server from taking away old versions of rows that every charge changes.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -239,27 +242,17 @@ class RunningTotals {
   revenue: Value
   readonly report: Report
   readonly whole: boolean
-  private readonly end: Place
-  /** What world and revenue come to at the end. */
-  private atEnd: { readonly world: Value; readonly revenue: Value } | undefined
 
-  constructor(since: Mark, report: Report, end: Place) {
+  constructor(since: Mark, report: Report) {
     this.world = valueOf(since.world)
     this.revenue = valueOf(since.revenue)
     this.whole = since.entry === 0
     this.report = report
-    this.end = end
   }
 
-  /** The mark behind what was read, up to these places at most. */
+  /** The mark behind what was read. */
   markAt({ entry, record }: Place): Mark {
-    const { revenue, world } = this.atEnd ?? this
-    return {
-      entry: Math.min(entry, this.end.entry),
-      record: Math.min(record, this.end.record),
-      world: BigInt(world),
-      revenue: BigInt(revenue)
-    }
+    return { entry, record, world: BigInt(this.world), revenue: BigInt(this.revenue) }
   }
 
   /** The account begins behind this entry, or with its first. */
@@ -319,7 +312,6 @@ class RunningTotals {
   /** The other side of an entry. */
   private move(row: EntryRow, isCredit: boolean, amount: Value): void {
     const { account, reference, source } = row
-    if (row.seq > this.end.entry) this.atEnd ??= { world: this.world, revenue: this.revenue }
     if (source === null) {
       if (isCredit) return
       this.revenue = plus(this.revenue, amount)
@@ -529,55 +521,63 @@ const giftableBehind = (
 
 // ---- slices -------------------------------------------------------------------------------------------------------------
 
-/** Reads what there is behind the mark, and reports what is off; answers the mark behind what it read, up to `end` at most. */
+/** The places of an entry and of a record. */
+interface Place {
+  entry: number
+  record: number
+}
+
+export interface SeveralWriters {
+  /** A place before which nothing is written any more. */
+  readonly first: Readonly<Place>
+  /** The same later on; `undefined` where it cannot be known at the moment. */
+  readonly end: Effect.Effect<Readonly<Place> | undefined>
+  /** Reads all that an effect asks for as it was at one moment. */
+  readonly atOneMoment: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | SqlError, R>
+}
+
+/** Reads what there is behind the mark, and reports what is off; answers the mark that the next one goes on from. */
 export const audit = Effect.fnUntraced(function* (
   since: Mark,
   report: Report,
   progress: (progress: Progress) => Effect.Effect<void>,
   pace: Pace = quick,
-  end: End = endless
+  several?: SeveralWriters
 ) {
   const sql = yield* SqlClient
-  const totals = new RunningTotals(since, report, end)
+  const totals = new RunningTotals(since, report)
   const reader = readerOf(sql, since, totals)
   const { place } = reader
-  const comparer = comparerOf(sql, totals, reader.rest, pace)
+  const comparer = comparerOf(sql, totals, reader.rest, pace, several?.atOneMoment ?? sql.withTransaction)
   const newest = Effect.map(
     sql<Place>`SELECT COALESCE((SELECT MAX(seq) FROM tollgate_ledger_entries), 0) AS entry,
       COALESCE((SELECT MAX(seq) FROM tollgate_usage_records), 0) AS record`,
     ([row]) => row!
   )
-  const behind = ({ entry, record }: Place) => entry - place.entry + record - place.record
-  let last = yield* newest
-  for (let rows = 0, found = 1; found > 0 && behind(last) > 0; rows += found) {
+  const behind = ({ entry, record }: Readonly<Place>) => entry - place.entry + record - place.record
+  let last: Readonly<Place> = several?.first ?? (yield* newest)
+  for (let rows = 0; behind(last) > 0;) {
     // The one whose time is behind comes first, so that a cost and its debit are met close to each other.
     const isEntry = place.record >= last.record || (place.entry < last.entry && totals.entryAt <= totals.recordAt)
-    found = yield* isEntry ? reader.entries(pace.slice) : reader.records(pace.slice)
+    rows += yield* isEntry ? reader.entries(pace.slice, last.entry) : reader.records(pace.slice, last.record)
     yield* comparer.offsets
     yield* progress({ rows, of: last.entry - since.entry + last.record - since.record })
     yield* pace.pause
     yield* comparer.daysOver
     if (behind(last) > 0) continue
     // What was written meanwhile is read in slices too: only the rest of it, less than a slice, is read in the last transaction.
-    const now = yield* newest
-    if (behind(now) > pace.slice) last = now
+    const now = several === undefined ? yield* newest : yield* several.end
+    if (now !== undefined && behind(now) > pace.slice) last = now
   }
-  if (totals.whole) yield* comparer.rest
-  yield* sql.withTransaction(reader.last)
+  const mark = totals.markAt(place)
+  const lastMoment = Effect.gen(function* () {
+    if (totals.whole) yield* comparer.rest
+    yield* sql.withTransaction(reader.last)
+  })
+  yield* several === undefined ? lastMoment : several.atOneMoment(lastMoment)
   yield* comparer.offsets
-  return totals.markAt(place)
+  return several === undefined ? totals.markAt(place) : mark
 }, Effect.orDie)
-
-/** The last entry and record that were read. */
-interface Place {
-  entry: number
-  record: number
-}
-
-/** An entry and a record before which nothing is written any more. */
-export type End = Readonly<Place>
-
-const endless: End = { entry: Number.MAX_SAFE_INTEGER, record: Number.MAX_SAFE_INTEGER }
 
 const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
   const whole = since.entry === 0
@@ -589,11 +589,11 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
     totals.begin(id, last)
   })
 
-  /** Reads on, up to so many; answers how many there were. */
-  const entries = Effect.fnUntraced(function* (limit: number) {
+  /** Reads on, so many at most and up to this one; answers how many there were. */
+  const entries = Effect.fnUntraced(function* (limit: number, end: number) {
     const rows = yield* sql.unsafe(
-      `SELECT ${entryColumns} FROM tollgate_ledger_entries e WHERE e.seq > ? ORDER BY e.seq LIMIT ?`,
-      [place.entry, limit]
+      `SELECT ${entryColumns} FROM tollgate_ledger_entries e WHERE e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT ?`,
+      [place.entry, end, limit]
     ).values
     for (const values of rows) {
       const row = entryOf(values)
@@ -601,6 +601,8 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
       totals.readEntry(row)
       place.entry = row.seq
     }
+    // Numbers that no row got are behind it too.
+    if (rows.length < limit && end < everything) place.entry = end
     return rows.length
   })
 
@@ -630,10 +632,10 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
     for (const one of found) totals.dimensions.set(one.number, one)
   })
 
-  const records = Effect.fnUntraced(function* (limit: number) {
+  const records = Effect.fnUntraced(function* (limit: number, end: number) {
     const values = yield* sql.unsafe(
-      `SELECT ${recordColumns} FROM tollgate_usage_records r WHERE r.seq > ? ORDER BY r.seq LIMIT ?`,
-      [place.record, limit]
+      `SELECT ${recordColumns} FROM tollgate_usage_records r WHERE r.seq > ? AND r.seq <= ? ORDER BY r.seq LIMIT ?`,
+      [place.record, end, limit]
     ).values
     const rows = values.map(recordOf)
     yield* know(rows)
@@ -642,6 +644,7 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
       totals.readRecord(row)
       place.record = row.seq
     }
+    if (rows.length < limit && end < everything) place.record = end
     return rows.length
   })
 
@@ -723,8 +726,10 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
     }
   )
 
-  /** The rows that were written since. */
-  const rest = Effect.zipRight(entries(everything), records(everything))
+  /** The rows that were written since; in portions, as there may be many where nobody knows how far slices could go. */
+  const rest = Effect.gen(function* () {
+    for (const read of [entries, records]) while ((yield* read(restSlice, everything)) === restSlice);
+  })
 
   /** The rows that were written meanwhile, and what all of them must have come to, at one moment. */
   const last = Effect.gen(function* () {
@@ -764,7 +769,8 @@ const comparerOf = (
   sql: SqlClient,
   totals: RunningTotals,
   readRest: Effect.Effect<unknown, SqlError>,
-  { pause, slice }: Pace
+  { pause, slice }: Pace,
+  atOneMoment: SeveralWriters["atOneMoment"]
 ) => {
   const sums = comparisonOf(sql, totals.sums, (table, row) => totals.report(`${table} sums the records`, row))
   /** So many groups of a day make as many rows of rollups as take the time of a slice. */
@@ -831,22 +837,26 @@ const comparerOf = (
     return Effect.zipRight(compareOffsets(entryOffsets, entries), compareOffsets(recordOffsets, records))
   })
 
-  const compareDay = Effect.fnUntraced(function* (day: Day, before: Effect.Effect<unknown, SqlError>) {
+  const compareDay = Effect.fnUntraced(function* (
+    day: Day,
+    within: <A>(effect: Effect.Effect<A, SqlError>) => Effect.Effect<A, SqlError>
+  ) {
     for (let i = 0; i < rollups.length; i++) {
       for (const owners of day.portions(i, portionSize)) {
-        yield* sql.withTransaction(Effect.zipRight(before, sums.compare(day, i, owners)))
+        yield* within(sums.compare(day, i, owners))
         yield* pause
       }
     }
   })
 
   const daysOver = Effect.suspend(() =>
-    Effect.forEach(totals.sums.takeOver(), (day) => compareDay(day, Effect.void), { discard: true })
+    Effect.forEach(totals.sums.takeOver(), (day) => compareDay(day, atOneMoment), { discard: true })
   )
 
   /** The last day, and what is there without any row. Records may come at any time, so each transaction first reads what came. */
   const rest = Effect.gen(function* () {
-    for (const day of totals.sums.takeAll()) yield* compareDay(day, readRest)
+    const withRest = <A>(effect: Effect.Effect<A, SqlError>) => sql.withTransaction(Effect.zipRight(readRest, effect))
+    for (const day of totals.sums.takeAll()) yield* compareDay(day, withRest)
     for (let i = 0; i < rollups.length; i++) {
       for (let from: RollupPlace | undefined = beginningOf(rollups[i]!); from !== undefined;) {
         const strays: Effect.Effect<RollupPlace | undefined, SqlError> = sums.strays(i, from, slice)
@@ -862,6 +872,9 @@ const comparerOf = (
 }
 
 const everything = Number.MAX_SAFE_INTEGER
+
+/** How many of the rows that were written meanwhile are read at a time. */
+const restSlice = 4096
 
 /** How many calls that are off are looked at: more than are ever reported. */
 const callsMax = 10_000

@@ -4,9 +4,9 @@
  * see them. But every batch locks amounts before it takes numbers (`Several`). So while nobody may lock any, all numbers that were taken are
  * those of batches that are over, and whole.
  */
-import { SqlClient } from "@effect/sql/SqlClient"
-import { Effect, Option } from "effect"
-import type { End } from "./Audit.ts"
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Effect } from "effect"
+import type { SeveralWriters } from "./Audit.ts"
 
 /** How long batches wait behind this at most, if one of them takes that long to end, and how often it is tried. */
 const lockPatience = "50ms"
@@ -18,24 +18,21 @@ const selectEnd = `SELECT
   (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tollgate_ledger_entries_seq) AS entry,
   (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tollgate_usage_records_seq) AS record`
 
-/** `undefined` where there is one writer; `otherwise` where it cannot be known: batches that take too long, a user who may only read. */
-export const find = (otherwise: End): Effect.Effect<End | undefined, never, SqlClient> =>
-  Effect.flatMap(SqlClient, (sql) => {
-    const look = sql.withTransaction(
-      Effect.gen(function* () {
-        yield* sql.unsafe(`SET LOCAL lock_timeout = '${lockPatience}'`)
-        yield* sql.unsafe("LOCK TABLE tollgate_ledger_amounts IN EXCLUSIVE MODE")
-        const [end] = yield* sql.unsafe<End>(selectEnd)
-        return end!
-      })
-    )
-    const wait = Effect.promise(() => new Promise((again) => setTimeout(again, pause)))
-    const tried = Effect.retry(look, {
-      while: (error) => Effect.as(wait, (error.cause as { readonly code?: unknown })?.code === "55P03"),
-      times: triesMax
+type End = Effect.Effect.Success<SeveralWriters["end"]>
+
+/** `undefined` where it cannot be known: batches that take too long, a user who may only read. */
+export const find = (sql: SqlClient): Effect.Effect<End> => {
+  const look = sql.withTransaction(
+    Effect.gen(function* () {
+      yield* sql.unsafe(`SET LOCAL lock_timeout = '${lockPatience}'`)
+      yield* sql.unsafe("LOCK TABLE tollgate_ledger_amounts IN EXCLUSIVE MODE")
+      const [end] = yield* sql.unsafe<NonNullable<End>>(selectEnd)
+      return end!
     })
-    return sql.onDialectOrElse({
-      pg: () => Effect.map(Effect.option(tried), (found): End | undefined => Option.getOrElse(found, () => otherwise)),
-      orElse: () => Effect.succeed(undefined)
-    })
-  })
+  )
+  const wait = Effect.promise(() => new Promise((again) => setTimeout(again, pause)))
+  return Effect.retry(look, {
+    while: (error) => Effect.as(wait, (error.cause as { readonly code?: unknown })?.code === "55P03"),
+    times: triesMax
+  }).pipe(Effect.orElseSucceed(() => undefined))
+}

@@ -384,6 +384,10 @@ describe("a call that a frozen node settles late", () => {
     ))
 })
 
+/** The transactions of connections that read. */
+const selectReading = `SELECT count(*)::int AS count FROM pg_stat_activity
+  WHERE datname = current_database() AND application_name = 'tollgate' AND xact_start IS NOT NULL`
+
 describe("an audit of books that several write to", () => {
   /** An hour before the next midnight of UTC, and an hour after it. */
   const clocks = async (): Promise<ReadonlyArray<Clock.Clock>> => {
@@ -431,6 +435,28 @@ describe("an audit of books that several write to", () => {
       const after = await two!.runPromise(verifySince(meanwhile.mark))
       expect([meanwhile.findings, after.findings]).toEqual([[], []])
       expect(after.mark.world).toBe(-12n)
+    }))
+
+  it("is no transaction that lasts, since the server keeps old versions of rows for it; whatever is written meanwhile", () =>
+    withNodes(2, async ([one, two], url) => {
+      await submitTo(one!, [open("a"), open("b"), credit("a", 1n)])
+      const { mark } = await two!.runPromise(verifySince(undefined))
+      for (let i = 0; i < 10; i++) await submitTo((i % 2 === 0 ? one : two)!, [credit("b", 1n)])
+      const transactions: Array<number> = []
+      let made = 0
+      const pause = Effect.promise(async () => {
+        const { rows } = await asked(url, (client) => client.query(selectReading))
+        transactions.push(rows[0].count)
+        if (made < 9) await submitTo((made++ % 2 === 0 ? one : two)!, [credit("a", 1n)])
+      })
+      const { findings, mark: reached } = await two!.runPromise(verifySince(mark, { pace: { slice: 2, pause } }))
+      expect(findings).toEqual([])
+      expect(new Set(transactions)).toEqual(new Set([0]))
+      expect(made).toBe(9)
+      // What came last is read again by the next.
+      expect(Number(-reached.world)).toBeGreaterThan(11)
+      const last = await two!.runPromise(verifySince(reached))
+      expect([last.findings, last.mark.world]).toEqual([[], -20n])
     }))
 })
 

@@ -6,6 +6,7 @@ import { connectionsPreset } from "../../src/sql/Location.ts"
 import * as Connections from "../../src/sql/postgres/Client.ts"
 import { migrateBy, migrations, newest } from "../../src/sql/postgres/Migrate.ts"
 import type { Migration } from "../../src/sql/postgres/Migrate.ts"
+import { contracting, later } from "../../src/sql/postgres/Schema.ts"
 import { Runs } from "../../src/sql/Runs.ts"
 import { nodeOf, startDatabases } from "../support/nodes.ts"
 import { asked } from "../support/postgres.ts"
@@ -34,7 +35,25 @@ const migrate = (url: string, ...more: ReadonlyArray<Migration>) =>
     )
   )
 
+/** What the version before goes on writing to: a table more, an index that refuses nothing, a column that an insert may leave out. */
+const expanding = [
+  /^CREATE TABLE /,
+  /^CREATE INDEX /,
+  /^ALTER TABLE \w+ ADD COLUMN (?!.*\b(NOT NULL|UNIQUE|PRIMARY KEY)\b)/,
+  /^ALTER TABLE \w+ ADD COLUMN .*\bNOT NULL DEFAULT\b(?!.*\b(UNIQUE|PRIMARY KEY)\b)/
+]
+
 describe("a version of PostgreSQL's tables", () => {
+  it.each(Object.entries(later).filter(([name]) => contracting[name] === undefined))(
+    "takes nothing away from the version before it, or says so: %s",
+    (_, statements) => {
+      const made = new Set(statements.flatMap((text) => /^CREATE TABLE (\w+)/.exec(text)?.[1] ?? []))
+      const ofNewTables = (text: string) => made.has(/^CREATE UNIQUE INDEX \w+ ON (\w+)/.exec(text)?.[1] ?? "")
+      const others = statements.filter((text) => !ofNewTables(text) && !expanding.some((form) => form.test(text)))
+      expect(others).toEqual([])
+    }
+  )
+
   it("is served by the one before where it expands, and not where it contracts", async () => {
     const { drop, url } = await databases.fresh()
     expect(await migrate(url)).toEqual([])

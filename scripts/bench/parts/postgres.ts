@@ -219,28 +219,30 @@ const overHttp = async (bench: Bench, server: Server): Promise<void> => {
   const database = await create(server, "nodes")
   const node = (name: string, rest: { readonly database?: string }) =>
     startGateway({ name, main: options.main, cores, outside, directory: join(directory, name), ...rest })
-  say("starting a service on SQLite, and two nodes on PostgreSQL")
+  say("starting two services on SQLite, and two nodes on PostgreSQL")
   const onFile = await node("sqlite", {})
+  const onOtherFile = await node("sqlite 2", {})
   const first = await node("node 1", { database })
   const second = await node("node 2", { database })
-  await onFile.addCallers(1)
-  await first.addCallers(1)
+  for (const service of [onFile, onOtherFile, first]) await service.addCallers(1)
   const file = contender(onFile)
+  const otherFile = contender(onOtherFile)
   const one = contender(first)
   const other = contender({ ...second, keys: first.keys })
   const otherLoad = startPart(cores.driving, "load.ts")
   await ask(otherLoad)
 
   await compareEngines(bench, load, file, one)
-  await compareNodes(bench, server, [load, otherLoad], [one, other])
+  await compareNodes(bench, server, [load, otherLoad], { nodes: [one, other], services: [file, otherFile] })
   await revoke(bench, first, second, one)
 
   print(`\n  the service on SQLite: ${await checkGateway(onFile, file)}`)
+  print(`  the second service on SQLite: ${await checkGateway(onOtherFile, otherFile)}`)
   const both = contender({ ...one, name: "the two nodes" })
   both.served = one.served + other.served
   for (const [caller, due] of one.due.entries()) both.due[caller] = due + (other.due[caller] ?? 0)
   print(`  the two nodes on PostgreSQL: ${await checkGateway(first, both)}`)
-  for (const service of [onFile, first, second]) await service.stop()
+  for (const service of [onFile, onOtherFile, first, second]) await service.stop()
   for (const child of [load, otherLoad, upstream]) await stop(child)
 }
 
@@ -278,18 +280,39 @@ const compareEngines = async (bench: Bench, load: ChildProcess, file: Contender,
   })
 }
 
-/** The same connections at one node, and shared by two. */
+type Pair = readonly [Contender, Contender]
+
+interface Cost {
+  /** Calls a second, all nodes together. */
+  readonly rate: number
+  /** µs of CPU time a call. */
+  readonly nodes: number
+  readonly server: number
+}
+
+/**
+ * The same connections at one node, and shared by two. Beside it, as the control, the same at one service on SQLite and shared by two, which
+ * have nothing in common but the core: what two processes cost that do not know each other is no cost of nodes.
+ */
 const compareNodes = async (
   bench: Bench,
   server: Server,
   loads: readonly [ChildProcess, ChildProcess],
-  nodes: readonly [Contender, Contender]
+  { nodes, services }: { readonly nodes: Pair; readonly services: Pair }
 ): Promise<void> => {
   const { options } = bench
+  const { seconds } = options
   const chat = (connections: number) => chatCalls({ name: "chat, nodes", connections })
   const all = chat(options.connections)
   const half = chat(Math.ceil(options.connections / 2))
-  const sides = { one: [] as Array<Cost>, two: [] as Array<Cost> }
+  const alone = (at: Contender) => async () => [await drive(loads[0], at, all, { seconds })]
+  const together = (pair: Pair) => () => Promise.all(pair.map((at, i) => drive(loads[i]!, at, half, { seconds })))
+  const sides = [
+    { title: "one node on PostgreSQL", work: alone(nodes[0]), costs: [] as Array<Cost> },
+    { title: "two nodes on PostgreSQL", work: together(nodes), costs: [] as Array<Cost> },
+    { title: "one service on SQLite", work: alone(services[0]), costs: [] as Array<Cost> },
+    { title: "two services on SQLite, nothing shared", work: together(services), costs: [] as Array<Cost> }
+  ]
   const measure = async (work: () => Promise<ReadonlyArray<Run>>): Promise<Cost> => {
     const before = serverCpu(server)
     const runs = await work()
@@ -300,48 +323,40 @@ const compareNodes = async (
       server: (serverCpu(server) - before) / calls
     }
   }
-  const one = () => measure(async () => [await drive(loads[0], nodes[0], all, { seconds: options.seconds })])
-  const two = () =>
-    measure(() => Promise.all(nodes.map((node, i) => drive(loads[i]!, node, half, { seconds: options.seconds }))))
-  // The second node has served nobody yet.
-  await drive(loads[1], nodes[1], all, { seconds: options.warmup })
-  await two()
+  // The second ones have served nobody yet.
+  for (const at of [nodes[1], services[1]]) await drive(loads[1], at, all, { seconds: options.warmup })
+  for (const { work } of sides) await work()
   for (let round = 1; round <= options.rounds; round++) {
-    const turns = [async () => sides.one.push(await one()), async () => sides.two.push(await two())]
-    for (const turn of round % 2 === 1 ? turns : turns.toReversed()) await turn()
-    say(
-      `nodes: round ${round} of ${options.rounds}: ${count(sides.one.at(-1)!.rate)}, ${count(sides.two.at(-1)!.rate)}`
-    )
+    for (const { costs, work } of round % 2 === 1 ? sides : sides.toReversed()) costs.push(await measure(work))
+    const rates = sides.map(({ costs }) => count(costs.at(-1)!.rate))
+    say(`nodes: round ${round} of ${options.rounds}: ${rates.join(", ")}`)
   }
-  const of = (costs: ReadonlyArray<Cost>, what: keyof Cost) => median(costs.map((cost) => cost[what]))
-  const row = (title: string, costs: ReadonlyArray<Cost>) => [
-    title,
-    count(of(costs, "rate")),
-    of(costs, "nodes").toFixed(0),
-    of(costs, "server").toFixed(0)
-  ]
-  print(`\nThe same through one node and through two on the same core, ${options.connections} connections in all\n`)
+  const of = (place: number, what: keyof Cost) => median(sides[place]!.costs.map((cost) => cost[what]))
+  /** Of so much CPU time as one takes, in the same round. */
+  const ratioTo = (place: number, one: number) =>
+    median(sides[place]!.costs.map(({ nodes: cost }, round) => cost / sides[one]!.costs[round]!.nodes))
+  print(`\nThe same through one and through two on the same core, ${options.connections} connections in all\n`)
   print(
     table([
-      ["through", "requests/s", "CPU µs a call, nodes", "CPU µs a call, server"],
-      row("one node", sides.one),
-      row("two nodes", sides.two)
+      ["through", "requests/s", "CPU µs a call", "lowest..highest", "of one", "CPU µs a call, server"],
+      ...sides.map(({ costs, title }, place) => [
+        title,
+        count(of(place, "rate")),
+        of(place, "nodes").toFixed(0),
+        `${Math.min(...costs.map((cost) => cost.nodes)).toFixed(0)}..${Math.max(...costs.map((cost) => cost.nodes)).toFixed(0)}`,
+        place % 2 === 0 ? "" : inUnit(ratioTo(place, place - 1), "x"),
+        place < 2 ? of(place, "server").toFixed(0) : ""
+      ])
     ])
   )
+  const [shared, control] = [ratioTo(1, 0), ratioTo(3, 2)]
+  bench.results.reach({ what: "3 CPU a call of two nodes, of one", measured: shared, unit: "x", most: 1.1 })
   bench.results.reach({
-    what: "3 CPU a call of two nodes, of one",
-    measured: of(sides.two, "nodes") / of(sides.one, "nodes"),
+    what: `3 the same, of the ratio of two services that share nothing (x ${control.toFixed(2)})`,
+    measured: shared / control,
     unit: "x",
     most: 1.1
   })
-}
-
-interface Cost {
-  /** Calls a second, all nodes together. */
-  readonly rate: number
-  /** µs of CPU time a call. */
-  readonly nodes: number
-  readonly server: number
 }
 
 /** Keys are revoked at one node; how long the other still takes them, once the answer is there. */
