@@ -44,6 +44,22 @@ const unused: Plugin = {
   }
 }
 
+const loop = "for (let i = 0; i < fibersCount; i++) {\n      next();\n    }"
+
+/**
+ * `Effect.forEach` with concurrency (effect 3.22), by which layers are built: where it is interrupted before its own fiber has begun, that
+ * fiber finds nothing to start, and was waited for without end. A start of which one layer failed beside others neither served nor ended.
+ */
+const corrected: Plugin = {
+  name: "corrections of packages",
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /node_modules\/effect\/dist\/esm\/internal\/fiberRuntime\.js$/ }, async ({ path }) => {
+      const parts = (await readFile(path, "utf8")).split(loop)
+      if (parts.length !== 2) throw new Error("effect has another forEach: look whether it still waits without end")
+      return { contents: parts.join(`${loop}\n    if (target === 0) resume(core.succeed(core.exitVoid));`) }
+    })
+}
+
 /**
  * `import { Schema } from "effect"` becomes `import * as Schema from "effect/Schema"`. Of what is named through the package's own file
  * esbuild keeps whole modules and reads each name of them from an object; of what is imported directly it keeps what is used.
@@ -52,23 +68,27 @@ export const direct: Plugin = {
   name: "modules of packages imported directly",
   setup: ({ onLoad }) =>
     onLoad({ filter: /\/src\/.*\.ts$/ }, async ({ path }) => ({
-      contents: (await readFile(path, "utf8")).replace(
-        /^import \{([^}]*)\} from "(effect|@effect\/(?:platform|cli))"$/gm,
-        (_, names: string, from: string) =>
-          names
-            .split(",")
-            .map((name) => name.trim())
-            .filter((name) => name !== "" && !name.startsWith("type "))
-            .map((name) =>
-              functions.has(name)
-                ? `import { ${name} } from "${from}/Function"`
-                : `import * as ${name.split(" as ").at(-1)} from "${from}/${name.split(" as ")[0]}"`
-            )
-            .join("; ")
-      ),
+      contents: directly(await readFile(path, "utf8")),
       loader: "ts"
     }))
 }
+
+/** The text of a file with such imports. */
+export const directly = (text: string): string =>
+  text.replace(
+    /^import \{([^}]*)\} from "(effect|@effect\/(?:platform|cli))"$/gm,
+    (_, names: string, from: string) =>
+      names
+        .split(",")
+        .map((name) => name.trim())
+        .filter((name) => name !== "" && !name.startsWith("type "))
+        .map((name) =>
+          functions.has(name)
+            ? `import { ${name} } from "${from}/Function"`
+            : `import * as ${name.split(" as ").at(-1)} from "${from}/${name.split(" as ")[0]}"`
+        )
+        .join("; ")
+  )
 
 /** What `effect` exports besides modules. */
 const functions = new Set(["absurd", "flow", "hole", "identity", "pipe", "unsafeCoerce"])
@@ -105,5 +125,5 @@ export const common = {
   logLevel: "warning",
   // Optional speed-ups of the `ws` package that are not installed.
   define: { "process.env.WS_NO_BUFFER_UTIL": '"1"', "process.env.WS_NO_UTF_8_VALIDATE": '"1"' },
-  plugins: [unused]
+  plugins: [unused, corrected]
 } as const satisfies BuildOptions

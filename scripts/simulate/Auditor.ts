@@ -33,6 +33,15 @@ interface Record_ {
   readonly usage_source?: string
 }
 
+/** Auto-reload as the service shows it. */
+interface Reload {
+  readonly state: string
+  readonly enabled?: boolean
+  readonly last_error?: string | null
+  readonly payment_method_id?: string | null
+  readonly threshold_usd?: number
+}
+
 interface Tenant {
   readonly name: string
   readonly id: string
@@ -44,6 +53,8 @@ interface Tenant {
 }
 
 const minute = 60_000
+/** How long a letter that its mail server refused for now may wait for its next turn. */
+const letterWait = 7 * 60
 const day = 86_400_000
 
 export class Auditor {
@@ -79,6 +90,7 @@ export class Auditor {
     for (const [id, deed] of this.world.open) this.find(`step ${id} (${deed}) never came to an end`)
     await this.deliverAll(seed)
     await machine.run(() => false, 15 * minute)
+    for (let i = 0; i < letterWait && this.count(lettersLeft) > 0; i++) await machine.run(() => false, minute)
     // Before anybody asks: what is left now nobody would have ended.
     this.leftovers()
     this.note("a month passes")
@@ -153,7 +165,7 @@ export class Auditor {
           this.find(`call ${call.id} was answered 500: ${heard.text.slice(0, 200)}`)
       }
       const whole = call.heard.filter(isWhole).map(({ text }) => text)
-      if (new Set(whole).size > 1) this.find(`call ${call.id} has one Idempotency-Key and two answers`)
+      if (new Set(whole).size > 1 && !call.old) this.find(`call ${call.id} has one Idempotency-Key and two answers`)
     }
   }
 
@@ -244,10 +256,11 @@ export class Auditor {
       if (balance !== credits)
         this.find(`${name} has ${Number(credits) / 1e9}, and entries of ${Number(balance) / 1e9}`)
       if (giftable > credits) this.find(`${name} could give away more than there is`)
+      this.gifts(this.tenants.get(id)!)
       if (held !== 0n) this.find(`${name} has held credits a month later`)
       for (const [source, amount] of [
-        ["signup_grant", 400_000_000n],
-        ["registration_bonus", 100_000_000n]
+        ["signup_grant", 40_000_000n],
+        ["registration_bonus", 10_000_000n]
       ] as const) {
         const found = entries.filter((entry) => entry.source === source).map((entry) => nano(entry.amount))
         const due = id === this.world.team.tenant ? [] : [amount]
@@ -312,9 +325,9 @@ export class Auditor {
   private call(call: Call, found: ReadonlyArray<Record_>): void {
     const { deed, id, key, seen, words } = call
     const whole = call.heard.some(isWhole)
-    if (found.length > 1) this.find(`call ${id} was charged ${found.length} times`)
+    if (found.length > 1 && !call.old) this.find(`call ${id} was charged ${found.length} times`)
     const asked = deed.model === "sandbox-failover" ? 2 : 1
-    if (seen.length > asked)
+    if (seen.length > asked && !call.old)
       this.find(`call ${id} reached a vendor ${seen.length} times${key === undefined ? "" : " with one key"}`)
     if (seen.length === 0) {
       if (whole) this.find(`call ${id} was answered though no vendor was asked`)
@@ -323,7 +336,7 @@ export class Auditor {
     }
     if (seen.every(({ manner }) => manner.kind === "refuses") && found.length > 0)
       this.find(`call ${id} was charged though every vendor refused it`)
-    if (deed.stream && seen.every(({ manner }) => manner.kind === "cut") && found.length > 0)
+    if (seen.every(({ manner }) => manner.kind === "cut") && found.length > 0)
       this.find(`call ${id} was charged though its vendor broke it off before it said what it used`)
     const [record] = found
     if (record !== undefined && record.completion_tokens > Math.min(words, deed.limit ?? words))
@@ -428,6 +441,16 @@ export class Auditor {
     if (escrowed !== ended) this.find(`${Number(escrowed) / 1e9} went into escrow, and ${Number(ended) / 1e9} came out`)
   }
 
+  /** Credit that was given by the house stays with whom it was given to. */
+  private gifts({ entries, name }: Tenant): void {
+    let giftable = 0n
+    for (const { amount, source, type } of entries.toReversed()) {
+      if (type === "credit" && source !== "signup_grant" && source !== "registration_bonus") giftable += nano(amount)
+      if (source === "transfer_escrow") giftable -= nano(amount)
+      if (giftable < 0n) return this.find(`${name} has sent credit that cannot be given away`)
+    }
+  }
+
   private transfer(who: Person, id: string, status: string, amount: number): void {
     const entries = [...this.tenants.values()].flatMap((tenant) =>
       tenant.entries.filter(({ reference_id }) => reference_id === id).map((entry) => ({ ...entry, tenant }))
@@ -455,8 +478,8 @@ export class Auditor {
         .filter(({ type }) => type === "payment_intent.succeeded")
         .map(({ object }) => [object.id as string, object])
     )
-    const booked = [...this.tenants.values()].flatMap(({ credits, entries, id }) =>
-      entries.map((entry) => ({ entry, credits, id }))
+    const booked = [...this.tenants.values()].flatMap(({ entries, id }) =>
+      entries.map((entry) => ({ entry, id }))
     )
     /** Refunds and disputes, each with its payment. */
     const movements = new Map(
@@ -482,10 +505,14 @@ export class Auditor {
       const net = mine.reduce((sum, { entry }) => sum + (entry.type === "credit" ? 1n : -1n) * nano(entry.amount), 0n)
       const amount = BigInt(object.amount) * 10_000_000n
       const due = amount - this.returned(payment, amount, objects)
-      const [{ credits, id }] = mine as [(typeof mine)[0]]
+      const [{ id }] = mine as [(typeof mine)[0]]
+      const { entries } = this.tenants.get(id)!
+      const lowest = Math.min(
+        ...entries.slice(0, entries.findIndex(({ reference_id }) => reference_id === payment) + 1).map(({ balance }) => balance)
+      )
       if (id !== `ten_${String(object.metadata.tenant_id).slice(4)}`) this.find("a payment was credited to another")
-      // What is taken back is what there is.
-      if (net !== due && !(net > due && credits < amount))
+      // What is taken back is what there is; what was told long before its payment may be forgotten.
+      if (!this.world.isFar && net !== due && !(net > due && nano(lowest) < amount))
         this.find(`a payment of ${object.amount / 100} came to ${Number(net) / 1e9}, and ${Number(due) / 1e9} is due`)
     }
   }
@@ -519,13 +546,12 @@ export class Auditor {
   /** Auto-reload: nothing is under way for ever, and a tenant is not charged twice in ten minutes. */
   private async reloads(): Promise<void> {
     for (const who of this.world.people) {
-      let state: string | undefined
+      let found: Reload | undefined
       void this.world
         .asPerson(who, `/v1/tenants/${who.tenant}/billing/auto-reload`)
-        .then((heard) => (state = bodyOf(heard)?.result?.auto_reload?.state ?? "unknown"))
-      await this.computer.machine.run(() => state !== undefined, 15 * minute)
-      if (state === "in_flight" || state === "unknown")
-        this.find(`the auto-reload of ${who.name} is ${state} after a month`)
+        .then((heard) => (found = bodyOf(heard)?.result?.auto_reload ?? { state: "unknown" }))
+      await this.computer.machine.run(() => found !== undefined, 15 * minute)
+      this.reload(who, found ?? { state: "unknown" })
     }
     if (this.jumped) return
     const last = new Map<string, number>()
@@ -539,26 +565,53 @@ export class Auditor {
     }
   }
 
+  private reload(who: Person, { enabled, last_error, payment_method_id, state, threshold_usd }: Reload): void {
+    if (state === "in_flight" || state === "unknown")
+      return this.find(`the auto-reload of ${who.name} is ${state} after a month`)
+    const settings = this.world.reloading.get(who)
+    if (settings === undefined || !settings.sure) return
+    if (threshold_usd !== settings.threshold || payment_method_id !== settings.card)
+      this.find(`auto-reload of ${who.name} was set to ${settings.threshold}, and is ${threshold_usd}`)
+    // One that a card declined is not tried again by itself.
+    if (enabled !== true || last_error !== null || settings.card !== "pm_card_visa" || !settings.wasAbove) return
+    const { credits = 0n } = this.tenants.get(who.tenant) ?? {}
+    if (credits < nano(settings.threshold))
+      this.find(`${who.name} has ${Number(credits) / 1e9}, below ${settings.threshold}, and is not reloaded`)
+  }
+
   // ---- what should have happened ------------------------------------------------------------------------------------------
 
   private letters(): void {
-    if ([...this.world.met.keys()].some((met) => met.startsWith("mail refuses"))) return
-    for (const { to } of this.world.sent)
-      if (typeof to === "string" && !this.world.letters.some((letter) => letter.to === to))
-        this.find(`nobody wrote to ${to}, who was sent credit`)
+    const rows = this.computer.query("SELECT recipient, status FROM tollgate_mail_outbox")
+    const met = (fault: string) => [...this.world.met.keys()].some((one) => one.startsWith(fault))
+    for (const { to } of this.world.sent) {
+      if (typeof to !== "string" || this.world.letters.some((letter) => letter.to === to)) continue
+      const { status } = rows.find(({ recipient }) => recipient === to) ?? {}
+      // Nobody knows of a letter whether it left, where the process ended or the connection broke meanwhile.
+      if (status === "unknown" && (this.computer.lives > 1 || met("mail "))) continue
+      if (status === "failed" && (met("mail ") || this.world.isFar)) continue
+      this.find(`nobody wrote to ${to}, who was sent credit`)
+    }
+  }
+
+  private count(from: string): number {
+    const [row] = this.computer.query(`SELECT count(*) AS count FROM ${from}`)
+    return Number(row!["count"])
   }
 
   private leftovers(): void {
-    const count = (what: string, from: string) => {
-      const [row] = this.computer.query(`SELECT count(*) AS count FROM ${from}`)
-      if (row!["count"] !== 0) this.find(`${String(row!["count"])} ${what} are left in a quiet world`)
+    const left = (what: string, from: string) => {
+      const count = this.count(from)
+      if (count !== 0) this.find(`${count} ${what} are left in a quiet world`)
     }
-    count("reservations", "tollgate_ledger_reservations")
-    count("letters", "tollgate_mail_outbox WHERE status IN ('waiting', 'sending')")
+    left("reservations", "tollgate_ledger_reservations")
+    left("letters", lettersLeft)
     const [reserved] = this.computer.query("SELECT COALESCE(sum(reserved), 0) AS sum FROM tollgate_ledger_amounts")
     if (reserved!["sum"] !== 0) this.find(`${Number(reserved!["sum"]) / 1e9} is set aside in a quiet world`)
   }
 }
+
+const lettersLeft = "tollgate_mail_outbox WHERE status IN ('waiting', 'sending')"
 
 /** The client got all of it. */
 const isWhole = ({ complete, status, text }: Call["heard"][number]): boolean =>

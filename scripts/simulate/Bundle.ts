@@ -1,12 +1,12 @@
 /**
  * The code under simulation: the service, the outside world and the writer's thread, each as a script that is run anew for every start,
- * so that nothing but the disk outlives a crash. Planted mistakes (`Mistakes`) are put in here and nowhere else.
+ * so that nothing but the disk outlives a crash; modules that remember nothing are run once. Planted mistakes (`Mistakes`) are put in here and nowhere else.
  */
 import { build } from "esbuild"
-import type { Plugin } from "esbuild"
+import type { BuildOptions, Plugin } from "esbuild"
 import { readFile } from "node:fs/promises"
 import { join, relative } from "node:path"
-import { common, root } from "../bundle.ts"
+import { common, directly, root } from "../bundle.ts"
 
 /** A text of a source file, and what stands in its place. */
 export interface Change {
@@ -16,6 +16,8 @@ export interface Change {
 }
 
 export interface Scripts {
+  /** Modules that all lives have in common, which the service asks for. */
+  readonly library: string
   readonly service: string
   readonly thread: string
 }
@@ -77,30 +79,112 @@ const changed = (changes: ReadonlyArray<Change>): Plugin => ({
     onLoad({ filter: /\/src\/.*\.ts$/ }, async ({ path }) => {
       const file = relative(root, path)
       const mine = changes.filter((change) => change.file === file)
-      if (mine.length === 0) return undefined
-      return { contents: mine.reduce(apply, await readFile(path, "utf8")), loader: "ts" }
+      return { contents: directly(mine.reduce(apply, await readFile(path, "utf8"))), loader: "ts" }
     })
 })
 
+const optionsOf = (changes: ReadonlyArray<Change>) =>
+  ({
+    ...common,
+    define: { ...common.define, "import.meta.url": "simulatedUrl" },
+    external: ["better-sqlite3"],
+    format: "cjs",
+    minifySyntax: true,
+    minifyWhitespace: true,
+    target: "node20",
+    write: false,
+    plugins: [...common.plugins, changed([...always, ...changes])]
+  }) as const satisfies BuildOptions
+
+// ---- what lives have in common --------------------------------------------------------------------------------------------
+
+/** Packages whose modules remember nothing of who uses them. */
+const packages = /^node_modules\/(effect|@effect\/(platform|sql|experimental|rpc)|jose)\//
+
+/** Remembers nothing but random bytes and the text of a moment. */
+const exempt = new Set(["src/kernel/IdText.ts"])
+
+/** What a module of ours would remember: a variable, or a collection that begins empty. */
+const state =
+  /^(?:export )?(?:let |const \w+(?:: [^=\n]*)? = new (?:Weak)?(?:Map|Set)(?:<.*>)?\(\)|const \w+: (?:Array|Record)\b)/m
+
+const remembers = async (file: string): Promise<boolean> =>
+  !exempt.has(file) &&
+  (always.some((change) => change.file === file) ||
+    /^src\/(sandbox|commands)\//.test(file) ||
+    state.test(await readFile(join(root, file), "utf8")))
+
+const service = "scripts/simulate/Service.ts"
+
+/**
+ * The modules that every life may use as one before it left them, by their paths: those that remember nothing, nor does anything that they
+ * import. To evaluate them is most of a start.
+ */
+const findShared = async (): Promise<ReadonlySet<string>> => {
+  const { metafile } = await build({ ...optionsOf([]), entryPoints: [join(root, service)], metafile: true })
+  const { inputs } = metafile
+  const found = new Set<string>()
+  for (const file of Object.keys(inputs))
+    if (packages.test(file) || (file.startsWith("src/") && file.endsWith(".ts") && !(await remembers(file)))) found.add(file)
+  const isPure = (file: string) =>
+    inputs[file]!.imports.every(({ external, kind, path }) =>
+      external === true ? !/sqlite|worker_threads/.test(path) : kind === "dynamic-import" || found.has(path) || path.startsWith("partly:")
+    )
+  for (let before = -1; before !== found.size; ) {
+    before = found.size
+    for (const file of found) if (!isPure(file)) found.delete(file)
+  }
+  return found
+}
+
+let sharedOnce: Promise<ReadonlySet<string>> | undefined
+
+/** Those modules are asked of whoever runs the script, by name; `used` gets the paths that are. */
+const borrowed = (shared: ReadonlySet<string>, used: Map<string, string>): Plugin => ({
+  name: "what lives have in common",
+  setup: (build) =>
+    build.onResolve({ filter: /./ }, async ({ importer, kind, path, pluginData, resolveDir }) => {
+      if (pluginData === borrowed || kind === "entry-point") return undefined
+      const found = await build.resolve(path, { importer, kind, resolveDir, pluginData: borrowed })
+      if (found.errors.length > 0) return undefined
+      const file = relative(root, found.path)
+      if (found.namespace !== "file" || !shared.has(file)) return found
+      used.set(file, found.path)
+      return { path: `shared:${file}`, external: true }
+    })
+})
+
+/** A module that is asked for is what it is, not a copy for each that imports it. */
+const asItIs = (script: string): string => {
+  const parts = script.split("var __toESM=")
+  if (parts.length !== 2) throw new Error("esbuild has another way to import modules")
+  return parts.join("var __toESM=(module,...rest)=>module&&module.__esModule?module:__copyESM(module,...rest),__copyESM=")
+}
+
+const libraryOf = async (used: ReadonlyMap<string, string>, changes: ReadonlyArray<Change>): Promise<string> => {
+  const all = [...used]
+  const contents = all.map(([, path], place) => `export * as m${place} from ${JSON.stringify(path)}`).join("\n")
+  const { outputFiles } = await build({ ...optionsOf(changes), stdin: { contents, resolveDir: root } })
+  const names = all.map(([file], place) => `${JSON.stringify(`shared:${file}`)}:module.exports.m${place}`)
+  return `${outputFiles[0]!.text}
+for (const [name, found] of Object.entries({${names.join(",")}})) simulatedShared[name] = { __esModule: true, ...found }`
+}
+
 export const bundle = async (changes: ReadonlyArray<Change> = []): Promise<Scripts> => {
-  const script = async (entry: string): Promise<string> => {
+  const shared = await (sharedOnce ??= findShared())
+  const used = new Map<string, string>()
+  const script = async (entry: string, plugins: ReadonlyArray<Plugin>): Promise<string> => {
+    const options = optionsOf(changes)
     const { outputFiles } = await build({
-      ...common,
-      define: { ...common.define, "import.meta.url": "simulatedUrl" },
+      ...options,
       entryPoints: [join(root, entry)],
-      external: ["better-sqlite3"],
-      format: "cjs",
-      minifySyntax: true,
-      minifyWhitespace: true,
-      target: "node20",
-      write: false,
-      plugins: [changed([...always, ...changes]), ...common.plugins]
+      plugins: [...common.plugins, ...plugins, ...options.plugins.slice(common.plugins.length)]
     })
     return outputFiles[0]!.text
   }
-  const [service, thread] = await Promise.all([
-    script("scripts/simulate/Service.ts"),
-    script("src/ledger/WriterThread.ts")
+  const [text, thread] = await Promise.all([
+    script(service, [borrowed(shared, used)]),
+    script("src/ledger/WriterThread.ts", [])
   ])
-  return { service: service!, thread: thread! }
+  return { service: asItIs(text), thread, library: await libraryOf(used, changes) }
 }

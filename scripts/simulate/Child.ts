@@ -13,21 +13,22 @@ const write = (outcome: Outcome | { readonly broken: string }): void => {
 const main = async (folder: string): Promise<void> => {
   const text = (name: string) => readFileSync(join(folder, `${name}.js`), "utf8")
   const story = JSON.parse(readFileSync(0, "utf8")) as Story
-  const names = ["service", "thread"] as const
+  const names = ["library", "service", "thread"] as const
   const cacheOf = (name: string) => join(folder, `${name}.cache`)
   const compiled = Object.fromEntries(
     names.flatMap((name) => (existsSync(cacheOf(name)) ? [[name, readFileSync(cacheOf(name))]] : []))
   )
   /** The first process of a build leaves what it has compiled to the others. */
   const keep = (computer: Computer) => {
-    if (existsSync(cacheOf("service"))) return
+    if (existsSync(cacheOf("thread"))) return
     for (const [name, bytes] of Object.entries(computer.compiled())) {
       const fresh = `${cacheOf(name)}.${process.pid}`
       writeFileSync(fresh, bytes)
       renameSync(fresh, cacheOf(name))
     }
   }
-  write(await run(story, { service: text("service"), thread: text("thread"), compiled }, keep))
+  const [library, service, thread] = names.map(text) as [string, string, string]
+  write(await run(story, { library, service, thread, compiled }, keep))
 }
 
 /** A defect of the service ends a process: so it does here, as a finding. */

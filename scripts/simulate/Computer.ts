@@ -32,8 +32,6 @@ interface Life {
 
 /** How long whoever looks after the service waits before starting it again, in milliseconds: longer where it did not come up. */
 const restartFirst = 500
-/** A start, or an end, that takes so long is ended, as a supervisor does. */
-const startMax = 60_000
 const restartLast = 16_000
 
 export class Computer {
@@ -52,18 +50,22 @@ export class Computer {
   private life: Life | undefined
   private stopNow: (() => void) | undefined
   private readonly folder: string
+  /** Modules that every life uses. */
+  private readonly shared: Record<string, unknown> = {}
+  private readonly library: Script
   private readonly service: Script
   private readonly thread: Script
 
   constructor(seed: string, scripts: Scripts & { readonly compiled?: Partial<Compiled> }) {
     const memory = "/dev/shm"
     this.folder = mkdtempSync(join(process.platform === "linux" ? memory : tmpdir(), "tollgate-simulation-"))
-    const names = "require, module, exports, simulatedUrl, simulatedScheduler"
+    const names = "require, module, exports, simulatedUrl, simulatedScheduler, simulatedShared"
     const script = (name: keyof Scripts) =>
       new Script(`(function (${names}) {${scripts[name]}\n})`, {
         filename: `${name}.js`,
         ...(scripts.compiled?.[name] !== undefined && { cachedData: scripts.compiled[name] })
       })
+    this.library = script("library")
     this.service = script("service")
     this.thread = script("thread")
     this.machine = new Machine(seed)
@@ -75,6 +77,7 @@ export class Computer {
     this.storage.onThreadDeath = () => this.life?.threads.endOne()
     this.file = join(this.folder, "life-0", "tollgate.db")
     mkdirSync(join(this.folder, "life-0"))
+    this.run(this.library, undefined, require)
   }
 
   /** Makes the world around it. */
@@ -112,11 +115,6 @@ export class Computer {
         this.crash()
       }
     })
-    this.machine.after(startMax, () => {
-      if (life.dead || life.ready) return
-      this.log("FATAL", `the service did not come up within ${startMax / 1_000} s: it is killed`)
-      this.crash()
-    })
   }
 
   /** The service is told to end, does what it must, and is started again. */
@@ -125,12 +123,6 @@ export class Computer {
     this.life.stopping = true
     this.life.ready = false
     this.stopNow?.()
-    const { life } = this
-    this.machine.after(startMax, () => {
-      if (life.dead) return
-      this.log("FATAL", `the service did not end within ${startMax / 1_000} s: it is killed`)
-      this.crash()
-    })
   }
 
   /** The writer's thread ends by itself. */
@@ -186,7 +178,12 @@ export class Computer {
 
   /** What has been compiled of the scripts, for another process. */
   compiled(): Compiled {
-    return { service: this.service.createCachedData(), thread: this.thread.createCachedData() }
+    const { library, service, thread } = this
+    return {
+      library: library.createCachedData(),
+      service: service.createCachedData(),
+      thread: thread.createCachedData()
+    }
   }
 
   remove(): void {
@@ -208,16 +205,18 @@ export class Computer {
 
   private load(life: Life): typeof Service {
     return this.run(this.service, this.schedulerOf(life), (name) =>
-      name === "node:worker_threads" || name === "worker_threads" ? moduleOf(life.threads) : require(name)
+      name === "node:worker_threads" || name === "worker_threads"
+        ? moduleOf(life.threads)
+        : name === "better-sqlite3"
+          ? this.storage.readerDriver
+          : (this.shared[name] ?? require(name))
     ) as typeof Service
   }
 
   private run(script: Script, scheduler: unknown, find: (name: string) => unknown): unknown {
-    // Counters that Effect keeps for the whole process: each life has its own.
-    Reflect.deleteProperty(globalThis, "effect/GlobalValue")
     const module = { exports: {} }
     const body = script.runInThisContext() as (...args: ReadonlyArray<unknown>) => void
-    body(find, module, module.exports, url, scheduler)
+    body(find, module, module.exports, url, scheduler, this.shared)
     return module.exports
   }
 

@@ -74,6 +74,17 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "const taken = amount < available ? amount : available",
     "const taken = amount"
   ]),
+  mistake(
+    "transfers-stay",
+    "a transfer that nobody answers ends",
+    ["transfers/Expiry.ts", "const { failed } = yield* expireDue", "const { failed } = { failed: 0 }"],
+    ["transfers/Transfers.ts", "yield* Effect.catchAll(expireDue, () => Effect.void)", "yield* Effect.void"]
+  ),
+  mistake("unreadable-database", "a read that the database cannot answer at the moment is no fault of the service", [
+    "http/Fault.ts",
+    "if (error instanceof SqlError && isStorageFault(error))",
+    "if (error instanceof SqlError && !isStorageFault(error))"
+  ]),
   mistake("escrow-ends-twice", "a transfer ends from the state pending alone", [
     "transfers/Escrow.ts",
     "WHERE id = ${row.id} AND status = 'pending' AND ${inTime} RETURNING id",
@@ -112,8 +123,8 @@ export const mistakes: ReadonlyArray<Mistake> = [
   ]),
   mistake("answered-before-the-commit", "whoever waits is answered after the commit", [
     "ledger/WriterThread.ts",
-    'prepare("COMMIT").run()\n    return step.value',
-    'try { prepare("COMMIT").run() } catch { if (db.inTransaction) prepare("ROLLBACK").run() }\n    return step.value'
+    "end()\n    return step.value",
+    'try { end() } catch { if (db.inTransaction) prepare("ROLLBACK").run() }\n    return step.value'
   ]),
   mistake(
     "no-fsync",
@@ -125,6 +136,11 @@ export const mistakes: ReadonlyArray<Mistake> = [
       ""
     ]
   ),
+  mistake("failed-commits-are-none", "a commit that the disk failed in may be done", [
+    "ledger/WriterThread.ts",
+    "const maybe_written = error instanceof CommitFailed",
+    "const maybe_written = false"
+  ]),
   mistake("thread-stays-dead", "a writer's thread that ended is started again", [
     "ledger/Writer.ts",
     "restart = setTimeout(begin, restartPause)",
@@ -243,7 +259,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "(single > total ? single : total)",
     "(single + total)"
   ]),
-  mistake("unsigned-events", "an event that is not taken is told again", [
+  mistake("events-that-are-not-written", "an event that cannot be written is not acknowledged", [
     "payments/Booking.ts",
     "AccountMissing: Effect.die,\n        BalanceTooLarge: Effect.die\n      })\n    )\n    // Another",
     "BooksUnavailable: () => Effect.succeed(true),\n        AccountMissing: Effect.die,\n        BalanceTooLarge: Effect.die\n      })\n    )\n    // Another"
@@ -253,6 +269,11 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "autoreload/Turns.ts",
     "&& !isCooling(settings, now)) {",
     ") {"
+  ]),
+  mistake("falls-are-forgotten", "a balance that falls while no charge may begin is reloaded when one may", [
+    "autoreload/Turns.ts",
+    "else due.set(one, active && settings.attempt === null ? cooledAt(settings) : now + lookEvery)",
+    "else due.delete(one)"
   ]),
   mistake("attempts-are-forgotten", "an attempt of an earlier run is pursued", [
     "autoreload/Attempts.ts",

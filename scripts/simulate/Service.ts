@@ -18,7 +18,7 @@ import { sqliteFile } from "../../src/sql/Location.ts"
 export type World = Sandbox.Sandbox
 
 /** What a person begins with: so little that some can pay no more after a while. */
-const prices = { default_new_credits: 0.4, default_registration_credits: 0.1 }
+const prices = { default_new_credits: 0.04, default_registration_credits: 0.01 }
 
 export interface ServiceOptions {
   readonly world: World

@@ -35,8 +35,10 @@ export type Deed =
       readonly keyed: boolean
       /** By the key that has a limit. */
       readonly limited: boolean
+      /** How many words its prompt has beyond its own number. */
+      readonly length: number
     }
-  /** Asks again what was asked with an Idempotency-Key. */
+  /** Asks again what was asked with an Idempotency-Key. Of several things `which` says one; from the newest on where it is below zero. */
   | { readonly do: "again"; readonly which: number }
   | { readonly do: "search"; readonly who: number; readonly manner: Manner; readonly leaves: Leaving | undefined }
   | {
@@ -51,8 +53,10 @@ export type Deed =
       readonly do: "send"
       readonly who: number
       readonly to: number | "stranger"
-      readonly cents: number
+      /** `giftable`: all that may be sent; `everything`: more than that, all there is. */
+      readonly cents: number | "giftable" | "everything"
       readonly twice: boolean
+      readonly leaves: Leaving | undefined
     }
   | { readonly do: "answer"; readonly which: number; readonly how: "accept" | "decline" | "revoke" | "race" }
   | { readonly do: "buy"; readonly who: number; readonly credits: number; readonly manner: Manner }
@@ -83,6 +87,8 @@ export type Deed =
       readonly moment: "begin" | "statement" | "commit"
       readonly error: string
     }
+  /** The connection that serves reads meets this: once, after so many statements, or each time for so long. */
+  | { readonly do: "read"; readonly after: number; readonly millis: number; readonly error: string }
   | { readonly do: "hang"; readonly millis: number; readonly way: "to" | "from" }
   | { readonly do: "thread" }
   | { readonly do: "clock"; readonly millis: number }
@@ -105,7 +111,7 @@ const manner = (random: Random): Manner => {
   if (random.chance(0.55)) return { kind: "well" }
   switch (random.below(7)) {
     case 0:
-      return { kind: "late", millis: random.pick([50, 1_000, 8_000, 13_000, 40_000]) }
+      return { kind: "late", millis: random.pick([50, 1_000, 8_000, 13_000, 40_000, 200_000]) }
     case 1:
       return { kind: "paced", millis: random.pick([5, 170, 1_900]) }
     case 2:
@@ -139,22 +145,51 @@ const leaving = (random: Random, often = 0.25): Leaving | undefined => {
 }
 
 const storageErrors = ["SQLITE_FULL", "SQLITE_IOERR_FSYNC", "SQLITE_BUSY", "SQLITE_IOERR_WRITE"]
+const readErrors = ["SQLITE_IOERR_READ", "SQLITE_BUSY", "SQLITE_CANTOPEN"]
+
+const models = ["sandbox-small", "sandbox-large", "sandbox-fraction", "sandbox-failover"] as const
+
+const day = 86_400_000
+
+/** A request of a model as most are made: it is served as it should be, and waited for. */
+const chat = (random: Random, who: number, more: Partial<Extract<Deed, { readonly do: "chat" }>> = {}): Deed => ({
+  do: "chat",
+  who,
+  model: random.pick(models),
+  stream: random.chance(0.5),
+  limit: 1 + random.below(60),
+  manner: { kind: "well" },
+  leaves: undefined,
+  keyed: false,
+  limited: false,
+  length: 0,
+  ...more
+})
+
+const disk = (random: Random): Deed => {
+  const moment = random.pick(["begin", "statement", "commit", "commit", "after_commit"] as const)
+  // A commit may be done though it reports a failure of the disk.
+  const error = { error: moment === "after_commit" ? "SQLITE_IOERR_FSYNC" : random.pick(storageErrors) }
+  return {
+    do: "disk",
+    moment,
+    after: random.below(moment === "statement" ? 30 : 4),
+    mishap: random.pick([error, error, "crash", "thread"])
+  }
+}
 
 /** The deeds, each with how often it is drawn. */
 const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, people: number) => Deed]> = [
   [
-    30,
-    (random, people) => ({
-      do: "chat",
-      who: random.below(people),
-      model: random.pick(["sandbox-small", "sandbox-large", "sandbox-fraction", "sandbox-failover"]),
-      stream: random.chance(0.5),
-      limit: random.chance(0.7) ? 1 + random.below(60) : undefined,
-      manner: manner(random),
-      leaves: leaving(random),
-      keyed: random.chance(0.3),
-      limited: random.chance(0.2)
-    })
+    26,
+    (random, people) =>
+      chat(random, random.below(people), {
+        limit: random.chance(0.7) ? 1 + random.below(60) : undefined,
+        manner: manner(random),
+        leaves: leaving(random),
+        keyed: random.chance(0.3),
+        limited: random.chance(0.2)
+      })
   ],
   [6, (random) => ({ do: "again", which: random.below(1_000) })],
   [
@@ -183,8 +218,9 @@ const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, peop
       do: "send",
       who: random.below(people),
       to: random.chance(0.25) ? "stranger" : random.below(people),
-      cents: 1 + random.below(random.chance(0.2) ? 2_000 : 40),
-      twice: random.chance(0.3)
+      cents: random.chance(0.2) ? random.pick(["giftable", "everything"] as const) : 1 + random.below(40),
+      twice: random.chance(0.3),
+      leaves: leaving(random, 0.1)
     })
   ],
   [
@@ -210,7 +246,7 @@ const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, peop
       do: "reload",
       who: random.below(people),
       card: random.chance(0.8) ? "pm_card_visa" : "pm_card_declined",
-      threshold: 5 + random.below(20),
+      threshold: random.pick([1, 5, 20]),
       manner: plainManner(random)
     })
   ],
@@ -229,23 +265,9 @@ const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, peop
   [2, (random) => ({ do: "mail", manner: plainManner(random) })],
   [2, () => ({ do: "crash" })],
   [1, () => ({ do: "stop" })],
+  [9, disk],
   [
-    7,
-    (random) => {
-      const moment = random.pick(["begin", "statement", "commit", "after_commit"] as const)
-      const error = { error: random.pick(storageErrors) }
-      return {
-        do: "disk",
-        moment,
-        after: random.below(moment === "statement" ? 30 : 6),
-        // Behind a commit there is nothing left to fail but the process or the thread.
-        mishap:
-          moment === "after_commit" ? random.pick(["crash", "thread"]) : random.pick([error, error, "crash", "thread"])
-      }
-    }
-  ],
-  [
-    2,
+    3,
     (random) => ({
       do: "full",
       millis: random.pick([100, 3_000, 12_000, 30_000]),
@@ -253,21 +275,183 @@ const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, peop
       error: random.pick(storageErrors)
     })
   ],
+  [
+    3,
+    (random) => ({
+      do: "read",
+      after: random.below(20),
+      millis: random.pick([0, 0, 500, 12_000]),
+      error: random.pick(readErrors)
+    })
+  ],
   [2, (random) => ({ do: "hang", millis: random.pick([20, 2_000, 9_000, 14_000]), way: random.pick(["to", "from"]) })],
   [1, () => ({ do: "thread" })],
-  [2, (random) => ({ do: "clock", millis: random.pick([-3_600_000, -1_000, 1_000, 660_000, 3_700_000, 90_000_000]) })]
+  [
+    2,
+    (random) => ({
+      do: "clock",
+      millis: random.pick([-3_600_000, -1_000, 1_000, 660_000, 3_700_000, 90_000_000, 31 * day])
+    })
+  ]
 ]
 
-const weights = deeds.reduce((sum, [weight]) => sum + weight, 0)
+/** Which deeds a story is full of, and which it has none of, is its own: so what needs much of one thing is met as well. */
+const weightsOf = (random: Random): ReadonlyArray<number> =>
+  deeds.map(([weight], place) => weight * (place === 0 ? 1 : random.pick([0, 1, 1, 3])))
 
-const deed = (random: Random, people: number): Deed => {
-  let left = random.below(weights)
-  for (const [weight, make] of deeds) {
+const deed = (random: Random, people: number, weights: ReadonlyArray<number>): Deed => {
+  let left = random.next() * weights.reduce((sum, weight) => sum + weight, 0)
+  for (const [place, weight] of weights.entries()) {
     left -= weight
-    if (left < 0) return make(random, people)
+    if (left < 0) return deeds[place]![1](random, people)
   }
-  throw new Error("no deed was drawn")
+  return deeds[0]![1](random, people)
 }
+
+// ---- plots --------------------------------------------------------------------------------------------------------------
+
+/** Steps that have to do with each other, with how long each waits for the one before. What else happens may come between them. */
+type Plot = ReadonlyArray<readonly [wait: number, deed: Deed]>
+
+const delivered = (which: number): Deed => ({ do: "deliver", which, leaves: undefined })
+
+/** What happens to the computer in the midst of something. */
+const mishap = (random: Random): Deed =>
+  random.pick<Deed>([{ do: "crash" }, { do: "stop" }, { do: "thread" }, disk(random)])
+
+const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot> = [
+  // Several at once by one key, more than it may spend.
+  (random, who) =>
+    Array.from({ length: 3 }, () => [
+      random.below(3),
+      chat(random, who, { model: "sandbox-large", limited: true, length: 600, manner: { kind: "late", millis: 1_000 } })
+    ]),
+  // One person asks until nothing is left; the second has little.
+  (random) =>
+    Array.from({ length: 7 }, () => [
+      random.pick([0, 800]),
+      chat(random, 1, { model: "sandbox-large", limit: 1 + random.below(9), length: 5_000 })
+    ]),
+  // What a video has set aside is sent away.
+  (random, who) => [
+    [0, { do: "media", who, seconds: 10, manner: { kind: "well" }, leaves: undefined }],
+    [random.pick([0, 30, 300]), sent(who, random, random.pick(["giftable", "everything"] as const))]
+  ],
+  // A transfer is answered twice, by two people at once.
+  (random, who, people) => [
+    [0, sent(who, random, 1 + random.below(5), (who + 1) % people)],
+    [1_000, { do: "answer", which: -1, how: random.pick(["race", "race", "accept", "revoke"]) }],
+    [random.pick([0, 5, 500]), { do: "answer", which: -1, how: random.pick(["race", "accept", "revoke", "decline"]) }]
+  ],
+  // A payment, and what becomes of it, told in any order; sometimes all of it is spent meanwhile.
+  (random, who) => {
+    const happens = Array.from({ length: 1 + random.below(3) }, (_, place): Plot[number] => [
+      random.pick([300, 2_000]),
+      {
+        do: "payment",
+        which: -1,
+        what: place === 0 ? random.pick(["refund", "dispute"]) : random.pick(["refund", "refund_fail", "dispute", "win"]),
+        cents: 100 + random.below(400)
+      }
+    ])
+    const told = Array.from({ length: 4 }, (): Plot[number] => [random.below(400), delivered(-1 - random.below(6))])
+    const bought: Plot = [[0, { do: "buy", who, credits: 5 + random.below(4), manner: { kind: "well" } }]]
+    if (random.chance(0.5)) return [...bought, ...happens, ...told]
+    const early: Plot = [
+      [900, delivered(-1)],
+      [0, delivered(-2)]
+    ]
+    return [...bought, ...early, [900, sent(who, random, "giftable")], ...happens, ...told]
+  },
+  // One event is told twice at once.
+  (random, who) => [
+    [0, { do: "buy", who, credits: 5, manner: { kind: "well" } }],
+    [900, delivered(-1)],
+    [0, delivered(random.pick([-1, -2]))],
+    [0, delivered(-1)]
+  ],
+  // A tenant that funds itself spends what it has, while the processor or the computer fails.
+  (random, who) => {
+    const fails = random.pick<Manner>([{ kind: "late", millis: 8_000 }, { kind: "cut" }, { kind: "well" }])
+    return [
+      [0, { do: "reload", who, card: "pm_card_visa", threshold: 1, manner: fails }],
+      [random.pick([500, 3_000]), random.chance(0.5) ? mishap(random) : { do: "pin", who, team: false }],
+      [3_000, delivered(-1)],
+      [1_000, sent(who, random, "giftable")],
+      [random.pick([1_000, 700_000]), { do: "reload", who, card: "pm_card_visa", threshold: 1, manner: fails }],
+      [500, sent(who, random, "giftable")]
+    ]
+  },
+  // Something is under way when the computer fails.
+  (random, who) => [
+    [
+      0,
+      random.pick<Deed>([
+        chat(random, who, { keyed: true, manner: { kind: "late", millis: 8_000 } }),
+        chat(random, who, { stream: true, length: 30, manner: { kind: "paced", millis: 170 } }),
+        { do: "media", who, seconds: 2, manner: { kind: "late", millis: 8_000 }, leaves: undefined },
+        { do: "media", who, seconds: 2, manner: { kind: "well" }, leaves: undefined }
+      ])
+    ],
+    [random.pick([5, 300, 1_500]), mishap(random)],
+    [random.pick([10, 2_500]), { do: "again", which: -1 }],
+    [2_000, { do: "look", which: -1, cancel: false }]
+  ],
+  // A letter is under way when the computer fails, or its mail server does.
+  (random, who) => [
+    [0, { do: "mail", manner: random.pick<Manner>([{ kind: "late", millis: 8_000 }, { kind: "cut" }]) }],
+    [0, sent(who, random, 2, "stranger")],
+    [random.pick([100, 1_500]), mishap(random)]
+  ],
+  // A commit hangs for longer than anybody waits.
+  (random, who) => [
+    [0, { do: "hang", millis: 14_000, way: random.pick(["to", "from"]) }],
+    [0, random.pick([chat(random, who), sent(who, random, 2, "stranger"), delivered(-1)])],
+    [0, chat(random, who, { keyed: true })],
+    [random.pick([1_000, 16_000]), chat(random, who)]
+  ],
+  // A call is asked with a key, and asked again, by a client that leaves.
+  (random, who) => [
+    [0, chat(random, who, { keyed: true, manner: manner(random), leaves: leaving(random, 0.6) })],
+    [random.pick([0, 5, 1_000, 12_000]), { do: "again", which: -1 }],
+    [random.pick([0, 1_000]), { do: "again", which: -1 }]
+  ],
+  // Something is written at the moment when the disk fails.
+  (random, who) => [
+    [0, disk(random)],
+    [
+      0,
+      random.pick([
+        chat(random, who),
+        sent(who, random, 2),
+        delivered(-1),
+        { do: "answer", which: -1, how: "accept" },
+        { do: "buy", who, credits: 5, manner: { kind: "well" } }
+      ] as ReadonlyArray<Deed>)
+    ],
+    [0, chat(random, who)],
+    [20_000, chat(random, who)]
+  ],
+  // Transfers end by themselves while the disk cannot be read, or written.
+  (random, who) => [
+    [0, sent(who, random, 2, "stranger")],
+    [
+      800,
+      random.chance(0.5)
+        ? { do: "read", after: 0, millis: 12_000, error: random.pick(readErrors) }
+        : { do: "full", millis: 12_000, moment: "commit", error: random.pick(storageErrors) }
+    ],
+    [0, { do: "clock", millis: 31 * day }],
+    [1_000, sent(who, random, 2, "stranger")]
+  ]
+]
+
+const sent = (
+  who: number,
+  random: Random,
+  cents: Extract<Deed, { readonly do: "send" }>["cents"],
+  to: number | "stranger" = random.chance(0.3) ? "stranger" : who + 1
+): Deed => ({ do: "send", who, to, cents, twice: random.chance(0.2), leaves: undefined })
 
 /** How much goes on at once: most steps follow each other at once. */
 const wait = (random: Random): number =>
@@ -276,11 +460,18 @@ const wait = (random: Random): number =>
 export const make = (seed: string, count: number): Story => {
   const chance = random(`story ${seed}`)
   const people = 2 + chance.below(4)
-  return {
-    seed,
-    people,
-    steps: Array.from({ length: count }, (_, i) => ({ id: i + 1, wait: wait(chance), deed: deed(chance, people) }))
+  const weights = weightsOf(chance)
+  const found: Array<Omit<Step, "id">> = []
+  const any = () => ({ wait: wait(chance), deed: deed(chance, people, weights) })
+  while (found.length < count) {
+    if (!chance.chance(0.12)) found.push(any())
+    else
+      for (const [wait, deed] of chance.pick(plots)(chance, chance.below(people), people)) {
+        found.push({ wait, deed })
+        if (chance.chance(0.2)) found.push({ ...any(), wait: chance.below(5) })
+      }
   }
+  return { seed, people, steps: found.slice(0, count).map((step, i) => ({ id: i + 1, ...step })) }
 }
 
 // ---- as sentences -------------------------------------------------------------------------------------------------------
@@ -316,6 +507,9 @@ const leavingText = (leaves: Leaving | undefined): string => {
   return `, and leaves after ${seconds(leaves.after ?? 0)}`
 }
 
+const amountText = (cents: Extract<Deed, { readonly do: "send" }>["cents"]): string =>
+  typeof cents === "number" ? `${cents / 100} credits` : { giftable: "all that may be sent", everything: "all there is" }[cents]
+
 const momentTexts = {
   begin: "begins",
   statement: "makes a statement of",
@@ -330,6 +524,7 @@ export const sentence = (deed: Deed): string => {
         `${nameOf(deed.who)} asks ${deed.model}${deed.stream ? " for a stream" : ""}` +
         (deed.limit === undefined ? "" : ` of at most ${deed.limit} tokens`) +
         `${deed.keyed ? " with an Idempotency-Key" : ""}${deed.limited ? " by the key with a limit" : ""}` +
+        (deed.length === 0 ? "" : ` about ${deed.length} words`) +
         `${leavingText(deed.leaves)}${mannerText("the vendor", deed.manner)}`
       )
     case "again":
@@ -342,8 +537,8 @@ export const sentence = (deed: Deed): string => {
       return deed.cancel ? "Somebody cancels a video" : "Somebody asks for a video"
     case "send":
       return (
-        `${nameOf(deed.who)} sends ${deed.cents / 100} credits to ${deed.to === "stranger" ? "a stranger" : nameOf(deed.to)}` +
-        (deed.twice ? ", twice with one key" : "")
+        `${nameOf(deed.who)} sends ${amountText(deed.cents)} to ${deed.to === "stranger" ? "a stranger" : nameOf(deed.to)}` +
+        `${deed.twice ? ", twice with one key" : ""}${leavingText(deed.leaves)}`
       )
     case "answer":
       return `A transfer is to be ${{ accept: "accepted", decline: "declined", revoke: "revoked", race: "accepted and revoked at once" }[deed.how]}`
@@ -375,6 +570,10 @@ export const sentence = (deed: Deed): string => {
     }
     case "full":
       return `For ${seconds(deed.millis)}, whenever the writer ${momentTexts[deed.moment]} a transaction: ${deed.error}`
+    case "read":
+      return deed.millis === 0
+        ? `A read fails, ${deed.after} of them later: ${deed.error}`
+        : `For ${seconds(deed.millis)} every read fails: ${deed.error}`
     case "hang":
       return deed.way === "to"
         ? `The disk hangs for ${seconds(deed.millis)}`

@@ -46,6 +46,8 @@ export interface Call {
   readonly lives: Array<number>
   /** While it was asked the service died. */
   crashed: boolean
+  /** Its Idempotency-Key may be forgotten. */
+  old: boolean
 }
 
 export interface Counted {
@@ -68,10 +70,23 @@ export interface Sent {
   status: "pending" | "accepted" | "declined" | "revoked"
 }
 
+/** Settings of auto-reload that were acknowledged. */
+export interface Reloading {
+  readonly who: Person
+  readonly card: string
+  readonly threshold: number
+  /** Whether this is what was set last: no change was under way beside it, or came to an unknown end after it. */
+  sure: boolean
+  /** The balance was above the threshold since. */
+  wasAbove: boolean
+}
+
 export interface ProcessorEvent {
   readonly id: string
   readonly type: string
   readonly body: string
+  /** The payment that it is about, where it is about one. */
+  readonly payment: string | undefined
   /** How it was answered, each time. */
   readonly answers: Array<number>
 }
@@ -92,7 +107,10 @@ export const priceOf = (model: keyof typeof prices, prompt: number, completion: 
 }
 
 const clientId = "sandbox-client"
-const mail = { refused: 0 }
+/** Of what a person has bought, in USD: most have enough, one has little. */
+const boughtBy = (place: number): number => (place === 1 ? 0.02 : 0.8)
+/** A jump of the clock after which the service may have forgotten what it keeps for days. */
+const far = 7 * 86_400_000
 
 export class World {
   readonly people: Array<Person> = []
@@ -100,8 +118,9 @@ export class World {
   readonly searches: Array<Counted> = []
   readonly jobs: Array<Job> = []
   readonly sent: Array<Sent> = []
-  /** Transfers that were asked for and not acknowledged, by the name of who sent. */
-  readonly unsure: Array<{ readonly from: Person; readonly key: string }> = []
+  readonly reloading = new Map<Person, Reloading>()
+  /** The clock went so far that what waits for a payment may be forgotten. */
+  isFar = false
   readonly events: Array<ProcessorEvent> = []
   readonly letters: Array<{ readonly to: string; readonly subject: string; readonly text: string }> = []
   readonly findings: Array<string> = []
@@ -138,10 +157,14 @@ export class World {
 
   /** A fault happens: it meets whatever is going on. */
   meet(fault: string): void {
-    for (const deed of new Set(this.open.size === 0 ? ["nothing"] : this.open.values())) {
-      const both = `${fault} × ${deed}`
-      this.met.set(both, (this.met.get(both) ?? 0) + 1)
-    }
+    const during = this.computer.isUp ? this.open.values() : ["the start"]
+    const all = new Set(during)
+    for (const what of all.size === 0 ? ["nothing"] : all) this.meetOne(fault, what)
+  }
+
+  private meetOne(fault: string, what: string): void {
+    const both = `${fault} × ${what}`
+    this.met.set(both, (this.met.get(both) ?? 0) + 1)
   }
 
   // ---- what the outside world sees ------------------------------------------------------------------------------------
@@ -180,7 +203,6 @@ export class World {
     if (manner.kind !== "well") {
       this.note(`${service} answers: ${manner.kind}`)
       this.meet(`${service} ${manner.kind}`)
-      if (service === "mail") mail.refused++
     }
     return faultOf(manner)
   }
@@ -204,8 +226,10 @@ export class World {
     this.note(`a letter to ${to}: ${subject}`)
   }
 
-  private readonly event = (event: Omit<ProcessorEvent, "answers">): void => {
-    this.events.push({ ...event, answers: [] })
+  private readonly event = (event: Pick<ProcessorEvent, "id" | "type" | "body">): void => {
+    const { object } = JSON.parse(event.body).data
+    const payment = String(object.id).startsWith("pi_") ? object.id : object.payment_intent
+    this.events.push({ ...event, payment: payment ?? undefined, answers: [] })
     this.note(`the processor has an event: ${event.type}`)
   }
 
@@ -214,6 +238,11 @@ export class World {
   async ask(path: string, request: Request = {}): Promise<Heard> {
     const isOurs = !path.startsWith("http")
     const heard = await ask(this.computer.network, isOurs ? `http://127.0.0.1:${port}${path}` : path, request)
+    if (request.leaves !== undefined && !heard.complete && this.computer.isUp)
+      this.meetOne(
+        `client leaves ${heard.status === 0 ? "before" : "during"} the answer`,
+        path.split("?")[0]!.replace(/[a-z]+_[0-9a-z]{10,}/g, "#")
+      )
     // Whatever fails around the service has an answer of its own.
     if (isOurs && heard.complete && heard.status === 500 && bodyOf(heard)?.code === "internal_error")
       this.findings.push(`a defect was answered: ${path.split("?")[0]}`)
@@ -280,8 +309,8 @@ export class World {
     this.team = { tenant: id, account: `bil_${id.slice(4)}` }
     await this.control(`/tenants/${id}`, { plan: "team", plan_status: "active" })
     await this.control("/credit", { tenant_id: id, amount: 0.05, source: "purchase" })
-    for (const { tenant } of this.people)
-      await this.control("/credit", { tenant_id: tenant, amount: 0.4, source: "purchase" })
+    for (const [place, { tenant }] of this.people.entries())
+      await this.control("/credit", { tenant_id: tenant, amount: boughtBy(place), source: "purchase" })
     for (const member of members) {
       await this.ask(`/v1/tenants/${id}/invites`, { token: owner.token, json: { email: member.email, role: "member" } })
       while (!this.letters.some(({ to }) => to === member.email))
@@ -357,6 +386,9 @@ export class World {
       case "full":
         storage.failFor(deed.millis, deed.moment, deed.error)
         return undefined
+      case "read":
+        storage.failReads(deed.after, deed.millis, deed.error)
+        return undefined
       case "hang":
         this.meet(`hang ${deed.way}`)
         storage.holdFor(deed.millis, deed.way)
@@ -366,21 +398,25 @@ export class World {
         this.computer.endThread()
         return undefined
       case "clock":
-        this.meet(deed.millis < 0 ? "clock back" : "clock forward")
+        this.meet(deed.millis < 0 ? "clock back" : deed.millis >= far ? "clock a month forward" : "clock forward")
         machine.offset += deed.millis
+        if (deed.millis >= far) {
+          this.isFar = true
+          for (const call of this.calls) call.old = true
+        }
         return undefined
     }
   }
 
   private one<A>(all: ReadonlyArray<A>, which: number): A | undefined {
-    return all.length === 0 ? undefined : all[which % all.length]
+    return which < 0 ? all.at(which) : all.length === 0 ? undefined : all[which % all.length]
   }
 
   private async chat(deed: Of<"chat">): Promise<string> {
     const who = this.people[deed.who % this.people.length]!
     const id = this.calls.length
     // Each call has a number of words of its own: by that its record is found.
-    const words = id + 2
+    const words = id + 2 + deed.length
     const key = deed.keyed ? this.freshKey() : undefined
     const content = `call${id}${" w".repeat(words - 1)}`
     const request: Request = {
@@ -393,7 +429,7 @@ export class World {
       },
       ...(key !== undefined && { headers: { "idempotency-key": key } })
     }
-    const call: Call = { id, who, deed, words, key, seen: [], heard: [], lives: [], request, crashed: false }
+    const call: Call = { id, who, deed, words, key, seen: [], heard: [], lives: [], request, crashed: false, old: false }
     this.calls.push(call)
     return this.made(call, { ...request, leaves: deed.leaves })
   }
@@ -413,7 +449,7 @@ export class World {
 
   private async again({ which }: Of<"again">): Promise<string> {
     const call = this.one(
-      this.calls.filter(({ key }) => key !== undefined),
+      this.calls.filter(({ key, old }) => key !== undefined && !old),
       which
     )
     return call === undefined ? "there is none" : this.made(call, call.request)
@@ -460,15 +496,18 @@ export class World {
     return said("the video", heard)
   }
 
-  private async send({ cents, to, twice, who }: Of<"send">): Promise<string> {
+  private async send({ cents, leaves, to, twice, who }: Of<"send">): Promise<string> {
     const from = this.people[who % this.people.length]!
+    const amount = typeof cents === "number" ? cents / 100 : await this.amountOf(from, cents)
+    if (amount === undefined || amount <= 0) return "nothing can be sent"
     const recipient =
       to === "stranger" ? `stranger${++this.strangers}@example.com` : this.people[to % this.people.length]!
     const email = typeof recipient === "string" ? recipient : recipient.email
     const key = this.freshKey()
     const request: Request = {
-      json: { amount: cents / 100, recipient_email: email, kind: "gift" },
-      headers: { "idempotency-key": key }
+      json: { amount, recipient_email: email, kind: "gift" },
+      headers: { "idempotency-key": key },
+      leaves
     }
     const path = `/v1/tenants/${from.tenant}/billing/transfers`
     const asked = () => this.asPerson(from, path, request)
@@ -476,8 +515,16 @@ export class World {
     const made = answers.filter(({ complete, status }) => complete && (status === 200 || status === 201))
     const ids = new Set(made.map((heard) => String(bodyOf(heard).result.id)))
     if (ids.size > 1) this.findings.push(`one Idempotency-Key made ${ids.size} transfers`)
-    for (const id of ids) this.sent.push({ id, from, to: recipient, amount: cents / 100, status: "pending" })
+    for (const id of ids) this.sent.push({ id, from, to: recipient, amount, status: "pending" })
     return answers.map((heard) => said("a transfer", heard)).join(", ")
+  }
+
+  /** What the service says that somebody may send, or has, in USD. */
+  private async amountOf(who: Person, what: "giftable" | "everything"): Promise<number | undefined> {
+    const heard = await this.asPerson(who, `/v1/tenants/${who.tenant}/billing`)
+    if (!heard.complete || heard.status !== 200) return undefined
+    const { credits, giftable_credits } = bodyOf(heard).result
+    return what === "giftable" ? giftable_credits : credits
   }
 
   private async answer({ how, which }: Of<"answer">): Promise<string> {
@@ -528,6 +575,8 @@ export class World {
     const setup = await this.asPerson(person, `${billing}/payment-methods/setup`, { method: "POST" })
     if (setup.complete && setup.status === 200) await this.ask(bodyOf(setup).result.setup_url)
     this.setManner("payments", manner)
+    const known = this.reloading.get(person)
+    if (known !== undefined) known.sure = false
     const heard = await this.asPerson(person, `${billing}/auto-reload`, {
       method: "PUT",
       json: {
@@ -535,7 +584,17 @@ export class World {
         alerts: { enabled: true, warn_threshold_usd: threshold, rearm_threshold_usd: threshold + 1 }
       }
     })
+    if (heard.complete && heard.status === 200) {
+      const isAlone = this.reloading.get(person) === known
+      this.reloading.set(person, { who: person, card, threshold, sure: isAlone, wasAbove: false })
+    }
+    const settings = this.reloading.get(person)
     const charged = await this.asPerson(person, `${billing}/auto-reload/charge`, { method: "POST" })
+    // Each charge is of five credits.
+    if (settings !== undefined && charged.complete && charged.status === 200 && settings.threshold <= 5) {
+      const { state } = bodyOf(charged).result.auto_reload
+      if (state === "cooldown") settings.wasAbove = true
+    }
     return `${said("auto-reload", heard)}, ${said("a charge", charged)}`
   }
 
@@ -564,6 +623,12 @@ export class World {
       headers: { "stripe-signature": `t=${timestamp},v1=${signature}` },
       leaves
     })
+    const isHeard = (one: ProcessorEvent) => one.answers.some((status) => status === 200)
+    const earlier = this.events.slice(0, this.events.indexOf(event))
+    if (isHeard(event)) this.meetOne("event once more", event.type)
+    else if (event.answers.length > 0) this.meetOne("event after it was not taken", event.type)
+    if (event.payment !== undefined && earlier.some((one) => one.payment === event.payment && !isHeard(one)))
+      this.meetOne("event before an earlier one", event.type)
     event.answers.push(heard.complete ? heard.status : 0)
     return said(event.type, heard)
   }

@@ -140,18 +140,18 @@ const findMistakes = async (): Promise<boolean> => {
       let row: string
       if (found === undefined) {
         missed++
-        row = `| ${one.name} | ${one.guard} | not found in ${count * steps} | |`
+        row = `| ${one.name} | ${one.guard} | not found in ${count * steps} | | |`
       } else {
         const finding = found.findings[0]!.split("\n")[0]!.slice(0, 120)
         const taken = (count - 1) * steps + (values.coarse ? steps : await firstFailing(story, found.findings, run))
-        row = `| ${one.name} | ${one.guard} | ${taken} | ${finding} |`
+        row = `| ${one.name} | ${one.guard} | ${taken} | ${story.seed} | ${finding} |`
       }
       remove()
       rows.push(row)
       print(row)
     }
   }
-  print("| mistake | the guard that is switched off | steps | what was found first |\n| --- | --- | ---: | --- |")
+  print("| mistake | the guard that is switched off | steps | seed | what was found first |\n| --- | --- | ---: | --- | --- |")
   await Promise.all(Array.from({ length: workers }, work))
   print(`\n${rows.length - missed} of ${rows.length} were found`)
   return missed === 0

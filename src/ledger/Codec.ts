@@ -15,8 +15,8 @@ export type Answered =
   | Outcome
   /** The transaction itself broke a rule of the database, or made no sense to it. */
   | { readonly _tag: "Broken"; readonly reason: string }
-  /** The database could not be written; nothing was. */
-  | { readonly _tag: "Unavailable"; readonly reason: string }
+  /** The database could not be written; nothing was, unless the disk failed in the commit itself. */
+  | { readonly _tag: "Unavailable"; readonly reason: string; readonly maybe_written: boolean }
 
 export interface Tape {
   /** How many items are on it. */

@@ -14,8 +14,8 @@ export class BooksUnavailable extends Problem<BooksUnavailable>()("BooksUnavaila
   code: "books_unavailable",
   fields: {
     /**
-     * `false`: nothing was written. `true`: no answer came in time, or the writer ended before it answered, so that it may have been
-     * written, or may be yet. Known to a program only: a client over HTTP always reads `false`.
+     * `false`: nothing was written. `true`: no answer came in time, the writer ended before it answered, or the disk failed in the commit
+     * itself, so that it may have been written, or may be yet. Known to a program only: a client over HTTP always reads `false`.
      */
     maybe_written: Schema.propertySignature(Schema.Boolean).pipe(Schema.withConstructorDefault(() => false))
   },

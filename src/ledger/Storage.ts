@@ -7,11 +7,14 @@ import { isFault } from "../sql/postgres/Faults.ts"
  */
 const fault = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|NOMEM|PERM|PROTOCOL|NOLFS)(_|$)/
 
-const lock = /^SQLITE_(BUSY|LOCKED)(_|$)/
+const kinds = { any: fault, lock: /^SQLITE_(BUSY|LOCKED)(_|$)/, disk: /^SQLITE_IOERR(_|$)/ }
 
-/** Whether an error, or what caused it, says that the database cannot be written at the moment; `lock`: since another holds it. */
-export const isStorageFault = (error: unknown, which: "any" | "lock" = "any"): boolean => {
-  const codes = which === "any" ? fault : lock
+/**
+ * Whether an error, or what caused it, says that the database cannot be written at the moment; `lock`: since another holds it; `disk`: since
+ * the disk failed.
+ */
+export const isStorageFault = (error: unknown, which: keyof typeof kinds = "any"): boolean => {
+  const codes = kinds[which]
   for (let at = error; typeof at === "object" && at !== null; at = (at as { readonly cause?: unknown }).cause) {
     const { code } = at as { readonly code?: unknown }
     if (typeof code === "string" && codes.test(code)) return true

@@ -157,7 +157,7 @@ export const resolve = (outcome: Answered): Submitted => {
     case "Refused":
       return errorOf(outcome.refusal)
     case "Unavailable":
-      return new BooksUnavailable()
+      return new BooksUnavailable({ maybe_written: outcome.maybe_written })
     case "Broken":
       return Effect.dieMessage(outcome.reason)
   }

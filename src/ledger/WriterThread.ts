@@ -90,12 +90,23 @@ const commit = (transactions: ReadonlyArray<Transaction>, now: number): Readonly
     const body = Batch.run(transactions, now, memory)
     let step = body.next([])
     while (step.done !== true) step = body.next(ask(step.value))
-    prepare("COMMIT").run()
+    end()
     return step.value
   } catch (error) {
     memory.forget()
     if (db.inTransaction) prepare("ROLLBACK").run()
     throw error
+  }
+}
+
+/** The disk failed in the commit itself: what was to be written may be in the log, whole, and come back with the next start. */
+class CommitFailed extends Error {}
+
+const end = (): void => {
+  try {
+    prepare("COMMIT").run()
+  } catch (error) {
+    throw isStorageFault(error, "disk") ? new CommitFailed("the commit failed", { cause: error }) : error
   }
 }
 
@@ -121,7 +132,8 @@ const answer = (transactions: ReadonlyArray<Transaction>, now: number): Readonly
     const reason = error instanceof Error ? error.message : String(error)
     if (isStorageFault(error)) {
       became(true)
-      return transactions.map(() => ({ _tag: "Unavailable", reason }))
+      const maybe_written = error instanceof CommitFailed
+      return transactions.map(() => ({ _tag: "Unavailable", reason, maybe_written }))
     }
     // One that breaks the database's own rules must not take the others with it: each is then tried by itself.
     return transactions.length > 1

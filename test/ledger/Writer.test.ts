@@ -788,7 +788,8 @@ describe("what crosses to the thread", () => {
     const outcome = fc.oneof(
       fc.record({ _tag: fc.constant("Committed" as const), results: fc.array(result, { maxLength: 3 }) }),
       fc.record({ _tag: fc.constant("Refused" as const), refusal }),
-      fc.record({ _tag: fc.constantFrom("Broken" as const, "Unavailable" as const), reason: text })
+      fc.record({ _tag: fc.constant("Broken" as const), reason: text }),
+      fc.record({ _tag: fc.constant("Unavailable" as const), reason: text, maybe_written: fc.boolean() })
     )
     fc.assert(
       fc.property(fc.array(fc.array(outcome), { maxLength: 3 }), (messages) => {

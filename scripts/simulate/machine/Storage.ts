@@ -7,7 +7,7 @@ import { copyFileSync, existsSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
 import type { Machine } from "./Machine.ts"
 
-/** Where in a transaction of the writer something happens. */
+/** Where in a transaction of the writer something happens; `after_commit`: the commit is done, whatever is reported of it. */
 export type Moment = "begin" | "statement" | "commit" | "after_commit"
 
 /** What happens there. */
@@ -34,14 +34,17 @@ export class Storage {
   onCrash: () => void = () => {}
   onThreadDeath: () => void = () => {}
   /** How often each mishap has happened, by moment. */
-  onMishap: (moment: Moment, mishap: Mishap) => void = () => {}
+  onMishap: (moment: Moment | "read", mishap: Mishap) => void = () => {}
   commits = 0
   private armed: Array<StorageFault & { left: number }> = []
   private windows: Array<{ readonly until: number; readonly error: string; readonly moment: Moment }> = []
+  private reads: Array<{ left: number; readonly until: number; readonly error: string }> = []
   private holds: Array<{ readonly until: number; readonly way: "to" | "from" }> = []
   private readonly machine: Machine
   /** Connections of the writer that live, and those that are gone. */
   readonly writers = new WeakMap<Sqlite.Database, "lives" | "gone">()
+  /** Connections of services that read. */
+  readonly readers = new WeakSet<Sqlite.Database>()
   private writer: Sqlite.Database | undefined
 
   constructor(machine: Machine) {
@@ -59,6 +62,11 @@ export class Storage {
     this.windows.push({ until: this.machine.now + millis, moment, error })
   }
 
+  /** A read fails after so many others; where it is for so long, each does from then on. */
+  failReads(after: number, millis: number, error: string): void {
+    this.reads.push({ left: after, until: this.machine.now + millis, error })
+  }
+
   /** The thread does not get at what it is told, or its answers are late, for so long: an fsync that hangs. */
   holdFor(millis: number, way: "to" | "from"): void {
     this.holds.push({ until: this.machine.now + millis, way })
@@ -74,20 +82,21 @@ export class Storage {
   heal(): void {
     this.armed = []
     this.windows = []
+    this.reads = []
     this.holds = []
   }
 
   /** The driver's class, for the writer's thread. */
   get writerDriver(): unknown {
-    const opened = (db: Sqlite.Database) => {
+    return driver((db) => {
       this.writers.set(db, "lives")
       this.writer = db
-    }
-    return function (file: string, options: Sqlite.Options) {
-      const db = new Sqlite(file, options)
-      opened(db)
-      return db
-    }
+    })
+  }
+
+  /** The same for the thread that serves. */
+  get readerDriver(): unknown {
+    return driver((db) => this.readers.add(db))
   }
 
   /** The files as they are on the disk at this moment, in a folder of their own. Whoever had them open has them no more. */
@@ -132,6 +141,20 @@ export class Storage {
     return result
   }
 
+  /** Runs a statement of the connection that reads. */
+  meetRead(source: string, run: () => unknown): unknown {
+    if (this.reads.length > 0 && !/^(PRAGMA|ROLLBACK)/.test(source)) {
+      const { now } = this.machine
+      const due = this.reads.find((one) => one.left-- <= 0)
+      this.reads = this.reads.filter((one) => (one === due ? one.until > now : one.left >= 0 || one.until > now))
+      if (due !== undefined) {
+        this.onMishap("read", due)
+        this.bring(due)
+      }
+    }
+    return run()
+  }
+
   private happen(moment: Moment): void {
     this.windows = this.windows.filter(({ until }) => until > this.machine.now)
     const due = this.armed.find((fault) => fault.moment === moment && fault.left-- <= 0)
@@ -160,6 +183,13 @@ export class Storage {
   }
 }
 
+const driver = (opened: (db: Sqlite.Database) => void): unknown =>
+  Object.assign(function (file: string, options: Sqlite.Options) {
+    const db = new Sqlite(file, options)
+    opened(db)
+    return db
+  }, Sqlite)
+
 /** Every statement of the driver asks first. */
 const install = (storage: Storage): void => {
   const db = new Sqlite(":memory:")
@@ -172,7 +202,10 @@ const install = (storage: Storage): void => {
     const real = prototype[name]!
     prototype[name] = function (this: Sqlite.Statement, ...args: Array<unknown>) {
       const state = storage.writers.get(this.database)
-      if (state === undefined) return real.apply(this, args)
+      if (state === undefined)
+        return storage.readers.has(this.database)
+          ? storage.meetRead(this.source, () => real.apply(this, args))
+          : real.apply(this, args)
       if (state === "gone") throw new Gone("this process is gone")
       return storage.meet(this.source, () => real.apply(this, args))
     }
