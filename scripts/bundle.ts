@@ -75,19 +75,17 @@ export const direct: Plugin = {
 
 /** The text of a file with such imports. */
 export const directly = (text: string): string =>
-  text.replace(
-    /^import \{([^}]*)\} from "(effect|@effect\/(?:platform|cli))"$/gm,
-    (_, names: string, from: string) =>
-      names
-        .split(",")
-        .map((name) => name.trim())
-        .filter((name) => name !== "" && !name.startsWith("type "))
-        .map((name) =>
-          functions.has(name)
-            ? `import { ${name} } from "${from}/Function"`
-            : `import * as ${name.split(" as ").at(-1)} from "${from}/${name.split(" as ")[0]}"`
-        )
-        .join("; ")
+  text.replace(/^import \{([^}]*)\} from "(effect|@effect\/(?:platform|cli))"$/gm, (_, names: string, from: string) =>
+    names
+      .split(",")
+      .map((name) => name.trim())
+      .filter((name) => name !== "" && !name.startsWith("type "))
+      .map((name) =>
+        functions.has(name)
+          ? `import { ${name} } from "${from}/Function"`
+          : `import * as ${name.split(" as ").at(-1)} from "${from}/${name.split(" as ")[0]}"`
+      )
+      .join("; ")
   )
 
 /** What `effect` exports besides modules. */

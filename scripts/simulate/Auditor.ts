@@ -478,9 +478,7 @@ export class Auditor {
         .filter(({ type }) => type === "payment_intent.succeeded")
         .map(({ object }) => [object.id as string, object])
     )
-    const booked = [...this.tenants.values()].flatMap(({ entries, id }) =>
-      entries.map((entry) => ({ entry, id }))
-    )
+    const booked = [...this.tenants.values()].flatMap(({ entries, id }) => entries.map((entry) => ({ entry, id })))
     /** Refunds and disputes, each with its payment. */
     const movements = new Map(
       objects
@@ -508,7 +506,9 @@ export class Auditor {
       const [{ id }] = mine as [(typeof mine)[0]]
       const { entries } = this.tenants.get(id)!
       const lowest = Math.min(
-        ...entries.slice(0, entries.findIndex(({ reference_id }) => reference_id === payment) + 1).map(({ balance }) => balance)
+        ...entries
+          .slice(0, entries.findIndex(({ reference_id }) => reference_id === payment) + 1)
+          .map(({ balance }) => balance)
       )
       if (id !== `ten_${String(object.metadata.tenant_id).slice(4)}`) this.find("a payment was credited to another")
       // What is taken back is what there is; what was told long before its payment may be forgotten.

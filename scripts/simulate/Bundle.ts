@@ -125,12 +125,15 @@ const findShared = async (): Promise<ReadonlySet<string>> => {
   const { inputs } = metafile
   const found = new Set<string>()
   for (const file of Object.keys(inputs))
-    if (packages.test(file) || (file.startsWith("src/") && file.endsWith(".ts") && !(await remembers(file)))) found.add(file)
+    if (packages.test(file) || (file.startsWith("src/") && file.endsWith(".ts") && !(await remembers(file))))
+      found.add(file)
   const isPure = (file: string) =>
     inputs[file]!.imports.every(({ external, kind, path }) =>
-      external === true ? !/sqlite|worker_threads/.test(path) : kind === "dynamic-import" || found.has(path) || path.startsWith("partly:")
+      external === true
+        ? !/sqlite|worker_threads/.test(path)
+        : kind === "dynamic-import" || found.has(path) || path.startsWith("partly:")
     )
-  for (let before = -1; before !== found.size; ) {
+  for (let before = -1; before !== found.size;) {
     before = found.size
     for (const file of found) if (!isPure(file)) found.delete(file)
   }
@@ -158,7 +161,9 @@ const borrowed = (shared: ReadonlySet<string>, used: Map<string, string>): Plugi
 const asItIs = (script: string): string => {
   const parts = script.split("var __toESM=")
   if (parts.length !== 2) throw new Error("esbuild has another way to import modules")
-  return parts.join("var __toESM=(module,...rest)=>module&&module.__esModule?module:__copyESM(module,...rest),__copyESM=")
+  return parts.join(
+    "var __toESM=(module,...rest)=>module&&module.__esModule?module:__copyESM(module,...rest),__copyESM="
+  )
 }
 
 const libraryOf = async (used: ReadonlyMap<string, string>, changes: ReadonlyArray<Change>): Promise<string> => {

@@ -350,7 +350,8 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
       {
         do: "payment",
         which: -1,
-        what: place === 0 ? random.pick(["refund", "dispute"]) : random.pick(["refund", "refund_fail", "dispute", "win"]),
+        what:
+          place === 0 ? random.pick(["refund", "dispute"]) : random.pick(["refund", "refund_fail", "dispute", "win"]),
         cents: 100 + random.below(400)
       }
     ])
@@ -508,7 +509,9 @@ const leavingText = (leaves: Leaving | undefined): string => {
 }
 
 const amountText = (cents: Extract<Deed, { readonly do: "send" }>["cents"]): string =>
-  typeof cents === "number" ? `${cents / 100} credits` : { giftable: "all that may be sent", everything: "all there is" }[cents]
+  typeof cents === "number"
+    ? `${cents / 100} credits`
+    : { giftable: "all that may be sent", everything: "all there is" }[cents]
 
 const momentTexts = {
   begin: "begins",

@@ -429,7 +429,19 @@ export class World {
       },
       ...(key !== undefined && { headers: { "idempotency-key": key } })
     }
-    const call: Call = { id, who, deed, words, key, seen: [], heard: [], lives: [], request, crashed: false, old: false }
+    const call: Call = {
+      id,
+      who,
+      deed,
+      words,
+      key,
+      seen: [],
+      heard: [],
+      lives: [],
+      request,
+      crashed: false,
+      old: false
+    }
     this.calls.push(call)
     return this.made(call, { ...request, leaves: deed.leaves })
   }

@@ -151,7 +151,9 @@ const findMistakes = async (): Promise<boolean> => {
       print(row)
     }
   }
-  print("| mistake | the guard that is switched off | steps | seed | what was found first |\n| --- | --- | ---: | --- | --- |")
+  print(
+    "| mistake | the guard that is switched off | steps | seed | what was found first |\n| --- | --- | ---: | --- | --- |"
+  )
   await Promise.all(Array.from({ length: workers }, work))
   print(`\n${rows.length - missed} of ${rows.length} were found`)
   return missed === 0
