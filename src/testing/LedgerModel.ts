@@ -318,7 +318,9 @@ const leftOf = (notebook: Notebook, application: string | null): bigint | undefi
 const reserve = (notebook: Notebook, posting: Of<"Reserve">): Done => {
   const { call, enough, facts, least, most, sources } = posting
   const limit = leftOf(notebook, facts.application_id)
-  const left = limit === undefined ? balanceMax : larger(limit, 0n)
+  // Without a limit a balance is the only bound: escrow that comes back may leave one above the most that can be credited.
+  const left = limit && larger(limit, 0n)
+  const within = (amount: bigint) => (left === undefined ? amount : smaller(amount, left))
   for (const { billing_account_id: account, kind } of sources) {
     if (kind === "team") continue
     const own = notebook.accounts.get(account)
@@ -330,16 +332,15 @@ const reserve = (notebook: Notebook, posting: Of<"Reserve">): Done => {
     return source.barred === true || account?.status !== "active" ? [] : [{ source, account }]
   })
   const having = (wanted: bigint) => able.find(({ account }) => availableOf(account) >= wanted)
-  const asked = enough ?? least
-  // Without a limit nothing makes less than `enough` enough, not even the most that a balance can be.
-  const payer = having(limit === undefined ? asked : larger(least, smaller(asked, left))) ?? having(least)
+  const payer = having(larger(least, within(enough ?? least))) ?? having(least)
   if (payer === undefined) {
     const available = able.reduce((most, { account }) => larger(most, availableOf(account)), 0n)
     return refuse({ _tag: "InsufficientCredits", available })
   }
   const { account, source } = payer
-  if (left < least) return refuse({ _tag: "LimitReached", application: facts.application_id!, available: left })
-  const amount = smaller(smaller(availableOf(account), most), left)
+  if (left !== undefined && left < least)
+    return refuse({ _tag: "LimitReached", application: facts.application_id!, available: left })
+  const amount = within(smaller(availableOf(account), most))
   const id = source.billing_account_id
   return {
     result: { _tag: "Reserved", source, amount },
@@ -360,8 +361,9 @@ const settle = (notebook: Notebook, { call, outcome }: Of<"Settle">): Done => {
   const account = notebook.accounts.get(reserved.account)!
   const back = { ...account, reserved: account.reserved - reserved.amount }
   const { application } = reserved
-  const left = larger(leftOf(notebook, application) ?? balanceMax, 0n)
-  const collected = smaller(smaller(outcome.cost, availableOf(back)), reserved.amount + left)
+  const payable = smaller(outcome.cost, availableOf(back))
+  const left = leftOf(notebook, application)
+  const collected = left === undefined ? payable : smaller(payable, reserved.amount + larger(left, 0n))
   const granted = smaller(collected, back.granted)
   const after = {
     ...back,
