@@ -8,7 +8,7 @@
  * remembers them (`Known`). Only limits take a second one. Whether there are any is said by the rows that are locked anyway: each tenant's
  * head and account count those of its keys, and whoever sets one locks both.
  */
-import { selectEnded } from "../sql/postgres/Leases.ts"
+import { selectEnded } from "../sql/postgres/Ended.ts"
 import * as Locks from "../sql/postgres/Locks.ts"
 import { all, asked, query, run } from "./Ask.ts"
 import type { Asking, Query, Rows as Found } from "./Ask.ts"

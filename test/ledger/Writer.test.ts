@@ -5,7 +5,7 @@ import { describe, expect, it } from "@effect/vitest"
 import Sqlite from "better-sqlite3"
 import { Cause, Context, Deferred, Duration, Effect, Either, Exit, Fiber, Layer, Logger, Scope } from "effect"
 import fc from "fast-check"
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { outcomeReceiver, outcomeSender, transactionReceiver, transactionSender } from "../../src/ledger/Codec.ts"
@@ -14,6 +14,7 @@ import { AccountExists, AccountInactive, BooksUnavailable, InsufficientCredits }
 import type { CallFacts, Posting, Statement, Transaction } from "../../src/ledger/Transaction.ts"
 import { CommitLimit, untilWritten, Writer } from "../../src/ledger/Writer.ts"
 import * as Sql from "../../src/sql/Sql.ts"
+import { root } from "../support/Service.ts"
 
 /** A place for a database, gone with the scope. */
 const file = Effect.acquireRelease(
@@ -654,6 +655,14 @@ describe("the writer in this thread, over a file", () => {
       expect(yield* balance(sql)).toMatchObject({ balance: 5 })
     })
   )
+})
+
+describe("the thread", () => {
+  it("loads no driver of PostgreSQL, which took each start a fifth of a second", () => {
+    const text = readFileSync(join(root, "dist", "WriterThread.js"), "utf8")
+    expect(text).not.toContain("node_modules/pg")
+    expect(text.length).toBeLessThan(150_000)
+  })
 })
 
 describe("what crosses to the thread", () => {

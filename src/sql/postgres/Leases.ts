@@ -212,9 +212,5 @@ const endRun = `WITH lapsed AS (
   )
   UPDATE tollgate_sql_nodes n SET ended = true FROM lapsed WHERE n.run = lapsed.run`
 
-/** Of runs, a JSON list, whether each was ended. While the transaction lasts nobody ends one. */
-export const selectEnded =
-  "SELECT ended FROM tollgate_sql_nodes WHERE run IN (SELECT value FROM json_each(?)) ORDER BY run FOR KEY SHARE"
-
 /** The names of the nodes that are at work. */
 export const selectAtWork = "SELECT name FROM tollgate_sql_nodes WHERE NOT ended AND until > now() ORDER BY name"
