@@ -1,7 +1,7 @@
 /**
- * `npm run binary [-- --arch x64|arm64]`: one executable with everything inside, at `out/tollgate-linux-<arch>`. Its parts
- * come from the npm registry: a Node.js to inject into, and the SQLite driver already built for it. What came is held against the
- * hashes below before anything is done with it.
+ * `npm run binary [-- --arch x64|arm64 ...]`: one executable with everything inside, at `out/tollgate-linux-<arch>`; several architectures
+ * share all that does not depend on one. Its parts come from the npm registry: a Node.js to inject into, and the SQLite driver already built
+ * for it. What came is held against the hashes below before anything is done with it.
  */
 import { build, transform } from "esbuild"
 import type { BuildOptions, Plugin } from "esbuild"
@@ -66,11 +66,13 @@ const integrity: Record<string, string> = {
 const architectures = ["x64", "arm64"] as const
 type Architecture = (typeof architectures)[number]
 
-const wanted = (): Architecture => {
-  const { values } = parseArgs({ options: { arch: { type: "string", default: process.arch } } })
-  const arch = architectures.find((name) => name === values.arch)
-  if (arch === undefined) throw new Error(`--arch ${values.arch}: one of ${architectures.join(", ")}`)
-  return arch
+const wanted = (): ReadonlyArray<Architecture> => {
+  const { values } = parseArgs({ options: { arch: { type: "string", multiple: true, default: [process.arch] } } })
+  return values.arch.map((given) => {
+    const arch = architectures.find((name) => name === given)
+    if (arch === undefined) throw new Error(`--arch ${given}: one of ${architectures.join(", ")}`)
+    return arch
+  })
 }
 
 const say = (line: string) => console.log(line)
@@ -114,123 +116,140 @@ const filesOf = (folder: string) =>
     .filter((name) => name !== "loader.js" && statSync(join(folder, name)).isFile())
     .map((name) => [name, readFileSync(join(folder, name))] as const)
 
-const arch = wanted()
-const node = fetched(`node-linux-${arch}@${nodeVersion}`)
-const driver = fetched(`better-sqlite3@${driverVersion}`)
-const addon = join(driver, "prebuilds", `linux-${arch}.node`)
-const work = join(cache, `work-${arch}-${process.pid}`)
-mkdirSync(work, { recursive: true })
-
-say("bundling")
-const assets = join(work, "assets")
-mkdirSync(assets)
-copyFileSync(addon, join(assets, "better_sqlite3.node"))
-copyFileSync(join(root, "src", "catalogue", "catalogue.json"), join(assets, "catalogue.json"))
-await buildConsole(join(assets, "console"))
-const driverHash = createHash("sha256").update(readFileSync(addon)).digest("hex").slice(0, 16)
-const options = {
-  ...common,
-  target: "node24",
-  plugins: [parts(driver), ...common.plugins],
-  define: { ...common.define, DRIVER_HASH: JSON.stringify(driverHash) }
-} as const satisfies BuildOptions
-
-/** What the executable begins with: it loads the rest out of the assets. */
-await build({
-  ...options,
-  entryPoints: { loader: "scripts/binary/main.ts" },
-  outdir: assets,
-  format: "cjs",
-  minifyWhitespace: true
-})
-
 /** In regular expressions and comments esbuild leaves a character as it is, and V8 would keep the whole file in two bytes for each. */
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
 
-// The bundle's files are ES modules first: only of those esbuild leaves out what nobody uses, and makes files of what is loaded later.
-const files = {
-  ...options,
-  outdir: assets,
-  write: false,
-  format: "esm",
-  sourcemap: "inline",
-  legalComments: "none"
-} as const
-const bundles = [
-  await build({
-    ...files,
-    entryPoints: { main: "src/main.ts" },
-    splitting: true,
-    chunkNames: "[name]-[hash]",
-    plugins: [direct, ...files.plugins]
-  }),
-  await build({
-    ...files,
-    entryPoints: { WriterThread: "src/ledger/WriterThread.ts" },
-    plugins: [withoutSchemas, ...files.plugins]
-  })
-]
-for (const { path, text } of bundles.flatMap(({ outputFiles }) => outputFiles)) {
-  const name = basename(path)
-  // Names stay: with `keepNames` each function would be given its own when it is made, which takes time and memory.
-  const { code, map } = await transform(text.replace(/^#!.*/, "").replace(/[^\0-\x7F]/g, escaped), {
-    format: "cjs",
-    platform: "node",
+/** Writes what all architectures have into the folder: what the executable begins with, the bundle's files, the console's page. */
+const bundle = async (assets: string, driver: string): Promise<void> => {
+  copyFileSync(join(root, "src", "catalogue", "catalogue.json"), join(assets, "catalogue.json"))
+  await buildConsole(join(assets, "console"))
+  const options = {
+    ...common,
     target: "node24",
-    sourcefile: name,
-    sourcemap: "external",
-    sourcesContent: false,
-    minifyWhitespace: true,
-    minifySyntax: true,
-    legalComments: "none",
-    // Scripts have no way to import.
-    supported: { "dynamic-import": false }
+    outdir: assets,
+    plugins: [parts(driver), ...common.plugins]
+  } as const satisfies BuildOptions
+  // What the executable begins with: it loads the rest out of the assets.
+  await build({
+    ...options,
+    entryPoints: { loader: "scripts/binary/main.ts" },
+    format: "cjs",
+    minifyWhitespace: true
   })
-  writeFileSync(join(assets, name), `(function(module,exports,require){${code}\n})`)
-  writeFileSync(join(assets, `${name}.map`), map)
+  // The bundle's files are ES modules first: only of those esbuild leaves out what nobody uses, and makes files of what is loaded later.
+  const files = {
+    ...options,
+    write: false,
+    format: "esm",
+    sourcemap: "inline",
+    legalComments: "none"
+  } as const
+  const bundles = [
+    await build({
+      ...files,
+      entryPoints: { main: "src/main.ts" },
+      splitting: true,
+      chunkNames: "[name]-[hash]",
+      plugins: [direct, ...files.plugins]
+    }),
+    await build({
+      ...files,
+      entryPoints: { WriterThread: "src/ledger/WriterThread.ts" },
+      plugins: [withoutSchemas, ...files.plugins]
+    })
+  ]
+  for (const { path, text } of bundles.flatMap(({ outputFiles }) => outputFiles)) {
+    const name = basename(path)
+    // Names stay: with `keepNames` each function would be given its own when it is made, which takes time and memory.
+    const { code, map } = await transform(text.replace(/^#!.*/, "").replace(/[^\0-\x7F]/g, escaped), {
+      format: "cjs",
+      platform: "node",
+      target: "node24",
+      sourcefile: name,
+      sourcemap: "external",
+      sourcesContent: false,
+      minifyWhitespace: true,
+      minifySyntax: true,
+      legalComments: "none",
+      // Scripts have no way to import.
+      supported: { "dynamic-import": false }
+    })
+    writeFileSync(join(assets, name), `(function(module,exports,require){${code}\n})`)
+    writeFileSync(join(assets, `${name}.map`), map)
+  }
 }
 
-// What V8 compiles of it is of no use on another architecture.
-if (arch === process.arch) {
+/** The files that an executable of this architecture has beside those of all. */
+const ownFiles = (driver: string, arch: Architecture) => {
+  const addon = readFileSync(join(driver, "prebuilds", `linux-${arch}.node`))
+  const hash = createHash("sha256").update(addon).digest("hex").slice(0, 16)
+  return [
+    ["better_sqlite3.node", addon],
+    ["better_sqlite3.hash", Buffer.from(hash)]
+  ] as const
+}
+
+const nodeOf = (arch: Architecture): string => join(fetched(`node-linux-${arch}@${nodeVersion}`), "bin", "node")
+
+/** What V8 compiles of the files, by a service that is started for it: of no use on another architecture. */
+const record = (work: string, assets: string, files: Parameters<typeof packed>[1]) => {
   say("recording")
+  const caches = join(work, "caches")
+  mkdirSync(caches)
   const configuration = join(work, "config.json")
   const service = join(work, "service")
-  writeFileSync(service, packed(0, filesOf(assets)))
+  writeFileSync(service, packed(0, files))
   writeFileSync(configuration, JSON.stringify(recorded))
-  execFileSync(
-    join(node, "bin", "node"),
-    [...flags, join(root, "scripts", "binary", "record.cjs"), assets, service, join(work, "data"), configuration],
-    { stdio: ["ignore", "ignore", "inherit"], timeout: 60_000 }
-  )
+  const script = join(root, "scripts", "binary", "record.cjs")
+  const args = [...flags, script, join(assets, "loader.js"), caches, service, join(work, "data"), configuration]
+  execFileSync(nodeOf(process.arch as Architecture), args, { stdio: ["ignore", "ignore", "inherit"], timeout: 60_000 })
+  return filesOf(caches)
 }
 
-writeFileSync(
-  join(work, "sea.json"),
-  JSON.stringify({
+/** What node runs when the executable starts: the loader, with the flags. */
+const blobOf = (work: string, assets: string): Buffer => {
+  const output = join(work, "blob")
+  const settings = {
     main: join(assets, "loader.js"),
-    output: join(work, "blob"),
+    output,
     disableExperimentalSEAWarning: true,
     execArgv: flags
-  })
-)
-const host = fetched(`node-linux-${process.arch}@${nodeVersion}`)
-execFileSync(join(host, "bin", "node"), ["--experimental-sea-config", join(work, "sea.json")], { stdio: "ignore" })
-
-say("injecting")
-const fresh = join(work, "tollgate")
-copyFileSync(join(node, "bin", "node"), fresh)
-// Symbols are a sixth of the file; where there is no tool for this architecture, they stay.
-try {
-  execFileSync("strip", [fresh], { stdio: "ignore" })
-} catch {
-  say("strip cannot read it: the executable stays as large as it is")
+  }
+  writeFileSync(join(work, "sea.json"), JSON.stringify(settings))
+  const node = nodeOf(process.arch as Architecture)
+  execFileSync(node, ["--experimental-sea-config", join(work, "sea.json")], { stdio: "ignore" })
+  return readFileSync(output)
 }
-await inject(fresh, "NODE_SEA_BLOB", readFileSync(join(work, "blob")), {
-  sentinelFuse: "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2"
-})
-appendFileSync(fresh, packed(statSync(fresh).size, filesOf(assets)))
-mkdirSync(out, { recursive: true })
-const target = join(out, `tollgate-linux-${arch}`)
-renameSync(fresh, target)
+
+const write = async (work: string, arch: Architecture, blob: Buffer, files: Parameters<typeof packed>[1]) => {
+  say(`injecting into the one of ${arch}`)
+  const fresh = join(work, `tollgate-${arch}`)
+  copyFileSync(nodeOf(arch), fresh)
+  // Symbols are a sixth of the file; where there is no tool for this architecture, they stay.
+  try {
+    execFileSync("strip", [fresh], { stdio: "ignore" })
+  } catch {
+    say("strip cannot read it: the executable stays as large as it is")
+  }
+  await inject(fresh, "NODE_SEA_BLOB", blob, { sentinelFuse: "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2" })
+  appendFileSync(fresh, packed(statSync(fresh).size, files))
+  mkdirSync(out, { recursive: true })
+  const target = join(out, `tollgate-linux-${arch}`)
+  renameSync(fresh, target)
+  say(`${target}: ${(statSync(target).size / 1e6).toFixed(1)} MB`)
+}
+
+const chosen = wanted()
+const driver = fetched(`better-sqlite3@${driverVersion}`)
+const work = join(cache, `work-${process.pid}`)
+const assets = join(work, "assets")
+mkdirSync(assets, { recursive: true })
+say("bundling")
+await bundle(assets, driver)
+const blob = blobOf(work, assets)
+for (const arch of chosen) {
+  const files = [...ownFiles(driver, arch), ...filesOf(assets)]
+  const caches = arch === process.arch ? record(work, assets, files) : []
+  await write(work, arch, blob, [...files, ...caches])
+}
 rmSync(work, { recursive: true, force: true })
-say(`${target}: ${(statSync(target).size / 1e6).toFixed(1)} MB`)

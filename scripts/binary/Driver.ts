@@ -7,17 +7,14 @@ import createDatabase from "driver:database"
 import SqliteError from "driver:sqlite-error"
 import { lchownSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
-import { bytesOf } from "./Assets.ts"
-
-/** Replaced when the executable is built. */
-declare const DRIVER_HASH: string
+import { bytesOf, textOf } from "./Assets.ts"
 
 let addon: unknown
 
 const load = (): unknown => (addon ??= open(join(resolve(process.env.DATA_DIR || "./data"), "native")))
 
 const open = (folder: string): unknown => {
-  const path = join(folder, `better_sqlite3-${DRIVER_HASH}.node`)
+  const path = join(folder, `better_sqlite3-${textOf("better_sqlite3.hash")}.node`)
   const bytes = bytesOf("better_sqlite3.node")
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })

@@ -1,6 +1,6 @@
 /**
- * Runs the service as the executable will, from its packed files, until it answers; then writes into the folder of these files what V8 has
- * compiled of each by then: `node <flags of the executable> record.cjs FOLDER PACKED_FILES DATA_FOLDER CONFIGURATION`
+ * Runs the service as the executable will, from its packed files, until it answers; then writes into a folder what V8 has compiled of each
+ * by then: `node <flags of the executable> record.cjs LOADER FOLDER PACKED_FILES DATA_FOLDER CONFIGURATION`
  */
 const { writeFileSync } = require("node:fs")
 const { get } = require("node:http")
@@ -8,7 +8,7 @@ const { join } = require("node:path")
 const vm = require("node:vm")
 const threads = require("node:worker_threads")
 
-const [, , folder, packed, data, configuration] = process.argv
+const [, , loader, folder, packed, data, configuration] = process.argv
 const port = 20_000 + (process.pid % 10_000)
 Object.assign(process.env, { PORT: String(port), DATA_DIR: data, LOG_LEVEL: "error" })
 process.argv = [process.execPath, process.execPath, "serve", "--config", configuration]
@@ -53,5 +53,5 @@ const ask = () =>
     else setTimeout(ask, 50)
   }).on("error", () => setTimeout(ask, 50))
 
-require(join(folder, "loader.js"))
+require(loader)
 ask()

@@ -1,5 +1,5 @@
 /** The one executable: built from the registry alone, run where there is nothing but itself and the C libraries. */
-import { execFileSync, spawn } from "node:child_process"
+import { execFile, execFileSync, spawn } from "node:child_process"
 import {
   chmodSync,
   chownSync,
@@ -12,6 +12,7 @@ import {
   writeFileSync
 } from "node:fs"
 import { dirname, join } from "node:path"
+import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { freePort, freshFolder, root } from "../support/Service.ts"
 
@@ -21,13 +22,10 @@ const user = 10_001
 const binaryOf = (arch: string) => join(root, "out", `tollgate-linux-${arch}`)
 const binary = binaryOf(process.arch)
 
-beforeAll(() => {
-  for (const arch of ["x64", "arm64"]) {
-    execFileSync(process.execPath, ["--import", "tsx", "scripts/binary.ts", "--arch", arch], {
-      cwd: root,
-      stdio: "pipe"
-    })
-  }
+beforeAll(async () => {
+  const args = ["--import", "tsx", "scripts/binary.ts", "--arch", "x64", "--arch", "arm64"]
+  // It takes as long as the worker may say nothing to the test runner, which a call that blocks would keep it from.
+  await promisify(execFile)(process.execPath, args, { cwd: root })
 }, 300_000)
 
 const folders: Array<string> = []
