@@ -173,8 +173,27 @@ export const layer = (file: string) => {
   return readOnly.pipe(Layer.provide(migrated(file)), Layer.provideMerge(client))
 }
 
-/** A fresh, migrated database in memory. It is for reading and writing: the writer shares the connection. */
-export const layerMemory = Layer.provideMerge(migrated(undefined), SqliteClient.layer({ filename: ":memory:" }))
+/** The bytes of a database in memory that has been migrated and holds nothing else, once there was one. */
+let empty: Uint8Array | undefined
+
+const keepEmpty = Layer.effectDiscard(
+  Effect.map(
+    Effect.flatMap(SqliteClient.SqliteClient, (sql) => sql.export),
+    (bytes) => void (empty = bytes)
+  )
+)
+
+/**
+ * A fresh, migrated database in memory. It is for reading and writing: the writer shares the connection. The first one of a process is
+ * migrated; others are copies of it, which are there in a fiftieth of the time.
+ */
+export const layerMemory = Layer.suspend(() =>
+  // The driver opens bytes as well, which the client's type does not say.
+  Layer.provideMerge(
+    empty === undefined ? Layer.provideMerge(keepEmpty, migrated(undefined)) : migrated(undefined),
+    SqliteClient.layer({ filename: (empty as unknown as string | undefined) ?? ":memory:" })
+  )
+)
 
 /** Migrates a file and lets go of it; answers what was applied. */
 export const migrateFile = (file: string) => Effect.provide(migrate(file), SqliteClient.layer({ filename: file }))

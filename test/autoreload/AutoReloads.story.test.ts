@@ -289,7 +289,7 @@ interface Place {
 
 const inFiles = {
   reader: (filename: string) => SqliteClient.layer({ filename, readonly: true }),
-  make: (file: string) => Effect.runPromise(Effect.asVoid(Sql.migrateFile(file))),
+  make: (file: string) => Effect.runPromise(Database.makeFile(file)),
   copy: async (from: string, to: string) => copyFileSync(from, to),
   drop: async () => {},
   // All that happens between two writes happens in one turn of the loop.

@@ -4,7 +4,9 @@
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
+import { SqliteClient } from "@effect/sql-sqlite-node/SqliteClient"
 import { Effect, Layer, Redacted } from "effect"
+import { existsSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import { describe } from "vitest"
 import * as PostgresWriter from "../../src/ledger/PostgresWriter.ts"
@@ -65,6 +67,20 @@ export const writer: Layer.Layer<Writer, never, SqlClient> = isPostgres
 
 export const layer = Layer.provideMerge(writer, sql)
 
+let bytes: Uint8Array | undefined
+
+/** Makes a file of SQLite with the tables and nothing in them, unless it is there: migrated once, then copied. */
+export const makeFile = (file: string): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    if (existsSync(file)) return Effect.void
+    if (bytes !== undefined) return Effect.succeed(writeFileSync(file, bytes))
+    const made = Effect.flatMap(SqliteClient, (sql) => sql.export)
+    return Effect.map(Effect.orDie(Effect.provide(made, Sql.layerMemory)), (exported) => {
+      bytes = exported
+      writeFileSync(file, bytes)
+    })
+  })
+
 /** A database that outlives its layers, by the path of a file in a folder of its own: a writer on a thread, beside who reads. */
 export const sqlAt = (file: string): Layer.Layer<SqlClient> =>
   isPostgres
@@ -74,7 +90,7 @@ export const sqlAt = (file: string): Layer.Layer<SqlClient> =>
           connectTo
         )
       )
-    : Layer.orDie(Sql.layer(file))
+    : Layer.unwrapEffect(Effect.as(makeFile(file), Layer.orDie(Sql.layer(file))))
 
 export const writerAt = (file: string): Layer.Layer<Writer, never, SqlClient> =>
   isPostgres ? writer : Writer.layerThread(file)
