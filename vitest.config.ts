@@ -38,9 +38,7 @@ const shared = {
   setupFiles: ["test/support/testers.ts"],
   // Only what hangs should fail by it: a machine that others use too may take several times as long as a quiet one.
   testTimeout: 180_000,
-  hookTimeout: 180_000,
-  // Test files that run in one worker share their modules: loading them anew costs more than a second a file.
-  isolate: false
+  hookTimeout: 180_000
 }
 
 const everything = { ...shared, include: ["test/**/*.test.ts"] }
@@ -72,6 +70,11 @@ export default defineConfig({
             }
           ],
     globalSetup: ["test/support/build.ts"],
+    // Test files that run in one worker share its modules: a worker of its own costs a file two seconds. (A project cannot say this: the
+    // pool of workers is that of all projects.)
+    isolate: false,
+    // As the service has it: what waits is young for long, and is collected in vain where there is little room for it.
+    poolOptions: { forks: { execArgv: ["--max-semi-space-size=64"] } },
     sequence: { sequencer: EndToEndFirst },
     // For two cores: while some tests wait, for a process or for a limit in seconds, others compute.
     maxWorkers: 3,

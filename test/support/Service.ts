@@ -174,7 +174,8 @@ const portsMax = 5
 export const start = async (options: StartOptions = {}, tries = 1): Promise<Service> => {
   const port = options.port ?? (await freePort())
   const folder = options.folder ?? freshFolder()
-  const serve = [process.execPath, "dist/main.js", "serve", ...(options.args ?? [])]
+  // As `npm start` does it.
+  const serve = [process.execPath, "--max-semi-space-size=32", "dist/main.js", "serve", ...(options.args ?? [])]
   // The shell makes way for the service: its number is the service's.
   const [program, ...args] =
     options.file_bytes_max === undefined
