@@ -66,7 +66,7 @@ const serve = ({ complete, stream }: Methods, ofHeaders: Protocolled["ofHeaders"
     if (Either.isLeft(parsed)) return yield* parsed.left
     const prompt = parsed.right as { readonly stream?: unknown } | null
     const plain: Call<unknown> = { caller, prompt, json, beside, request_id: inbound.request_id }
-    const call = (ofHeaders === undefined ? plain : { ...plain, ...ofHeaders(inbound) }) as never
+    const call = (ofHeaders === undefined ? plain : Object.assign(plain, ofHeaders(inbound))) as never
     return prompt?.stream === true ? streamReply(yield* stream(call)) : completeReply(yield* complete(call))
   })
 

@@ -10,8 +10,8 @@
 import { usageOf } from "../protocols/chat/Usage.ts"
 import { noUsage as nothingReported } from "../protocols/Usage.ts"
 import type { How } from "../upstream/ByteStream.ts"
-import { blankLine, dataOf, eachEvent, endOfString, parse } from "./EventRelay.ts"
-import type { Reader } from "./EventRelay.ts"
+import { blankLine, dataOf, eachEvent, endOfEvent, endOfString, parse } from "./EventRelay.ts"
+import type { Looking, Reader, Run } from "./EventRelay.ts"
 import { bytesAToken, tokensIn, tokensOfString } from "./Tokens.ts"
 
 /** How an event ends that has no usage yet, the way most upstreams write it: that is cut off, and the event not parsed. */
@@ -59,17 +59,20 @@ export const reader = (options: { readonly show_usage: boolean }): Reader => {
     return counted && empty ? "" : withoutUsage(text)
   }
 
+  let returns = false
+  const pass: Looking["pass"] = (text, at, blank) => {
+    const run = runOf(text, at, blank, returns)
+    finished ||= run.finishes
+    tokens_counted += run.tokens
+    return run.end
+  }
+  const shown = options.show_usage ? undefined : (run: string) => run.replaceAll(noUsage, withoutNoUsage)
+  const looking: Looking = { look, pass, shown }
+
   const take: Reader["take"] = (events, stream) => {
     const text = events.toString("latin1")
-    const plain = glance(text)
-    if (plain !== undefined) {
-      finished ||= plain.finishes
-      tokens_counted += plain.tokens
-      const cut = plain.no_usage && !options.show_usage
-      stream.pass(cut ? Buffer.from(text.replaceAll(noUsage, withoutNoUsage), "latin1") : events)
-      return
-    }
-    eachEvent(events, text, look, stream)
+    returns = text.includes("\r")
+    eachEvent(events, text, looking, stream)
   }
 
   return {
@@ -89,13 +92,10 @@ export const reader = (options: { readonly show_usage: boolean }): Reader => {
 export const isFailure = ({ error }: Readonly<Record<string, unknown>>): boolean =>
   error !== undefined && error !== null
 
-/** What events say that have nothing in them but pieces of an answer. */
-interface Plain {
-  /** As `tokensIn` counts them. */
-  readonly tokens: number
+/** Events in a row that have nothing in them but pieces of an answer. */
+interface PlainRun extends Run {
+  /** Whether one of them ends the answer. */
   readonly finishes: boolean
-  /** Whether some end with `noUsage`. */
-  readonly no_usage: boolean
 }
 
 /** Generated strings by their names; `finish_reason`, where it says something; `usage`, as `noUsage` has it; and what is not plain. */
@@ -103,35 +103,38 @@ const marks =
   /"(?:(content|text|refusal|arguments|input|name|transcript|reasoning|reasoning_content|thinking)"\s*:\s*"|(finish_reason)"\s*:\s*"[^"]|usage"(:null\}\n\n)?|error"|reasoning_details")|\[DONE\]/g
 
 /**
- * Looks at whole events at once, which takes about half the time of looking at each. `undefined` where one of them needs that: it has
- * more in it than pieces of an answer, or is written in an unusual way.
+ * The run that begins at `from`, looked at at once, which takes about half the time of looking at each event. It ends before an event that
+ * has more in it than pieces of an answer, or is written in an unusual way. `returns`: the text has carriage returns.
  */
-const glance = (text: string): Plain | undefined => {
+const runOf = (text: string, from: number, blank: string, returns: boolean): PlainRun => {
   let tokens = 0
+  /** Those of the event from `start` to `end`, which count only if it belongs to the run. */
+  let ofEvent = 0
+  let start = from
+  let end = from
   let finishes = false
-  let no_usage = false
   let thought: string | undefined
-  marks.lastIndex = 0
+  marks.lastIndex = from
   for (let mark = marks.exec(text); mark !== null; mark = marks.exec(text)) {
+    while (mark.index >= end) {
+      tokens += ofEvent
+      ofEvent = 0
+      start = end
+      end = endOfEvent(text, start, blank)
+    }
     const name = mark[1]
     if (name !== undefined) {
       // The same thoughts may stand under several names, and are counted once for each event.
-      if (isThought(name)) {
-        if (thought !== undefined && thought !== name) return undefined
-        thought = name
-      }
-      const from = marks.lastIndex
-      const end = endOfString(text, from)
-      if (end === -1) return undefined
-      tokens += tokensOfString(end - from)
-      marks.lastIndex = end + 1
-    } else if (mark[2] !== undefined) {
-      finishes = true
-    } else if (mark[3] !== undefined && text[mark.index - 1] === ",") {
-      no_usage = true
-    } else return undefined
+      if (isThought(name) && (thought ??= name) !== name) return { end: start, tokens, finishes }
+      const piece = marks.lastIndex
+      const pieceEnd = endOfString(text, piece)
+      if (pieceEnd === -1) return { end: start, tokens, finishes }
+      ofEvent += tokensOfString(pieceEnd - piece)
+      marks.lastIndex = pieceEnd + 1
+    } else if (mark[2] !== undefined) finishes = true
+    else if (mark[3] === undefined || text[mark.index - 1] !== "," || returns) return { end: start, tokens, finishes }
   }
-  return no_usage && text.includes("\r") ? undefined : { tokens, finishes, no_usage }
+  return { end: text.length, tokens: tokens + ofEvent, finishes }
 }
 
 const isThought = (name: string): boolean => name.startsWith("reasoning") || name === "thinking"

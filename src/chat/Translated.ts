@@ -38,9 +38,9 @@ export const pairOf = (client: ProtocolName, vendor: ProtocolName): Pair | undef
 }
 
 /** The protocols whose clients give signed thoughts back, and where those stand. */
-const thoughts: Partial<Record<ProtocolName, ReadonlyArray<string>>> = {
-  messages: ['"signature"', '"redacted_thinking"'],
-  responses: ['"encrypted_content"']
+const thoughts: Partial<Record<ProtocolName, ReadonlyArray<Buffer>>> = {
+  messages: [Buffer.from('"signature"'), Buffer.from('"redacted_thinking"')],
+  responses: [Buffer.from('"encrypted_content"')]
 }
 
 /** Whether a request gives back a thought that another vendor signed than that of its protocol, which would refuse it. */

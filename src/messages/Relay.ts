@@ -8,11 +8,11 @@
  * - A broken stream ends with an event `error` in place of `message_stop`.
  */
 import type { How } from "../upstream/ByteStream.ts"
-import { blankLine, eachEvent, endOfString, parse } from "../chat/EventRelay.ts"
-import type { Reader } from "../chat/EventRelay.ts"
+import { blankLine, eachEvent, parse, runOf } from "../chat/EventRelay.ts"
+import type { Looking, Reader } from "../chat/EventRelay.ts"
 import { usageOf } from "../protocols/messages/Usage.ts"
 import { noUsage } from "../protocols/Usage.ts"
-import { bytesAToken, tokensOfString } from "../chat/Tokens.ts"
+import { bytesAToken } from "../chat/Tokens.ts"
 
 const stop = `event: message_stop\ndata: {"type":"message_stop"}${blankLine}`
 const brokenOff = `event: error\ndata: ${JSON.stringify({
@@ -26,26 +26,12 @@ export const broken = (): string => brokenOff
 const marks =
   /"(?:(text|thinking|partial_json)"\s*:\s*"|type"\s*:\s*"(message_start|message_delta|message_stop|error)")/g
 
-/** The tokens of pieces; `undefined` where an event is among them that must be looked into. */
-const glance = (text: string): number | undefined => {
-  let tokens = 0
-  marks.lastIndex = 0
-  for (let mark = marks.exec(text); mark !== null; mark = marks.exec(text)) {
-    if (mark[2] !== undefined) return undefined
-    const from = marks.lastIndex
-    const end = endOfString(text, from)
-    if (end === -1) return undefined
-    tokens += tokensOfString(end - from)
-    marks.lastIndex = end + 1
-  }
-  return tokens
-}
-
 type Json = Readonly<Record<string, unknown>>
 
 /** What reads the events of one stream. */
 export const reader = (): Reader => {
-  let usage: Json = {}
+  /** Without a prototype, since a vendor may call a field anything. */
+  const usage = Object.create(null) as Record<string, unknown>
   let tokens_counted = 0
   let finished = false
   let last: string | undefined
@@ -56,20 +42,17 @@ export const reader = (): Reader => {
       last += event
       return ""
     }
-    const tokens = glance(event)
-    if (tokens !== undefined) {
-      tokens_counted += tokens
-      return event
-    }
     const data = parse(event)
     switch (data?.type) {
       case "message_start": {
-        const { output_tokens: _, ...prompt } = ((data.message as Json | undefined)?.usage ?? {}) as Json
-        usage = { ...usage, ...prompt }
+        const said = ((data.message as Json | undefined)?.usage ?? {}) as Json
+        for (const name in said) if (name !== "output_tokens") usage[name] = said[name]
         return event
       }
       case "message_delta": {
-        usage = withFigures(usage, (data.usage ?? {}) as Json)
+        // Figures that are said again count as they were said last.
+        const said = (data.usage ?? {}) as Json
+        for (const name in said) if (said[name] !== null) usage[name] = said[name]
         finished ||= typeof (data.delta as Json | undefined)?.stop_reason === "string"
         return event
       }
@@ -84,14 +67,16 @@ export const reader = (): Reader => {
     }
   }
 
+  const pass: Looking["pass"] = (text, at, blank) => {
+    if (last !== undefined) return at
+    const { end, tokens } = runOf(marks, text, at, blank)
+    tokens_counted += tokens
+    return end
+  }
+  const looking: Looking = { look, pass }
+
   return {
-    take: (events, stream) => {
-      const text = events.toString("latin1")
-      const tokens = last === undefined ? glance(text) : undefined
-      if (tokens === undefined) return eachEvent(events, text, look, stream)
-      tokens_counted += tokens
-      stream.pass(events)
-    },
+    take: (events, stream) => eachEvent(events, events.toString("latin1"), looking, stream),
     skip: (bytes, stream) => {
       tokens_counted += Math.round(bytes.length / bytesAToken)
       stream.pass(bytes)
@@ -102,9 +87,3 @@ export const reader = (): Reader => {
     last: (how: How) => (how === "broken" ? brokenOff : last === undefined ? stop : Buffer.from(last, "latin1"))
   }
 }
-
-/** Figures that are said again count as they were said last. */
-const withFigures = (usage: Json, more: Json): Json => ({
-  ...usage,
-  ...Object.fromEntries(Object.entries(more).filter(([, value]) => value !== null))
-})

@@ -40,15 +40,101 @@ export const streamReader = (
     begun = true
     return first.type === "start" || first.type === "failure" ? deltas : [unnamed, ...deltas]
   }
+  const pieces = new Pieces(read)
   return {
     read: ({ data, event }) => {
       if (over) return noDeltas
+      const piece = pieces.find(data, event)
+      if (piece !== undefined) return [piece]
       if (data.length < 10 && data.trim() === "[DONE]") return noting(atEnd())
       const json = parsed(data)
-      return noting(isObject(json) ? read(json, event) : [senseless("an event that is no JSON object")])
+      if (!isObject(json)) return noting([senseless("an event that is no JSON object")])
+      const deltas = read(json, event)
+      pieces.learn(data, event, deltas)
+      return noting(deltas)
     },
     close: () => (over ? noDeltas : noting(atEnd()))
   }
+}
+
+type Piece = Extract<Delta, { readonly type: "piece" }>
+
+/** After so many events in a row that were no model for the next, no more are tried. */
+const fruitlessMax = 8
+
+/**
+ * Knows an event that is the one before it but for the text of its piece, as most events of an answer are: it is then not parsed, which
+ * takes most of the time of reading it. An event is a model for the next where it came to a piece and nothing else, and comes to one of
+ * another text if that stands in its place. Reading such an event again changes nothing, so the model is tried by reading it.
+ */
+class Pieces {
+  private readonly read: (json: JsonObject, event: string | undefined) => ReadonlyArray<Delta>
+  private name: string | undefined
+  /** What stands before the text and behind it; empty where there is no model. */
+  private before = ""
+  private after = ""
+  private index = 0
+  private fruitless = 0
+  private used = false
+
+  constructor(read: (json: JsonObject, event: string | undefined) => ReadonlyArray<Delta>) {
+    this.read = read
+  }
+
+  find(data: string, event: string | undefined): Piece | undefined {
+    const { after, before } = this
+    const to = data.length - after.length
+    if (before === "" || to <= before.length || event !== this.name) return undefined
+    if (!data.startsWith(before) || !data.endsWith(after)) return undefined
+    const text = stringIn(data, before.length, to)
+    if (text === undefined) return undefined
+    this.used = true
+    return { type: "piece", index: this.index, text }
+  }
+
+  /** Every event that is read has to be shown: a model is good only for those right behind it. */
+  learn(data: string, event: string | undefined, deltas: ReadonlyArray<Delta>): void {
+    if (this.before !== "") this.fruitless = this.used ? 0 : this.fruitless + 1
+    this.before = ""
+    this.used = false
+    const [piece] = deltas
+    if (this.fruitless >= fruitlessMax || deltas.length !== 1 || piece?.type !== "piece") return
+    const at = isVerbatim(piece.text) ? data.lastIndexOf(`"${piece.text}"`) + 1 : 0
+    if (at === 0) return
+    const before = data.slice(0, at)
+    const after = data.slice(at + piece.text.length)
+    const other = `${piece.text}~`
+    const json = parsed(before + other + after)
+    const [again, ...more] = isObject(json) ? this.read(json, event) : noDeltas
+    if (more.length > 0 || again?.type !== "piece" || again.text !== other || again.index !== piece.index) return
+    this.name = event
+    this.before = before
+    this.after = after
+    this.index = piece.index
+  }
+}
+
+/** Shorter slices of a string are copies. */
+const sliceLeast = 13
+
+/**
+ * What the JSON string says that stands between these quotes, if it is one and says something. A long one is parsed even where it has no
+ * escapes: a slice would keep all that it is cut from in memory.
+ */
+const stringIn = (json: string, from: number, to: number): string | undefined => {
+  const text = json.slice(from, to)
+  if (text.length < sliceLeast && isVerbatim(text)) return text
+  const value = parsed(json.slice(from - 1, to + 1))
+  return typeof value === "string" && value !== "" ? value : undefined
+}
+
+/** Whether a text stands in JSON as it is. */
+const isVerbatim = (text: string): boolean => {
+  for (let at = 0; at < text.length; at++) {
+    const character = text.charCodeAt(at)
+    if (character < 0x20 || character === 0x22 || character === 0x5c) return false
+  }
+  return true
 }
 
 /** The name of an event: as it is called, or as it says itself. */

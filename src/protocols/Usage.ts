@@ -48,8 +48,11 @@ export const count = (value: unknown): number | undefined =>
     : undefined
 
 /** The sum of figures, `undefined` where the first was not reported. */
-export const sum = (first: number | undefined, ...others: ReadonlyArray<number | undefined>): number | undefined =>
-  first === undefined ? undefined : others.reduce<number>((total, one) => total + (one ?? 0), first)
+export const sum = (
+  first: number | undefined,
+  second: number | undefined,
+  third?: number | undefined
+): number | undefined => (first === undefined ? undefined : first + (second ?? 0) + (third ?? 0))
 
 /** All that was written to a cache, for protocols that do not say for how long. */
 export const written = ({ cache_write_1h_tokens, cache_write_tokens }: Usage): number | undefined =>

@@ -5,9 +5,9 @@
  * Where the specification is silent:
  * - A broken stream ends with an event `error`; so does one of which the vendor says `response.failed`, whose words are not for the client.
  */
-import { blankLine, eachEvent, endOfString, parse } from "../chat/EventRelay.ts"
-import type { Reader } from "../chat/EventRelay.ts"
-import { bytesAToken, tokensOfString } from "../chat/Tokens.ts"
+import { blankLine, eachEvent, parse, runOf } from "../chat/EventRelay.ts"
+import type { Looking, Reader } from "../chat/EventRelay.ts"
+import { bytesAToken } from "../chat/Tokens.ts"
 import { usageOf } from "../protocols/responses/Usage.ts"
 import { noUsage } from "../protocols/Usage.ts"
 import type { Usage } from "../protocols/Usage.ts"
@@ -23,21 +23,6 @@ export const broken = (events: string): string => {
 /** Pieces of an answer, and the events that are looked into. */
 const marks =
   /"(?:(delta)"\s*:\s*"|type"\s*:\s*"(?:response\.(?:completed|incomplete|failed)|error)")|^data: ?\[DONE\]/gm
-
-/** The tokens of pieces; `undefined` where an event is among them that must be looked into. */
-const glance = (text: string): number | undefined => {
-  let tokens = 0
-  marks.lastIndex = 0
-  for (let mark = marks.exec(text); mark !== null; mark = marks.exec(text)) {
-    if (mark[1] === undefined) return undefined
-    const from = marks.lastIndex
-    const end = endOfString(text, from)
-    if (end === -1) return undefined
-    tokens += tokensOfString(end - from)
-    marks.lastIndex = end + 1
-  }
-  return tokens
-}
 
 const numbered = /"sequence_number"\s*:\s*(\d+)/g
 
@@ -55,11 +40,6 @@ export const reader = (): Reader => {
   const look = (event: string): string | undefined => {
     // Nothing follows it but what some vendors borrow from chat.
     if (last !== undefined) return ""
-    const tokens = glance(event)
-    if (tokens !== undefined) {
-      tokens_counted += tokens
-      return event
-    }
     const data = parse(event)
     switch (data?.type) {
       case "response.completed":
@@ -77,14 +57,18 @@ export const reader = (): Reader => {
     }
   }
 
+  const pass: Looking["pass"] = (text, at, blank) => {
+    if (last !== undefined) return at
+    const { end, tokens } = runOf(marks, text, at, blank)
+    tokens_counted += tokens
+    return end
+  }
+  const looking: Looking = { look, pass }
+
   return {
     take: (events, stream) => {
-      const text = events.toString("latin1")
-      const tokens = last === undefined ? glance(text) : undefined
-      latest = text
-      if (tokens === undefined) return eachEvent(events, text, look, stream)
-      tokens_counted += tokens
-      stream.pass(events)
+      latest = events.toString("latin1")
+      eachEvent(events, latest, looking, stream)
     },
     skip: (bytes, stream) => {
       tokens_counted += Math.round(bytes.length / bytesAToken)

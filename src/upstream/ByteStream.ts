@@ -123,8 +123,12 @@ export class ByteStream {
   /** Lets the reader have the end, behind these bytes. */
   finish(last?: string | Buffer): void {
     if (this.gone) return
+    // A flowing reader would take the bytes now and the end a tick later, as two writes to its socket. From the buffer it takes both at once.
+    const flows = last !== undefined && this.body.readableFlowing === true
+    if (flows) this.body.pause()
     if (last !== undefined) this.body.push(last)
     this.body.push(null)
+    if (flows) this.body.resume()
   }
 
   /** Cuts the reader off without an end, so that nobody takes what they have for all of it. */

@@ -5,6 +5,7 @@ import { answerOf } from "../../src/protocols/Answer.ts"
 import type { Answer, AnswerPart } from "../../src/protocols/Answer.ts"
 import type { AssistantPart, Conversation, Protocol, Turn, UserPart } from "../../src/protocols/Conversation.ts"
 import { translations } from "../../src/protocols/Protocols.ts"
+import type { Delta } from "../../src/protocols/Delta.ts"
 import type { RequestOptions, StreamOptions } from "../../src/protocols/Translation.ts"
 import { answer, conversation, steps } from "./arbitraries.ts"
 import { eventsIn, expectWellFormed, stepsOf, textOf } from "./sse.ts"
@@ -131,6 +132,50 @@ describe("an answer", () => {
           expectWellFormed(deltas)
         }),
         { numRuns: 150 }
+      )
+    })
+
+    it(`of ${protocol} is read the same where no event is like the one before it`, () => {
+      const words = fc.constantFrom(
+        "a",
+        "content",
+        "text",
+        "delta",
+        '"',
+        "\\",
+        "\n",
+        "é",
+        "a text of more than twelve",
+        "\u2028",
+        "~"
+      )
+      const pieces = fc.array(fc.oneof(words, fc.string({ minLength: 1, unit: "binary" })), {
+        minLength: 1,
+        maxLength: 12
+      })
+      fc.assert(
+        fc.property(pieces, pieces, (first, second) => {
+          const said = (index: number, texts: ReadonlyArray<string>) =>
+            texts.map((text) => ({ type: "piece", index, text }) as const)
+          const given: ReadonlyArray<Delta> = [
+            { type: "start", id: "x", model: "m", usage: undefined },
+            { type: "text_start", index: 0 },
+            ...said(0, first),
+            { type: "part_end", index: 0 },
+            { type: "tool_start", index: 1, id: "call", name: "text", custom: false },
+            ...said(1, ["{", ...second.map((text) => JSON.stringify(text)), "}"]),
+            { type: "part_end", index: 1 },
+            { type: "stop", reason: "tool", sequence: undefined },
+            { type: "end" }
+          ]
+          const events = eventsIn(textOf(writer(answering), given))
+          const unlike = events.map(({ data, event }, i) => ({
+            event,
+            data: data.replace(/^\{/, () => `{"unlike":${i},`)
+          }))
+          expect(stepsOf(reader(), events)).toEqual(stepsOf(reader(), unlike))
+        }),
+        { numRuns: 100 }
       )
     })
 

@@ -1,7 +1,7 @@
 /** The usage of OpenAI's Responses. */
 import type { JsonObject } from "../Conversation.ts"
 import { isObject, objectOf, present } from "../Json.ts"
-import { count, noUsage, written } from "../Usage.ts"
+import { count, written } from "../Usage.ts"
 import type { Usage } from "../Usage.ts"
 
 export const usageOf = (usage: unknown): Usage | undefined => {
@@ -11,12 +11,14 @@ export const usageOf = (usage: unknown): Usage | undefined => {
   if (prompt_tokens === undefined && completion_tokens === undefined) return undefined
   const input = objectOf(usage.input_tokens_details)
   const output = objectOf(usage.output_tokens_details)
+  // Written out rather than spread, being made for every call.
   return {
-    ...noUsage,
     prompt_tokens,
     completion_tokens,
     cached_tokens: count(input.cached_tokens),
+    cached_audio_tokens: undefined,
     cache_write_tokens: count(input.cache_write_tokens),
+    cache_write_1h_tokens: undefined,
     reasoning_tokens: count(output.reasoning_tokens),
     prompt_audio_tokens: count(input.audio_tokens),
     completion_audio_tokens: count(output.audio_tokens),
