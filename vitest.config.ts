@@ -32,7 +32,7 @@ const onPostgresToo = [
 /** Proofs that take minutes: `npm run test:long`. */
 const long = ["test/ledger/NodesStories.test.ts", "test/e2e/Kills.test.ts"]
 /** Part of these is long too: it asks for `TEST_LONG`. */
-const partlyLong = ["test/e2e/Nodes.test.ts"]
+const partlyLong = ["test/e2e/Nodes.test.ts", "test/upgrade/Kills.test.ts"]
 
 const shared = {
   setupFiles: ["test/support/testers.ts"],

@@ -1,7 +1,7 @@
 /** Signing in, staying signed in, signing out; and the keys by which anyone can verify an access token. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { Example } from "../http/Documented.ts"
+import { Browsed, Example } from "../http/Documented.ts"
 import { RateLimited } from "../http/Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { ProfileToken, SignInToken } from "../http/Security.ts"
@@ -297,6 +297,7 @@ export class BrowserApi extends HttpApiGroup.make("browser")
   .add(
     HttpApiEndpoint.get("authorize", "/oauth/authorize")
       .addSuccess(Page)
+      .annotate(Browsed, true)
       .annotate(
         OpenApi.Summary,
         "The page on which a person signs in and decides; an application opens it in a browser with the parameters of OAuth 2.0"
@@ -305,25 +306,30 @@ export class BrowserApi extends HttpApiGroup.make("browser")
   .add(
     HttpApiEndpoint.post("decide", "/oauth/authorize")
       .addSuccess(Page)
+      .annotate(Browsed, true)
       .annotate(OpenApi.Summary, "The form of that page: the decision")
   )
   .add(
     HttpApiEndpoint.get("device", "/oauth/device")
       .addSuccess(Page)
+      .annotate(Browsed, true)
       .annotate(OpenApi.Summary, "The page on which a person types the code that a device shows, and decides")
   )
   .add(
     HttpApiEndpoint.post("decideDevice", "/oauth/device")
       .addSuccess(Page)
+      .annotate(Browsed, true)
       .annotate(OpenApi.Summary, "The form of that page: the decision")
   )
   .add(
     HttpApiEndpoint.post("signedIn", "/oauth/signed-in")
       .addSuccess(Page)
+      .annotate(Browsed, true)
       .annotate(OpenApi.Summary, "Where the identity provider sends the browser back to")
   )
   .add(
     HttpApiEndpoint.get("resume", "/oauth/continue")
       .addSuccess(Page)
+      .annotate(Browsed, true)
       .annotate(OpenApi.Summary, "The same browser after that, with its cookie")
   ) {}

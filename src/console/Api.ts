@@ -2,6 +2,7 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { SessionEnded } from "../auth/Problems.ts"
+import { Browsed } from "../http/Documented.ts"
 import { CrossOrigin, RateLimited, RouteNotFound, UnsupportedMediaType } from "../http/Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { Envelope } from "../kernel/Envelope.ts"
@@ -58,6 +59,7 @@ export class ConsoleApi extends HttpApiGroup.make("console")
       )
       .addSuccess(HttpApiSchema.Text({ contentType: "text/html" }))
       .addError(InvalidRequest)
+      .annotate(Browsed, true)
       .annotate(OpenApi.Summary, "Leads a browser to the provider, and back to the console with a session")
   )
   .add(

@@ -29,6 +29,14 @@ export class Metered extends Context.Reference<Metered>()("tollgate/http/Metered
 /** The answer is an event stream where the request asks for one (`stream: true`). */
 export class Streams extends Context.Reference<Streams>()("tollgate/http/Streams", { defaultValue: () => false }) {}
 
+/** The content types that the answer may have, as the request asks, where they are several. */
+export class Produces extends Context.Reference<Produces>()("tollgate/http/Produces", {
+  defaultValue: (): ReadonlyArray<string> => []
+}) {}
+
+/** A browser is answered: with pages, refusals among them, and by being led on. */
+export class Browsed extends Context.Reference<Browsed>()("tollgate/http/Browsed", { defaultValue: () => false }) {}
+
 const idempotencyKey = {
   name: "Idempotency-Key",
   in: "header" as const,
@@ -65,7 +73,7 @@ interface JsonSchema {
 interface Operation {
   parameters: Array<{ readonly name: string; readonly required?: boolean }>
   security: Array<Record<string, ReadonlyArray<string>>>
-  readonly responses: Record<string, { headers?: object; content?: Content }>
+  readonly responses: Record<string, { description?: string; headers?: object; content?: Content }>
   readonly requestBody?: { readonly content: Content }
 }
 
@@ -86,6 +94,9 @@ export const described =
         const operation = paths[path]?.[endpoint.method.toLowerCase()]
         if (operation === undefined) return
         refusals(operation)
+        if (operation.requestBody !== undefined) bodyRefusals(operation)
+        if (Context.get(mergedAnnotations, Browsed)) browsed(operation)
+        produced(operation, Context.get(mergedAnnotations, Produces))
         if (Context.get(mergedAnnotations, Streams)) stream(operation)
         const key = operation.parameters.findIndex(({ name }) => name === "idempotency-key")
         // A route that has it in its own schema cannot do without.
@@ -132,6 +143,38 @@ const refusals = ({ parameters, requestBody, responses }: Operation): void => {
   const all = takes && !others.some(({ $ref }) => $ref === invalidRequest.$ref) ? [invalidRequest, ...others] : others
   if (all.length === 0) delete responses["400"]
   else responses["400"] = { ...responses["400"], content: { "application/json": { schema: oneOf(all) } } }
+}
+
+/** What a body is refused for before its route sees it: one that comes too slowly, is too long, encoded otherwise, or finds no room. */
+const bodyRefusals = ({ responses }: Operation): void => {
+  for (const [status, name] of [
+    ["408", "BodyTooSlow"],
+    ["413", "PayloadTooLarge"],
+    ["415", "UnsupportedEncoding"],
+    ["503", "Busy"]
+  ] as const) {
+    const $ref = `#/components/schemas/${name}`
+    const { content, ...response } = (responses[status] ??= { description: name })
+    const schema = content?.["application/json"]?.schema
+    const all = schema === undefined ? [] : (schema.anyOf ?? [schema])
+    if (all.some((one) => one.$ref === $ref)) continue
+    responses[status] = { ...response, content: { "application/json": { schema: oneOf([...all, { $ref }]) } } }
+  }
+}
+
+const produced = ({ responses }: Operation, types: ReadonlyArray<string>): void => {
+  const content = responses["200"]?.content
+  const [usual] = Object.values(content ?? {})
+  if (content !== undefined && usual !== undefined)
+    for (const type of types) content[type] ??= type.startsWith("text/") ? { schema: { type: "string" } } : usual
+}
+
+const page = { "text/html": { schema: { type: "string" } } }
+
+const browsed = ({ responses }: Operation): void => {
+  responses["303"] = { description: "Leads the browser on", headers: { Location: { schema: { type: "string" } } } }
+  responses["400"] ??= { description: "A page that says what is wrong", content: page }
+  responses["429"] ??= { description: "A page that says so", content: page }
 }
 
 /** A text among the answers is the stream's. */

@@ -106,16 +106,22 @@ const close = (server: Server): Effect.Effect<void> =>
 
 /** Bytes that are no HTTP request get an answer too, with the headers that every answer has. */
 const refuseBytes = (error: NodeJS.ErrnoException, socket: Socket): void => {
-  if (!socket.writable || error.code === "ECONNRESET" || isAnswering(socket)) {
+  const under = underWay(socket)
+  if (!socket.writable || error.code === "ECONNRESET" || under?.headersSent === true) {
     socket.destroy()
+    return
+  }
+  // Behind a whole request, which is answered before the connection is closed: another answer would be taken for its own.
+  if (under?.req.complete === true) {
+    under.shouldKeepAlive = false
     return
   }
   end(socket, refusals[error.code ?? ""]?.() ?? notHttp())
 }
 
-/** Whether an answer to an earlier request is on its way, which other bytes would spoil. Node knows it by this field alone. */
-const isAnswering = (socket: Socket): boolean =>
-  (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage?.headersSent === true
+/** The answer that is due next on a connection. Node knows it by this field alone. */
+const underWay = (socket: Socket): ServerResponse | undefined =>
+  (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 
 const notHttp = () =>
   new InvalidRequest({ message: "this is not an HTTP request", field: "", rule: "a request of HTTP/1.1" })

@@ -7,6 +7,15 @@ const lengthMax = 200
 
 const shortened = (text: string): string => (text.length > lengthMax ? `${text.slice(0, lengthMax)}...` : text)
 
+/** What the schema of an object is called in the program says nothing to a caller. The body itself is always an object. */
+const ruleOf = ({ message, path }: Pick<ParseResult.ArrayFormatterIssue, "path" | "message">): string =>
+  message.replace(
+    path.length === 0
+      ? /^Expected (?:\{ readonly .*? \}|[A-Z][\w ()]*?), actual /s
+      : /^Expected (?:\{ readonly .*? \}|Struct(?: \(Encoded side\))?), actual /s,
+    "Expected an object, actual "
+  )
+
 /** Which field breaks which rule; an empty field means the request itself. */
 export const BrokenRule = { field: Schema.String, rule: Schema.String } as const
 
@@ -25,7 +34,7 @@ export class InvalidRequest extends Problem<InvalidRequest>()("InvalidRequest", 
   static ofIssues(issues: ReadonlyArray<Pick<ParseResult.ArrayFormatterIssue, "path" | "message">>): InvalidRequest {
     const [issue] = issues
     const field = shortened(issue?.path.map(String).join(".") ?? "")
-    const rule = shortened(issue?.message ?? "the documented shape")
+    const rule = shortened(issue === undefined ? "the documented shape" : ruleOf(issue))
     return InvalidRequest.of(field, rule)
   }
 

@@ -1,6 +1,6 @@
 /** Text to speech. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
-import { Example, Metered } from "../http/Documented.ts"
+import { Example, Metered, Produces } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
 import { ReadsOwnBody, RefusalShape } from "../http/Annotations.ts"
 import { openAiRefusal } from "../http/OpenAiRefusal.ts"
@@ -9,15 +9,18 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { KeyOrToken } from "../http/Security.ts"
 import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { UpstreamRefusal } from "../upstream/Problems.ts"
-import { OpenAiSpeechRequest, SpeechRequest, ToolSpeechRequest } from "./Request.ts"
+import { formats, OpenAiSpeechRequest, SpeechRequest, ToolSpeechRequest } from "./Request.ts"
 
 const Audio = HttpApiSchema.Uint8Array({ contentType: "audio/mpeg" })
+
+const types = Object.values(formats)
 
 export class SpeechApi extends HttpApiGroup.make("speech")
   .add(
     HttpApiEndpoint.post("speak", "/v1/speech")
       .setPayload(SpeechRequest)
       .addSuccess(Audio)
+      .annotate(Produces, types)
       .annotate(ReadsOwnBody, true)
       .annotate(Example, { body: { input: "The tide is in.", model: "tts-1", voice: "alloy", response_format: "mp3" } })
       .annotate(Metered, { charge_known: true })
@@ -27,6 +30,7 @@ export class SpeechApi extends HttpApiGroup.make("speech")
     HttpApiEndpoint.post("speakSimply", "/v1/tools/speech")
       .setPayload(ToolSpeechRequest)
       .addSuccess(Audio)
+      .annotate(Produces, types)
       .annotate(ReadsOwnBody, true)
       .annotate(Example, { body: { input: "The tide is in." } })
       .annotate(Metered, { charge_known: true })
@@ -36,6 +40,7 @@ export class SpeechApi extends HttpApiGroup.make("speech")
     HttpApiEndpoint.post("createSpeech", "/v1/audio/speech")
       .setPayload(OpenAiSpeechRequest)
       .addSuccess(Audio)
+      .annotate(Produces, [...types, "text/event-stream"])
       .annotate(RefusalShape, openAiRefusal)
       .annotate(ReadsOwnBody, true)
       .annotate(Example, { body: { input: "The tide is in.", model: "tts-1", voice: "alloy" } })

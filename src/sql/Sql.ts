@@ -83,6 +83,13 @@ const appliedTo = Effect.gen(function* () {
   return row?.id ?? 0
 })
 
+/** The migrator takes any failure of its first write for another process at work, and says that nothing was missing. */
+const applyMissing = Effect.gen(function* () {
+  const done = yield* Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
+  if ((yield* appliedTo) !== newest) return yield* Effect.fail(new Error("the list of migrations could not be written"))
+  return done
+})
+
 /**
  * Applies what is missing, all of it or nothing; answers the names of what it applied. Of a file that holds data already a snapshot
  * is put beside it first, as `<file>.before-<migration>`.
@@ -112,7 +119,7 @@ export const migrate = (file: string | undefined) =>
         )
       )
     }
-    return yield* sql.withTransaction(Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })).pipe(
+    return yield* sql.withTransaction(applyMissing).pipe(
       leavingReferences,
       Effect.catchAllCause((cause) =>
         Effect.fail(

@@ -135,6 +135,17 @@ describe("bytes that are no request, or two", () => {
     expect(await connection.closed).toMatch(/"start":"{}"}HTTP\/1\.1 400 this is not an HTTP request\r\n/)
   })
 
+  it.each([
+    ["what a client sends that asked for the end", ["Connection: close"], "GET /get HTTP/1.1\r\nHost: x\r\n\r\n"],
+    ["what is no request", [], "nonsense\r\n\r\n"]
+  ])("do not take the place of the answer before them: %s", async (_, headers, behind) => {
+    for (const path of ["/lane", "/router"]) {
+      const answer = await answerTo(head(path, "Content-Length: 2", ...headers) + "{}" + behind)
+      expect(answer).toMatch(/^HTTP\/1\.1 200 /)
+      expect(answer.match(/HTTP\/1\.1 \d/g)).toHaveLength(1)
+    }
+  })
+
   it("may ask to become something else, and are answered as what they are", async () => {
     const upgrade = [
       "Connection: Upgrade",

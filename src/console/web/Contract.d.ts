@@ -7795,6 +7795,11 @@ export interface operations {
                 };
                 content: {
                     "audio/mpeg": string;
+                    "audio/opus": string;
+                    "audio/aac": string;
+                    "audio/flac": string;
+                    "audio/wav": string;
+                    "audio/pcm": string;
                 };
             };
         };
@@ -7829,6 +7834,11 @@ export interface operations {
                 };
                 content: {
                     "audio/mpeg": string;
+                    "audio/opus": string;
+                    "audio/aac": string;
+                    "audio/flac": string;
+                    "audio/wav": string;
+                    "audio/pcm": string;
                 };
             };
         };
@@ -7865,6 +7875,12 @@ export interface operations {
                 };
                 content: {
                     "audio/mpeg": string;
+                    "audio/opus": string;
+                    "audio/aac": string;
+                    "audio/flac": string;
+                    "audio/wav": string;
+                    "audio/pcm": string;
+                    "text/event-stream": string;
                 };
             };
         };

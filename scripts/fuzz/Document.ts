@@ -1,0 +1,78 @@
+/** The service's own document (`/openapi.json`) as routes: what each takes, and what it may answer. */
+import type { Schema, Schemas } from "./Schema.ts"
+
+interface Content {
+  readonly schema?: Schema
+  readonly example?: unknown
+}
+
+interface Operation {
+  readonly parameters?: ReadonlyArray<Parameter>
+  readonly security?: ReadonlyArray<Readonly<Record<string, unknown>>>
+  readonly requestBody?: { readonly content: Readonly<Record<string, Content>> }
+  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, Content>> }>>
+}
+
+export interface OpenApi {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: { readonly schemas: Schemas }
+}
+
+export interface Parameter {
+  readonly name: string
+  readonly in: "path" | "query" | "header"
+  readonly schema: Schema
+  readonly example?: unknown
+}
+
+export interface Route {
+  /** Method and path, as the document has them. */
+  readonly name: string
+  readonly method: string
+  readonly path: string
+  readonly parameters: ReadonlyArray<Parameter>
+  /** The schemes of which one lets a request in; none: it asks for no credential. */
+  readonly schemes: ReadonlyArray<string>
+  readonly body: { readonly type: string; readonly schema: Schema; readonly example: unknown } | undefined
+  readonly responses: Operation["responses"]
+  /** Whether the document has it. */
+  readonly documented: boolean
+}
+
+/** Paths that the service has beside those of its document. */
+const others = [
+  "/",
+  "/console",
+  "/console/app.js",
+  "/docs",
+  "/openapi.json",
+  "/transfer-invites/x",
+  "/invites/x",
+  "/v1",
+  "/nothing"
+]
+
+export const routesOf = ({ paths }: OpenApi): ReadonlyArray<Route> => [
+  ...Object.entries(paths).flatMap(([path, methods]) =>
+    // What stands at an address of its own is the sandbox's.
+    "servers" in methods ? [] : Object.entries(methods).map(([method, operation]) => routeOf(path, method, operation))
+  ),
+  ...others.map((path) => routeOf(path, "get", { responses: {} }, false))
+]
+
+const routeOf = (path: string, method: string, operation: Operation, documented = true): Route => {
+  const [content] = Object.entries(operation.requestBody?.content ?? {})
+  return {
+    name: `${method.toUpperCase()} ${path}`,
+    method: method.toUpperCase(),
+    path,
+    parameters: operation.parameters ?? [],
+    schemes: (operation.security ?? []).flatMap((scheme) => Object.keys(scheme)),
+    body:
+      content === undefined
+        ? undefined
+        : { type: content[0], schema: content[1].schema ?? {}, example: content[1].example },
+    responses: operation.responses,
+    documented
+  }
+}

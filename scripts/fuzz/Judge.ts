@@ -1,0 +1,120 @@
+/** Whether what a request was answered is what the service promises. */
+import type { OpenApi, Route } from "./Document.ts"
+import { isExact } from "./Plan.ts"
+import type { Plan } from "./Plan.ts"
+import { misfit } from "./Schema.ts"
+import type { Answer, Received } from "./Wire.ts"
+
+export interface Wrong {
+  /** What kind of fault it is: those of a kind are told once. */
+  readonly kind: string
+  readonly what: string
+}
+
+/** Texts that only an error of the program has. */
+const insides =
+  /\n\s+at [\w.<>[\] ]+ ?\(?[^)\n]*:\d+:\d+|node_modules|\bdist\/[\w-]+\.js|\bsrc\/\w+\/\w+\.ts|SQLITE_|SqlError|ECONNREFUSED|EACCES|ENOENT|\/tmp\/|Unexpected token .* in JSON|is not a function|Cannot read propert|undefined \(reading|"_tag":"HttpApiDecodeError"/
+
+const codeOf = (answer: Answer): string => {
+  try {
+    const { code, error } = JSON.parse(answer.body.toString()) as {
+      code?: string
+      error?: { code?: string; type?: string }
+    }
+    return code ?? error?.code ?? error?.type ?? ""
+  } catch {
+    return ""
+  }
+}
+
+const told = (answer: Answer): string => `${answer.status} ${answer.body.toString().slice(0, 400)}`
+
+/** What any request may be refused by: what is no request, and what is none of the document. */
+const general = new Set([204, 400, 404, 405, 408, 413, 415, 431])
+/** What a service that lacks something for the moment says. */
+const momentary = new Set(["busy", "books_unavailable", "unavailable", "events_busy"])
+
+const ofAnswer = ({ components }: OpenApi, route: Route, plan: Plan, answer: Answer): Wrong | undefined => {
+  const { body, headers, status } = answer
+  const type = headers.get("content-type")?.split(";", 1)[0] ?? ""
+  const code = codeOf(answer)
+  if (status >= 500 && !(status === 503 && momentary.has(code)))
+    return { kind: `${route.name}: ${status} ${code}`, what: told(answer) }
+  const text = type === "application/json" || type.startsWith("text/") ? body.toString() : ""
+  if (plan.route !== "GET /docs" && type !== "text/html" && insides.test(text))
+    return { kind: `${route.name}: an inside of the program`, what: told(answer) }
+  if (!headers.has("x-request-id")) return { kind: `${route.name}: no X-Request-Id`, what: told(answer) }
+  if (status >= 400 && type !== "application/json" && type !== "text/html" && plan.method !== "HEAD")
+    return { kind: `${route.name}: a refusal of ${type || "no type"}`, what: told(answer) }
+  if (!isExact(plan) || !isOf(route, plan)) return undefined
+  if (general.has(status) && isRefusedBefore(plan)) return undefined
+  const documented = route.responses[String(status)]
+  if (documented === undefined)
+    return route.documented
+      ? { kind: `${route.name}: ${status} ${code} is not documented`, what: told(answer) }
+      : undefined
+  const content = documented.content?.[type]
+  if (content === undefined)
+    return documented.content === undefined || body.length === 0 || plan.method === "HEAD"
+      ? undefined
+      : { kind: `${route.name}: ${status} of ${type} is not documented`, what: told(answer) }
+  if (type !== "application/json" || !answer.whole) return undefined
+  const found = misfit(components.schemas, content.schema ?? {}, JSON.parse(text))
+  return found === undefined
+    ? undefined
+    : {
+        kind: `${route.name}: ${status} ${code} does not fit its schema`,
+        what: `${found.slice(0, 600)}\n    ${told(answer)}`
+      }
+}
+
+/** Whether a target is the route's by its path, as the document writes it. */
+const isOf = ({ path }: Route, { target }: Plan): boolean => {
+  const at = target.split("?", 1)[0]!
+  const pattern = path.replaceAll(/[.]/g, "\\$&").replaceAll(/\{\w+\}/g, "(?!\\.{1,2}(?:/|$))[^/?#;\\\\]+")
+  return new RegExp(`^${pattern}$`).test(at) && isDecodable(at)
+}
+
+const isDecodable = (text: string): boolean => {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Headers that make any request one that its route never sees. */
+const isRefusedBefore = ({ credential, headers, target, wrong }: Plan): boolean =>
+  target.length > 8_000 ||
+  (credential === "wrong" && (wrong.length > 8_000 || /[^\t\x20-\x7e\x80-\xff]/.test(wrong))) ||
+  headers.some(
+    ([name, value]) =>
+      !/^[\w-]+$/.test(name) ||
+      /[^\t\x20-\x7e\x80-\xff]/.test(value) ||
+      value.length > 8_000 ||
+      ["expect", "upgrade"].includes(name)
+  ) ||
+  headers.length > 100
+
+/** What is wrong with what came; `undefined`: nothing. */
+export const wrongIn = (document: OpenApi, route: Route, plan: Plan, received: Received): Wrong | undefined => {
+  if (received.end === "late")
+    return { kind: `${route.name}: no end`, what: `neither answered nor closed in ${received.millis.toFixed(0)} ms` }
+  // What is no request is answered with a body, whatever its method would have been.
+  const isTold = plan.method !== "HEAD" || isExact(plan)
+  if (isTold && received.rest.length > 0 && !received.rest.toString("latin1", 0, 6).startsWith("HTTP/1"))
+    return { kind: `${route.name}: no HTTP`, what: received.rest.toString("latin1", 0, 300) }
+  for (const answer of received.answers) {
+    const wrong = ofAnswer(document, route, plan, answer)
+    if (wrong !== undefined) return wrong
+  }
+  const isAsked =
+    isExact(plan) && plan.end === "wait" && plan.times === 1 && isOf(route, plan) && !isRefusedBefore(plan)
+  if (isAsked && (received.answers.length === 0 || !received.answers[0]!.whole) && received.end === "closed")
+    return {
+      kind: `${route.name}: closed without a whole answer`,
+      what: received.answers.map(told).join("\n") || "nothing came"
+    }
+  return undefined
+}

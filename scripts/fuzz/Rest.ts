@@ -1,0 +1,67 @@
+/** What must be true of a service that nobody asks: nothing is set aside or open, nothing leaks, the books are right. */
+import { readdirSync, readFileSync } from "node:fs"
+import { command } from "../../test/support/Service.ts"
+import type { Service } from "../../test/support/Service.ts"
+
+export interface AtRest {
+  readonly wrong: ReadonlyArray<string>
+  /** What the process uses, in words. */
+  readonly used: string
+}
+
+/** What the process may have at rest after any number of requests, in MB. */
+const residentMax = 700
+
+const handlesOf = ({ process: { pid } }: Service): number => readdirSync(`/proc/${pid}/fd`).length
+
+const residentOf = ({ process: { pid } }: Service): number =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024
+
+const figure = (metrics: string, name: string): number => Number(new RegExp(`^${name} (.*)$`, "m").exec(metrics)?.[1])
+
+/** Connections to vendors, and those of the sandbox's own clients, are kept open for a while. */
+const idleMax = 16
+
+const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
+
+/** Waits until this is true; answers whether it came so within a minute. */
+const becomes = async (is: () => Promise<boolean>): Promise<boolean> => {
+  for (let tries = 0; tries < 240; tries++) {
+    if (await is()) return true
+    await pause(250)
+  }
+  return false
+}
+
+/** Notes what the process has now; answers what to ask with when nobody asks it any more. */
+export const restOf = (service: Service): (() => Promise<AtRest>) => {
+  const handles = handlesOf(service)
+  return () => rest(service, handles)
+}
+
+const rest = async (service: Service, handles: number): Promise<AtRest> => {
+  const wrong: Array<string> = []
+  const metrics = async (): Promise<string> => (await service.call("/metrics")).body
+  const gauges = ["tollgate_open_calls", "tollgate_reserved_usd", "tollgate_unsettled_calls"] as const
+  const isQuiet = await becomes(async () => {
+    const text = await metrics()
+    return gauges.every((name) => figure(text, name) === 0)
+  })
+  const text = await metrics()
+  if (!isQuiet)
+    wrong.push(`calls are open at rest: ${gauges.map((name) => `${name} ${figure(text, name)}`).join(", ")}`)
+  const isClosed = await becomes(async () => handlesOf(service) <= handles + idleMax)
+  if (!isClosed) wrong.push(`${handlesOf(service)} handles are open at rest, ${handles} at the start`)
+  if (residentOf(service) > residentMax) wrong.push(`${residentOf(service).toFixed(0)} MB are resident at rest`)
+  const errors = service.stderr
+    .join("")
+    .split("\n")
+    .filter((line) => /"(?:level|logLevel)":"(?:ERROR|FATAL)"/i.test(line))
+  if (errors.length > 0) wrong.push(`${errors.length} errors are in the log, the first: ${errors[0]!.slice(0, 2_000)}`)
+  const verified = await command(["verify"], { DATA_DIR: service.folder })
+  if (verified.code !== 0) wrong.push(`verify: ${verified.stdout}${verified.stderr}`)
+  return {
+    wrong,
+    used: `${residentOf(service).toFixed(0)} MB resident, ${handlesOf(service)} handles (${handles} at the start)`
+  }
+}

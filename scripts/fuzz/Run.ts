@@ -1,0 +1,140 @@
+/** Sends plans by the thousand, and makes each fault that is found as small as it can. */
+import fc from "fast-check"
+import type { Route } from "./Document.ts"
+import { wrongIn } from "./Judge.ts"
+import type { Wrong } from "./Judge.ts"
+import { piecesOf } from "./Plan.ts"
+import type { Plan } from "./Plan.ts"
+import { plansOf } from "./Plans.ts"
+import { exchange } from "./Wire.ts"
+import type { Answer, Received } from "./Wire.ts"
+import type { World } from "./World.ts"
+
+export interface Found {
+  readonly wrong: Wrong
+  readonly plan: Plan
+  readonly seed: number
+}
+
+export interface Counts {
+  requests: number
+  /** How often each status came; `closed`, `left`: without an answer. */
+  readonly statuses: Map<string, number>
+  readonly routes: Map<string, number>
+  slowest_ms: number
+}
+
+export interface Options {
+  readonly seed: number
+  readonly requests: number
+  readonly until?: number
+  readonly workers: number
+  /** Whether clients wait for what is given up only after many seconds. */
+  readonly patient: boolean
+  /** Only routes whose name has this in it. */
+  readonly route?: string
+  readonly progress?: (counts: Counts) => void
+  /** Told of a fault when it has been made small. */
+  readonly told?: (found: Found) => void
+}
+
+/** How long an answer may take: heads are waited for 20 seconds, bodies 15, images for a minute. */
+const limit_ms = 75_000
+
+/** Events that have no end. */
+const isEndless = ({ headers, status }: Answer): boolean =>
+  status === 200 && headers.get("content-type") === "text/event-stream"
+
+const addressOf = (number: number): string => `127.${1 + (number >> 14)}.${(number >> 7) & 127}.${1 + (number & 127)}`
+
+/** Sends a plan, and answers what came and what is wrong with it. */
+export const send = async (
+  { document, known, routes, service }: World,
+  plan: Plan
+): Promise<{ received: Received; wrong: Wrong | undefined }> => {
+  const route = routes.find(({ name }) => name === plan.route)!
+  const received = await exchange({
+    port: service.port,
+    from: addressOf(plan.from),
+    pieces: piecesOf(plan, known()),
+    pause_ms: plan.pause_ms,
+    end: plan.end,
+    methods: Array.from({ length: plan.times }, () => plan.method),
+    isEndless: route.path.endsWith("/events") ? isEndless : () => false,
+    limit_ms
+  })
+  return { received, wrong: wrongIn(document, route, plan, received) }
+}
+
+/** How often a fault is sent again to make it smaller. */
+const shrinksMax = 150
+/** After so many requests what they have used up is made anew. */
+const renewedAfter = 2_500
+
+export const run = async (
+  world: World,
+  options: Options
+): Promise<{ readonly counts: Counts; readonly found: ReadonlyArray<Found> }> => {
+  const counts: Counts = { requests: 0, statuses: new Map(), routes: new Map(), slowest_ms: 0 }
+  const found: Array<Found> = []
+  const kinds = new Set<string>()
+  const routes = world.routes.filter(({ name }) => name.includes(options.route ?? ""))
+  if (routes.length === 0) throw new Error(`no route has ${options.route} in its name`)
+  const isOver = () => counts.requests >= options.requests || Date.now() > (options.until ?? Infinity)
+  // To make one costs more than to send what it makes.
+  const plans = new Map(
+    routes.map((route) => [route.name, plansOf(world.document.components.schemas, route, options.patient)])
+  )
+  let renewed = 0
+  let renewing: Promise<void> = Promise.resolve()
+
+  const note = (route: string, received: Received) => {
+    counts.requests++
+    counts.routes.set(route, (counts.routes.get(route) ?? 0) + 1)
+    counts.slowest_ms = Math.max(counts.slowest_ms, received.millis)
+    const statuses =
+      received.answers.length === 0 ? [received.end] : received.answers.map(({ status }) => String(status))
+    for (const status of statuses) counts.statuses.set(status, (counts.statuses.get(status) ?? 0) + 1)
+    options.progress?.(counts)
+  }
+
+  /** A few plans of one route, by a seed of their own. */
+  const some = async (route: Route, seed: number, most: number): Promise<void> => {
+    let last: Found | undefined
+    let sent = 0
+    const property = fc.asyncProperty(plans.get(route.name)!, async (plan) => {
+      if (last === undefined ? isOver() : ++sent > shrinksMax) return
+      const { received, wrong } = await send(world, plan)
+      note(route.name, received)
+      if (wrong === undefined || kinds.has(wrong.kind) || (last !== undefined && last.wrong.kind !== wrong.kind)) return
+      last = { wrong, plan, seed }
+      throw new Error(wrong.kind)
+    })
+    await fc.check(property, { seed, numRuns: most, endOnFailure: false })
+    if (last === undefined) return
+    const known = last as Found
+    if (!kinds.has(known.wrong.kind)) {
+      found.push(known)
+      options.told?.(known)
+    }
+    kinds.add(known.wrong.kind)
+  }
+
+  let turn = 0
+  const work = async (): Promise<void> => {
+    while (!isOver()) {
+      await renewing
+      if (counts.requests - renewed > renewedAfter) {
+        renewed = counts.requests
+        renewing = world.renew()
+        continue
+      }
+      const now = turn++
+      await some(routes[now % routes.length]!, (options.seed + now * 7_919) | 0, plansATurn)
+    }
+  }
+  await Promise.all(Array.from({ length: options.workers }, work))
+  return { counts, found }
+}
+
+const plansATurn = 8

@@ -1,0 +1,188 @@
+/**
+ * Hostile requests, vendors and payment events, made by the thousand from a seed: `npm run fuzz -- ...`
+ *
+ *   (neither)           requests of all kinds, for each route of `/openapi.json` and each credential
+ *   --vendors           vendors that answer wrongly, whatever protocol they are asked in
+ *   --webhooks          events of the payment processor: forged, spoiled, doubled, out of order
+ *
+ *   --requests N        how many are sent (10,000)
+ *   --seed S            from which seed; it is printed
+ *   --route TEXT        only routes, or calls of vendors, with this in their name, as in "POST /v1/chat"
+ *   --replay FILE       sends one that was kept (`fuzz-*.json`) and says what came
+ *   --patient           some clients stall until the service gives them up, which takes up to 25 seconds each
+ *   --workers N         how many are sent at once (12)
+ *
+ * Each answer must be one that the document has for the route: its status, content type, and its body by its schema. None is 500 by a
+ * fault of the service; none shows an inside of the program; each request is answered, or its connection closed, in bounded time. When all
+ * is over nothing is set aside or open, no handle is left, no error stands in the log, memory is bounded, and `tollgate verify` holds. What
+ * breaks this is made as small as it can be (fast-check), printed, and kept in a file. The tests run a share of it (`test/fuzz`).
+ */
+import { readFileSync, writeFileSync } from "node:fs"
+import { parseArgs } from "node:util"
+import { bytesOf } from "./Plan.ts"
+import type { Plan } from "./Plan.ts"
+import type { AtRest } from "./Rest.ts"
+import * as Requests from "./Run.ts"
+import * as RequestsWorld from "./World.ts"
+import * as Vendors from "./vendors/Run.ts"
+import * as VendorsWorld from "./vendors/World.ts"
+import * as Webhooks from "./webhooks/Run.ts"
+import * as WebhooksWorld from "./webhooks/World.ts"
+
+const { values } = parseArgs({
+  options: {
+    requests: { type: "string", default: "10000" },
+    seed: { type: "string" },
+    route: { type: "string" },
+    replay: { type: "string" },
+    patient: { type: "boolean", default: false },
+    vendors: { type: "boolean", default: false },
+    webhooks: { type: "boolean", default: false },
+    workers: { type: "string", default: "12" }
+  }
+})
+
+const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(values.seed)
+const requests = Number(values.requests)
+const workers = Number(values.workers)
+
+const print = (text: string) => process.stdout.write(`${text}\n`)
+
+/** Bytes as a text of one line a line of HTTP. */
+const shown = (bytes: Buffer): string =>
+  JSON.stringify(bytes.toString("latin1").slice(0, 2_000))
+    .slice(1, -1)
+    .replaceAll(String.raw`\r\n`, "\\r\\n\n      ")
+    .replaceAll(String.raw`\"`, '"')
+
+const table = (counts: ReadonlyMap<string, number>): string =>
+  [...counts]
+    .toSorted(([, one], [, other]) => other - one)
+    .map(([name, count]) => `${name}: ${count}`)
+    .join(", ")
+
+const progress = (): ((count: number, statuses: ReadonlyMap<string, number>) => void) => {
+  let told = Date.now()
+  return (count, statuses) => {
+    if (Date.now() - told < 30_000) return
+    told = Date.now()
+    print(`  ${count}; ${table(statuses)}`)
+  }
+}
+
+let files = 0
+
+/** Keeps a plan; answers how it is sent again. */
+const kept = (plan: unknown, flag: string): string => {
+  const file = `fuzz-${seed}-${++files}.json`
+  writeFileSync(file, `${JSON.stringify(plan, undefined, 2)}\n`)
+  return `  again: npm run fuzz --${flag} --replay ${file}`
+}
+
+const planIn = <A>(): A => JSON.parse(readFileSync(values.replay!, "utf8")) as A
+
+const told = (faults: number, { used, wrong }: AtRest): boolean => {
+  for (const one of wrong) print(`WRONG at rest: ${one}`)
+  print(`at rest: ${used}`)
+  return faults === 0 && wrong.length === 0
+}
+
+// ---- requests -------------------------------------------------------------------------------------------------------------------
+
+const ofRequests = async (): Promise<boolean> => {
+  const world = await RequestsWorld.make()
+  try {
+    if (values.replay !== undefined) return await replay(world)
+    print(`seed ${seed}, ${requests} requests to ${world.routes.length} routes`)
+    const began = performance.now()
+    const report = progress()
+    const { counts, found } = await Requests.run(world, {
+      seed,
+      requests,
+      workers,
+      patient: values.patient,
+      ...(values.route !== undefined && { route: values.route }),
+      progress: (counts) => report(counts.requests, counts.statuses),
+      told: ({ plan, seed, wrong }) => {
+        print(`WRONG: ${wrong.kind}\n    ${wrong.what}`)
+        const ways = `${plan.times > 1 ? `, ${plan.times} at once` : ""}${plan.pieces > 1 ? `, in ${plan.pieces} pieces` : ""}`
+        print(`  by ${plan.credential}${ways} (seed ${seed}):\n      ${shown(bytesOf(plan, world.known()))}`)
+        print(kept(plan, ""))
+      }
+    })
+    const seconds = (performance.now() - began) / 1000
+    print(`${counts.requests} requests in ${seconds.toFixed(0)} s; ${table(counts.statuses)}`)
+    const least = Math.min(...counts.routes.values())
+    print(
+      `the slowest took ${counts.slowest_ms.toFixed(0)} ms; of each of ${counts.routes.size} routes at least ${least}`
+    )
+    return told(found.length, await world.rest())
+  } finally {
+    await world.end()
+  }
+}
+
+const replay = async (world: RequestsWorld.World): Promise<boolean> => {
+  const plan = planIn<Plan>()
+  const { received, wrong } = await Requests.send(world, plan)
+  print(shown(bytesOf(plan, world.known())))
+  for (const { body, headers, status } of received.answers) {
+    const head = [...headers].map((header) => header.join(": ")).join("\n")
+    print(`${status}\n${head}\n\n${body.toString().slice(0, 4_000)}`)
+  }
+  print(`${received.end} after ${received.millis.toFixed(0)} ms`)
+  if (wrong !== undefined) print(`WRONG: ${wrong.kind}\n  ${wrong.what}`)
+  return wrong === undefined
+}
+
+// ---- vendors ----------------------------------------------------------------------------------------------------------------------
+
+const ofVendors = async (): Promise<boolean> => {
+  const world = await VendorsWorld.make()
+  try {
+    if (values.replay !== undefined) {
+      const wrong = await Vendors.send(world, planIn<Vendors.Plan>(), print)
+      print(wrong === undefined ? "right" : `WRONG: ${wrong.kind}\n  ${wrong.what}`)
+      return wrong === undefined
+    }
+    print(`seed ${seed}, ${requests} calls to hostile vendors`)
+    const began = performance.now()
+    const report = progress()
+    const { counts, found } = await Vendors.run(world, {
+      seed,
+      calls: requests,
+      workers,
+      ...(values.route !== undefined && { named: values.route }),
+      progress: (counts) => report(counts.calls, counts.statuses),
+      told: ({ kind, plan, what }) => {
+        print(
+          `WRONG: ${kind}\n    ${what}\n  by ${JSON.stringify(plan.changes).slice(0, 500)}\n${kept(plan, " --vendors")}`
+        )
+      }
+    })
+    const seconds = (performance.now() - began) / 1000
+    print(`${counts.calls} calls in ${seconds.toFixed(0)} s; ${table(counts.statuses)}`)
+    print(`the slowest took ${counts.slowest_ms.toFixed(0)} ms`)
+    return told(found.length, await world.rest())
+  } finally {
+    await world.end()
+  }
+}
+
+// ---- payment events -----------------------------------------------------------------------------------------------------------
+
+const ofWebhooks = async (): Promise<boolean> => {
+  const world = await WebhooksWorld.make()
+  try {
+    print(`seed ${seed}, ${requests} events`)
+    const { counts, found } = await Webhooks.run(world, { seed, events: requests })
+    for (const one of found) print(`WRONG: ${one}`)
+    print(table(counts))
+    return told(found.length, await world.rest())
+  } finally {
+    await world.end()
+  }
+}
+
+const isRight = await (values.vendors ? ofVendors() : values.webhooks ? ofWebhooks() : ofRequests())
+process.exitCode = isRight ? 0 : 1

@@ -1,0 +1,49 @@
+/** A sandbox's service, and people whom the payment processor's events are about. */
+import { createHmac } from "node:crypto"
+import { webhookSecret } from "../../../src/sandbox/Payments.ts"
+import { start } from "../../../test/support/Service.ts"
+import type { Answer, Person, Service } from "../../../test/support/Service.ts"
+import { restOf } from "../Rest.ts"
+import type { AtRest } from "../Rest.ts"
+
+export interface World {
+  readonly service: Service
+  /** Who is credited by nothing that is not signed; who pays, and has refunds and disputes; whom signed nonsense is about. */
+  readonly people: Readonly<Record<"honest" | "payer" | "nonsense", Person>>
+  readonly deliver: (body: Buffer | string, signature: string | undefined) => Promise<Answer>
+  readonly rest: () => Promise<AtRest>
+  readonly end: () => Promise<void>
+}
+
+/** The signature of a body by a secret, at a moment in seconds. */
+export const signatureOf = (body: Buffer | string, at: number, secret = webhookSecret): string =>
+  createHmac("sha256", secret).update(`${at}.`).update(body).digest("hex")
+
+export const signed = (body: Buffer | string): string => {
+  const at = Math.floor(Date.now() / 1_000)
+  return `t=${at},v1=${signatureOf(body, at)}`
+}
+
+export const make = async (): Promise<World> => {
+  const service = await start({ env: { LOG_LEVEL: "error" } })
+  const people = {
+    honest: await service.signIn("honest@example.com"),
+    payer: await service.signIn("payer@example.com"),
+    nonsense: await service.signIn("nonsense@example.com")
+  }
+  return {
+    service,
+    people,
+    deliver: (body, signature) =>
+      service.call("/v1/webhooks/stripe", {
+        method: "POST",
+        raw: typeof body === "string" ? body : Uint8Array.from(body),
+        headers: {
+          "content-type": "application/json",
+          ...(signature !== undefined && { "stripe-signature": signature })
+        }
+      }),
+    rest: restOf(service),
+    end: () => service.discard()
+  }
+}
