@@ -21,7 +21,7 @@ import { PricesApi } from "./prices/Api.ts"
 import { ResponsesApi } from "./responses/Api.ts"
 import { RerankApi } from "./rerank/Api.ts"
 import { SandboxApi } from "./sandbox/Api.ts"
-import { OrganisationsApi, TenantsApi } from "./tenants/Api.ts"
+import { OrganisationsApi, TenantInvitesApi, TenantsApi } from "./tenants/Api.ts"
 import { TransferInvitesApi, TransfersApi } from "./transfers/Api.ts"
 import { ImagesApi } from "./images/Api.ts"
 import { MediaApi, MediaModelsApi } from "./media/Api.ts"
@@ -48,6 +48,7 @@ const routes = HttpApi.make("tollgate")
   .add(WebhooksApi)
   .add(TransfersApi)
   .add(TransferInvitesApi)
+  .add(TenantInvitesApi)
   .add(PoolingApi)
   .add(UsageApi)
   .add(EventsApi)

@@ -39,6 +39,7 @@ import { RateLimits } from "./http/RateLimits.ts"
 import { Idempotency } from "./idempotency/Idempotency.ts"
 import { Ledger } from "./ledger/Ledger.ts"
 import { Sorter } from "./ledger/Sorter.ts"
+import { Tallier } from "./ledger/Tallier.ts"
 import { Verifier } from "./ledger/Verifier.ts"
 import { Outbox } from "./mail/Outbox.ts"
 import { MessagesHttp } from "./messages/Http.ts"
@@ -70,7 +71,7 @@ import * as Leadership from "./sql/Leadership.ts"
 import { SandboxHttp } from "./sandbox/Http.ts"
 import { Applications } from "./tenants/Applications.ts"
 import { Belonging } from "./tenants/Belonging.ts"
-import { OrganisationsHttp, TenantsHttp } from "./tenants/Http.ts"
+import { OrganisationsHttp, TenantInvitesHttp, TenantsHttp } from "./tenants/Http.ts"
 import { Organisations } from "./tenants/Organisations.ts"
 import { Tenants } from "./tenants/Tenants.ts"
 import { TransferInvitesHttp, TransfersHttp } from "./transfers/Http.ts"
@@ -165,7 +166,7 @@ export const domains = Layer.mergeAll(
   Layer.provideMerge(Layer.mergeAll(Purchases.layer, Outbox.layer)),
   Layer.provideMerge(Pooling.layerPayers),
   Layer.provideMerge(Pooling.layer),
-  Layer.provideMerge(Layer.mergeAll(Sums.layer, Series.layer, BillingAccounts.layer, Sorter.layer, verifier)),
+  Layer.provideMerge(Layer.mergeAll(Sums.layer, Series.layer, BillingAccounts.layer, Sorter.layer, Tallier.layer, verifier)),
   Layer.provideMerge(Ledger.layer),
   Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
   Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer))
@@ -180,6 +181,7 @@ export const jobs = Layer.mergeAll(
   Outbox.layerJobs,
   SigningKeys.layerJobs,
   Sorter.layerJobs,
+  Tallier.layerJobs,
   Feed.layerJobs,
   Verifier.layerJobs,
   Transfers.layerJobs
@@ -222,6 +224,7 @@ const api = HttpApiBuilder.api(Api).pipe(
     SandboxHttp,
     TenantsHttp,
     TransferInvitesHttp,
+    TenantInvitesHttp,
     TransfersHttp,
     UsageHttp
   ]),

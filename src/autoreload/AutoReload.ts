@@ -26,12 +26,18 @@ export const AutoReload = Schema.Struct({
     last_charged_at: Schema.NullOr(Moment),
     last_error: Schema.NullOr(Schema.String),
     disabled_reason: Schema.NullOr(Schema.String),
-    in_flight_started_at: Schema.NullOr(Moment)
+    in_flight_started_at: Schema.NullOr(Moment),
+    /** Charges that failed in a row; the third switches it off. */
+    failures: Schema.Int,
+    /** From when on a charge may be attempted again; null: now, or when the one in flight has ended. */
+    free_at: Schema.NullOr(Moment)
   }),
   alerts: Schema.Struct({
     enabled: Schema.Boolean,
     warn_threshold_usd: Schema.NullOr(Usd),
-    rearm_threshold_usd: Schema.NullOr(Usd)
+    rearm_threshold_usd: Schema.NullOr(Usd),
+    /** An alert was sent; the next may come once the balance has risen above `rearm_threshold_usd`. */
+    warned: Schema.Boolean
   })
 }).annotations({ identifier: "AutoReload" })
 export interface AutoReload extends Schema.Schema.Type<typeof AutoReload> {}

@@ -132,12 +132,15 @@ const make = Effect.gen(function* () {
       last_charged_at: settings.last_charged_at,
       last_error: settings.last_error,
       disabled_reason: settings.disabled_reason,
-      in_flight_started_at: settings.in_flight_started_at
+      in_flight_started_at: settings.in_flight_started_at,
+      failures: settings.failures,
+      free_at: settings.attempt === null && isCooling(settings, now) ? cooledAt(settings) : null
     },
     alerts: {
       enabled: settings.alerts_enabled,
       warn_threshold_usd: settings.warn_threshold,
-      rearm_threshold_usd: settings.rearm_threshold
+      rearm_threshold_usd: settings.rearm_threshold,
+      warned: settings.warned
     }
   })
 

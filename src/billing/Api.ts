@@ -6,8 +6,7 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { TenantBillingToken, TenantCallsToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { TenantId } from "../kernel/Ids.ts"
-import { PageQuery } from "../kernel/Page.ts"
-import { BillingAccount, BillingChange, Credits, LedgerPage } from "./Billing.ts"
+import { Amounts, BillingAccount, BillingChange, Credits, LedgerPage, LedgerQuery } from "./Billing.ts"
 import { InsufficientRole } from "../tenants/Problems.ts"
 import { BillingAccountNotFound } from "./Problems.ts"
 
@@ -22,12 +21,20 @@ export class BillingApi extends HttpApiGroup.make("billing")
       .annotate(OpenApi.Summary, "The balance")
   )
   .add(
+    HttpApiEndpoint.get("amounts", "/v1/tenants/:tenant_id/billing/amounts")
+      .setPath(path)
+      .addSuccess(Envelope(Amounts))
+      .middleware(TenantBillingToken)
+      .annotate(OpenApi.Summary, "What the balance is made of, what is held and reserved, and what is left of it")
+  )
+  .add(
     HttpApiEndpoint.get("ledger", "/v1/tenants/:tenant_id/billing/ledger")
       .setPath(path)
-      .setUrlParams(Schema.Struct(PageQuery))
+      .setUrlParams(LedgerQuery)
       .addSuccess(Envelope(LedgerPage))
       .addError(InvalidRequest)
       .middleware(TenantBillingToken)
+      .annotate(Example, { query: { source: "purchase,transfer_release" } })
       .annotate(OpenApi.Summary, "The ledger, newest entry first")
   )
   .add(

@@ -3,10 +3,21 @@ import { Schema } from "effect"
 import { Email } from "../kernel/Email.ts"
 import { Moment } from "../kernel/Moment.ts"
 import { Usd } from "../kernel/Money.ts"
-import { Paginated } from "../kernel/Page.ts"
+import { PageQuery, Paginated } from "../kernel/Page.ts"
 
 export interface Credits extends Schema.Schema.Type<typeof Credits> {}
 export const Credits = Schema.Struct({ balance: Usd }).annotations({ identifier: "Credits" })
+
+/** The sources that an entry may have. */
+export const entrySources = [
+  "purchase",
+  "registration_bonus",
+  "signup_grant",
+  "admin",
+  "transfer_escrow",
+  "transfer_release",
+  "transfer_return"
+] as const
 
 export interface LedgerEntry extends Schema.Schema.Type<typeof LedgerEntry> {}
 export const LedgerEntry = Schema.Struct({
@@ -21,22 +32,37 @@ export const LedgerEntry = Schema.Struct({
   reference_id: Schema.String,
   created_at: Moment,
   /** A charge has none. */
+  source: Schema.optionalWith(Schema.Literal(...entrySources), { exact: true })
+}).annotations({ identifier: "LedgerEntry" })
+
+export interface LedgerQuery extends Schema.Schema.Type<typeof LedgerQuery> {}
+export const LedgerQuery = Schema.Struct({
+  ...PageQuery,
   source: Schema.optionalWith(
-    Schema.Literal(
-      "purchase",
-      "registration_bonus",
-      "signup_grant",
-      "admin",
-      "transfer_escrow",
-      "transfer_release",
-      "transfer_return"
-    ),
+    Schema.String.annotations({
+      description: "Only entries of these sources, with commas between them; or `call`: only charges, which have none"
+    }),
     { exact: true }
   )
-}).annotations({ identifier: "LedgerEntry" })
+})
 
 export interface LedgerPage extends Schema.Schema.Type<typeof LedgerPage> {}
 export const LedgerPage = Paginated(LedgerEntry).annotations({ identifier: "LedgerPage" })
+
+/** What a balance is made of, and what is not to be had of it now. */
+export interface Amounts extends Schema.Schema.Type<typeof Amounts> {}
+export const Amounts = Schema.Struct({
+  balance: Usd,
+  /** The parts of the balance: what may be sent on, and what may not. */
+  giftable: Usd,
+  granted: Usd,
+  /** In escrow of pending transfers; no part of the balance. */
+  held: Usd,
+  /** The part of the balance that calls have set aside which run now. */
+  reserved: Usd,
+  /** What is left of the balance for further calls. */
+  available: Usd
+}).annotations({ identifier: "Amounts" })
 
 /** What a tenant may set about its billing account, and what holds until it does. */
 export interface Settings {

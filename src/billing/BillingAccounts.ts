@@ -10,10 +10,11 @@ import type { Actor } from "../kernel/Caller.ts"
 import { billingAccountOf } from "../kernel/Ids.ts"
 import type { TenantId } from "../kernel/Ids.ts"
 import type { PageOf } from "../kernel/Page.ts"
+import type { EntrySources } from "../ledger/EntriesBySource.ts"
 import { entryId, Ledger } from "../ledger/Ledger.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import * as Statements from "../ledger/Statements.ts"
-import { balanceOf, statement } from "../ledger/Transaction.ts"
+import { availableOf, balanceOf, statement } from "../ledger/Transaction.ts"
 import type { Account, Entry } from "../ledger/Transaction.ts"
 import { afterCommit, Writer } from "../ledger/Writer.ts"
 import { isTeam } from "../tenants/Account.ts"
@@ -21,15 +22,16 @@ import type { Membership } from "../tenants/Account.ts"
 import { Belonging } from "../tenants/Belonging.ts"
 import type { InsufficientRole } from "../tenants/Problems.ts"
 import { Tenants } from "../tenants/Tenants.ts"
-import type { BillingAccount, BillingChange, Credits, LedgerEntry, LedgerPage, Settings } from "./Billing.ts"
+import type { Amounts, BillingAccount, BillingChange, Credits, LedgerEntry, LedgerPage, Settings } from "./Billing.ts"
 import { BillingAccountNotFound } from "./Problems.ts"
 
 /** Money is nano-USD, times milliseconds since 1970. */
 export interface BillingAccountsContract {
   readonly credits: (tenant: TenantId) => Effect.Effect<Credits, BillingAccountNotFound>
-  /** Newest first. */
+  readonly amounts: (tenant: TenantId) => Effect.Effect<Amounts, BillingAccountNotFound>
+  /** Newest first; all, or those of some sources. */
   readonly ledger: (
-    request: { readonly tenant_id: TenantId } & PageOf
+    request: { readonly tenant_id: TenantId; readonly sources?: EntrySources | undefined } & PageOf
   ) => Effect.Effect<LedgerPage, BillingAccountNotFound>
   readonly find: (tenant: TenantId) => Effect.Effect<BillingAccount, BillingAccountNotFound>
   /** Changes the account of the caller's tenant, by an owner or admin. */
@@ -101,10 +103,16 @@ const make = Effect.gen(function* () {
     return { balance: balanceOf(yield* account(tenant)) }
   })
 
+  const amounts = Effect.fn("BillingAccounts.amounts")(function* (tenant: TenantId) {
+    const found = yield* account(tenant)
+    const { giftable, granted, held, reserved } = found
+    return { balance: balanceOf(found), giftable, granted, held, reserved, available: availableOf(found) }
+  })
+
   const ledger: BillingAccountsContract["ledger"] = Effect.fn("BillingAccounts.ledger")(function* (request) {
-    const { page, per_page, tenant_id } = request
+    const { page, per_page, sources, tenant_id } = request
     yield* account(tenant_id)
-    const found = yield* books.entries(billingAccountOf(tenant_id), { page, per_page })
+    const found = yield* books.entries(billingAccountOf(tenant_id), { page, per_page }, sources)
     return { ...found, records: found.records.map(ledgerEntryOf) }
   })
 
@@ -128,7 +136,7 @@ const make = Effect.gen(function* () {
     return yield* find(tenant)
   })
 
-  return { credits, ledger, find, change, billingEmails, memberSpend } satisfies BillingAccountsContract
+  return { credits, amounts, ledger, find, change, billingEmails, memberSpend } satisfies BillingAccountsContract
 })
 
 /** As it was set, else as the plan has it. */

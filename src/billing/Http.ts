@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { Api } from "../Api.ts"
 import { answer } from "../http/Answer.ts"
 import { BillingAccounts } from "./BillingAccounts.ts"
+import { ledgerOf } from "./Query.ts"
 
 export const BillingHttp = HttpApiBuilder.group(
   Api,
@@ -11,7 +12,12 @@ export const BillingHttp = HttpApiBuilder.group(
     const accounts = yield* BillingAccounts
     return handlers
       .handle("credits", () => answer(({ tenant_id }) => accounts.credits(tenant_id)))
-      .handle("ledger", ({ urlParams }) => answer(({ tenant_id }) => accounts.ledger({ tenant_id, ...urlParams })))
+      .handle("amounts", () => answer(({ tenant_id }) => accounts.amounts(tenant_id)))
+      .handle("ledger", ({ urlParams }) =>
+        answer(({ tenant_id }) =>
+          Effect.flatMap(ledgerOf(urlParams), (asked) => accounts.ledger({ tenant_id, ...asked }))
+        )
+      )
       .handle("account", () => answer(({ tenant_id }) => accounts.find(tenant_id)))
       .handle("change", ({ payload }) => answer((caller) => accounts.change({ caller, change: payload })))
   })

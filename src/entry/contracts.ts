@@ -34,7 +34,17 @@ export type { AccessToken, TokensContract, IdToken, Tokens, VerifiedToken } from
 export type { AutoReloads, AutoReloadsContract } from "../autoreload/AutoReloads.ts"
 export type * from "../autoreload/Problems.ts"
 export type { AutoReload, AutoReloadChange, State, StoredSettings } from "../autoreload/AutoReload.ts"
-export type { BillingAccount, BillingChange, Credits, LedgerEntry, LedgerPage, Settings } from "../billing/Billing.ts"
+export type {
+  Amounts,
+  BillingAccount,
+  BillingChange,
+  Credits,
+  LedgerEntry,
+  LedgerPage,
+  LedgerQuery,
+  Settings
+} from "../billing/Billing.ts"
+export type { EntrySources } from "../ledger/EntriesBySource.ts"
 export type { BillingAccounts, BillingAccountsContract, MemberSpend } from "../billing/BillingAccounts.ts"
 export type * from "../billing/Problems.ts"
 export type { Chat, ChatCall, ChatContract, TextCall } from "../chat/Chat.ts"
@@ -175,7 +185,9 @@ export type {
   UsageSource,
   Why
 } from "../ledger/Transaction.ts"
+export type { FollowerContract } from "../ledger/Follower.ts"
 export type { Sorter, SorterContract } from "../ledger/Sorter.ts"
+export type { Tallier, TallierContract } from "../ledger/Tallier.ts"
 export type { VerifyInterval } from "../ledger/Settings.ts"
 export type { VerifySince } from "../ledger/Verifications.ts"
 export type { Verifier, VerifierContract } from "../ledger/Verifier.ts"
@@ -331,6 +343,7 @@ export type { Listed } from "../tenants/Directory.ts"
 export type {
   Invite,
   InviteId,
+  InvitePreview,
   Invites,
   MemberChange,
   Members,

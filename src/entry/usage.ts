@@ -1,6 +1,7 @@
 /** `tollgate/usage`: what was used: records, sums, rollups, and each charge explained. */
 import { Layer } from "effect"
 import { Sorter } from "../ledger/Sorter.ts"
+import { Tallier } from "../ledger/Tallier.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
 import { Belonging } from "../tenants/Belonging.ts"
 import { Tenants } from "../tenants/Tenants.ts"
@@ -24,10 +25,10 @@ export { Explanation } from "../usage/Explanation.ts"
 
 /** All of it. Needs a database and `PriceList`. */
 export const layer = Layer.mergeAll(Records.layer, TeamUsage.layer, Explanations.layer).pipe(
-  Layer.provideMerge(Layer.mergeAll(Sums.layer, Series.layer, PriceVersions.layer, Sorter.layer)),
+  Layer.provideMerge(Layer.mergeAll(Sums.layer, Series.layer, PriceVersions.layer, Sorter.layer, Tallier.layer)),
   Layer.provideMerge(Tenants.layer),
   Layer.provideMerge(Belonging.layer)
 )
 
-/** The loop of `layer`: it keeps large tenants' records sorted, so that their pages by cost, tokens or latency stay fast. */
-export const layerJobs = Sorter.layerJobs
+/** The loops of `layer`: they keep large tenants' records sorted and summed up, so that their pages and series stay fast. */
+export const layerJobs = Layer.merge(Sorter.layerJobs, Tallier.layerJobs)

@@ -22,12 +22,13 @@ import { usd } from "./Invariants.ts"
 import type { CheckRow } from "./Invariants.ts"
 import { quick } from "./Mark.ts"
 import type { Mark, Pace, Progress } from "./Mark.ts"
-import { minus, plus, valueOf } from "./Places.ts"
-import type { Value } from "./Places.ts"
+import { minus, plus } from "./Places.ts"
 import { escrowEndSet, outsideSet } from "./Relations.ts"
 import { rollups } from "./Rollups.ts"
 import { accountsTable } from "./Rows.ts"
 import { exact, valueRead } from "./SortedRuns.ts"
+import { valueOf } from "./Varints.ts"
+import type { Value } from "./Varints.ts"
 
 function sumsSentence(table: string) {
   return ({ expected, found, id }: CheckRow) => `${table} says ${found} for ${id}, but the records sum to ${expected}`

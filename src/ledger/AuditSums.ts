@@ -14,10 +14,10 @@ import { recordsAmong } from "./Chains.ts"
 import type { DimensionsRow } from "./Dimensions.ts"
 import type { CheckRow } from "./Invariants.ts"
 import { minus, plus } from "./Places.ts"
-import type { Value } from "./Places.ts"
 import { rollups, sumColumns } from "./Rollups.ts"
 import type { OwnerColumn, Rollup } from "./Rollups.ts"
 import { exact, valueRead } from "./SortedRuns.ts"
+import type { Value } from "./Varints.ts"
 
 /** What some records sum to; the cost in nano-USD. */
 interface Sums {

@@ -15,6 +15,7 @@ import type { Pace } from "./Mark.ts"
 import { outsideSources } from "./Relations.ts"
 import { accountsTable } from "./Rows.ts"
 import * as SortedRuns from "./SortedRuns.ts"
+import * as Tallies from "./Tallies.ts"
 
 /** Something that is off. */
 export interface Finding {
@@ -210,6 +211,19 @@ const sortedRuns: Check = {
   sentence: ({ expected, found, id }) => `the sorted run ${id} should be ${expected}, but is ${found}`
 }
 
+const tallies: Check = {
+  name: "tallies are what the records come to",
+  find: Effect.fnUntraced(function* (sql) {
+    const faults: Array<CheckRow> = []
+    for (const run of yield* Tallies.allRuns(sql)) {
+      faults.push(...(yield* Tallies.faultsOf(sql, run.tenant, run)))
+      if (faults.length >= findingsMax) break
+    }
+    return faults.slice(0, findingsMax)
+  }),
+  sentence: ({ expected, found, id }) => `of a tally, ${id} should be ${expected}, but is ${found}`
+}
+
 // ---- limits of API keys ---------------------------------------------------------------------------------------------------
 
 interface LimitedKey {
@@ -264,4 +278,4 @@ const limits: ReadonlyArray<Check> = [
 ]
 
 /** The checks of the ledger, and of usage, which it writes. */
-export const checks: ReadonlyArray<Check> = [...accounts, ...usage, sortedRuns, ...limits]
+export const checks: ReadonlyArray<Check> = [...accounts, ...usage, sortedRuns, tallies, ...limits]

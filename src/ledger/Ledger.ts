@@ -12,6 +12,8 @@ import { paginated } from "../kernel/Page.ts"
 import type { PageOf } from "../kernel/Page.ts"
 import { limitsOf } from "./Calls.ts"
 import { entriesAmong } from "./Chains.ts"
+import { ofCalls, ofSources } from "./EntriesBySource.ts"
+import type { EntrySources } from "./EntriesBySource.ts"
 import { accountOf, accountSelection, accountsTable } from "./Rows.ts"
 import type { AccountRow } from "./Rows.ts"
 import type { BooksUnavailable, Conflict, RefusalByPosting } from "./Problems.ts"
@@ -77,8 +79,11 @@ export interface LedgerContract {
   readonly accountOfTenant: (tenant: TenantId) => Effect.Effect<Option.Option<Account>>
   /** By id, in one query; those that there are not are left out. */
   readonly accounts: (ids: ReadonlyArray<BillingAccountId>) => Effect.Effect<ReadonlyMap<string, Account>>
-  /** Newest first. Costs the same at any depth: a page is a range of numbers, the total is the last one. */
-  readonly entries: (id: BillingAccountId, page: PageOf) => Effect.Effect<EntryPage>
+  /**
+   * Newest first, all or those of some sources. All cost the same at any depth: a page is a range of numbers, the total is the last one.
+   * Those of some sources cost what there are entries that are no charges.
+   */
+  readonly entries: (id: BillingAccountId, page: PageOf, sources?: EntrySources) => Effect.Effect<EntryPage>
   /** What API keys may spend, by application, as it stands now; of those that have a limit. */
   readonly limits: (applications: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Limit>>
   /** The entries of source `purchase` that have one of these references, of whichever account; in no order. */
@@ -134,8 +139,13 @@ const make = Effect.gen(function* () {
     return new Map(rows.map((row) => [row.id, accountOf(row)]))
   }, Effect.orDie)
 
-  const entries = Effect.fn("Ledger.entries")(function* (id: BillingAccountId, page: PageOf) {
+  const entries = Effect.fn("Ledger.entries")(function* (id: BillingAccountId, page: PageOf, sources?: EntrySources) {
     const total = Option.match(yield* account(id), { onNone: () => 0, onSome: ({ entries }) => entries })
+    if (sources !== undefined) {
+      const found = yield* sources === "call" ? ofCalls(sql, id, total, page) : ofSources(sql, id, sources, page)
+      const rows = yield* sql<EntryRow>`SELECT ${sql.literal(entrySelection)} FROM ${found.rows}`
+      return paginated(page, found.total, rows.map(entryOf))
+    }
     const newest = total - (page.page - 1) * page.per_page
     const oldest = Math.max(1, newest - page.per_page + 1)
     if (newest < 1) return paginated(page, total, [])

@@ -2,9 +2,8 @@
  * Places of records in the order of a value: which value, which record. Of two that are equal the later record is the greater. Blocks of
  * them as bytes, and the merge of several orders into one.
  */
-
-/** A number where that is exact, else a bigint: the two compare with each other, and add up as `plus` does it. */
-export type Value = number | bigint
+import { exactMax, valueOf, VarintReader, VarintWriter } from "./Varints.ts"
+import type { Value } from "./Varints.ts"
 
 export type Direction = "asc" | "desc"
 
@@ -14,11 +13,7 @@ export interface Places {
   readonly seqs: ReadonlyArray<number>
 }
 
-const exactMax = Number.MAX_SAFE_INTEGER
-
-export const valueOf = (amount: bigint): Value =>
-  amount <= BigInt(exactMax) && amount >= -BigInt(exactMax) ? Number(amount) : amount
-
+/** They add up as this does it, whichever of the two a value is. */
 export const plus = (a: Value, b: Value): Value => {
   if (typeof a === "number" && typeof b === "number" && Math.abs(a + b) <= exactMax) return a + b
   return valueOf(BigInt(a) + BigInt(b))
@@ -41,62 +36,38 @@ export const inOrder = ({ seqs, values }: Places): Places => {
 
 // ---- bytes --------------------------------------------------------------------------------------------------------------
 
-/** The most bytes of one number: seven bits in each, up to 2^64. */
-const widthMax = 10
-
 /**
  * A block as bytes: the least `seq`, then of each place how much its value is above that before it (above `first` of the first), and how
- * far its `seq` is above the least. Each number is seven bits a byte, the lowest first; the highest bit says that more follow.
+ * far its `seq` is above the least.
  */
 export const encode = ({ seqs, values }: Places): Uint8Array => {
-  const bytes = new Uint8Array(widthMax * (2 * values.length + 1))
-  let at = 0
-  const put = (value: Value) => {
-    let rest = value
-    for (; typeof rest === "bigint"; rest = valueOf(rest >> 7n)) bytes[at++] = Number(rest & 127n) | 128
-    for (; rest >= 128; rest = Math.floor(rest / 128)) bytes[at++] = (rest % 128) | 128
-    bytes[at++] = rest
-  }
+  const numbers = new VarintWriter()
   const least = seqs.reduce((a, b) => Math.min(a, b), exactMax)
-  put(least)
+  numbers.put(least)
   let last = values[0] ?? 0
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!
-    put(minus(value, last))
-    put(seqs[i]! - least)
+    numbers.put(minus(value, last))
+    numbers.put(seqs[i]! - least)
     last = value
   }
-  return bytes.slice(0, at)
+  return numbers.written()
 }
 
 /** The places of a block whose first value is `first`. */
 export const decode = (bytes: Uint8Array, first: Value): Places => {
   const values: Array<Value> = []
   const seqs: Array<number> = []
-  let at = 0
-  const number = (): Value => {
-    const start = at
-    let sum = 0
-    let scale = 1
-    for (;;) {
-      const byte = bytes[at++]!
-      sum += (byte & 127) * scale
-      if (byte < 128) break
-      scale *= 128
-    }
-    return sum <= exactMax ? sum : exactly(bytes.subarray(start, at))
-  }
-  const least = number() as number
+  const numbers = new VarintReader(bytes)
+  const least = numbers.number()
   let value = first
-  while (at < bytes.length) {
-    value = plus(value, number())
+  while (!numbers.isDone) {
+    value = plus(value, numbers.next())
     values.push(value)
-    seqs.push(least + (number() as number))
+    seqs.push(least + numbers.number())
   }
   return { values, seqs }
 }
-
-const exactly = (bytes: Uint8Array): bigint => bytes.reduceRight((sum, byte) => (sum << 7n) | BigInt(byte & 127), 0n)
 
 // ---- several orders as one ----------------------------------------------------------------------------------------------
 

@@ -15,8 +15,9 @@ import { inPieces, pieceSize, turn } from "../kernel/Pieces.ts"
 import type { Range } from "../kernel/Pieces.ts"
 import { recordsAmong } from "./Chains.ts"
 import * as Places from "./Places.ts"
-import type { Direction, Value } from "./Places.ts"
+import type { Direction } from "./Places.ts"
 import type { Statement } from "./Transaction.ts"
+import type { Value } from "./Varints.ts"
 
 /** What records can be sorted by, each as an expression of the record `r`. */
 export const values = {
@@ -41,7 +42,7 @@ export interface Run {
   readonly run: number
 }
 
-/** How many runs of each level a tenant has. */
+/** How many runs of each level a tenant has, from the lowest level on. */
 export type Written = ReadonlyArray<number>
 
 /** An INTEGER column or expression as a `Value`, by `valueRead`: as text where a number is not exact. */
@@ -63,7 +64,7 @@ export const cover = (range: Range, has: Written): { runs: ReadonlyArray<Run>; r
   const rest: Array<Range> = []
   for (let from = range.from; from < range.to;) {
     const level = sizes.findLastIndex(
-      (size, level) => (from - 1) % size === 0 && from + size <= range.to && (from - 1) / size < has[level]!
+      (size, level) => (from - 1) % size === 0 && from + size <= range.to && (from - 1) / size < (has[level] ?? 0)
     )
     if (level >= 0) {
       const size = sizes[level]!
@@ -210,10 +211,10 @@ export const due = (records: number, has: Written): ReadonlyArray<Run> => {
   const add = (level: number): void => {
     runs.push({ level, run: next[level]! })
     next[level]! += 1
-    if (level + 1 < sizes.length && (next[level + 1]! + 1) * fanOut <= next[level]!) add(level + 1)
+    if (level + 1 < has.length && (next[level + 1]! + 1) * fanOut <= next[level]!) add(level + 1)
   }
   // What an earlier turn left over comes first.
-  for (let level = 1; level < sizes.length; level++) {
+  for (let level = 1; level < has.length; level++) {
     while ((next[level]! + 1) * fanOut <= next[level - 1]!) add(level)
   }
   while ((next[0]! + 1) * runSize <= records) add(0)

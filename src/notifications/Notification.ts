@@ -37,6 +37,16 @@ export const NotificationPage = Schema.Struct({
   unread: Schema.Int
 }).annotations({ identifier: "NotificationPage" })
 
+/** Which are marked as read: up to an id, that one too, or all. */
+export const NotificationsRead = Schema.Struct({
+  up_to: Schema.optionalWith(NotificationId, { exact: true })
+}).annotations({ identifier: "NotificationsRead" })
+
+/** How many were marked, and how many are not read still. */
+export const NotificationsMarked = Schema.Struct({ marked: Schema.Int, unread: Schema.Int }).annotations({
+  identifier: "NotificationsMarked"
+})
+
 export interface Notice {
   readonly account_id: AccountId
   readonly kind: Kind

@@ -14,7 +14,7 @@ import type { BooksUnavailable } from "../ledger/Problems.ts"
 import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
-import type { Notification, NotificationId, NotificationPage } from "./Notification.ts"
+import type { Notification, NotificationId, NotificationPage, NotificationsMarked } from "./Notification.ts"
 import { NotificationNotFound } from "./Problems.ts"
 
 type By = Pick<Caller, "account_id">
@@ -32,6 +32,11 @@ export interface NotificationsContract {
     readonly caller: By
     readonly id: NotificationId
   }) => Effect.Effect<Notification, NotificationNotFound | BooksUnavailable>
+  /** Marks all of the caller's as read, or those up to an id, that one too. */
+  readonly readAll: (request: {
+    readonly caller: By
+    readonly up_to?: NotificationId | undefined
+  }) => Effect.Effect<typeof NotificationsMarked.Type, BooksUnavailable>
 }
 
 export class Notifications extends Context.Tag("tollgate/notifications/Notifications")<
@@ -83,7 +88,27 @@ const make = Effect.gen(function* () {
     return row === undefined ? yield* new NotificationNotFound({ id }) : fromRow(row)
   })
 
-  return { list, newest, since, read } satisfies NotificationsContract
+  const unreadOf = (account: AccountId) =>
+    Effect.map(
+      Effect.orDie(sql<{ unread: number }>`SELECT count(*) AS unread FROM tollgate_notifications_notices
+        WHERE account_id = ${account} AND read_at IS NULL`),
+      ([row]) => row?.unread ?? 0
+    )
+
+  const readAll: NotificationsContract["readAll"] = Effect.fn("Notifications.readAll")(function* ({ caller, up_to }) {
+    const account = caller.account_id
+    const now = yield* Clock.currentTimeMillis
+    const last = up_to ?? (yield* newest([account])).get(account)
+    const before = yield* unreadOf(account)
+    if (last === undefined || before === 0) return { marked: 0, unread: before }
+    const mark = sql`UPDATE tollgate_notifications_notices SET read_at = ${now}
+      WHERE account_id = ${account} AND id <= ${last} AND read_at IS NULL`
+    yield* Statements.write(writer, statement(mark))
+    const unread = yield* unreadOf(account)
+    return { marked: Math.max(0, before - unread), unread }
+  })
+
+  return { list, newest, since, read, readAll } satisfies NotificationsContract
 })
 
 const fromRow = ({ created_at, data, id, kind, read_at, text, title }: Row): Notification => ({

@@ -2,15 +2,16 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { InvalidToken } from "../auth/Problems.ts"
-import { LedgerPage } from "../billing/Billing.ts"
+import { LedgerPage, LedgerQuery } from "../billing/Billing.ts"
 import { BodyBytesMax, NoHead } from "../http/Annotations.ts"
 import { Example } from "../http/Documented.ts"
 import { Busy, CrossOrigin, RateLimited, RouteNotFound, UnsupportedMediaType } from "../http/Problems.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { AccountId, ApplicationId, TenantId } from "../kernel/Ids.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
-import { PageQuery } from "../kernel/Page.ts"
 import { AccountNotFound, ApplicationNotFound } from "../tenants/Problems.ts"
+import { Explanation } from "../usage/Explanation.ts"
+import { UsageNotFound } from "../usage/Problems.ts"
 import { RecordPage, RecordsQuery } from "../usage/Usage.ts"
 import { Credited, KeyRevoked, Line, NewCredit, PersonChanged, Reason, SignInsEnded, TenantChanged } from "./Act.ts"
 import { AuditEntry } from "./Audit.ts"
@@ -117,7 +118,7 @@ export class OperatorApi extends HttpApiGroup.make("operator")
   .add(
     HttpApiEndpoint.get("ledger", "/v1/operator/tenants/:tenant_id/ledger")
       .setPath(ofTenant)
-      .setUrlParams(Schema.Struct(PageQuery))
+      .setUrlParams(LedgerQuery)
       .addSuccess(Envelope(LedgerPage))
       .addError(TenantNotFound)
       .annotate(OpenApi.Summary, "A tenant's ledger, newest entry first")
@@ -128,6 +129,13 @@ export class OperatorApi extends HttpApiGroup.make("operator")
       .setUrlParams(RecordsQuery)
       .addSuccess(Envelope(RecordPage))
       .annotate(OpenApi.Summary, "The calls of a tenant, the latest first unless asked otherwise")
+  )
+  .add(
+    HttpApiEndpoint.get("explain", "/v1/operator/usage/:usage_id/explain")
+      .setPath(Schema.Struct({ usage_id: Schema.String }))
+      .addSuccess(Envelope(Explanation))
+      .addError(UsageNotFound)
+      .annotate(OpenApi.Summary, "A charge computed again, as the tenant that called sees it")
   )
   .add(
     HttpApiEndpoint.get("person", "/v1/operator/people/:account_id")

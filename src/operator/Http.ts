@@ -2,9 +2,11 @@ import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { Api } from "../Api.ts"
 import { BillingAccounts } from "../billing/BillingAccounts.ts"
+import { ledgerOf } from "../billing/Query.ts"
 import { storable } from "../http/Answer.ts"
 import { UnsupportedMediaType } from "../http/Problems.ts"
 import { envelope } from "../kernel/Envelope.ts"
+import { Explanations } from "../usage/Explanations.ts"
 import { recordsOf } from "../usage/Query.ts"
 import { Records } from "../usage/Records.ts"
 import { OperatorActs } from "./Acts.ts"
@@ -45,6 +47,7 @@ export const OperatorHttp = HttpApiBuilder.group(
     const acts = yield* OperatorActs
     const billing = yield* BillingAccounts
     const records = yield* Records
+    const explanations = yield* Explanations
     const watch = yield* OperatorWatch
     const upstreams = yield* OperatorUpstreams
     const live = LiveEvents.make(sessions, watch)
@@ -65,11 +68,16 @@ export const OperatorHttp = HttpApiBuilder.group(
       .handle("tenants", ({ urlParams }) => answered(directory.tenants(urlParams)))
       .handle("tenant", ({ path }) => answered(directory.tenant(path.tenant_id)))
       .handle("ledger", ({ path: { tenant_id }, urlParams }) =>
-        answered(Effect.mapError(billing.ledger({ tenant_id, ...urlParams }), () => new TenantNotFound({ tenant_id })))
+        answered(
+          Effect.flatMap(ledgerOf(urlParams), (asked) =>
+            Effect.mapError(billing.ledger({ tenant_id, ...asked }), () => new TenantNotFound({ tenant_id }))
+          )
+        )
       )
       .handle("usage", ({ path: { tenant_id }, urlParams }) =>
         answered(Effect.flatMap(recordsOf(urlParams), (asked) => records.page({ tenant_id, ...asked })))
       )
+      .handle("explain", ({ path }) => answered(explanations.of(path)))
       .handle("person", ({ path }) => answered(directory.person(path.account_id)))
       .handle("grant", ({ path, payload }) => by((me) => acts.grant(me, path.tenant_id, payload)))
       .handle("purchase", ({ path, payload }) => by((me) => acts.purchase(me, path.tenant_id, payload)))

@@ -34,6 +34,7 @@ import devices from "./migrations/0026_devices.ts"
 import limits from "./migrations/0027_limits.ts"
 import operator from "./migrations/0028_operator.ts"
 import consoleLists from "./migrations/0029_console.ts"
+import tallies from "./migrations/0030_tallies.ts"
 import { blank } from "./Files.ts"
 import { migrationsTable as table, wordsOf } from "./Opening.ts"
 
@@ -65,7 +66,8 @@ export const migrations = {
   "0026_devices": devices,
   "0027_limits": limits,
   "0028_operator": operator,
-  "0029_console": consoleLists
+  "0029_console": consoleLists,
+  "0030_tallies": tallies
 }
 
 /** The database cannot be brought up to date; it is as it was. The message is for whoever starts the service. */

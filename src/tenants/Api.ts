@@ -3,6 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/p
 import { Schema } from "effect"
 import { Example } from "../http/Documented.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import { RateLimited } from "../http/Problems.ts"
 import { OrganizationToken, ProfileToken, TenantKeysToken } from "../http/Security.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { AccountId, ApplicationId, TenantId } from "../kernel/Ids.ts"
@@ -13,6 +14,7 @@ import { Application, ApplicationChange, ApplicationPage, ApplicationWithKey, Ne
 import {
   Invite,
   InviteId,
+  InvitePreview,
   Invites,
   MemberChange,
   Members,
@@ -233,3 +235,12 @@ export class OrganisationsApi extends HttpApiGroup.make("organisations")
       .annotate(OpenApi.Summary, "Choose the plan and its seats (owner or admin)")
   )
   .middleware(OrganizationToken) {}
+
+export class TenantInvitesApi extends HttpApiGroup.make("tenantInvites").add(
+  HttpApiEndpoint.get("preview", "/v1/tenant-invites/:token")
+    .setPath(Schema.Struct({ token: Schema.String }))
+    .addSuccess(Envelope(InvitePreview))
+    .addError(InviteNotFound)
+    .addError(RateLimited)
+    .annotate(OpenApi.Summary, "Who invites to which team, for whoever holds the invitation's link")
+) {}

@@ -2,6 +2,8 @@ import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
 import { answer } from "../http/Answer.ts"
+import { RateLimits } from "../http/RateLimits.ts"
+import { envelope } from "../kernel/Envelope.ts"
 import { Applications } from "./Applications.ts"
 import { Organisations } from "./Organisations.ts"
 import { Tenants } from "./Tenants.ts"
@@ -62,5 +64,17 @@ export const OrganisationsHttp = HttpApiBuilder.group(
       .handle("setPlan", ({ path, payload }) =>
         answer((caller) => organisations.setPlan({ caller, ...path, plan: payload }))
       )
+  })
+)
+
+export const TenantInvitesHttp = HttpApiBuilder.group(
+  Api,
+  "tenantInvites",
+  Effect.fnUntraced(function* (handlers) {
+    const organisations = yield* Organisations
+    const limits = yield* RateLimits
+    return handlers.handle("preview", ({ path, request }) =>
+      Effect.zipRight(limits.take("invite_preview", request), Effect.map(organisations.previewInvite(path), envelope))
+    )
   })
 )

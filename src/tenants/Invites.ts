@@ -3,6 +3,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
 import { randomBytes } from "node:crypto"
 import type { DeploymentSecretContract, Ending } from "../auth/DeploymentSecret.ts"
+import { masked } from "../kernel/Email.ts"
 import * as Ids from "../kernel/Ids.ts"
 import type { AccountId, TenantId } from "../kernel/Ids.ts"
 import { toDay } from "../kernel/Moment.ts"
@@ -177,7 +178,21 @@ export const make = ({ belonging, info, members, outbox, secret, sql, tenants, w
     )
   })
 
-  return { invites, invite, revoke, accept }
+  const previewInvite: OrganisationsContract["previewInvite"] = Effect.fn("Organisations.previewInvite")(function* ({
+    token
+  }) {
+    const [row] = yield* Effect.orDie(
+      sql<Row & { readonly inviter_name: string | null }>`SELECT i.*, a.name AS inviter_name FROM tollgate_tenants_invites i
+        LEFT JOIN tollgate_tenants_accounts a ON a.id = i.invited_by
+        WHERE i.token_hash = ${secret.hash("tenant_invite", token)}`
+    )
+    if (row === undefined) return yield* new InviteNotFound()
+    const { email, expires_at, role, status } = inviteOf(row, yield* Clock.currentTimeMillis)
+    const tenant_name = (yield* tenants.nameOf(row.tenant_id)) ?? ""
+    return { tenant_name, role, inviter_name: row.inviter_name ?? "", email_masked: masked(email), status, expires_at }
+  })
+
+  return { invites, invite, revoke, accept, previewInvite }
 }
 
 const inviteOf = (row: Row, now: number): Invite => ({

@@ -54,6 +54,17 @@ export const Invite = Schema.Struct({
 }).annotations({ identifier: "Invite" })
 export interface Invite extends Schema.Schema.Type<typeof Invite> {}
 
+/** What an invitation's link shows to whoever holds it. */
+export const InvitePreview = Schema.Struct({
+  tenant_name: Schema.String,
+  role: Role,
+  inviter_name: Schema.String,
+  email_masked: Schema.String,
+  status: Invite.fields.status,
+  expires_at: Moment
+}).annotations({ identifier: "InvitePreview" })
+export interface InvitePreview extends Schema.Schema.Type<typeof InvitePreview> {}
+
 export const Invites = Schema.Struct({ invites: Schema.Array(Invite) })
 
 export const PlanChange = Schema.Struct({

@@ -28,7 +28,16 @@ import type { Member, Membership } from "./Account.ts"
 import { Belonging } from "./Belonging.ts"
 import * as Invites from "./Invites.ts"
 import * as Members from "./Members.ts"
-import type { Invite, InviteId, MemberChange, NewInvite, Organisation, PlanChange, TenantPlan } from "./Organisation.ts"
+import type {
+  Invite,
+  InviteId,
+  InvitePreview,
+  MemberChange,
+  NewInvite,
+  Organisation,
+  PlanChange,
+  TenantPlan
+} from "./Organisation.ts"
 import type {
   AlreadyMember,
   EmailMismatch,
@@ -81,6 +90,8 @@ export interface OrganisationsContract {
   readonly revoke: (
     request: InTenant & { readonly invite_id: InviteId }
   ) => Effect.Effect<Invite, NotAMember | InsufficientRole | InviteNotFound | BooksUnavailable>
+  /** What a letter's link is about, for whoever holds its token. */
+  readonly previewInvite: (request: { readonly token: string }) => Effect.Effect<InvitePreview, InviteNotFound>
   /** Joins by the token of a letter. Who has joined by it already gets the same membership again. */
   readonly accept: (
     request: By & { readonly token: string }

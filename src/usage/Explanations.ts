@@ -16,9 +16,9 @@ import { detailsOf } from "./Records.ts"
 import { UsageNotFound } from "./Problems.ts"
 
 export interface ExplanationsContract {
-  /** For the tenant that called, and for the one that paid. */
+  /** For the tenant that called, and for the one that paid; of whichever tenant without a caller, for an operator. */
   readonly of: (asked: {
-    readonly caller: Pick<Caller, "tenant_id">
+    readonly caller?: Pick<Caller, "tenant_id">
     readonly usage_id: string
   }) => Effect.Effect<Explanation, UsageNotFound>
 }
@@ -64,10 +64,8 @@ const make = Effect.gen(function* () {
           NULLIF(d.price, '') AS price, r.token_details
         FROM tollgate_usage_records r ${sql.literal(withDimensions)} WHERE r.id = ${usage_id}`
     )
-    if (
-      row === undefined ||
-      (row.tenant_id !== caller.tenant_id && row.billing_source_tenant_id !== caller.tenant_id)
-    ) {
+    if (row === undefined) return yield* new UsageNotFound({ usage_id })
+    if (caller !== undefined && ![row.tenant_id, row.billing_source_tenant_id].includes(caller.tenant_id)) {
       return yield* new UsageNotFound({ usage_id })
     }
     const lines = row.price === null ? undefined : yield* versions.find(row.price)

@@ -3,11 +3,12 @@ import { Either } from "effect"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { AccountId } from "../kernel/Ids.ts"
 import { InvalidEndTime, InvalidRollup, InvalidStartTime } from "./Problems.ts"
+import type { Filter } from "./Filtered.ts"
 import type { RecordsAsked } from "./Records.ts"
 import type { RollupAsked } from "./Sums.ts"
 import { fewMembers } from "./TeamUsage.ts"
 import type { TeamAsked } from "./TeamUsage.ts"
-import { bucketsMax, hasHours, millisOf } from "./Series.ts"
+import { bucketsMax, millisOf } from "./Series.ts"
 import type { PayersAsked, SeriesAsked } from "./Series.ts"
 import { directions, grains, rollups, seriesBy, seriesMax, seriesPreset, sorts, usageTypes } from "./Usage.ts"
 import type {
@@ -65,8 +66,24 @@ export const recordsOf = (query: RecordsQuery): Either.Either<Omit<RecordsAsked,
     if (sort === undefined) return yield* refuse("sort", `one of ${sorts.join(", ")}`)
     const direction = directions.find((one) => one === (query.direction ?? "desc"))
     if (direction === undefined) return yield* refuse("direction", "asc or desc")
-    return { sort, direction, window: yield* windowOf(query), page, per_page, cursor }
+    return { sort, direction, window: yield* windowOf(query), page, per_page, cursor, filter: yield* filterOf(query) }
   })
+
+const texts = ["model", "provider", "endpoint", "account_id", "application_id", "billing_source_tenant_id"] as const
+
+/** `undefined` where nothing is filtered. */
+const filterOf = (query: RecordsQuery): Either.Either<Filter | undefined, InvalidRequest> => {
+  const usage_type = usageTypes.find((type) => type === query.usage_type)
+  if (query.usage_type !== undefined && usage_type === undefined) return refuse("usage_type", usageTypes.join(" or "))
+  const { success } = query
+  if (success !== undefined && success !== "true" && success !== "false") return refuse("success", "true or false")
+  const filter: Filter = {
+    ...Object.fromEntries(texts.filter((name) => query[name] !== undefined).map((name) => [name, query[name]!])),
+    ...(usage_type !== undefined && { usage_type }),
+    ...(success !== undefined && { success: success === "true" })
+  }
+  return Either.right(Object.keys(filter).length === 0 ? undefined : filter)
+}
 
 /** The window is widened to whole buckets. */
 export const seriesOf = (query: SeriesQuery): Either.Either<Omit<SeriesAsked, "tenant_id">, InvalidRequest> =>
@@ -75,7 +92,6 @@ export const seriesOf = (query: SeriesQuery): Either.Either<Omit<SeriesAsked, "t
     if (by === undefined) return yield* refuse("by", `one of ${seriesBy.join(", ")}`)
     const grain = grains.find((one) => one === (query.grain ?? "day"))
     if (grain === undefined) return yield* refuse("grain", "hour or day")
-    if (grain === "hour" && !hasHours(by)) return yield* refuse("grain", `day, by ${by}`)
     const top = Number(query.top ?? seriesPreset)
     if (!Number.isInteger(top) || top < 1 || top > seriesMax) return yield* refuse("top", `1 to ${seriesMax}`)
     const [first, last] = [startOf(query.start_time), endOf(query.end_time)]

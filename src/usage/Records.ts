@@ -18,11 +18,13 @@ import { inPieces } from "../kernel/Pieces.ts"
 import type { Range } from "../kernel/Pieces.ts"
 import type { TokenDetails } from "../kernel/TokenDetails.ts"
 import { withDimensions } from "../ledger/Dimensions.ts"
-import { valueOf } from "../ledger/Places.ts"
-import type { Value } from "../ledger/Places.ts"
 import * as SortedRuns from "../ledger/SortedRuns.ts"
 import type { UsageSource } from "../ledger/Transaction.ts"
+import { valueOf } from "../ledger/Varints.ts"
+import type { Value } from "../ledger/Varints.ts"
 import * as Numbers from "./Numbers.ts"
+import * as Filtered from "./Filtered.ts"
+import type { Filter } from "./Filtered.ts"
 import type { Direction, RecordPage, Sort, UsageRecord } from "./Usage.ts"
 import { cursorOf, walkOf } from "./Walk.ts"
 import type { Walk } from "./Walk.ts"
@@ -50,7 +52,9 @@ export interface RecordsAsked extends PageOf {
   readonly sort?: Sort | undefined
   /** The latest or largest first, unless said otherwise. */
   readonly direction?: Direction | undefined
-  /** `next_cursor` of an earlier page: goes on where that one ended, in its order and window. */
+  /** Only these, in the order of time; all, unless said otherwise. */
+  readonly filter?: Filter | undefined
+  /** `next_cursor` of an earlier page: goes on where that one ended, in its order and window, with its filter. */
   readonly cursor?: string | undefined
 }
 
@@ -70,6 +74,7 @@ export class Records extends Context.Tag("tollgate/usage/Records")<Records, Reco
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const numbers = Numbers.make(sql)
+  const filtered = Filtered.make(sql, numbers)
   const places = yield* Effect.makeSemaphore(placesMax)
   const walks = new Map<TenantId, { readonly one: Effect.Semaphore; users: number }>()
 
@@ -93,6 +98,7 @@ const make = Effect.gen(function* () {
     const walk = yield* walkOf(asked)
     const { per_page, tenant_id: tenant } = asked
     const window = yield* Effect.orDie(numbers.range(tenant, walk))
+    if (walk.filter !== undefined) return yield* filteredPage(tenant, walk, walk.filter, window, per_page)
     // A page beyond the end costs nothing, and is empty.
     const exists = (walk.page - 1) * per_page < window.to - window.from
     if (walk.sort !== "timestamp" && walk.after === null && exists && walk.page * per_page > depthMax) {
@@ -100,16 +106,33 @@ const make = Effect.gen(function* () {
       return yield* new InvalidRequest({ field: "page", rule })
     }
     const read = walk.sort === "timestamp" ? byTime : byValue
-    const { more, rows } = yield* Effect.orDie(read(tenant, walk, window, per_page))
-    const last = rows.at(-1)
-    return {
-      ...paginated({ page: walk.page, per_page }, window.to - window.from, rows.map(recordOf)),
-      next_cursor:
-        more && last !== undefined
-          ? cursorOf({ ...walk, page: walk.page + 1, after: { number: last.number, value: last.value ?? "0" } })
-          : null
-    }
+    const found = yield* Effect.orDie(read(tenant, walk, window, per_page))
+    return pageOf(walk, per_page, window.to - window.from, found)
   })
+
+  const filteredPage = Effect.fnUntraced(function* (
+    tenant: TenantId,
+    walk: Walk,
+    filter: Filter,
+    window: Range,
+    per_page: number
+  ) {
+    const { after, direction, page } = walk
+    const left = after === null ? window : beyond(window, after.number, direction)
+    const skipped = after === null ? (page - 1) * per_page : 0
+    const asked = { direction, window, left, skipped, wanted: per_page + 1 }
+    const found = yield* filtered.page(tenant, filter, asked)
+    const shown = found.numbers.slice(0, per_page)
+    const list = JSON.stringify(shown)
+    const rows = yield* Effect.forEach(
+      Filtered.rangesOf(shown),
+      (range) => sql<RecordRow>`SELECT ${sql.literal(recordSelection)} FROM ${numbers.described(tenant, range)}
+        AND r.number IN (SELECT CAST(value AS BIGINT) FROM json_each(${list}))`
+    )
+    const byNumber = new Map(rows.flat().map((row) => [row.number, row]))
+    const more = found.numbers.length > per_page
+    return pageOf(walk, per_page, found.total, { more, rows: shown.map((number) => byNumber.get(number)!) })
+  }, Effect.orDie)
 
   const newest: RecordsContract["newest"] = (tenants) =>
     Effect.map(Effect.orDie(numbers.heads(tenants)), (rows) => new Map(rows.map(({ id, total }) => [id, total])))
@@ -222,12 +245,28 @@ const make = Effect.gen(function* () {
   return { page, newest, range, find } satisfies RecordsContract
 })
 
+interface Found {
+  readonly rows: ReadonlyArray<RecordRow>
+  readonly more: boolean
+}
+
+const pageOf = (walk: Walk, per_page: number, total: number, { more, rows }: Found): RecordPage => {
+  const last = rows.at(-1)
+  return {
+    ...paginated({ page: walk.page, per_page }, total, rows.map(recordOf)),
+    next_cursor:
+      more && last !== undefined
+        ? cursorOf({ ...walk, page: walk.page + 1, after: { number: last.number, value: last.value ?? "0" } })
+        : null
+  }
+}
+
 type Read = (
   tenant: TenantId,
   walk: Walk,
   window: Range,
   per_page: number
-) => Effect.Effect<{ readonly rows: ReadonlyArray<RecordRow>; readonly more: boolean }, SqlError>
+) => Effect.Effect<Found, SqlError>
 
 const beyond = ({ from, to }: Range, number: number, direction: Direction): Range =>
   direction === "desc" ? { from, to: Math.max(from, Math.min(to, number)) } : { from: Math.max(from, number + 1), to }

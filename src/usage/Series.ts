@@ -1,20 +1,23 @@
 /**
  * A tenant's usage over time: a bucket for each hour or day of a window, and a series for each model, account, or whatever else is asked
- * for. It is summed from the rollups and the tail, never from records.
+ * for. It is summed from the tallies of the tenant's records, and from the records that no tally holds yet.
  *
  * Where the specification is silent:
- * - Hours are kept by account, model and endpoint; of applications and providers only days are.
  * - The dearest series are named; all others are one, without a key.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
 import { tenantOf } from "../kernel/Ids.ts"
 import type { AccountId, TenantId } from "../kernel/Ids.ts"
 import { day, hour } from "../kernel/Moment.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { turn } from "../kernel/Pieces.ts"
-import { tailsOf, tailsWith } from "../ledger/Tails.ts"
+import { plus } from "../ledger/Places.ts"
+import { tailsWith } from "../ledger/Tails.ts"
+import * as Tallies from "../ledger/Tallies.ts"
+import { exactMax, valueOf } from "../ledger/Varints.ts"
+import type { Value } from "../ledger/Varints.ts"
+import * as Numbers from "./Numbers.ts"
 import type { Grain, SeriesBy } from "./Usage.ts"
 
 export interface SeriesContract {
@@ -49,28 +52,27 @@ export interface Columns {
 }
 
 export interface Total {
-  cost: Nano
-  requests: number
-  failures: number
-  tokens: number
+  readonly cost: Nano
+  readonly requests: number
+  readonly failures: number
+  readonly tokens: number
 }
 
 export interface OneSeries extends Columns {
   /** `null`: all that are not named. */
   readonly key: string | null
-  readonly total: Readonly<Total>
+  readonly total: Total
 }
 
 export interface SeriesSet extends Buckets {
-  readonly by: SeriesBy | "payer"
+  readonly by: SeriesBy
   /** The dearest first, what is not named last. */
   readonly series: ReadonlyArray<OneSeries>
-  readonly total: Readonly<Total>
+  readonly total: Total
 }
 
-/** The buckets of a window, and how many series are named of them. */
+/** The buckets of a window. */
 type Buckets = Pick<SeriesAsked, "grain" | "start" | "end">
-type Ranking = Buckets & Pick<SeriesSet, "by"> & Pick<SeriesAsked, "top">
 
 export const millisOf: Readonly<Record<Grain, number>> = { hour, day }
 
@@ -81,18 +83,16 @@ export class Series extends Context.Tag("tollgate/usage/Series")<Series, SeriesC
   static readonly layer = Layer.suspend(() => Layer.effect(Series, make))
 }
 
-/** The column that tells series apart, in the rollups and in dimensions; and which rollup has it. */
-const sources: Readonly<Record<SeriesBy, { readonly column: string; readonly rollup: "caller" | "tenant" }>> = {
-  model: { column: "model", rollup: "caller" },
-  account: { column: "account_id", rollup: "caller" },
-  endpoint: { column: "endpoint", rollup: "caller" },
-  none: { column: "''", rollup: "caller" },
-  application: { column: "application_id", rollup: "tenant" },
-  provider: { column: "provider", rollup: "tenant" }
+/** The column of dimensions that tells series apart. */
+const columns: Readonly<Record<SeriesBy, string>> = {
+  model: "model",
+  account: "account_id",
+  endpoint: "endpoint",
+  none: "''",
+  application: "application_id",
+  provider: "provider",
+  payer: "billing_source_tenant_id"
 }
-
-/** Whether there are hours of it. */
-export const hasHours = (by: SeriesBy): boolean => sources[by].rollup === "caller"
 
 /** What a key comes to in a bucket. */
 interface Sum {
@@ -104,55 +104,46 @@ interface Sum {
   readonly cost: string
 }
 
-interface Row extends Sum {
-  /** Of the rollup. */
-  readonly rows: number
-}
-
-/** How many rows of rollups a statement should read: some milliseconds of them. */
-const rowsWanted = 4_000
-/** How many buckets are read first, when it is not known how many rows that are. */
-const bucketsFirst = 100
-
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
+  const numbers = Numbers.make(sql)
   // Long windows of large tenants take turns.
   const walks = yield* Effect.makeSemaphore(4)
 
-  const piece = (asked: SeriesAsked, from: number, to: number): Effect.Effect<ReadonlyArray<Row>> => {
-    const { by, grain, tenant_id } = asked
-    const width = millisOf[grain]
-    const { column, rollup } = sources[by]
-    const kept = rollup === "caller" ? byCaller(sql, asked, from, to) : byTenant(sql, asked, from, to)
-    const inRecord = column === "''" ? column : `d.${column}`
-    return Effect.orDie(
-      sql<Row>`SELECT at, key, SUM(kept) AS rows, SUM(requests) AS requests, SUM(successes) AS successes,
-          SUM(prompt_tokens + completion_tokens) AS tokens, CAST(SUM(cost) AS TEXT) AS cost FROM (
-          SELECT start AS at, ${sql.literal(column)} AS key, 1 AS kept, requests, successes, prompt_tokens, completion_tokens, cost
-          FROM ${kept}
-          UNION ALL SELECT r.at - r.at % ${sql.literal(`${width}`)}, ${sql.literal(inRecord)}, 0, 1, r.success, r.prompt_tokens,
-            r.completion_tokens, r.cost FROM ${tailsOf(sql, sql`SELECT ${tenant_id} AS id`)}
-          WHERE r.at >= ${from} AND r.at < ${to}
-        ) sums GROUP BY at, key`
-    )
-  }
+  /** By what each of these dimensions is told apart from others. */
+  const keysOf = Effect.fnUntraced(function* (by: SeriesBy, dimensions: Iterable<number>) {
+    const rows = yield* sql<{ readonly number: number; readonly key: string }>`
+      SELECT number, ${sql.literal(columns[by])} AS key FROM tollgate_usage_dimensions
+      WHERE number IN (SELECT CAST(value AS BIGINT) FROM json_each(${JSON.stringify([...dimensions])}))`
+    return new Map(rows.map(({ key, number }) => [number, key]))
+  })
 
   const of: SeriesContract["of"] = Effect.fn("Series.of")(function* (asked) {
-    const { end, grain, start } = asked
-    const width = millisOf[grain]
-    const found: Array<Row> = []
-    let buckets = bucketsFirst
-    for (let from = start; from < end;) {
-      if (from > start) yield* turn
-      const to = Math.min(end, from + buckets * width)
-      const rows = yield* piece(asked, from, to)
-      for (const row of rows) found.push(row)
-      const read = rows.reduce((sum, row) => sum + row.rows, 0)
-      buckets = Math.max(1, Math.floor((rowsWanted * (to - from)) / width / Math.max(1, read)))
-      from = to
+    const { by, end, start, tenant_id: tenant } = asked
+    const range = yield* numbers.range(tenant, { start, end })
+    const { rest, runs } = Tallies.touching(range, yield* Tallies.written(sql, tenant))
+    const [first, behind] = [Tallies.hourOf(start), Tallies.hourOf(end)]
+    const within =
+      (give: Tallies.Give): Tallies.Give =>
+      (hour, dimensions, requests, failures, tokens, cost) => {
+        if (hour >= first && hour < behind) give(hour, dimensions, requests, failures, tokens, cost)
+      }
+    // Which are the dearest is known by what whole runs come to; then these alone are spread over the buckets.
+    const ranking = new Ranking()
+    const tail = yield* Tallies.sumsAmong(sql, tenant, rest)
+    const whole = runs.filter(({ isWhole }) => isWhole)
+    const cut = runs.filter(({ isWhole }) => !isWhole)
+    yield* Tallies.each(sql, tenant, whole, "totals", (bytes) => Tallies.decode(bytes, ranking.add))
+    yield* Tallies.each(sql, tenant, cut, "sums", (bytes) => Tallies.decode(bytes, within(ranking.add)))
+    for (const bytes of tail) Tallies.decode(bytes, within(ranking.add))
+    const spread = new Spread(asked, ranking.keys(yield* keysOf(by, ranking.dimensions()), asked.top))
+    yield* Tallies.each(sql, tenant, runs, "sums", (bytes) => Tallies.decode(bytes, within(spread.add)))
+    for (const [i, bytes] of tail.entries()) {
+      if (i > 0) yield* turn
+      Tallies.decode(bytes, within(spread.add))
     }
-    return ranked(asked, found)
-  }, walks.withPermits(1))
+    return spread.set(by)
+  }, walks.withPermits(1), Effect.orDie)
 
   const byPayer: SeriesContract["byPayer"] = Effect.fn("Series.byPayer")(function* (asked) {
     const { account_id, end, start } = asked
@@ -166,77 +157,156 @@ const make = Effect.gen(function* () {
           WHERE +d.account_id = ${account_id} AND r.at >= ${start} AND r.at < ${end}
         ) sums GROUP BY at, payer`
     )
-    const named = rows.map((row) => ({ ...row, key: tenantOf(row.key) }))
-    return ranked({ ...asked, grain: "day", by: "payer" }, named)
+    const ranking = new Ranking()
+    const payers = [...new Set(rows.map(({ key }) => key))]
+    const places = new Map(payers.map((payer, place) => [payer, place]))
+    const keys = new Map(payers.map((payer, place) => [place, tenantOf(payer) as string]))
+    const sums = (give: Tallies.Give) => {
+      for (const { at, cost, key, requests, successes, tokens } of rows) {
+        give(Tallies.hourOf(at), places.get(key)!, requests, requests - successes, tokens, valueOf(BigInt(cost)))
+      }
+    }
+    sums(ranking.add)
+    const spread = new Spread({ ...asked, grain: "day" }, ranking.keys(keys, asked.top))
+    sums(spread.add)
+    return spread.set("payer")
   }, walks.withPermits(1))
 
   return { of, byPayer } satisfies SeriesContract
 })
 
-/** The rows of all accounts of the tenant: from one to the next by index, since the period stands behind the account in it. */
-const byCaller = (sql: SqlClient, { grain, tenant_id }: SeriesAsked, from: number, to: number): Fragment => {
-  const next = (behind: Fragment) => sql`SELECT account_id FROM tollgate_usage_by_caller
-    WHERE tenant_id = ${tenant_id} ${behind} ORDER BY account_id LIMIT 1`
-  return sql`(WITH RECURSIVE accounts (id) AS (
-      SELECT (${next(sql.literal(""))})
-      UNION ALL SELECT (${next(sql.literal("AND account_id > id"))}) FROM accounts WHERE id IS NOT NULL
-    ) SELECT c.* FROM accounts a CROSS JOIN tollgate_usage_by_caller c ON c.tenant_id = ${tenant_id} AND c.account_id = a.id
-      AND c.grain = ${sql.literal(`${millisOf[grain]}`)} AND c.start >= ${from} AND c.start < ${to}
-    ) c`
-}
+/** Amounts that add up exactly: as doubles while these are exact, which takes a tenth of what bigints do. */
+class Amounts {
+  private readonly low: Float64Array
+  private readonly high: BigInt64Array
 
-const byTenant = (sql: SqlClient, { tenant_id }: SeriesAsked, from: number, to: number): Fragment =>
-  sql`tollgate_usage_by_tenant WHERE tenant_id = ${tenant_id} AND start >= ${from} AND start < ${to}`
-
-const nothing = (): Total => ({ cost: 0n, requests: 0, failures: 0, tokens: 0 })
-
-const add = (total: Total, row: Sum): void => {
-  total.cost += BigInt(row.cost)
-  total.requests += row.requests
-  total.failures += row.requests - row.successes
-  total.tokens += row.tokens
-}
-
-const ranked = (asked: Ranking, rows: ReadonlyArray<Sum>): SeriesSet => {
-  const totals = new Map<string, Total>()
-  const whole = nothing()
-  for (const row of rows) {
-    const total = totals.get(row.key) ?? nothing()
-    totals.set(row.key, total)
-    add(total, row)
-    add(whole, row)
+  constructor(places: number) {
+    this.low = new Float64Array(places)
+    this.high = new BigInt64Array(places)
   }
-  const keys = [...totals.keys()].sort((a, b) => order(totals.get(b)!, totals.get(a)!) || (a < b ? -1 : 1))
-  const named = new Map(keys.slice(0, asked.top).map((key) => [key, columnsOf(asked)]))
-  const others = keys.length > asked.top ? columnsOf(asked) : undefined
-  const rest = nothing()
-  for (const row of rows) {
-    const columns = named.get(row.key)
-    if (columns === undefined) add(rest, row)
-    put(asked, columns ?? others!, row)
+
+  add(place: number, amount: Value): void {
+    if (typeof amount === "bigint") return void (this.high[place]! += amount)
+    const sum = this.low[place]! + amount
+    if (sum <= exactMax) return void (this.low[place] = sum)
+    this.high[place]! += BigInt(this.low[place]!)
+    this.low[place] = amount
   }
-  const { by, end, grain, start } = asked
-  const series: Array<OneSeries> = [...named].map(([key, columns]) => ({ key, total: totals.get(key)!, ...columns }))
-  if (others !== undefined) series.push({ key: null, total: rest, ...others })
-  return { by, grain, start, end, series, total: whole }
-}
 
-const order = (a: Total, b: Total): number => (a.cost === b.cost ? a.requests - b.requests : a.cost > b.cost ? 1 : -1)
-
-const columnsOf = ({ end, grain, start }: Buckets): Columns => {
-  const buckets = (end - start) / millisOf[grain]
-  return {
-    cost: new BigInt64Array(buckets),
-    requests: new Float64Array(buckets),
-    failures: new Float64Array(buckets),
-    tokens: new Float64Array(buckets)
+  amounts(): BigInt64Array {
+    return this.high.map((high, place) => high + BigInt(this.low[place]!))
   }
 }
 
-const put = ({ grain, start }: Buckets, { cost, failures, requests, tokens }: Columns, row: Sum): void => {
-  const i = (row.at - start) / millisOf[grain]
-  cost[i]! += BigInt(row.cost)
-  requests[i]! += row.requests
-  failures[i]! += row.requests - row.successes
-  tokens[i]! += row.tokens
+/** What dimensions come to in the window, to say which of them are told apart. */
+class Ranking {
+  private readonly sums = new Map<number, { cost: Value; requests: number }>()
+
+  readonly add: Tallies.Give = (_, dimensions, requests, _failures, _tokens, cost) => {
+    const sum = this.sums.get(dimensions)
+    if (sum === undefined) return void this.sums.set(dimensions, { cost, requests })
+    sum.cost = plus(sum.cost, cost)
+    sum.requests += requests
+  }
+
+  dimensions(): Iterable<number> {
+    return this.sums.keys()
+  }
+
+  /** The dearest keys, and which of them each of the dimensions belongs to: `named.length` stands for all others. */
+  keys(keyOf: ReadonlyMap<number, string>, top: number): Keys {
+    const byKey = new Map<string, { cost: Value; requests: number }>()
+    for (const [dimensions, { cost, requests }] of this.sums) {
+      const key = keyOf.get(dimensions)!
+      const sum = byKey.get(key) ?? { cost: 0, requests: 0 }
+      byKey.set(key, { cost: plus(sum.cost, cost), requests: sum.requests + requests })
+    }
+    const order = [...byKey].sort(
+      ([a, x], [b, y]) =>
+        (x.cost === y.cost ? y.requests - x.requests : y.cost > x.cost ? 1 : -1) || (a < b ? -1 : 1)
+    )
+    const named = order.slice(0, top).map(([key]) => key)
+    const places = new Map(named.map((key, place) => [key, place]))
+    return {
+      named,
+      hasOthers: order.length > top,
+      placeOf: new Map([...this.sums.keys()].map((one) => [one, places.get(keyOf.get(one)!) ?? named.length]))
+    }
+  }
 }
+
+interface Keys {
+  readonly named: ReadonlyArray<string>
+  readonly hasOthers: boolean
+  readonly placeOf: ReadonlyMap<number, number>
+}
+
+/** The sums of each key, and of all others, spread over the buckets of a window. */
+class Spread {
+  private readonly buckets: Buckets
+  private readonly keys: Keys
+  /** How many buckets there are, and the hours of each. */
+  private readonly length: number
+  private readonly hours: number
+  private readonly first: number
+  private readonly cost: Amounts
+  private readonly requests: Float64Array
+  private readonly failures: Float64Array
+  private readonly tokens: Float64Array
+
+  constructor(buckets: Buckets, keys: Keys) {
+    const { end, grain, start } = buckets
+    this.buckets = buckets
+    this.keys = keys
+    this.length = (end - start) / millisOf[grain]
+    this.hours = millisOf[grain] / hour
+    this.first = Tallies.hourOf(start)
+    const places = this.length * (keys.named.length + 1)
+    this.cost = new Amounts(places)
+    this.requests = new Float64Array(places)
+    this.failures = new Float64Array(places)
+    this.tokens = new Float64Array(places)
+  }
+
+  readonly add: Tallies.Give = (hour, dimensions, requests, failures, tokens, cost) => {
+    const place = this.keys.placeOf.get(dimensions)! * this.length + Math.floor((hour - this.first) / this.hours)
+    this.cost.add(place, cost)
+    this.requests[place]! += requests
+    this.failures[place]! += failures
+    this.tokens[place]! += tokens
+  }
+
+  set(by: SeriesSet["by"]): SeriesSet {
+    const { end, grain, start } = this.buckets
+    const { hasOthers, named } = this.keys
+    const amounts = this.cost.amounts()
+    const one = (key: string | null, place: number): OneSeries => {
+      const [from, to] = [place * this.length, (place + 1) * this.length]
+      const columns: Columns = {
+        cost: amounts.subarray(from, to),
+        requests: this.requests.subarray(from, to),
+        failures: this.failures.subarray(from, to),
+        tokens: this.tokens.subarray(from, to)
+      }
+      return { key, total: totalOf(columns), ...columns }
+    }
+    const keys = hasOthers ? [...named, null] : named
+    const series = keys.map(one)
+    const total = series.map((one) => one.total).reduce(added, { cost: 0n, requests: 0, failures: 0, tokens: 0 })
+    return { by, grain, start, end, series, total }
+  }
+}
+
+const totalOf = ({ cost, failures, requests, tokens }: Columns): Total => ({
+  cost: cost.reduce((sum, one) => sum + one, 0n),
+  requests: requests.reduce((sum, one) => sum + one, 0),
+  failures: failures.reduce((sum, one) => sum + one, 0),
+  tokens: tokens.reduce((sum, one) => sum + one, 0)
+})
+
+const added = (a: Total, b: Total): Total => ({
+  cost: a.cost + b.cost,
+  requests: a.requests + b.requests,
+  failures: a.failures + b.failures,
+  tokens: a.tokens + b.tokens
+})

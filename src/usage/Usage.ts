@@ -57,6 +57,9 @@ export const UsageRecord = Schema.Struct({
 export const sorts = ["timestamp", "cost", "total_tokens", "latency"] as const
 export type Sort = (typeof sorts)[number]
 
+export const usageTypes = ["inference", "tool"] as const
+export type UsageType = (typeof usageTypes)[number]
+
 export const directions = ["asc", "desc"] as const
 export type Direction = (typeof directions)[number]
 
@@ -79,6 +82,14 @@ export const RecordsQuery = Schema.Struct({
   ...dates,
   sort: oneOf(sorts, "timestamp, unless said otherwise"),
   direction: oneOf(directions, "desc, unless said otherwise"),
+  model: text("Only calls of this model. Filtered records are sorted by time"),
+  provider: text("Only calls that this provider served"),
+  endpoint: text("Only calls of this endpoint"),
+  account_id: text("Only calls of this account"),
+  application_id: text("Only calls with a key of this application; empty: calls by user token"),
+  billing_source_tenant_id: text("Only calls that this tenant paid"),
+  usage_type: oneOf(usageTypes, "Only calls of this type"),
+  success: oneOf(["true", "false"], "Only calls that succeeded, or that failed"),
   cursor: text("`next_cursor` of the page before: goes on where that one ended")
 })
 
@@ -133,9 +144,6 @@ export const Summary = Schema.Struct({
 export const rollups = ["daily", "monthly", "annual"] as const
 export type RollupName = (typeof rollups)[number]
 
-export const usageTypes = ["inference", "tool"] as const
-export type UsageType = (typeof usageTypes)[number]
-
 export interface RollupQuery extends Schema.Schema.Type<typeof RollupQuery> {}
 export const RollupQuery = Schema.Struct({
   rollup: oneOf(rollups, "Required: the width of a data point"),
@@ -175,7 +183,7 @@ export const Rollup = Schema.Struct({
 export const grains = ["hour", "day"] as const
 export type Grain = (typeof grains)[number]
 
-export const seriesBy = ["none", "model", "account", "endpoint", "application", "provider"] as const
+export const seriesBy = ["none", "model", "account", "endpoint", "application", "provider", "payer"] as const
 export type SeriesBy = (typeof seriesBy)[number]
 
 /** How many series are named, unless said otherwise, and at the most. */
@@ -187,10 +195,7 @@ export const SeriesQuery = Schema.Struct({
   start_time: text("Required, RFC 3339; the whole bucket that it falls into is counted"),
   end_time: text("Required, RFC 3339; whole buckets before it are counted, the one that it falls into too"),
   grain: oneOf(grains, "The width of a bucket in UTC; day, unless said otherwise"),
-  by: oneOf(
-    seriesBy,
-    "What series are told apart by; none, unless said otherwise. By application and provider there are days only"
-  ),
+  by: oneOf(seriesBy, "What series are told apart by; none, unless said otherwise. Payers are tenants"),
   top: text(`How many series are named at the most, 1 to ${seriesMax}; ${seriesPreset}, unless said otherwise`)
 })
 

@@ -429,6 +429,11 @@ const openOf = ({ attempts }: Readonly<Notebook>) => attempts.find(({ status }) 
 const isCooling = ({ attempts, last_charged_at }: Notebook, now: number) =>
   attempts.some(({ at }) => now < at + cooldown) || (last_charged_at !== null && now < last_charged_at + cooldown)
 
+const freeAt = ({ attempts, last_charged_at }: Notebook, now: number): number | null => {
+  const at = Math.max(0, ...attempts.map(({ at }) => at), last_charged_at ?? 0) + cooldown
+  return now < at ? at : null
+}
+
 const stateOf = (notebook: Notebook, now: number): State => {
   if (openOf(notebook) !== undefined) return "in_flight"
   if (!notebook.settings.enabled) return "disabled"
@@ -591,9 +596,11 @@ const compare = async (notebook: Notebook, world: World) => {
       last_charged_at: notebook.last_charged_at,
       last_error: failed,
       disabled_reason: notebook.disabled ? "payment_failed" : null,
-      in_flight_started_at: open?.at ?? null
+      in_flight_started_at: open?.at ?? null,
+      failures: notebook.failures,
+      free_at: open === undefined ? freeAt(notebook, time.now) : null
     },
-    alerts: { enabled: false, warn_threshold_usd: null, rearm_threshold_usd: null }
+    alerts: { enabled: false, warn_threshold_usd: null, rearm_threshold_usd: null, warned: false }
   } satisfies AutoReload)
   expect(await world.books.runPromise(verify)).toEqual([])
 }

@@ -331,9 +331,11 @@ describe("auto-reload settings", () => {
         last_charged_at: null,
         last_error: null,
         disabled_reason: null,
-        in_flight_started_at: null
+        in_flight_started_at: null,
+        failures: 0,
+        free_at: null
       },
-      alerts: { enabled: false, warn_threshold_usd: null, rearm_threshold_usd: null }
+      alerts: { enabled: false, warn_threshold_usd: null, rearm_threshold_usd: null, warned: false }
     })
     const set = await put(who, enabled, { enabled: true, warn_threshold_usd: 1, rearm_threshold_usd: 3 })
     expect(set.body.result).toMatchObject({
@@ -614,9 +616,9 @@ describe("an alert", () => {
   it("takes any thresholds from 0, and compares them only while it is enabled", async () => {
     const who = await person()
     const alerts = { enabled: false, warn_threshold_usd: 5, rearm_threshold_usd: 0 }
-    expect((await put(who, { enabled: false }, alerts)).body.result.alerts).toEqual(alerts)
+    expect((await put(who, { enabled: false }, alerts)).body.result.alerts).toMatchObject(alerts)
     const dear = { enabled: true, warn_threshold_usd: 20_000.5, rearm_threshold_usd: 1_000_000 }
-    expect((await put(who, { enabled: false }, dear)).body.result.alerts).toEqual(dear)
+    expect((await put(who, { enabled: false }, dear)).body.result.alerts).toMatchObject(dear)
     for (const wrong of [
       { ...dear, rearm_threshold_usd: 1 },
       { ...dear, warn_threshold_usd: -1 }

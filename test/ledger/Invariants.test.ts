@@ -55,6 +55,8 @@ const transfer = (payments: number): ReadonlyArray<string> => {
 }
 
 /** What breaks each rule, and the rule that must notice. */
+const noBytes = TestDatabase.isPostgres ? "''" : "x''"
+
 const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArray<string>]> = [
   ["balance is the sum of its entries", "UPDATE tollgate_ledger_amounts SET giftable = giftable + 1"],
   ["balance is the sum of its entries", "UPDATE tollgate_ledger_entries SET amount = amount + 1 WHERE number = 2"],
@@ -223,7 +225,11 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
   ["a limit's reserved is that of its key's open calls", "UPDATE tollgate_ledger_reservations SET amount = amount + 1"],
   ["a key spends no more than its limit", "UPDATE tollgate_ledger_limits SET ceiling = spent"],
   ["a key spends no more than its limit", "UPDATE tollgate_ledger_limits SET amount = ceiling + 1"],
-  ["sorted runs hold the records", "INSERT INTO tollgate_usage_sorted_runs VALUES ('ten_acme', 0, 1)"]
+  ["sorted runs hold the records", "INSERT INTO tollgate_usage_sorted_runs VALUES ('ten_acme', 0, 1)"],
+  [
+    "tallies are what the records come to",
+    `INSERT INTO tollgate_usage_tallies (tenant_id, level, run, totals, kinds, sums) VALUES ('ten_acme', 0, 0, ${noBytes}, NULL, ${noBytes})`
+  ]
 ]
 
 describe("Invariants", () => {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest"
-import { decode, encode, inOrder, Merge, valueOf } from "../../src/ledger/Places.ts"
-import type { Direction, Places, Value } from "../../src/ledger/Places.ts"
+import { decode, encode, inOrder, Merge } from "../../src/ledger/Places.ts"
+import type { Direction, Places } from "../../src/ledger/Places.ts"
+import { valueOf } from "../../src/ledger/Varints.ts"
+import type { Value } from "../../src/ledger/Varints.ts"
 
 const large = 2n ** 63n - 1n
 

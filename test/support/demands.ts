@@ -27,6 +27,7 @@ export const demands: Readonly<Record<string, string>> = {
 
   [`GET ${tenant}/billing`]: "billing",
   [`PATCH ${tenant}/billing`]: "billing",
+  [`GET ${tenant}/billing/amounts`]: "billing",
   [`GET ${tenant}/billing/ledger`]: "billing",
   [`GET ${tenant}/billing/auto-reload`]: "billing",
   [`PUT ${tenant}/billing/auto-reload`]: "billing",
@@ -49,5 +50,6 @@ export const demands: Readonly<Record<string, string>> = {
   [`PUT ${tenant}/plan`]: "organization",
   "GET /v1/accounts/:account_id": "organization",
   "GET /v1/notifications": "organization",
+  "POST /v1/notifications/read": "organization",
   "POST /v1/notifications/:id/read": "organization"
 }

@@ -625,6 +625,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/tenants/{tenant_id}/billing/amounts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the balance is made of, what is held and reserved, and what is left of it */
+        get: operations["billing.amounts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/tenants/{tenant_id}/billing/ledger": {
         parameters: {
             query?: never;
@@ -926,6 +943,23 @@ export interface paths {
         };
         /** What an invitation is about, for whoever holds its link */
         get: operations["transferInvites.preview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tenant-invites/{token}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who invites to which team, for whoever holds the invitation's link */
+        get: operations["tenantInvites.preview"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1835,6 +1869,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/notifications/read": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Mark all as read, or those up to an id */
+        post: operations["notifications.readNotifications"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/notifications/{id}/read": {
         parameters: {
             query?: never;
@@ -2049,6 +2100,23 @@ export interface paths {
         };
         /** The calls of a tenant, the latest first unless asked otherwise */
         get: operations["operator.usage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operator/usage/{usage_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A charge computed again, as the tenant that called sees it */
+        get: operations["operator.explain"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2757,6 +2825,14 @@ export interface components {
         Credits: {
             balance: components["schemas"]["Usd"];
         };
+        Amounts: {
+            balance: components["schemas"]["Usd"];
+            giftable: components["schemas"]["Usd"];
+            granted: components["schemas"]["Usd"];
+            held: components["schemas"]["Usd"];
+            reserved: components["schemas"]["Usd"];
+            available: components["schemas"]["Usd"];
+        };
         LedgerPage: {
             page: components["schemas"]["Int"];
             per_page: components["schemas"]["Int"];
@@ -2811,11 +2887,14 @@ export interface components {
                 last_error: string | null;
                 disabled_reason: string | null;
                 in_flight_started_at: components["schemas"]["Moment"] | null;
+                failures: components["schemas"]["Int"];
+                free_at: components["schemas"]["Moment"] | null;
             };
             alerts: {
                 enabled: boolean;
                 warn_threshold_usd: components["schemas"]["Usd"] | null;
                 rearm_threshold_usd: components["schemas"]["Usd"] | null;
+                warned: boolean;
             };
         };
         AutoReloadChange: {
@@ -2945,6 +3024,16 @@ export interface components {
             recipient_email_masked: string;
             /** @enum {string} */
             status: "pending" | "accepted" | "declined" | "revoked" | "expired";
+            expires_at: components["schemas"]["Moment"];
+        };
+        InvitePreview: {
+            tenant_name: string;
+            /** @enum {string} */
+            role: "owner" | "admin" | "member";
+            inviter_name: string;
+            email_masked: string;
+            /** @enum {string} */
+            status: "pending" | "accepted" | "revoked" | "expired";
             expires_at: components["schemas"]["Moment"];
         };
         BillingSources: {
@@ -3162,7 +3251,7 @@ export interface components {
             /** @enum {string} */
             grain: "hour" | "day";
             /** @enum {string} */
-            by: "none" | "model" | "account" | "endpoint" | "application" | "provider";
+            by: "none" | "model" | "account" | "endpoint" | "application" | "provider" | "payer";
             start_time: components["schemas"]["Moment"];
             end_time: components["schemas"]["Moment"];
             timestamps: components["schemas"]["Moment"][];
@@ -3911,6 +4000,13 @@ export interface components {
             };
             created_at: components["schemas"]["Moment"];
             read_at: components["schemas"]["Moment"] | null;
+        };
+        NotificationsRead: {
+            up_to?: string;
+        };
+        NotificationsMarked: {
+            marked: components["schemas"]["Int"];
+            unread: components["schemas"]["Int"];
         };
         ClientToken: {
             token: string;
@@ -5666,6 +5762,31 @@ export interface operations {
             };
         };
     };
+    "billing.amounts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tenant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["Amounts"];
+                    };
+                };
+            };
+        };
+    };
     "billing.ledger": {
         parameters: {
             query?: {
@@ -5673,6 +5794,11 @@ export interface operations {
                 page?: string;
                 /** @description How many records a page has: 50, at most 200 */
                 per_page?: string;
+                /**
+                 * @description Only entries of these sources, with commas between them; or `call`: only charges, which have none
+                 * @example purchase,transfer_release
+                 */
+                source?: string;
             };
             header?: never;
             path: {
@@ -6282,6 +6408,31 @@ export interface operations {
             };
         };
     };
+    "tenantInvites.preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["InvitePreview"];
+                    };
+                };
+            };
+        };
+    };
     "pooling.sources": {
         parameters: {
             query?: never;
@@ -6502,6 +6653,22 @@ export interface operations {
                  * @example desc
                  */
                 direction?: "asc" | "desc";
+                /** @description Only calls of this model. Filtered records are sorted by time */
+                model?: string;
+                /** @description Only calls that this provider served */
+                provider?: string;
+                /** @description Only calls of this endpoint */
+                endpoint?: string;
+                /** @description Only calls of this account */
+                account_id?: string;
+                /** @description Only calls with a key of this application; empty: calls by user token */
+                application_id?: string;
+                /** @description Only calls that this tenant paid */
+                billing_source_tenant_id?: string;
+                /** @description Only calls of this type */
+                usage_type?: "inference" | "tool";
+                /** @description Only calls that succeeded, or that failed */
+                success?: "true" | "false";
                 /** @description `next_cursor` of the page before: goes on where that one ended */
                 cursor?: string;
             };
@@ -6590,10 +6757,10 @@ export interface operations {
                  */
                 grain?: "hour" | "day";
                 /**
-                 * @description What series are told apart by; none, unless said otherwise. By application and provider there are days only
+                 * @description What series are told apart by; none, unless said otherwise. Payers are tenants
                  * @example model
                  */
-                by?: "none" | "model" | "account" | "endpoint" | "application" | "provider";
+                by?: "none" | "model" | "account" | "endpoint" | "application" | "provider" | "payer";
                 /**
                  * @description How many series are named at the most, 1 to 50; 8, unless said otherwise
                  * @example 5
@@ -8106,6 +8273,34 @@ export interface operations {
             };
         };
     };
+    "notifications.readNotifications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["NotificationsRead"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["NotificationsMarked"];
+                    };
+                };
+            };
+        };
+    };
     "notifications.readNotification": {
         parameters: {
             query?: never;
@@ -8449,6 +8644,8 @@ export interface operations {
                 page?: string;
                 /** @description How many records a page has: 50, at most 200 */
                 per_page?: string;
+                /** @description Only entries of these sources, with commas between them; or `call`: only charges, which have none */
+                source?: string;
             };
             header?: never;
             path: {
@@ -8487,6 +8684,22 @@ export interface operations {
                 sort?: "timestamp" | "cost" | "total_tokens" | "latency";
                 /** @description desc, unless said otherwise */
                 direction?: "asc" | "desc";
+                /** @description Only calls of this model. Filtered records are sorted by time */
+                model?: string;
+                /** @description Only calls that this provider served */
+                provider?: string;
+                /** @description Only calls of this endpoint */
+                endpoint?: string;
+                /** @description Only calls of this account */
+                account_id?: string;
+                /** @description Only calls with a key of this application; empty: calls by user token */
+                application_id?: string;
+                /** @description Only calls that this tenant paid */
+                billing_source_tenant_id?: string;
+                /** @description Only calls of this type */
+                usage_type?: "inference" | "tool";
+                /** @description Only calls that succeeded, or that failed */
+                success?: "true" | "false";
                 /** @description `next_cursor` of the page before: goes on where that one ended */
                 cursor?: string;
             };
@@ -8507,6 +8720,31 @@ export interface operations {
                     "application/json": {
                         msg: string;
                         result: components["schemas"]["UsageRecordPage"];
+                    };
+                };
+            };
+        };
+    };
+    "operator.explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                usage_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        msg: string;
+                        result: components["schemas"]["Explanation"];
                     };
                 };
             };

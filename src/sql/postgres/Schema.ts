@@ -606,6 +606,20 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
   "0007_console": [
     `CREATE INDEX tollgate_media_jobs_account ON tollgate_media_jobs (account_id, route, id)`,
     `CREATE INDEX tollgate_payments_payments_tenant ON tollgate_payments_payments (tenant_id, created_at, id)`
+  ],
+  "0008_tallies": [
+    `CREATE TABLE tollgate_usage_tallies (
+      tenant_id ${text} NOT NULL,
+      level bigint NOT NULL,
+      run bigint NOT NULL,
+      totals bytea NOT NULL,
+      kinds bytea,
+      sums bytea NOT NULL
+    )`,
+    `CREATE UNIQUE INDEX tollgate_usage_tallies_run ON tollgate_usage_tallies (tenant_id, level, run)`,
+    `CREATE INDEX tollgate_usage_dimensions_tenant ON tollgate_usage_dimensions (tenant_id)`,
+    `CREATE INDEX tollgate_ledger_entries_sources ON tollgate_ledger_entries (billing_account_id, number, source)
+      WHERE source IS NOT NULL`
   ]
 }
 
