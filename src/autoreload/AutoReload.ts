@@ -35,10 +35,13 @@ export const AutoReload = Schema.Struct({
   alerts: Schema.Struct({
     enabled: Schema.Boolean,
     warn_threshold_usd: Schema.NullOr(Usd),
-    rearm_threshold_usd: Schema.NullOr(Usd),
-    /** An alert was sent; the next may come once the balance has risen above `rearm_threshold_usd`. */
-    warned: Schema.Boolean
-  })
+    rearm_threshold_usd: Schema.NullOr(Usd)
+  }),
+  /**
+   * An alert was sent; the next may come once the balance has risen above `rearm_threshold_usd`. Not in `alerts`, which a client may send
+   * back as it is.
+   */
+  alerts_warned: Schema.Boolean
 }).annotations({ identifier: "AutoReload" })
 export interface AutoReload extends Schema.Schema.Type<typeof AutoReload> {}
 

@@ -139,9 +139,9 @@ const make = Effect.gen(function* () {
     alerts: {
       enabled: settings.alerts_enabled,
       warn_threshold_usd: settings.warn_threshold,
-      rearm_threshold_usd: settings.rearm_threshold,
-      warned: settings.warned
-    }
+      rearm_threshold_usd: settings.rearm_threshold
+    },
+    alerts_warned: settings.warned
   })
 
   const change: AutoReloadsContract["change"] = Effect.fn("AutoReloads.change")(function* (request) {

@@ -600,7 +600,8 @@ const compare = async (notebook: Notebook, world: World) => {
       failures: notebook.failures,
       free_at: open === undefined ? freeAt(notebook, time.now) : null
     },
-    alerts: { enabled: false, warn_threshold_usd: null, rearm_threshold_usd: null, warned: false }
+    alerts: { enabled: false, warn_threshold_usd: null, rearm_threshold_usd: null },
+    alerts_warned: false
   } satisfies AutoReload)
   expect(await world.books.runPromise(verify)).toEqual([])
 }

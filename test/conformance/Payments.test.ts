@@ -335,7 +335,8 @@ describe("auto-reload settings", () => {
         failures: 0,
         free_at: null
       },
-      alerts: { enabled: false, warn_threshold_usd: null, rearm_threshold_usd: null, warned: false }
+      alerts: { enabled: false, warn_threshold_usd: null, rearm_threshold_usd: null },
+      alerts_warned: false
     })
     const set = await put(who, enabled, { enabled: true, warn_threshold_usd: 1, rearm_threshold_usd: 3 })
     expect(set.body.result).toMatchObject({
@@ -559,8 +560,10 @@ describe("an alert", () => {
 
   it("comes once below its threshold, and again once the balance was above the other", async () => {
     const { credit, letters, sent, who } = await alerted(5.9, 8)
+    expect((await billing(who, "/auto-reload")).body.result.alerts_warned).toBe(false)
     await spent(who)
     await letters(1)
+    expect((await billing(who, "/auto-reload")).body.result.alerts_warned).toBe(true)
     await spent(who)
     await spent(who)
     expect(await sent()).toBe(1)
@@ -616,9 +619,9 @@ describe("an alert", () => {
   it("takes any thresholds from 0, and compares them only while it is enabled", async () => {
     const who = await person()
     const alerts = { enabled: false, warn_threshold_usd: 5, rearm_threshold_usd: 0 }
-    expect((await put(who, { enabled: false }, alerts)).body.result.alerts).toMatchObject(alerts)
+    expect((await put(who, { enabled: false }, alerts)).body.result.alerts).toEqual(alerts)
     const dear = { enabled: true, warn_threshold_usd: 20_000.5, rearm_threshold_usd: 1_000_000 }
-    expect((await put(who, { enabled: false }, dear)).body.result.alerts).toMatchObject(dear)
+    expect((await put(who, { enabled: false }, dear)).body.result.alerts).toEqual(dear)
     for (const wrong of [
       { ...dear, rearm_threshold_usd: 1 },
       { ...dear, warn_threshold_usd: -1 }

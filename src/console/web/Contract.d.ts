@@ -2894,8 +2894,8 @@ export interface components {
                 enabled: boolean;
                 warn_threshold_usd: components["schemas"]["Usd"] | null;
                 rearm_threshold_usd: components["schemas"]["Usd"] | null;
-                warned: boolean;
             };
+            alerts_warned: boolean;
         };
         AutoReloadChange: {
             auto_reload: {
