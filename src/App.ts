@@ -166,7 +166,9 @@ export const domains = Layer.mergeAll(
   Layer.provideMerge(Layer.mergeAll(Purchases.layer, Outbox.layer)),
   Layer.provideMerge(Pooling.layerPayers),
   Layer.provideMerge(Pooling.layer),
-  Layer.provideMerge(Layer.mergeAll(Sums.layer, Series.layer, BillingAccounts.layer, Sorter.layer, Tallier.layer, verifier)),
+  Layer.provideMerge(
+    Layer.mergeAll(Sums.layer, Series.layer, BillingAccounts.layer, Sorter.layer, Tallier.layer, verifier)
+  ),
   Layer.provideMerge(Ledger.layer),
   Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
   Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer))

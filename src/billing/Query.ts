@@ -17,6 +17,9 @@ export const ledgerOf = ({
   return sources.length === new Set(names).size
     ? Either.right({ page, per_page, sources })
     : Either.left(
-        new InvalidRequest({ field: "source", rule: `call, or some of ${entrySources.join(", ")}, with commas between` })
+        new InvalidRequest({
+          field: "source",
+          rule: `call, or some of ${entrySources.join(", ")}, with commas between`
+        })
       )
 }

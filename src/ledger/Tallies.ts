@@ -268,7 +268,8 @@ const ofRecords = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, r
   const pieces = yield* inPieces(
     numbersOf(run),
     // As lists, which costs the driver less than half of what objects do.
-    (piece) => sql`SELECT r.at, r.dimensions, r.success, r.prompt_tokens + r.completion_tokens,
+    (piece) =>
+      sql`SELECT r.at, r.dimensions, r.success, r.prompt_tokens + r.completion_tokens,
         ${sql.literal(exact("r.cost"))} AS cost
       FROM ${recordsAmong(sql, tenant, piece)} ORDER BY r.number`.values,
     recordsInTurn

@@ -11,9 +11,7 @@ export const NotificationsHttp = HttpApiBuilder.group(
     const notifications = yield* Notifications
     return handlers
       .handle("notifications", ({ urlParams }) => answer((caller) => notifications.list({ caller, ...urlParams })))
-      .handle("readNotifications", ({ payload }) =>
-        answer((caller) => notifications.readAll({ caller, ...payload }))
-      )
+      .handle("readNotifications", ({ payload }) => answer((caller) => notifications.readAll({ caller, ...payload })))
       .handle("readNotification", ({ path }) => answer((caller) => notifications.read({ caller, id: path.id })))
   })
 )

@@ -182,7 +182,9 @@ export const make = ({ belonging, info, members, outbox, secret, sql, tenants, w
     token
   }) {
     const [row] = yield* Effect.orDie(
-      sql<Row & { readonly inviter_name: string | null }>`SELECT i.*, a.name AS inviter_name FROM tollgate_tenants_invites i
+      sql<
+        Row & { readonly inviter_name: string | null }
+      >`SELECT i.*, a.name AS inviter_name FROM tollgate_tenants_invites i
         LEFT JOIN tollgate_tenants_accounts a ON a.id = i.invited_by
         WHERE i.token_hash = ${secret.hash("tenant_invite", token)}`
     )

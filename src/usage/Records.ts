@@ -261,12 +261,7 @@ const pageOf = (walk: Walk, per_page: number, total: number, { more, rows }: Fou
   }
 }
 
-type Read = (
-  tenant: TenantId,
-  walk: Walk,
-  window: Range,
-  per_page: number
-) => Effect.Effect<Found, SqlError>
+type Read = (tenant: TenantId, walk: Walk, window: Range, per_page: number) => Effect.Effect<Found, SqlError>
 
 const beyond = ({ from, to }: Range, number: number, direction: Direction): Range =>
   direction === "desc" ? { from, to: Math.max(from, Math.min(to, number)) } : { from: Math.max(from, number + 1), to }

@@ -118,32 +118,36 @@ const make = Effect.gen(function* () {
     return new Map(rows.map(({ key, number }) => [number, key]))
   })
 
-  const of: SeriesContract["of"] = Effect.fn("Series.of")(function* (asked) {
-    const { by, end, start, tenant_id: tenant } = asked
-    const range = yield* numbers.range(tenant, { start, end })
-    const { rest, runs } = Tallies.touching(range, yield* Tallies.written(sql, tenant))
-    const [first, behind] = [Tallies.hourOf(start), Tallies.hourOf(end)]
-    const within =
-      (give: Tallies.Give): Tallies.Give =>
-      (hour, dimensions, requests, failures, tokens, cost) => {
-        if (hour >= first && hour < behind) give(hour, dimensions, requests, failures, tokens, cost)
+  const of: SeriesContract["of"] = Effect.fn("Series.of")(
+    function* (asked) {
+      const { by, end, start, tenant_id: tenant } = asked
+      const range = yield* numbers.range(tenant, { start, end })
+      const { rest, runs } = Tallies.touching(range, yield* Tallies.written(sql, tenant))
+      const [first, behind] = [Tallies.hourOf(start), Tallies.hourOf(end)]
+      const within =
+        (give: Tallies.Give): Tallies.Give =>
+        (hour, dimensions, requests, failures, tokens, cost) => {
+          if (hour >= first && hour < behind) give(hour, dimensions, requests, failures, tokens, cost)
+        }
+      // Which are the dearest is known by what whole runs come to; then these alone are spread over the buckets.
+      const ranking = new Ranking()
+      const tail = yield* Tallies.sumsAmong(sql, tenant, rest)
+      const whole = runs.filter(({ isWhole }) => isWhole)
+      const cut = runs.filter(({ isWhole }) => !isWhole)
+      yield* Tallies.each(sql, tenant, whole, "totals", (bytes) => Tallies.decode(bytes, ranking.add))
+      yield* Tallies.each(sql, tenant, cut, "sums", (bytes) => Tallies.decode(bytes, within(ranking.add)))
+      for (const bytes of tail) Tallies.decode(bytes, within(ranking.add))
+      const spread = new Spread(asked, ranking.keys(yield* keysOf(by, ranking.dimensions()), asked.top))
+      yield* Tallies.each(sql, tenant, runs, "sums", (bytes) => Tallies.decode(bytes, within(spread.add)))
+      for (const [i, bytes] of tail.entries()) {
+        if (i > 0) yield* turn
+        Tallies.decode(bytes, within(spread.add))
       }
-    // Which are the dearest is known by what whole runs come to; then these alone are spread over the buckets.
-    const ranking = new Ranking()
-    const tail = yield* Tallies.sumsAmong(sql, tenant, rest)
-    const whole = runs.filter(({ isWhole }) => isWhole)
-    const cut = runs.filter(({ isWhole }) => !isWhole)
-    yield* Tallies.each(sql, tenant, whole, "totals", (bytes) => Tallies.decode(bytes, ranking.add))
-    yield* Tallies.each(sql, tenant, cut, "sums", (bytes) => Tallies.decode(bytes, within(ranking.add)))
-    for (const bytes of tail) Tallies.decode(bytes, within(ranking.add))
-    const spread = new Spread(asked, ranking.keys(yield* keysOf(by, ranking.dimensions()), asked.top))
-    yield* Tallies.each(sql, tenant, runs, "sums", (bytes) => Tallies.decode(bytes, within(spread.add)))
-    for (const [i, bytes] of tail.entries()) {
-      if (i > 0) yield* turn
-      Tallies.decode(bytes, within(spread.add))
-    }
-    return spread.set(by)
-  }, walks.withPermits(1), Effect.orDie)
+      return spread.set(by)
+    },
+    walks.withPermits(1),
+    Effect.orDie
+  )
 
   const byPayer: SeriesContract["byPayer"] = Effect.fn("Series.byPayer")(function* (asked) {
     const { account_id, end, start } = asked
@@ -222,8 +226,7 @@ class Ranking {
       byKey.set(key, { cost: plus(sum.cost, cost), requests: sum.requests + requests })
     }
     const order = [...byKey].sort(
-      ([a, x], [b, y]) =>
-        (x.cost === y.cost ? y.requests - x.requests : y.cost > x.cost ? 1 : -1) || (a < b ? -1 : 1)
+      ([a, x], [b, y]) => (x.cost === y.cost ? y.requests - x.requests : y.cost > x.cost ? 1 : -1) || (a < b ? -1 : 1)
     )
     const named = order.slice(0, top).map(([key]) => key)
     const places = new Map(named.map((key, place) => [key, place]))

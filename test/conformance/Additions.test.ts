@@ -10,7 +10,10 @@ let bob: Person
 let key: string
 
 const chat = (token: string, model = "sandbox-small", content = "hello there"): Promise<Answer> =>
-  service.call("/v1/chat/completions", { token, json: { model, messages: [{ role: "user", content }], max_tokens: 50 } })
+  service.call("/v1/chat/completions", {
+    token,
+    json: { model, messages: [{ role: "user", content }], max_tokens: 50 }
+  })
 
 const of = (who: Person, path: string, call: Parameters<Service["call"]>[1] = {}): Promise<Answer> =>
   service.call(`/v1/tenants/${who.tenant_id}/${path}`, { token: who.token, ...call })
@@ -51,7 +54,10 @@ describe("amounts", () => {
 
 describe("the ledger by source", () => {
   it("shows some sources, or charges alone, page by page", async () => {
-    const all = (await of(ada, "billing/ledger?per_page=200")).body.result.records as ReadonlyArray<{ id: string; source?: string }>
+    const all = (await of(ada, "billing/ledger?per_page=200")).body.result.records as ReadonlyArray<{
+      id: string
+      source?: string
+    }>
     const by = async (source: string, per_page = 2) => {
       const ids: Array<string> = []
       for (let page = 1; ; page++) {
