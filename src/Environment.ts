@@ -36,7 +36,10 @@ export const databaseAt = (url: string): Either.Either<Location, string> => {
   const wrong = (rule: string) => Either.left(rule)
   if (/^postgres(ql)?:/i.test(url)) {
     const database = postgresDatabase(url)
-    if (database === undefined) return wrong("postgres://user:password@host:port/database")
+    if (database === undefined)
+      return wrong(
+        "postgres://user:password@host:port/database (in user and password % # / ? are written %25 %23 %2F %3F)"
+      )
     const rule = tlsRuleOf(url)
     return rule === undefined ? Either.right(database) : wrong(rule)
   }

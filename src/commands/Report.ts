@@ -56,9 +56,12 @@ const wordsOf = (error: unknown, database: Location | undefined): string => {
   return error instanceof Error || isWorded(error) ? error.message : String(error)
 }
 
+/** What the platform puts around an error of the database's. */
+const wrappers: ReadonlySet<unknown> = new Set(["SqlError", "UnknownException"])
+
 /** An error that was made for whoever runs the command. */
 const isWorded = (error: unknown): error is { readonly message: string } =>
-  typeof error === "object" && error !== null && "_tag" in error && error._tag !== "SqlError" && "message" in error
+  typeof error === "object" && error !== null && "_tag" in error && !wrappers.has(error._tag) && "message" in error
 
 /** What the process ends with. A service that is told to stop has done what it was for; any other command that is stopped has not. */
 export const exitCode = (exit: Exit.Exit<unknown, unknown>, argv: ReadonlyArray<string>): number =>

@@ -230,7 +230,7 @@ const make = Effect.gen(function* () {
         }
         // One that breaks the database's own rules must not take the others with it: each is then tried by itself.
         if (batch.length > 1) for (const one of batch) await answer(lane, [one])
-        else batch[0]!.resume(Effect.dieMessage(error instanceof Error ? error.message : String(error)))
+        else batch[0]!.resume(Effect.die(error))
         return
       }
     }

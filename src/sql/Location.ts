@@ -48,13 +48,25 @@ export const postgresDatabase = (url: string): PostgresDatabase | undefined => {
   if (parsed === undefined || !/^postgres(ql)?:$/.test(parsed.protocol)) return undefined
   if (parsed.hostname === "" && !parsed.searchParams.has("host")) return undefined
   if (parsed.pathname.length < 2) return undefined
-  const user = parsed.username === "" ? "" : `${decodeURIComponent(parsed.username)}@`
+  const user = parsed.username === "" ? "" : `${decoded(parsed.username)}@`
   return {
     engine: "postgres",
     url: Redacted.make(url),
     shown: `postgres://${user}${parsed.host || parsed.searchParams.get("host")}${parsed.pathname}`
   }
 }
+
+/** A percent sign that is none of an encoding stands for itself. */
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** What the URL may say of TLS. `sslnegotiation` is the driver's own. */
+const tlsNames = ["sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword", "sslnegotiation"]
 
 const sslModes = ["disable", "prefer", "require", "verify-ca", "verify-full"]
 
@@ -63,6 +75,9 @@ export const tlsRuleOf = (url: string): string | undefined => {
   const params = new URL(url).searchParams
   const mode = params.get("sslmode")
   if (params.has("ssl")) return `sslmode in the place of ssl: ${sslModes.join(", ")}`
+  // A typing error must not leave the connection open to everybody.
+  const unknown = [...params.keys()].find((name) => /^(ssl|tls)/i.test(name) && !tlsNames.includes(name))
+  if (unknown !== undefined) return `${unknown} is not known: of TLS the URL may say ${tlsNames.join(", ")}`
   if (mode !== null && !sslModes.includes(mode)) return `sslmode is one of ${sslModes.join(", ")}`
   if (params.get("sslrootcert") === "system" && mode !== null && mode !== "verify-full")
     return "sslrootcert=system needs sslmode=verify-full"

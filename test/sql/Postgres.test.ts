@@ -41,6 +41,7 @@ beforeAll(async () => {
     "CREATE USER outcast PASSWORD 'hunter2'",
     "CREATE DATABASE foreign_tables",
     "CREATE DATABASE closed",
+    "CREATE DATABASE other",
     "REVOKE CONNECT ON DATABASE closed FROM public"
   )
   await askOf(
@@ -48,6 +49,7 @@ beforeAll(async () => {
     `CREATE TABLE ${migrationsTable} (migration_id integer PRIMARY KEY, created_at timestamptz, name text);
      INSERT INTO ${migrationsTable} VALUES (9999, now(), 'later')`
   )
+  await askOf(urlOf({ database: "other" }), `CREATE TABLE ${migrationsTable} (id integer)`)
   await askOf(
     urlOf({ database: "foreign_tables" }),
     `CREATE TABLE ${migrationsTable} (migration_id integer PRIMARY KEY, created_at timestamptz, name text);
@@ -92,6 +94,14 @@ describe("a PostgreSQL database that cannot be used", () => {
     ["an address without a database", () => "postgres://user:hunter2@127.0.0.1/", /DATABASE_URL: postgres:\/\/user/],
     ["another scheme", () => "mysql://user:hunter2@127.0.0.1/x", /DATABASE_URL: sqlite:<path/],
     ["an address that is none", () => "postgres://user:hunter2@127.0.0.1:port/x", /DATABASE_URL: postgres:\/\/user/],
+    ["a password that is not encoded", () => "postgres://user:hunter#2@127.0.0.1/x", /are written %25 %23 %2F %3F/],
+    [
+      "a user that is not encoded",
+      () => urlOf().replace("//postgres:", "//post%gres:"),
+      /post%gres@.* does not let this user in/
+    ],
+    ["a misspelt word of TLS", () => urlOf({ search: "?sslmod=require" }), /DATABASE_URL: sslmod is not known: of TLS/],
+    ["tables of another program", () => urlOf({ database: "other" }), /is not as this service left it/],
     ["a wrong password", () => urlOf({ password: "hunter2" }), /does not let this user in/],
     ["an unknown user", () => urlOf({ user: "nobody", password: "hunter2" }), /does not let this user in/],
     ["a host that is not known", () => urlOf({ host: "nowhere.invalid" }), /the host of .* is not known/],
@@ -169,6 +179,21 @@ describe("a PostgreSQL database that cannot be used", () => {
     const url = urlOf({ database: "missing" })
     for (const command of [["serve"], ["migrate"], ["verify"], ["owed"], ["client", "list"]])
       expect([command, await refusal(url, command)]).toEqual([command, expect.stringContaining("no such database")])
+  })
+
+  it("is refused by whoever writes to it, where its user may only read", async () => {
+    await ask("CREATE DATABASE readers", "CREATE USER reader PASSWORD 'hunter2'")
+    const url = urlOf({ database: "readers" })
+    expect(await commandHere(["migrate"], { DATA_DIR: folder, DATABASE_URL: url })).toMatchObject({ code: 0 })
+    await askOf(url, "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader; GRANT CREATE ON SCHEMA public TO reader")
+    const reader = urlOf({ database: "readers", user: "reader", password: "hunter2" })
+    for (const command of [["serve"], ["verify"]])
+      expect([command, await refusal(reader, command)]).toEqual([
+        command,
+        expect.stringMatching(
+          /^tollgate: postgres:\/\/reader@.*: this user may not do what is needed there \(permission denied/
+        )
+      ])
   })
 
   it("is brought up to date from where an earlier version left it, which goes on to write meanwhile", async () => {

@@ -113,10 +113,13 @@ export const wordsOf = ({ shown }: PostgresDatabase, error: unknown): string => 
       return `${shown} does not let this user in: wrong password, or pg_hba.conf does not allow it (${message})`
     case "3D000":
       return `${shown}: there is no such database; make it with CREATE DATABASE`
+    case "42P01":
+    case "42703":
+      return `${shown} is not as this service left it (${message}): restore a backup of it, or take a database that is empty`
     case "42501":
       return `${shown}: this user may not do what is needed there (${message})`
     case "53300":
-      return `${shown} takes no more connections: raise max_connections, or let fewer in`
+      return `${shown} takes no more connections (${message}): raise that limit, or let fewer in`
     case "57P03":
       return `${shown} is starting up or shutting down: try again shortly`
     case "ECONNREFUSED":
