@@ -21,9 +21,12 @@ export interface ExampleOf {
   readonly headers?: Readonly<Record<string, unknown>>
 }
 
-/** The route is metered. `charge_known`: the charge stands in a header of the answer, since it is known when that begins. */
+/**
+ * The route is metered. `charge_known`: the charge stands in a header of the answer, since it is known when that begins. `says_record`: so
+ * does the id of the usage record, also where nothing streams.
+ */
 export class Metered extends Context.Reference<Metered>()("tollgate/http/Metered", {
-  defaultValue: (): { readonly charge_known: boolean } | undefined => undefined
+  defaultValue: (): { readonly charge_known: boolean; readonly says_record?: boolean } | undefined => undefined
 }) {}
 
 /** The answer is an event stream where the request asks for one (`stream: true`). */
@@ -54,7 +57,7 @@ const charge = {
   }
 }
 
-/** Of routes that may stream: what a streamed answer was charged is in its record. */
+/** Where the call is explained. What a streamed answer was charged is there alone. */
 const usage = {
   "X-Usage-Id": {
     description: "The id of the call's usage record; a stream leaves it when it has ended",
@@ -105,8 +108,8 @@ export const described =
         if (metered !== undefined) {
           if (endpoint.method === "POST") operation.parameters.push(idempotencyKey)
           if (metered.charge_known) {
-            const streams = Context.get(mergedAnnotations, Streams)
-            operation.responses["200"]!.headers = streams ? { ...charge, ...usage } : charge
+            const says = metered.says_record === true || Context.get(mergedAnnotations, Streams)
+            operation.responses["200"]!.headers = says ? { ...charge, ...usage } : charge
           }
         }
         for (const tag of middleware) {

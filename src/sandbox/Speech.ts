@@ -1,4 +1,7 @@
-/** A vendor of text to speech with the usual wire format. Its audio is silence, a kilobyte for each character, in pieces. */
+/**
+ * A vendor of text to speech with the usual wire format. Its audio is silence, a kilobyte for each character, in pieces; as `wav` it is a
+ * file that a player plays, in other formats zeros.
+ */
 import { Effect } from "effect"
 import { json, parse, Refusal } from "./Outside.ts"
 import type { Answer, Make, Received } from "./Outside.ts"
@@ -53,7 +56,36 @@ const speak = ({ body, headers }: Received): Answer => {
   const characters = [...input].length
   return stream_format === "sse"
     ? { status: 200, headers: { "content-type": "text/event-stream" }, pieces: events(characters), first: 2 }
-    : { status: 200, headers: { "content-type": type }, pieces: silence(characters), first: 2 }
+    : {
+        status: 200,
+        headers: { "content-type": type },
+        pieces: response_format === "wav" ? wav(characters) : silence(characters),
+        first: 2
+      }
+}
+
+/** Samples a second, of 16 bits: a character lasts a 16th of a second, as when it is read out. */
+const sampleRate = 8_192
+
+/** The same silence with the header of a file in its first bytes. */
+function* wav(count: number): Generator<Uint8Array> {
+  const bytes = count * kilobyte.length
+  const head = Buffer.alloc(kilobyte.length)
+  head.write("RIFF", 0)
+  head.writeUInt32LE(bytes - 8, 4)
+  head.write("WAVEfmt ", 8)
+  // The length of what describes the samples; PCM, of one channel.
+  head.writeUInt32LE(16, 16)
+  head.writeUInt16LE(1, 20)
+  head.writeUInt16LE(1, 22)
+  head.writeUInt32LE(sampleRate, 24)
+  head.writeUInt32LE(sampleRate * 2, 28)
+  head.writeUInt16LE(2, 32)
+  head.writeUInt16LE(16, 34)
+  head.write("data", 36)
+  head.writeUInt32LE(bytes - 44, 40)
+  yield head
+  yield* silence(count - 1)
 }
 
 const kilobyte = new Uint8Array(1_024)

@@ -18,7 +18,7 @@ const search = <const Name extends string>(name: Name, path: `/${string}`) =>
     .addError(UpstreamRefusal)
     .annotate(NoHead, true)
     .annotate(Example, { query: { query: "why is the sky blue", max_results: 5 } })
-    .annotate(Metered, { charge_known: true })
+    .annotate(Metered, { charge_known: true, says_record: true })
     .annotate(OpenApi.Summary, "Search the web, at the provider's price of a query")
 
 export class SearchApi extends HttpApiGroup.make("search")

@@ -41,4 +41,8 @@ export const SearchHttp = group(
 )
 
 const replyOf = ({ provider, query, receipt, results }: SearchResults): Reply =>
-  json(200, { query, results, provider }, { "x-charge-usd": toDecimal(receipt.charged) })
+  json(
+    200,
+    { query, results, provider },
+    { "x-charge-usd": toDecimal(receipt.charged), "x-usage-id": receipt.usage_id }
+  )

@@ -68,8 +68,8 @@ export const SpeechHttp = HttpApiBuilder.group(
 
 const readOpenAi = json(OpenAiSpeechRequest)
 
-const replyOf = ({ audio, content_type, cost }: SpeechAudio): Reply => ({
+const replyOf = ({ audio, content_type, cost, usage_id }: SpeechAudio): Reply => ({
   status: 200,
-  headers: { "content-type": content_type, "x-charge-usd": toDecimal(cost) },
+  headers: { "content-type": content_type, "x-charge-usd": toDecimal(cost), "x-usage-id": usage_id },
   body: audio
 })

@@ -7,6 +7,7 @@ import type { GateRefusal } from "../gate/Problems.ts"
 import { handedOver } from "../upstream/ByteStream.ts"
 import type { How } from "../upstream/ByteStream.ts"
 import type { Caller } from "../kernel/Caller.ts"
+import * as Ids from "../kernel/Ids.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
@@ -43,6 +44,8 @@ export interface SpeechAudio {
   readonly content_type: string
   /** What is charged: all of it once the audio has begun to come, nothing where the upstream breaks off. */
   readonly cost: Nano
+  /** Of the record that the call leaves when the audio has ended. */
+  readonly usage_id: string
   /** Waits for the end of the audio. */
   readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
 }
@@ -149,6 +152,7 @@ const make = Effect.gen(function* () {
         audio: passage.body,
         content_type: events ? "text/event-stream" : formats[response_format],
         cost,
+        usage_id: Ids.usageOf(admission.call),
         receipt: Deferred.await(receipt)
       },
       settled

@@ -39,7 +39,7 @@ const openAi = <const Name extends string, Fields extends Schema.Struct.Fields>(
     .annotate(RefusalShape, openAiRefusal)
     .annotate(ReadsOwnBody, true)
     .annotate(Example, { body: { model: "whisper-1" } })
-    .annotate(Metered, { charge_known: true })
+    .annotate(Metered, { charge_known: true, says_record: true })
 
 export class TranscriptionApi extends HttpApiGroup.make("transcription")
   .add(
@@ -47,7 +47,7 @@ export class TranscriptionApi extends HttpApiGroup.make("transcription")
       .setPayload(Form)
       .addSuccess(TranscriptionAnswer)
       .annotate(ReadsOwnBody, true)
-      .annotate(Metered, { charge_known: true })
+      .annotate(Metered, { charge_known: true, says_record: true })
       .annotate(OpenApi.Summary, "Speech to text; the file streams, up to 25 MiB")
   )
   .add(
@@ -55,7 +55,7 @@ export class TranscriptionApi extends HttpApiGroup.make("transcription")
       .setPayload(Form)
       .addSuccess(Envelope(TranscriptionAnswer))
       .annotate(ReadsOwnBody, true)
-      .annotate(Metered, { charge_known: true })
+      .annotate(Metered, { charge_known: true, says_record: true })
       .annotate(OpenApi.Summary, "Speech to text, its answer in an envelope")
   )
   .add(

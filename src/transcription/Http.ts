@@ -134,14 +134,16 @@ const notStreamed = Either.left(InvalidRequest.of("stream", "only with json or t
 
 const openAiReplyOf = (transcript: Transcript, { response_format = "json", stream }: OpenAiFields): Reply => {
   const { body, content_type } = stream === "true" ? events(transcript) : formatted(transcript, response_format)
-  const headers = { "content-type": content_type, "x-charge-usd": toDecimal(transcript.receipt.charged) }
-  return { status: 200, headers, body }
+  return { status: 200, headers: { "content-type": content_type, ...receiptHeaders(transcript) }, body }
 }
 
-const replyOf = (
-  { duration, provider, receipt, text }: Transcript,
-  shape: (answer: TranscriptionAnswer) => object
-): Reply =>
-  json(200, shape({ text, status: "completed", provider, ...(duration !== undefined && { duration }) }), {
-    "x-charge-usd": toDecimal(receipt.charged)
-  })
+const replyOf = (transcript: Transcript, shape: (answer: TranscriptionAnswer) => object): Reply => {
+  const { duration, provider, text } = transcript
+  const answer = { text, status: "completed", provider, ...(duration !== undefined && { duration }) } as const
+  return json(200, shape(answer), receiptHeaders(transcript))
+}
+
+const receiptHeaders = ({ receipt }: Transcript) => ({
+  "x-charge-usd": toDecimal(receipt.charged),
+  "x-usage-id": receipt.usage_id
+})

@@ -60,6 +60,17 @@ export const duration = (millis: number): string =>
     ? `${whole.format(Math.round(millis))} ms`
     : `${new Intl.NumberFormat(undefined, { maximumFractionDigits: millis < 100_000 ? 1 : 0 }).format(millis / 1000)} s`
 
+/** Bytes as a size of a file: "840 B", "12.4 kB". */
+export const fileSize = (bytes: number): string => {
+  const [unit, divisor] =
+    bytes < 1000
+      ? (["byte", 1] as const)
+      : bytes < 1_000_000
+        ? (["kilobyte", 1000] as const)
+        : (["megabyte", 1_000_000] as const)
+  return new Intl.NumberFormat(undefined, { style: "unit", unit, maximumFractionDigits: 1 }).format(bytes / divisor)
+}
+
 const utcHour = new Intl.DateTimeFormat(undefined, {
   month: "short",
   day: "numeric",

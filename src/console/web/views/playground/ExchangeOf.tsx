@@ -1,31 +1,14 @@
 /** One message and its answer: as it streams with an estimate of its cost, at its end with what was charged. */
-import { ReceiptText } from "lucide-react"
-import type { ReactNode } from "react"
 import { count, duration } from "../../moments.ts"
 import { Badge } from "../../parts/Badge.tsx"
-import { Button } from "../../parts/Button.tsx"
 import { Money } from "../../parts/Money.tsx"
 import { playgroundTexts } from "../../texts/playground.ts"
 import { isRunning } from "./conversation.ts"
 import type { Exchange } from "./conversation.ts"
+import { ExplainFact, Fact } from "./Fact.tsx"
 import { estimateOf } from "./models.ts"
 import type { ChatModel } from "./models.ts"
 import { Refused } from "./Refused.tsx"
-
-const Fact = ({
-  children,
-  name,
-  tip
-}: {
-  readonly children: ReactNode
-  readonly name: string
-  readonly tip?: string
-}) => (
-  <div {...(tip !== undefined && { "data-tip": tip })}>
-    <dt>{name}</dt>
-    <dd>{children}</dd>
-  </div>
-)
 
 const promptOf = ({ messages }: Exchange["body"]): string => messages.map(({ content }) => content).join("\n")
 
@@ -59,14 +42,7 @@ const Facts = ({ model, of, onExplain }: ExchangeProps) => (
     {of.firstToken === undefined ? null : <Fact name={playgroundTexts.firstToken}>{duration(of.firstToken)}</Fact>}
     {of.took === undefined ? null : <Fact name={playgroundTexts.took}>{duration(of.took)}</Fact>}
     {of.usageId === undefined || of.charged === undefined || of.charged === "late" ? null : (
-      <div className="push">
-        <dt className="sr-only">{playgroundTexts.explain}</dt>
-        <dd>
-          <Button kind="ghost" icon={ReceiptText} onPress={() => onExplain(of.usageId!)}>
-            {playgroundTexts.explain}
-          </Button>
-        </dd>
-      </div>
+      <ExplainFact onExplain={() => onExplain(of.usageId!)} />
     )}
   </dl>
 )

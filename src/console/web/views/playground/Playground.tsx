@@ -1,4 +1,4 @@
-/** The playground: a chat, images and videos, each with what it costs, its record, and the same as a program. */
+/** The playground: models and tools, each with what a call costs, its record, and the same as a program. */
 import { getRouteApi } from "@tanstack/react-router"
 import { Choice } from "../../parts/Choice.tsx"
 import { Page } from "../../parts/Page.tsx"
@@ -6,13 +6,29 @@ import { playgroundTexts } from "../../texts/playground.ts"
 import { CallDialog } from "../usage/CallDialog.tsx"
 import { Chat } from "./Chat.tsx"
 import { Media } from "./Media.tsx"
+import { Search } from "./Search.tsx"
+import { Speech } from "./Speech.tsx"
+import { Transcription } from "./Transcription.tsx"
 
 const route = getRouteApi("/person/playground")
+
+const kinds = [
+  ["chat", playgroundTexts.chat],
+  ["media", playgroundTexts.media],
+  ["speech", playgroundTexts.speech.title],
+  ["transcription", playgroundTexts.transcription.title],
+  ["search", playgroundTexts.search.title]
+] as const
+type Kind = (typeof kinds)[number][0]
+
+const views = { chat: Chat, media: Media, speech: Speech, transcription: Transcription, search: Search }
 
 export const Playground = () => {
   const { call, make } = route.useSearch()
   const navigate = route.useNavigate()
-  const what = make === "media" ? "media" : "chat"
+  const kind = kinds.find(([one]) => one === make)?.[0] ?? "chat"
+  const of = (chosen: Kind) => (chosen === "chat" ? {} : { make: chosen })
+  const View = views[kind]
   return (
     <Page
       title={playgroundTexts.title}
@@ -20,21 +36,14 @@ export const Playground = () => {
       actions={
         <Choice
           label={playgroundTexts.what}
-          options={[
-            ["chat", playgroundTexts.chat],
-            ["media", playgroundTexts.media]
-          ]}
-          value={what}
-          onChange={(chosen) => void navigate({ search: chosen === "media" ? { make: "media" } : {} })}
+          options={kinds}
+          value={kind}
+          onChange={(chosen) => void navigate({ search: of(chosen) })}
         />
       }
     >
-      {what === "chat" ? (
-        <Chat onExplain={(usageId) => void navigate({ search: { call: usageId }, resetScroll: false })} />
-      ) : (
-        <Media />
-      )}
-      <CallDialog id={call} onClose={() => void navigate({ search: {}, replace: true, resetScroll: false })} />
+      <View onExplain={(usageId) => void navigate({ search: { ...of(kind), call: usageId }, resetScroll: false })} />
+      <CallDialog id={call} onClose={() => void navigate({ search: of(kind), replace: true, resetScroll: false })} />
     </Page>
   )
 }

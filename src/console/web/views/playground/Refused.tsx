@@ -12,7 +12,7 @@ import { playgroundTexts } from "../../texts/playground.ts"
 
 const { refusalTexts: words, refusals: titles } = playgroundTexts
 
-type Of = "chat" | "media"
+type Of = "chat" | "media" | "tool"
 
 const sentence = (text: string): string =>
   text === "" ? "" : `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`
@@ -20,7 +20,7 @@ const sentence = (text: string): string =>
 const creditText = (reason: unknown, of: Of): string => {
   if (reason === "the billing account is not active") return words.notActive
   if (reason === "this tenant does not let its members spend") return words.membersMayNotSpend
-  return of === "chat" ? words.credit : words.creditMedia
+  return { chat: words.credit, media: words.creditMedia, tool: words.creditTool }[of]
 }
 
 /** What a refusal means, by its code. */

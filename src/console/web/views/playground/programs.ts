@@ -113,3 +113,103 @@ while session.get(base + "status", params=which).json()["status"] in ("IN_QUEUE"
     time.sleep(2)
 print(session.get(base + "result", params=which).json()["output"])`
 })
+
+/** Flags of a form for curl, a line each. */
+const curlFields = (fields: Readonly<Record<string, string>>): string =>
+  Object.entries(fields)
+    .map(([name, value]) => ` \\\n  -F ${quoted(`${name}=${value}`)}`)
+    .join("")
+
+export const speechCode = (body: object) => ({
+  curl: `curl ${apiRoot}/v1/tools/speech \\
+  -H "Authorization: Bearer $${keyName}" \\
+  -H "Content-Type: application/json" \\
+  -d ${quoted(json(body))} \\
+  --output speech.${formatOf(body)}`,
+  fetch: `import { writeFile } from "node:fs/promises"
+
+const response = await fetch("${apiRoot}/v1/tools/speech", {
+  method: "POST",
+  headers: {
+    authorization: \`Bearer \${process.env.${keyName}}\`,
+    "content-type": "application/json"
+  },
+  body: JSON.stringify(${behind(2, script(body))})
+})
+if (!response.ok) throw new Error(await response.text())
+await writeFile("speech.${formatOf(body)}", Buffer.from(await response.arrayBuffer()))
+console.log("charged", response.headers.get("x-charge-usd"), "USD")`,
+  python: `import os
+import requests
+
+answer = requests.post(
+    "${apiRoot}/v1/tools/speech",
+    headers={"Authorization": f"Bearer {os.environ['${keyName}']}"},
+    json=${python(body, 1)},
+)
+answer.raise_for_status()
+with open("speech.${formatOf(body)}", "wb") as file:
+    file.write(answer.content)
+print("charged", answer.headers["x-charge-usd"], "USD")`
+})
+
+const formatOf = (body: object): string => ("response_format" in body ? String(body.response_format) : "mp3")
+
+export const transcriptionCode = (file: string, fields: Readonly<Record<string, string>>) => ({
+  curl: `curl ${apiRoot}/v1/transcriptions \\
+  -H "Authorization: Bearer $${keyName}"${curlFields(fields)} \\
+  -F ${quoted(`file=@${file}`)}`,
+  fetch: `import { openAsBlob } from "node:fs"
+
+const form = new FormData()
+${Object.entries(fields)
+  .map(([name, value]) => `form.append(${json(name)}, ${json(value)})\n`)
+  .join("")}form.append("file", await openAsBlob(${json(file)}), ${json(file)})
+const response = await fetch("${apiRoot}/v1/transcriptions", {
+  method: "POST",
+  headers: { authorization: \`Bearer \${process.env.${keyName}}\` },
+  body: form
+})
+if (!response.ok) throw new Error(await response.text())
+console.log((await response.json()).text)
+console.log("charged", response.headers.get("x-charge-usd"), "USD")`,
+  python: `import os
+import requests
+
+with open(${json(file)}, "rb") as file:
+    answer = requests.post(
+        "${apiRoot}/v1/transcriptions",
+        headers={"Authorization": f"Bearer {os.environ['${keyName}']}"},
+        data=${python(fields, 2)},
+        files={"file": file},
+    )
+answer.raise_for_status()
+print(answer.json()["text"])
+print("charged", answer.headers["x-charge-usd"], "USD")`
+})
+
+export const searchCode = (fields: Readonly<Record<string, string>>) => ({
+  curl: `curl -G ${apiRoot}/v1/search \\
+  -H "Authorization: Bearer $${keyName}"${Object.entries(fields)
+    .map(([name, value]) => ` \\\n  --data-urlencode ${quoted(`${name}=${value}`)}`)
+    .join("")}`,
+  fetch: `const query = new URLSearchParams(${script(fields)})
+const response = await fetch(\`${apiRoot}/v1/search?\${query}\`, {
+  headers: { authorization: \`Bearer \${process.env.${keyName}}\` }
+})
+if (!response.ok) throw new Error(await response.text())
+for (const { title, url } of (await response.json()).results) console.log(title, url)
+console.log("charged", response.headers.get("x-charge-usd"), "USD")`,
+  python: `import os
+import requests
+
+answer = requests.get(
+    "${apiRoot}/v1/search",
+    headers={"Authorization": f"Bearer {os.environ['${keyName}']}"},
+    params=${python(fields, 1)},
+)
+answer.raise_for_status()
+for result in answer.json()["results"]:
+    print(result["title"], result["url"])
+print("charged", answer.headers["x-charge-usd"], "USD")`
+})

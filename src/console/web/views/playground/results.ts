@@ -27,7 +27,8 @@ const madeOf = (value: unknown, kind: Made["kind"]): ReadonlyArray<Made> =>
     : []
 
 /** Only such an address becomes a link: another one could be a script. */
-const isAddress = (url: string): boolean => /^(?:https?:\/\/|data:(?:image|video)\/)/i.test(url) && URL.canParse(url)
+export const isWebAddress = (url: string): boolean => /^https?:\/\//i.test(url) && URL.canParse(url)
+const isAddress = (url: string): boolean => isWebAddress(url) || /^data:(?:image|video)\//i.test(url)
 
 export const resultsOf = ({ images, video }: Readonly<Record<string, unknown>>): ReadonlyArray<Made> => [
   ...(Array.isArray(images) ? images.flatMap((image) => madeOf(image, "image")) : []),

@@ -1,0 +1,119 @@
+/**
+ * Pictures of every view of the console, on a desktop and a phone, light and dark, into `out/screenshots`: to be looked at. It starts the
+ * built service in its sandbox with six weeks of life in it. `npm run screenshots -- usage keys` takes only views whose name holds a word;
+ * `desktop`, `phone`, `light` and `dark` among the words take only those.
+ */
+import { mkdirSync, rmSync } from "node:fs"
+import { join } from "node:path"
+import { Desk } from "../../test/console/Browser.ts"
+import type { Tab } from "../../test/console/Browser.ts"
+import { root } from "../bundle.ts"
+import { daysAhead, live } from "./Life.ts"
+import { viewsOf } from "./views.ts"
+import type { As, View } from "./views.ts"
+
+const screens = {
+  desktop: { viewport: { width: 1440, height: 900 } },
+  phone: { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true }
+} as const
+const schemes = ["light", "dark"] as const
+
+/** Nothing moves any more: what loads has loaded. */
+const settled = async ({ page }: Tab, isWaiting = false): Promise<void> => {
+  if (!isWaiting) await page.waitForFunction(() => document.querySelector(".states-loading") === null)
+  await page.evaluate(() => document.fonts.ready)
+  await page.waitForTimeout(400)
+}
+
+/** A command on the server sees the clock that its sandbox was put to. */
+const laterClock = {
+  NODE_OPTIONS: `--import file://${join(root, "scripts", "bench", "shifted-clock.mjs")}?days=-${daysAhead}`
+}
+
+const folder = join(root, "out", "screenshots")
+const words = process.argv.slice(2)
+const isOf = (names: ReadonlyArray<string>) => (name: string) =>
+  !names.some((one) => words.includes(one)) || words.includes(name)
+const isScreen = isOf(Object.keys(screens))
+const isScheme = isOf(schemes)
+const rest = words.filter((word) => !(word in screens) && !schemes.some((scheme) => scheme === word))
+const isWanted = ({ name }: View): boolean => rest.length === 0 || rest.some((word) => name.includes(word))
+
+type Settings = NonNullable<Parameters<Desk["tab"]>[0]>
+
+/** The browsers of one size and colour, opened when they are wanted first. */
+const browsers = (desk: Desk, settings: Settings) => {
+  const opened = new Map<As, Promise<Tab>>()
+  const open: Record<As, () => Promise<Tab>> = {
+    nobody: () => desk.tab(settings),
+    ada: () => desk.signIn("ada@example.com", "", settings),
+    newcomer: () => desk.signIn("newcomer@example.com", "", settings),
+    operator: async () => {
+      const tab = await desk.tab(settings)
+      await tab.page.goto(await desk.operatorLink("grace", laterClock))
+      await settled(tab)
+      return tab
+    },
+    team: async () => {
+      const tab = await desk.signIn("ada@example.com", "", settings)
+      const menu = tab.page.getByRole("button", { name: "Menu", exact: true })
+      if (await menu.isVisible()) await menu.click()
+      await tab.page.getByRole("button", { name: /^Tenant/ }).click()
+      await tab.page.getByRole("menuitem", { name: /Lighthouse/ }).click()
+      await tab.page.locator(".shell-tenant").filter({ hasText: "Lighthouse" }).waitFor({ state: "attached" })
+      return tab
+    }
+  }
+  return {
+    of: (as: As): Promise<Tab> => {
+      const tab = opened.get(as) ?? open[as]()
+      opened.set(as, tab)
+      // A view that has changed its words is told of, and the next one is taken.
+      void tab.then(({ context }) => context.setDefaultTimeout(15_000))
+      return tab
+    },
+    close: async () => {
+      for (const tab of opened.values()) await (await tab).context.close()
+    }
+  }
+}
+
+const take = async (desk: Desk, tab: Tab, view: View, screen: string, scheme: string): Promise<void> => {
+  await tab.page.goto("about:blank")
+  await view.routes?.(tab)
+  await tab.page.goto(desk.at(view.path))
+  await settled(tab, view.isWaiting)
+  await view.before?.(tab)
+  await settled(tab, view.isWaiting)
+  const wider = await tab.overflow()
+  if (wider > 0) console.log(`${view.name} is ${wider} pixels wider than a ${screen}`)
+  const path = join(folder, `${view.name}-${screen}-${scheme}.png`)
+  await tab.page.screenshot({ path, fullPage: true })
+  await tab.page.unrouteAll({ behavior: "ignoreErrors" })
+}
+
+const desk = await Desk.open()
+let taken = 0
+try {
+  if (words.length === 0) rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  const chosen = viewsOf(await live(desk.service)).filter(isWanted)
+  desk.ahead = daysAhead * 86_400_000
+  for (const scheme of schemes.filter(isScheme)) {
+    for (const [screen, options] of Object.entries(screens).filter(([name]) => isScreen(name))) {
+      const all = browsers(desk, { ...options, colorScheme: scheme, reducedMotion: "reduce" })
+      for (const view of chosen) {
+        try {
+          await take(desk, await all.of(view.as ?? "ada"), view, screen, scheme)
+          taken++
+        } catch (error) {
+          console.log(`${view.name} on a ${screen}, ${scheme}: ${String(error).split("\n")[0]}`)
+        }
+      }
+      await all.close()
+    }
+  }
+  console.log(`${taken} pictures in out/screenshots`)
+} finally {
+  await desk.close()
+}

@@ -1,0 +1,113 @@
+/** What a service is made to answer, so that a view shows its other states: that it loads, that it fails, that the operator has trouble. */
+import type { Route } from "playwright-core"
+import type { Tab } from "../../test/console/Browser.ts"
+
+/** Answers that never come. The frame has its own. */
+export const waiting = ({ page }: Tab): Promise<void> =>
+  page.route(/\/v1\/(?!me(\/|$)|events)/, () => new Promise<void>(() => {}))
+
+const refusal = {
+  status: 403,
+  headers: { "x-request-id": "req_0f6b2c9d81e4" },
+  json: { error: "insufficient role", code: "insufficient_role" }
+}
+export const failing = ({ page }: Tab): Promise<void> =>
+  page.route(/\/v1\/(?!me(\/|$)|events)/, (route) => route.fulfill(refusal))
+
+const unavailable = { status: 503, headers: { "x-request-id": "req_5c1d77ab90f2" }, json: { error: "unavailable" } }
+/** Of a status that the page asks again for, three times. */
+export const broken = ({ page }: Tab): Promise<void> =>
+  page.route(/\/v1\/operator\/(?!me)/, (route) => route.fulfill(unavailable))
+
+type Json = Record<string, unknown>
+
+const changed = (change: (result: Json, now: number) => Json) => async (route: Route) => {
+  const response = await route.fetch()
+  const body = (await response.json()) as { readonly result: Json }
+  const now = Date.parse(response.headers()["date"] ?? "") || Date.now()
+  await route.fulfill({ response, json: { ...body, result: change(body.result, now) } })
+}
+
+const minute = 60_000
+const at = (now: number, ago: number): string => new Date(now - ago).toISOString()
+
+const upstreams = changed((result, now) => ({
+  ...result,
+  upstreams: (result["upstreams"] as ReadonlyArray<Json>).map((one, index) =>
+    index > 1
+      ? one
+      : {
+          ...one,
+          state: "failing",
+          requests: { "2xx": 1204, "4xx": 3, "5xx": index === 0 ? 214 : 0, unreachable: index === 0 ? 0 : 87 },
+          failures_in_a_row: index === 0 ? 41 : 87,
+          last_success_at: at(now, (6 + index) * minute),
+          last_failure_at: at(now, 3000),
+          last_failure: index === 0 ? "5xx" : "unreachable",
+          latency_ms: { p50: 840, p95: 12_400 },
+          minutes: Array.from({ length: 15 }, (_, i) => ({
+            at: at(now, (15 - i) * minute),
+            requests: 90 + ((i * 37) % 40),
+            failures: i < 8 ? 0 : Math.min(90, (i - 7) * 19)
+          }))
+        }
+  ),
+  models: (result["models"] as ReadonlyArray<Json>).map((one, index) => (index === 0 ? { ...one, serving: null } : one))
+}))
+
+const flight = changed((result, now) => ({
+  ...result,
+  unsettled: 23,
+  oldest_at: at(now, 3 * 86_400_000),
+  open_calls: 41,
+  reserved: 12.345678,
+  owed: 4.5,
+  ages: (result["ages"] as ReadonlyArray<Json>).map((age, index, { length }) => ({
+    ...age,
+    calls: index === 0 ? 34 : index === length - 1 ? 7 : 0,
+    amount: index === 0 ? 8.2 : index === length - 1 ? 4.145678 : 0
+  }))
+}))
+
+const loops = changed((result, now) => ({
+  ...result,
+  loops: (result["loops"] as ReadonlyArray<Json>).map((one, index) =>
+    index === 0
+      ? { ...one, failures: 14, trouble: "has not had a good turn for 47 minutes", last_turn_at: at(now, 47 * minute) }
+      : one
+  ),
+  outbox: { waiting: 318, oldest_at: at(now, 52 * minute) }
+}))
+
+const found = [
+  { check: "balances", message: "account bil_7fd2c1: entries sum to 12.5, balance is 12.25" },
+  { check: "usage", message: "record use_91ab04 has no entry" }
+]
+
+const verify = changed((result, now) => {
+  const run = { at: at(now, 4 * minute), whole: true, findings: 2, millis: 48_210, entry: 5_012_331, record: 4_988_102 }
+  return {
+    ...result,
+    last: run,
+    last_held: { ...run, at: at(now, 3 * 86_400_000), findings: 0 },
+    recent: [run, ...[3, 4, 5, 6].map((days) => ({ ...run, at: at(now, days * 86_400_000), findings: 0 }))],
+    found
+  }
+})
+
+const invariants = changed((result) => ({
+  ...result,
+  checks: (result["checks"] as ReadonlyArray<Json>).map((one, index) =>
+    index === 0 ? { ...one, holds: false, findings: found.map(({ message }) => message) } : one
+  )
+}))
+
+/** Upstreams that fail, calls that cannot be settled, a loop that is late, books in which something was found. */
+export const troubled = async ({ page }: Tab): Promise<void> => {
+  await page.route("**/v1/operator/upstreams", upstreams)
+  await page.route("**/v1/operator/flight", flight)
+  await page.route("**/v1/operator/loops", loops)
+  await page.route("**/v1/operator/verify", verify)
+  await page.route("**/v1/operator/invariants", invariants)
+  await page.route("**/v1/operator/events", (route) => route.abort())
+}

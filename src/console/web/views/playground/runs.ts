@@ -1,0 +1,107 @@
+/**
+ * Calls of a tool in this tab, newest first: in memory alone, for one person in one tenant. They outlive the view, not the page.
+ */
+import { useSyncExternalStore } from "react"
+import { fetchWith } from "../../app/Client.ts"
+import { personSession } from "../../app/PersonSession.ts"
+import { refusalOf } from "../../app/Refusal.ts"
+
+/** What a call answered, and what its headers say of it. */
+export interface Answered<Output> {
+  readonly output: Output
+  /** USD, as a decimal text. */
+  readonly charged: string | undefined
+  readonly usageId: string | undefined
+}
+
+export interface Run<Input, Output> {
+  readonly id: number
+  readonly input: Input
+  readonly state: "running" | "whole" | "stopped" | "failed"
+  readonly answered?: Answered<Output>
+  readonly error?: unknown
+  /** Milliseconds. */
+  readonly took?: number
+}
+
+/** Calls with the session's token. Fails with `Refusal`, `Unreachable` or `SignedOut`. */
+export const called = async <Output>(
+  request: Request,
+  read: (response: Response) => Promise<Output>
+): Promise<Answered<Output>> => {
+  const response = await fetchWith(personSession)(request)
+  if (!response.ok) throw await refusalOf(response)
+  return {
+    output: await read(response),
+    charged: response.headers.get("x-charge-usd") ?? undefined,
+    usageId: response.headers.get("x-usage-id") ?? undefined
+  }
+}
+
+interface Tool<Input, Output> {
+  readonly call: (input: Input, signal: AbortSignal) => Promise<Answered<Output>>
+  /** What is let go with an output that is forgotten. */
+  readonly forget?: (output: Output) => void
+}
+
+export class Runs<Input, Output> {
+  all: ReadonlyArray<Run<Input, Output>> = []
+  #of = ""
+  #next = 1
+  #stop: AbortController | undefined
+  readonly #tool: Tool<Input, Output>
+  readonly #listeners = new Set<() => void>()
+
+  constructor(tool: Tool<Input, Output>) {
+    this.#tool = tool
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  readonly stop = (): void => this.#stop?.abort()
+
+  readonly clear = (): void => {
+    this.stop()
+    for (const { answered } of this.all) {
+      if (answered !== undefined) this.#tool.forget?.(answered.output)
+    }
+    this.#set([])
+  }
+
+  /** The runs of somebody else are forgotten. */
+  belongTo(somebody: string): void {
+    if (this.#of !== somebody && this.all.length > 0) this.clear()
+    this.#of = somebody
+  }
+
+  readonly send = async (input: Input): Promise<void> => {
+    if (this.all[0]?.state === "running") return
+    const id = this.#next++
+    const stop = new AbortController()
+    this.#stop = stop
+    this.#set([{ id, input, state: "running" }, ...this.all])
+    const since = performance.now()
+    const end = (change: Partial<Run<Input, Output>>): void =>
+      this.#set(this.all.map((one) => (one.id === id ? { ...one, ...change, took: performance.now() - since } : one)))
+    try {
+      end({ state: "whole", answered: await this.#tool.call(input, stop.signal) })
+    } catch (error) {
+      end(stop.signal.aborted ? { state: "stopped" } : { state: "failed", error })
+    }
+  }
+
+  #set(all: ReadonlyArray<Run<Input, Output>>): void {
+    this.all = all
+    for (const listener of this.#listeners) listener()
+  }
+}
+
+export const useRuns = <Input, Output>(runs: Runs<Input, Output>): ReadonlyArray<Run<Input, Output>> => {
+  const { state } = personSession
+  const somebody = state.kind === "open" ? `${state.grant.account_id} ${state.grant.tenant_id}` : ""
+  runs.belongTo(somebody)
+  return useSyncExternalStore(runs.subscribe, () => runs.all)
+}
