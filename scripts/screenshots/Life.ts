@@ -2,7 +2,7 @@
  * Six weeks of life in a sandbox, so that every view of the console has something to show: purchases, a refund and an auto-reload, keys with
  * and without limits, calls that worked and failed, transfers in each state, a team with members and invitations, and media jobs.
  */
-import { linkTo } from "../../test/support/mail.ts"
+import { lettersTo } from "../../test/support/mail.ts"
 import type { Answer, Call, Person, Service } from "../../test/support/Service.ts"
 
 const dayLong = 86_400_000
@@ -50,6 +50,8 @@ export interface Lived {
 class Life {
   readonly chance = new Chance()
   readonly service: Service
+  /** The longest prompt of the day, in words. */
+  #words = 6000
   #references = 0
 
   constructor(service: Service) {
@@ -81,7 +83,10 @@ class Life {
 
   async buy({ tenant_id, token }: Person, amount_credits: number): Promise<void> {
     const before = await this.service.balance({ tenant_id, token } as Person)
-    const { checkout_url } = await this.ok(`/v1/tenants/${tenant_id}/billing/checkout`, { token, json: { amount_credits } })
+    const { checkout_url } = await this.ok(`/v1/tenants/${tenant_id}/billing/checkout`, {
+      token,
+      json: { amount_credits }
+    })
     // Opening the sandbox's page pays.
     await fetch(checkout_url)
     await until(async () => (await this.service.balance({ tenant_id, token } as Person)) !== before)
@@ -102,7 +107,7 @@ class Life {
 
   async calls(key: string, count: number, among = models): Promise<void> {
     for (let call = 0; call < count; call++) {
-      const content = "word ".repeat(40 + this.chance.below(2600))
+      const content = "word ".repeat(200 + this.chance.below(this.#words))
       await this.service.call("/v1/chat/completions", {
         token: key,
         json: { model: this.chance.of(among), messages: [{ role: "user", content }] }
@@ -110,8 +115,29 @@ class Life {
     }
   }
 
+  /** The token of the link in the newest letter of a kind, once it has come. */
+  async letterTo(email: string, kind: "invites" | "transfer-invites"): Promise<string> {
+    const link = new RegExp(`/${kind}/([0-9a-f]{64})`)
+    let token: string | undefined
+    await until(async () => {
+      const letters = await lettersTo(this.service, email)
+      token = letters.flatMap(({ text }) => link.exec(text)?.[1] ?? []).at(-1)
+      return token !== undefined
+    })
+    return token!
+  }
+
   pass(days: number): Promise<unknown> {
-    return this.service.control("/clock", { advance_ms: days * dayLong })
+    return this.service.control("/clock", { advance_ms: Math.round(days * dayLong) })
+  }
+
+  /** A day in three parts: there are busy ones and quiet ones. */
+  async day(calls: () => Promise<void>): Promise<void> {
+    this.#words = 1500 + this.chance.below(9000)
+    for (const part of [0.4, 0.25, 0.35]) {
+      await calls()
+      await this.pass(part)
+    }
   }
 
   async media(token: string, json: object, status?: string): Promise<void> {
@@ -157,13 +183,21 @@ const makeTeam = async (life: Life, ada: Person) => {
   await life.ok(`/v1/tenants/${id}/plan`, { token: ada.token, method: "PUT", json: { plan: "team", seats: 6 } })
   await life.service.control("/credit", { tenant_id: id, amount: 60, source: "purchase" })
   const keys = [await life.key(await life.inTeam(ada, id), { name: "Release notes", description: "" })]
-  for (const [name, role] of [["grace", "admin"], ["alan", "member"], ["katherine", "member"]] as const) {
+  for (const [name, role] of [
+    ["grace", "admin"],
+    ["alan", "member"],
+    ["katherine", "member"]
+  ] as const) {
     const person = await life.who(name)
     await life.ok(`/v1/tenants/${id}/invites`, { token: ada.token, json: { email: person.email, role } })
-    // A letter about a transfer came to Grace before.
-    const token = await linkTo(life.service, person.email, name === "grace" ? 2 : 1)
+    const token = await life.letterTo(person.email, "invites")
     await life.ok(`/v1/tenant-invites/${token}/accept`, { token: person.token, method: "POST" })
-    keys.push(await life.key(await life.inTeam(person, id), { name: `${people[name].split(" ")[0]}'s notebook`, description: "" }))
+    keys.push(
+      await life.key(await life.inTeam(person, id), {
+        name: `${people[name].split(" ")[0]}'s notebook`,
+        description: ""
+      })
+    )
   }
   return { id: id as string, keys }
 }
@@ -195,7 +229,10 @@ const begin = async (life: Life): Promise<void> => {
   const ada = await life.who("ada")
   await life.buy(ada, 25)
   await life.send(ada, "charles@example.com", 1.5, { message: "For the second engine" })
-  const accepted = await life.send(ada, mailOf("grace"), 4, { reason: "thanks", message: "For the review of the parser" })
+  const accepted = await life.send(ada, mailOf("grace"), 4, {
+    reason: "thanks",
+    message: "For the review of the parser"
+  })
   await life.end(await life.who("grace"), accepted, "accept")
   await life.pass(3)
 }
@@ -208,12 +245,15 @@ const recently = async (life: Life, team: string): Promise<Pick<Lived, "transfer
   await life.ok(`/v1/tenants/${ada.tenant_id}/billing/transfers/${revoked}`, { token: ada.token, method: "DELETE" })
   await life.send(ada, "hedy@example.com", 3, { reason: "welcome", message: "A start for your first experiments" })
   await life.service.control("/credit", { tenant_id: alan.tenant_id, amount: 9, source: "purchase" })
-  await life.end(ada, await life.send(alan, ada.email, 5.125, { reason: "congrats" }), "accept")
+  await life.end(ada, await life.send(alan, ada.email, 5.25, { reason: "congrats" }), "accept")
   await life.send(grace, ada.email, 1.25, { reason: "thanks", message: "You paid for lunch" })
-  await life.ok(`/v1/tenants/${team}/invites`, { token: ada.token, json: { email: "margaret@example.com", role: "member" } })
+  await life.ok(`/v1/tenants/${team}/invites`, {
+    token: ada.token,
+    json: { email: "margaret@example.com", role: "member" }
+  })
   return {
-    transferLetter: await linkTo(life.service, "hedy@example.com"),
-    teamLetter: await linkTo(life.service, "margaret@example.com")
+    transferLetter: await life.letterTo("hedy@example.com", "transfer-invites"),
+    teamLetter: await life.letterTo("margaret@example.com", "invites")
   }
 }
 
@@ -237,11 +277,7 @@ export const live = async (service: Service): Promise<Lived> => {
   const keys = await adasKeys(life, ada)
   const team = await makeTeam(life, ada)
   await settings(life, ada)
-  for (let day = daysAhead - 3; day >= 0; day--) {
-    await life.calls(chance.of(keys), 3 + chance.below(6))
-    await life.calls(chance.of(keys), 2 + chance.below(5))
-    await life.calls(chance.of(team.keys), 2 + chance.below(8), teamModels)
-    await service.call("/v1/search?query=tolls", { token: keys[0]! })
+  for (let day = daysAhead - 3; day > 0; day--) {
     if (day === 20) {
       const { token } = await life.who("ada")
       await life.ok(`/v1/tenants/${team.id}/invites`, { token, json: { email: "edsger@example.com", role: "admin" } })
@@ -249,7 +285,11 @@ export const live = async (service: Service): Promise<Lived> => {
     if (day === 9) await life.buy(await life.who("ada"), 15)
     if (day === 8) await refund(life, await life.who("ada"), 5)
     if (day === 1) await makeMedia(life)
-    if (day > 0) await life.pass(1)
+    await life.day(async () => {
+      await life.calls(chance.of(keys), 1 + chance.below(5))
+      await life.calls(chance.of(team.keys), 1 + chance.below(3), teamModels)
+    })
+    await service.call("/v1/search?query=tolls", { token: keys[0]! })
   }
   const letters = await recently(life, team.id)
   await service.control("/faults", { service: "chat", status: 500, times: 1 })

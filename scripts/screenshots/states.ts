@@ -1,9 +1,10 @@
 /** What a service is made to answer, so that a view shows its other states: that it loads, that it fails, that the operator has trouble. */
 import type { Route } from "playwright-core"
 import type { Tab } from "../../test/console/Browser.ts"
+import { daysAhead } from "./Life.ts"
 
 /** Answers that never come. The frame has its own. */
-export const waiting = ({ page }: Tab): Promise<void> =>
+export const waiting = ({ page }: Tab): Promise<unknown> =>
   page.route(/\/v1\/(?!me(\/|$)|events)/, () => new Promise<void>(() => {}))
 
 const refusal = {
@@ -11,12 +12,12 @@ const refusal = {
   headers: { "x-request-id": "req_0f6b2c9d81e4" },
   json: { error: "insufficient role", code: "insufficient_role" }
 }
-export const failing = ({ page }: Tab): Promise<void> =>
+export const failing = ({ page }: Tab): Promise<unknown> =>
   page.route(/\/v1\/(?!me(\/|$)|events)/, (route) => route.fulfill(refusal))
 
 const unavailable = { status: 503, headers: { "x-request-id": "req_5c1d77ab90f2" }, json: { error: "unavailable" } }
 /** Of a status that the page asks again for, three times. */
-export const broken = ({ page }: Tab): Promise<void> =>
+export const broken = ({ page }: Tab): Promise<unknown> =>
   page.route(/\/v1\/operator\/(?!me)/, (route) => route.fulfill(unavailable))
 
 type Json = Record<string, unknown>
@@ -24,7 +25,7 @@ type Json = Record<string, unknown>
 const changed = (change: (result: Json, now: number) => Json) => async (route: Route) => {
   const response = await route.fetch()
   const body = (await response.json()) as { readonly result: Json }
-  const now = Date.parse(response.headers()["date"] ?? "") || Date.now()
+  const now = Date.now() + daysAhead * 86_400_000
   await route.fulfill({ response, json: { ...body, result: change(body.result, now) } })
 }
 

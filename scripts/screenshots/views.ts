@@ -22,7 +22,10 @@ export interface View {
 
 type Page = Tab["page"]
 
-const press = (name: string | RegExp) => ({ page }: Tab) => page.getByRole("button", { name }).first().click()
+const press =
+  (name: string | RegExp) =>
+  ({ page }: Tab) =>
+    page.getByRole("button", { name }).first().click()
 
 const openFirst = (page: Page, section: string): Promise<unknown> =>
   page.getByRole("region", { name: section }).getByRole("link").first().click()
@@ -68,7 +71,11 @@ const search = async ({ page }: Tab): Promise<void> => {
 const transfer = (tab: "sent" | "received", state: string): View => ({
   name: `transfers-${tab}-${state.toLowerCase().replace(" ", "-")}`,
   path: `transfers?tab=${tab}`,
-  before: ({ page }) => page.getByRole("row", { name: new RegExp(state) }).first().click()
+  before: ({ page }) =>
+    page
+      .getByRole("row", { name: new RegExp(state) })
+      .first()
+      .click()
 })
 
 const ofAda: ReadonlyArray<View> = [
@@ -78,7 +85,11 @@ const ofAda: ReadonlyArray<View> = [
   { name: "usage-year", path: "usage?window=year&grain=hour" },
   { name: "usage-keys", path: "usage?by=application&window=week" },
   { name: "usage-payers", path: "usage?by=payer" },
-  { name: "usage-custom", path: "usage?window=week", before: ({ page }) => page.getByText("Other", { exact: true }).click() },
+  {
+    name: "usage-custom",
+    path: "usage?window=week",
+    before: ({ page }) => page.getByText("Other", { exact: true }).click()
+  },
   {
     name: "usage-table",
     path: "usage",

@@ -211,9 +211,8 @@ describe("a key", () => {
 describe("a purchase", () => {
   it("is listed with what was refunded of it", async () => {
     const { page } = ofAda
-    const { records } = (
-      await desk.service.call(`/v1/tenants/${ada.tenant_id}/billing/payments`, { token: ada.token })
-    ).body.result
+    const { records } = (await desk.service.call(`/v1/tenants/${ada.tenant_id}/billing/payments`, { token: ada.token }))
+      .body.result
     await desk.service.control(`/payments/${records[0].id}/refund`, { amount: 4 })
     await go(ofAda, "credit")
     const row = page.getByRole("region", { name: "Purchases" }).getByRole("row", { name: /Bought/ })

@@ -54,11 +54,22 @@ export const shortCount = (value: number): string =>
 const percentage = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 })
 export const percent = (share: number): string => percentage.format(share)
 
-/** A latency in milliseconds: "840 ms", "12.4 s". */
-export const duration = (millis: number): string =>
-  millis < 1000
-    ? `${whole.format(Math.round(millis))} ms`
-    : `${new Intl.NumberFormat(undefined, { maximumFractionDigits: millis < 100_000 ? 1 : 0 }).format(millis / 1000)} s`
+/** Units of a duration: below how many milliseconds, and how long one is. */
+const durations = [
+  [1000, 1, "millisecond"],
+  [120_000, 1000, "second"],
+  [2 * 3_600_000, 60_000, "minute"],
+  [2 * 86_400_000, 3_600_000, "hour"],
+  [Infinity, 86_400_000, "day"]
+] as const
+
+/** A latency in milliseconds: "840 ms", "12.4 sec", "3 min". */
+export const duration = (millis: number): string => {
+  const [, length, unit] = durations.find(([below]) => millis < below) ?? durations[4]
+  const value = millis / length
+  const maximumFractionDigits = unit !== "millisecond" && value < 100 ? 1 : 0
+  return new Intl.NumberFormat(undefined, { style: "unit", unit, maximumFractionDigits }).format(value)
+}
 
 /** Bytes as a size of a file: "840 B", "12.4 kB". */
 export const fileSize = (bytes: number): string => {

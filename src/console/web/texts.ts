@@ -156,9 +156,11 @@ export const texts = {
     attentionBalance: "The balance is used up: calls that cost something are refused.",
     attentionLow: "The balance is below one dollar.",
     attentionStatus: (status: string) => `The billing account is ${status}: calls are refused.`,
-    attentionKeys: (count: string) => `${count} will end within a week, or has ended.`,
+    attentionKeys: (keys: number, count: string) =>
+      keys === 1 ? "One key ends within a week, or has ended." : `${count} keys end within a week, or have ended.`,
     attentionLimit: (name: string) => `The key ${name} has used nine tenths of its limit.`,
-    attentionTransfers: (count: string) => `${count} waiting for your answer.`,
+    attentionTransfers: (transfers: number, count: string) =>
+      transfers === 1 ? "One transfer waits for your answer." : `${count} transfers wait for your answer.`,
     attentionReload: (why: string) => `Auto-reload is off: ${why}`,
     addCredit: "Add credit",
     look: "Look"

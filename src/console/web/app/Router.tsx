@@ -10,6 +10,8 @@ import {
   Outlet,
   redirect
 } from "@tanstack/react-router"
+import { MapPinOff } from "lucide-react"
+import { ButtonLink } from "../parts/Button.tsx"
 import { Empty, Loading } from "../parts/States.tsx"
 import { Tips } from "../parts/Tips.tsx"
 import { Toasts } from "../parts/Toasts.tsx"
@@ -22,9 +24,11 @@ import { takeIn } from "../views/invitation/token.ts"
 import { operatorRoutes } from "../operator/Routes.tsx"
 
 const Lost = () => (
-  <div className="page">
-    <Empty title={texts.failed.lostView}>{texts.failed.lostViewText}</Empty>
-  </div>
+  <main className="shell-alone">
+    <Empty icon={MapPinOff} title={texts.failed.lostView} action={<ButtonLink to="/">{texts.nav.home}</ButtonLink>}>
+      {texts.failed.lostViewText}
+    </Empty>
+  </main>
 )
 
 export const rootRoute = createRootRoute({

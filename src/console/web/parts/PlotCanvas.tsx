@@ -104,7 +104,7 @@ export const PlotCanvas = ({
                   points: { show: false },
                   paths: uPlot.paths.bars!({ size: [0.82, 48], align: 1, gap: 0 })
                 }
-              : { fill, stroke: fill, width: 0.5, points: { show: false }, paths: uPlot.paths.stepped!({ align: 1 }) }
+              : { fill, stroke: fill, width: 1, points: { show: false }, paths: uPlot.paths.stepped!({ align: 1 }) }
           })
         ],
         hooks: {

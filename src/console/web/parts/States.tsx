@@ -49,7 +49,8 @@ export const advice = (error: unknown): string => {
 }
 
 /** A 403 that says no more than that; others say in words why. */
-const isAboutScope = ({ code }: Refusal): boolean => code === undefined || code === "insufficient_scope"
+const isAboutScope = ({ code }: Refusal): boolean =>
+  code === undefined || code === "insufficient_scope" || code === "insufficient_role"
 
 const sentence = (text: string): string =>
   `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`
@@ -65,20 +66,21 @@ export const Failed = ({ error, retry, title = texts.failed.title }: FailedProps
   return (
     <div className="states-failed" role="alert">
       <p className="states-title">{title}</p>
-      <p>{advice(error)}</p>
-      {requestId === undefined ? null : (
-        <p className="row wrap small quiet">
-          {texts.failed.requestId} <code>{requestId}</code>
-          <Copy text={requestId} />
-        </p>
-      )}
-      {retry === undefined ? null : (
-        <div>
+      <p className="quiet">{advice(error)}</p>
+      <div className="states-ways">
+        {retry === undefined ? null : (
           <Button icon={RotateCw} onPress={retry}>
             {texts.app.retry}
           </Button>
-        </div>
-      )}
+        )}
+        {requestId === undefined ? null : (
+          <p className="row small quiet">
+            <span className="sr-only">{texts.failed.requestId}</span>
+            <code data-tip={texts.failed.requestId}>{requestId}</code>
+            <Copy text={requestId} />
+          </p>
+        )}
+      </div>
     </div>
   )
 }

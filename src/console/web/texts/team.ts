@@ -3,6 +3,7 @@
 export const teamTexts = {
   title: "Team",
   lead: (name: string) => `Who belongs to ${name}, who pays, and who spent what.`,
+  homeLead: "Who pays for your calls, and teams to share a balance with.",
   tabs: { members: "Members", payers: "Who pays", usage: "Usage" },
   make: "New team",
   makeText: "A team is a tenant of its own with its own balance, keys and members. You become its owner.",
@@ -57,7 +58,7 @@ export const teamTexts = {
   takenBack: "The invitation no longer works.",
   inviteStates: { pending: "Open", accepted: "Accepted", revoked: "Taken back", expired: "Expired" },
   plans: { none: "No plan", team: "Team plan" },
-  planStates: { none: "none", active: "active", past_due: "past due", canceled: "ended" },
+  planStates: { none: "None", active: "Active", past_due: "Past due", canceled: "Ended" },
   planText: {
     none: "Without a plan the team's balance pays only for calls with the team's own keys, and nobody sees usage by member.",
     team: "The team's balance pays for its members' calls, and every member sees usage by member."

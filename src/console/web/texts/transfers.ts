@@ -24,7 +24,7 @@ export const transfersTexts = {
   amount: "Amount",
   state: "State",
   created: "Sent",
-  next: "What happens",
+  next: "Outcome",
   states: {
     pending: "Waiting",
     accepted: "Accepted",

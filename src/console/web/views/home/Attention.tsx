@@ -45,7 +45,7 @@ const useKeyMatters = (): ReadonlyArray<Matter> => {
   )
   const matter = (id: string, text: string): Matter => ({ id, text, to: "/keys", action: texts.home.look })
   return [
-    ...(ending.length === 0 ? [] : [matter("ending", texts.home.attentionKeys(count(ending.length)))]),
+    ...(ending.length === 0 ? [] : [matter("ending", texts.home.attentionKeys(ending.length, count(ending.length)))]),
     ...full.map(({ id, name }) => matter(id, texts.home.attentionLimit(name)))
   ]
 }
@@ -61,7 +61,7 @@ const useTransferMatters = (): ReadonlyArray<Matter> => {
     : [
         {
           id: "transfers",
-          text: texts.home.attentionTransfers(count(waiting)),
+          text: texts.home.attentionTransfers(waiting, count(waiting)),
           to: "/transfers",
           action: texts.home.look
         }

@@ -147,7 +147,7 @@ export const Keys = () => {
     }
   ]
   return (
-    <Page title={texts.keys.title} lead={texts.keys.lead} actions={makeButton}>
+    <Page title={texts.keys.title} lead={texts.keys.lead} actions={keys.data?.records.length === 0 ? null : makeButton}>
       <Answer of={keys} lines={6}>
         {({ records }) =>
           records.length === 0 ? (

@@ -40,27 +40,43 @@ const sizeOf = ({ height, seconds, width }: Made): string =>
     ...(seconds === undefined ? [] : [duration(seconds * 1000)])
   ].join(" · ")
 
-const Result = ({ isPreview, name, of }: { readonly of: Made; readonly name: string; readonly isPreview: boolean }) => (
-  <>
-    {isHere(of.url) || (isPreview && canShow(of.url)) ? (
-      <Shown of={of} name={name} />
-    ) : (
-      <Placeholder type={of.kind}>
-        <span className="small">{sizeOf(of)}</span>
-      </Placeholder>
-    )}
-    <a
-      className="row small playground-open"
-      href={of.url}
-      target="_blank"
-      rel="noreferrer noopener"
-      {...(!isHere(of.url) && { "data-tip": playgroundTexts.opensAt(hostOf(of.url)) })}
-    >
+/** What was made, as a link to it; a video that is shown has controls of its own, and the link below. */
+const Result = ({ isPreview, name, of }: { readonly of: Made; readonly name: string; readonly isPreview: boolean }) => {
+  const isShown = isHere(of.url) || (isPreview && canShow(of.url))
+  const isVideo = isShown && of.kind === "video"
+  const open = (
+    <span className="row small">
       {playgroundTexts.open}
       <ExternalLink size={13} strokeWidth={1.75} aria-hidden />
-    </a>
-  </>
-)
+    </span>
+  )
+  return (
+    <div className="playground-result">
+      {isVideo ? <Shown of={of} name={name} /> : null}
+      <a
+        className="playground-open"
+        href={of.url}
+        target="_blank"
+        rel="noreferrer noopener"
+        {...(!isHere(of.url) && { "data-tip": playgroundTexts.opensAt(hostOf(of.url)) })}
+      >
+        {isVideo ? (
+          open
+        ) : isShown ? (
+          <>
+            <Shown of={of} name={name} />
+            <span className="sr-only">{playgroundTexts.open}</span>
+          </>
+        ) : (
+          <Placeholder type={of.kind}>
+            <span className="small">{sizeOf(of)}</span>
+            {open}
+          </Placeholder>
+        )}
+      </a>
+    </div>
+  )
+}
 
 interface JobCardProps {
   readonly of: Job

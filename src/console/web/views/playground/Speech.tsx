@@ -41,7 +41,13 @@ const Player = ({ audio, format }: { readonly audio: Audio; readonly format: str
         <p className="quiet">{words.unplayable}</p>
       ) : (
         // What is said is the text above it.
-        <audio src={audio.url} controls preload="metadata" aria-label={words.title} onError={() => setUnplayable(true)} />
+        <audio
+          src={audio.url}
+          controls
+          preload="metadata"
+          aria-label={words.title}
+          onError={() => setUnplayable(true)}
+        />
       )}
       <a className="button button-plain" href={audio.url} download={`speech.${format}`}>
         <Download size={15} strokeWidth={1.75} aria-hidden /> {words.download}

@@ -52,8 +52,7 @@ const formOf = ({ fields, file }: TranscriptionInput): FormData => {
 }
 
 export const transcriptionRuns = new Runs<TranscriptionInput, Schemas["TranscriptionAnswer"]>({
-  call: (input, signal) =>
-    called(post("/v1/transcriptions", formOf(input), signal), (response) => response.json())
+  call: (input, signal) => called(post("/v1/transcriptions", formOf(input), signal), (response) => response.json())
 })
 
 export type SearchFields = Readonly<Record<string, string>>

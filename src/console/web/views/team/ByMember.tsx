@@ -97,7 +97,9 @@ const Figures = ({ of: { members, totals } }: { readonly of: Usage }) => {
         <Table
           caption={teamTexts.usage}
           columns={columnsOf(approximate(total_cost))}
-          rows={members}
+          rows={members.toSorted(
+            (one, other) => approximate(other.totals.total_cost) - approximate(one.totals.total_cost)
+          )}
           rowKey={({ account_id }) => account_id}
         />
       )}

@@ -155,7 +155,13 @@ const columnsOf = (
     id: "status",
     title: teamTexts.status,
     card: "plain",
-    cell: ({ status }) => <Badge tone={tones[status]}>{teamTexts.statuses[status]}</Badge>
+    // What is as it should be is quiet.
+    cell: ({ status }) =>
+      status === "active" ? (
+        <span className="quiet">{teamTexts.statuses[status]}</span>
+      ) : (
+        <Badge tone={tones[status]}>{teamTexts.statuses[status]}</Badge>
+      )
   },
   { id: "since", title: teamTexts.since, needs: "medium", cell: ({ created_at }) => <When at={created_at} /> },
   {

@@ -34,7 +34,9 @@ export const Team = () => {
   return (
     <Page
       title={teamTexts.title}
-      {...(membership !== undefined && { lead: teamTexts.lead(membership.tenant_name) })}
+      {...(membership !== undefined && {
+        lead: membership.is_home ? teamTexts.homeLead : teamTexts.lead(membership.tenant_name)
+      })}
       actions={making}
     >
       <TabsOf
