@@ -18,9 +18,11 @@ const ask = async ({ page }: Tab, message: string): Promise<void> => {
 const choose = ({ page }: Tab, model: string): Promise<unknown> =>
   page.getByLabel("Model", { exact: true }).selectOption(model)
 
-describe.each(Object.entries(screens))("on a %s", (name, screen) => {
+describe("on a phone", () => {
+  const screen = screens.phone
+
   it("answers, says what it cost, and explains it", async () => {
-    const tab = await desk.signIn(`pia-${name}`, "playground", screen)
+    const tab = await desk.signIn("pia", "playground", screens.phone)
     const { page } = tab
     await choose(tab, "sandbox-small")
     await ask(tab, "one two three")
@@ -97,6 +99,54 @@ describe("a chat", () => {
     await page.getByRole("alert").getByText("The model did not answer").waitFor()
     await page.getByRole("button", { name: "Send again" }).click()
     await page.locator(".playground-answer").nth(1).getByText("hello there").waitFor()
+    tab.done()
+  })
+})
+
+describe("a tool", () => {
+  it("speaks, writes down and searches, each with its charge and its explanation", async () => {
+    const tab = await desk.signIn("tom", "playground?make=speech")
+    const { page } = tab
+    const explained = async (charge: string): Promise<void> => {
+      await page.getByRole("button", { name: "Line by line" }).click()
+      await page.getByRole("dialog").getByText(charge, { exact: true }).first().waitFor({ state: "attached" })
+      await page.keyboard.press("Escape")
+      await page.getByRole("dialog").waitFor({ state: "detached" })
+    }
+    await page.getByLabel("Text", { exact: true }).fill("The tide is in.")
+    await page.getByLabel("Format").selectOption("wav")
+    await page.getByRole("button", { name: "Speak" }).click()
+    // 15 characters at 15 USD a million.
+    await page.locator('.playground-run .money[data-tip="$0.000225"]').waitFor()
+    await page.waitForFunction(() => (document.querySelector("audio")?.duration ?? 0) > 0.5)
+    expect(await page.getByRole("link", { name: "Download" }).getAttribute("download")).toBe("speech.wav")
+    expect(await tab.axe()).toEqual([])
+    await explained("$0.000225")
+
+    await page.getByText("Transcription", { exact: true }).click()
+    const recording = { name: "interview.mp3", mimeType: "audio/mpeg", buffer: Buffer.alloc(32_000) }
+    await page.locator("input[type=file]").setInputFiles(recording)
+    await page.getByRole("button", { name: "Transcribe" }).click()
+    await page.getByText("2 seconds of interview.mp3").waitFor()
+    // Two seconds at 0.006 USD a minute.
+    await explained("$0.0002")
+
+    await page.getByText("Search", { exact: true }).first().click()
+    await page.getByLabel("Query").fill("toll bridges")
+    await page.getByLabel("Query").press("Enter")
+    await page.getByRole("link", { name: "toll bridges (1)" }).waitFor()
+    expect(await tab.axe()).toEqual([])
+    await explained("$0.005")
+    await page.getByLabel("Most results").fill("1000")
+    tab.allowed.push(/status of 400/)
+    await page.getByRole("button", { name: "Search", exact: true }).click()
+    await page.getByText("a whole number from 1 to 100", { exact: true }).waitFor()
+
+    // What was asked for outlives the view, not a press on Clear.
+    await page.getByText("Speech", { exact: true }).click()
+    await page.getByText("The tide is in.").first().waitFor()
+    await page.getByRole("button", { name: "Clear" }).click()
+    await page.getByText("Nothing spoken yet").waitFor()
     tab.done()
   })
 })

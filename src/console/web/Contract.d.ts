@@ -7840,6 +7840,8 @@ export interface operations {
                 headers: {
                     /** @description What the call was charged, in USD */
                     "X-Charge-Usd"?: string;
+                    /** @description The id of the call's usage record; a stream leaves it when it has ended */
+                    "X-Usage-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7881,6 +7883,8 @@ export interface operations {
                 headers: {
                     /** @description What the call was charged, in USD */
                     "X-Charge-Usd"?: string;
+                    /** @description The id of the call's usage record; a stream leaves it when it has ended */
+                    "X-Usage-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7958,6 +7962,8 @@ export interface operations {
                 headers: {
                     /** @description What the call was charged, in USD */
                     "X-Charge-Usd"?: string;
+                    /** @description The id of the call's usage record; a stream leaves it when it has ended */
+                    "X-Usage-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7997,6 +8003,8 @@ export interface operations {
                 headers: {
                     /** @description What the call was charged, in USD */
                     "X-Charge-Usd"?: string;
+                    /** @description The id of the call's usage record; a stream leaves it when it has ended */
+                    "X-Usage-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8038,6 +8046,8 @@ export interface operations {
                 headers: {
                     /** @description What the call was charged, in USD */
                     "X-Charge-Usd"?: string;
+                    /** @description The id of the call's usage record; a stream leaves it when it has ended */
+                    "X-Usage-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8087,6 +8097,8 @@ export interface operations {
                 headers: {
                     /** @description What the call was charged, in USD */
                     "X-Charge-Usd"?: string;
+                    /** @description The id of the call's usage record; a stream leaves it when it has ended */
+                    "X-Usage-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8130,6 +8142,8 @@ export interface operations {
                 headers: {
                     /** @description What the call was charged, in USD */
                     "X-Charge-Usd"?: string;
+                    /** @description The id of the call's usage record; a stream leaves it when it has ended */
+                    "X-Usage-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8188,6 +8202,8 @@ export interface operations {
                 headers: {
                     /** @description What the call was charged, in USD */
                     "X-Charge-Usd"?: string;
+                    /** @description The id of the call's usage record; a stream leaves it when it has ended */
+                    "X-Usage-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8237,6 +8253,8 @@ export interface operations {
                 headers: {
                     /** @description What the call was charged, in USD */
                     "X-Charge-Usd"?: string;
+                    /** @description The id of the call's usage record; a stream leaves it when it has ended */
+                    "X-Usage-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
