@@ -12,7 +12,7 @@ import {
 } from "@tanstack/react-router"
 import { MapPinOff } from "lucide-react"
 import { ButtonLink } from "../parts/Button.tsx"
-import { Empty, Loading } from "../parts/States.tsx"
+import { Loading } from "../parts/States.tsx"
 import { Tips } from "../parts/Tips.tsx"
 import { Toasts } from "../parts/Toasts.tsx"
 import { texts } from "../texts.ts"
@@ -25,9 +25,14 @@ import { operatorRoutes } from "../operator/Routes.tsx"
 
 const Lost = () => (
   <main className="shell-alone">
-    <Empty icon={MapPinOff} title={texts.failed.lostView} action={<ButtonLink to="/">{texts.nav.home}</ButtonLink>}>
-      {texts.failed.lostViewText}
-    </Empty>
+    <div className="states-empty">
+      <MapPinOff size={20} strokeWidth={1.5} aria-hidden />
+      <h1 className="states-title">{texts.failed.lostView}</h1>
+      <p className="quiet">{texts.failed.lostViewText}</p>
+      <div className="states-action">
+        <ButtonLink to="/">{texts.nav.home}</ButtonLink>
+      </div>
+    </div>
   </main>
 )
 
