@@ -127,6 +127,8 @@ export class Tab {
 
   /** What axe finds that is serious, as `rule: selector`. */
   async axe(): Promise<ReadonlyArray<string>> {
+    // A colour that is on its way to another is neither.
+    await this.page.waitForFunction(() => document.getAnimations().every((one) => !(one instanceof CSSTransition)))
     // What React Aria has announced stays in its live region for some seconds, and may name what is gone by then.
     // As a string of the debugger, which the page's policy does not bind.
     await this.page.evaluate(axe.source)

@@ -64,7 +64,7 @@ describe("the operator", () => {
     expect(page.url()).toBe(desk.at("operator"))
     const looks = async (path: string): Promise<void> => {
       for (const colorScheme of ["light", "dark"] as const) {
-        await page.emulateMedia({ colorScheme, reducedMotion: "reduce" })
+        await page.emulateMedia({ colorScheme })
         expect([path, colorScheme, await tab.axe()]).toEqual([path, colorScheme, []])
       }
       for (const { viewport } of [screens.phone, screens.desktop]) {
