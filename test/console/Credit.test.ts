@@ -24,8 +24,6 @@ const buy = async ({ allowed, page }: Tab, amount: string): Promise<void> => {
 const total = (page: Tab["page"]) => page.locator(".credit-total .money")
 
 describe("on a desktop", () => {
-  const screen = screens.desktop
-
   it("buys credit, and auto-reload refills it", async () => {
     const tab = await desk.signIn("ada@example.com", "credit")
     const { page } = tab

@@ -10,8 +10,6 @@ beforeAll(async () => {
 afterAll(() => desk.close())
 
 describe("on a phone", () => {
-  const screen = screens.phone
-
   it("makes a key, calls with it, and explains the call", async () => {
     const tab = await desk.signIn("ada", "keys", screens.phone)
     const { page } = tab

@@ -19,8 +19,6 @@ const choose = ({ page }: Tab, model: string): Promise<unknown> =>
   page.getByLabel("Model", { exact: true }).selectOption(model)
 
 describe("on a phone", () => {
-  const screen = screens.phone
-
   it("answers, says what it cost, and explains it", async () => {
     const tab = await desk.signIn("pia", "playground", screens.phone)
     const { page } = tab

@@ -22,8 +22,6 @@ const linkTo = async (email: string): Promise<string> => {
 }
 
 describe("on a phone", () => {
-  const screen = screens.phone
-
   it("pays for a member's calls, and everybody sees why", async () => {
     const email = "grace@example.com"
     const ada = await desk.signIn("ada@example.com", "team", screens.phone)

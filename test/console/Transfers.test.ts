@@ -29,8 +29,6 @@ const giftable = async (email: string, amount: number): Promise<void> => {
 }
 
 describe("on a phone", () => {
-  const screen = screens.phone
-
   it("is sent, opened by the letter's link without an account, and accepted", async () => {
     const to = "grace@example.com"
     await giftable("ada@example.com", 25)
