@@ -2,12 +2,40 @@ import { defineConfig } from "vitest/config"
 import { BaseSequencer } from "vitest/node"
 import type { TestSpecification } from "vitest/node"
 
-/** Files of `test/e2e` take longest: begun last, one of them would keep one worker busy while the others have nothing to do. */
-class EndToEndFirst extends BaseSequencer {
+/** The files that take longest, the longest first. A file that is begun last keeps one worker busy while the others have nothing to do. */
+const longest = [
+  "e2e/Package",
+  "e2e/Operator",
+  "e2e/Binary",
+  "e2e/Upgrade",
+  "e2e/Process",
+  "e2e/Keys",
+  "autoreload/AutoReloads.story",
+  "console/Operator",
+  "ledger/Books.story",
+  "e2e/Moving",
+  "console/Playground",
+  "ledger/Nodes",
+  "e2e/Backup",
+  "e2e/Books",
+  "simulation/Stories",
+  "conformance/Texts",
+  "conformance/Payments",
+  "console/",
+  "chat/Vendors",
+  "conformance/",
+  "testing/",
+  "e2e/",
+  "story"
+]
+
+class LongestFirst extends BaseSequencer {
   override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
-    const sorted = await super.sort(files)
-    const isFirst = ({ moduleId }: TestSpecification): boolean => moduleId.includes("/test/e2e/")
-    return [...sorted.filter(isFirst), ...sorted.filter((file) => !isFirst(file))]
+    const rankOf = ({ moduleId }: TestSpecification): number => {
+      const rank = longest.findIndex((part) => moduleId.split("/test/").at(-1)!.includes(part))
+      return rank === -1 ? longest.length : rank
+    }
+    return (await super.sort(files)).toSorted((one, other) => rankOf(one) - rankOf(other))
   }
 }
 
@@ -75,10 +103,10 @@ export default defineConfig({
     isolate: false,
     // As the service has it: what waits is young for long, and is collected in vain where there is little room for it.
     poolOptions: { forks: { execArgv: ["--max-semi-space-size=64"] } },
-    sequence: { sequencer: EndToEndFirst },
+    sequence: { sequencer: LongestFirst },
     // For two cores: while some tests wait, for a process or for a limit in seconds, others compute.
-    maxWorkers: 3,
+    maxWorkers: 4,
     // All of them to the end: a worker above the least is ended when it is idle, even if it has just been given a file.
-    minWorkers: 3
+    minWorkers: 4
   }
 })

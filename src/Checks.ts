@@ -1,6 +1,6 @@
 /** Everything that must hold of a database: the audit of the books, and the checks of all rooms. `tollgate verify` and the tests look at them. */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Effect, identity } from "effect"
 import * as Audit from "./ledger/Audit.ts"
 import * as BatchEnd from "./ledger/BatchEnd.ts"
 import * as Invariants from "./ledger/Invariants.ts"
@@ -27,7 +27,7 @@ const looked = Effect.fnUntraced(function* (
     if (findings.length < Invariants.findingsMax) findings.push({ check, ...row, message: Audit.sentences[check](row) })
   }
   const reached = yield* Audit.audit(mark ?? beginning, report, progress, pace, several)
-  const atOneMoment = several?.atOneMoment ?? ((effect) => effect)
+  const atOneMoment = several?.atOneMoment ?? identity
   const looks = checks
     .filter(({ isShort }) => mark === undefined || isShort === true)
     .map((check) => Effect.zipRight(pace?.pause ?? Effect.void, atOneMoment(Invariants.lookAt([check]))))

@@ -68,14 +68,11 @@ const readSecret = (
 const storedText = (environment: EnvironmentFacts): Effect.Effect<string | undefined, ConfigProblem> =>
   Effect.try({
     try: () => readFileSync(secretFile(environment), "utf8").trim(),
-    catch: (error) => error as NodeJS.ErrnoException
-  }).pipe(
-    Effect.catchAll((error) =>
-      error.code === "ENOENT"
-        ? Effect.succeed(undefined)
+    catch: (error) =>
+      (error as NodeJS.ErrnoException).code === "ENOENT"
+        ? undefined
         : new ConfigProblem({ message: Opening.wordsOf(secretFile(environment), error) })
-    )
-  )
+  }).pipe(Effect.catchAll((problem) => problem ?? Effect.succeed(undefined)))
 
 /** A new secret in its file. Of two processes that make one at once both get the same; one that is killed leaves it whole or not at all. */
 const makeSecret = (environment: EnvironmentFacts): Effect.Effect<Uint8Array, ConfigProblem> =>

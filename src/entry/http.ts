@@ -76,6 +76,7 @@ const beneath =
     Effect.gen(function* () {
       const { app: service, lane } = Context.get(yield* Effect.provide(Layer.build(face(prefix)), rooms), Face)
       yield* (yield* Lanes).add(prefix, lane)
+      // @effect-diagnostics-next-line returnEffectInGen:off -- made once, it answers every request
       return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
         request.url === request.originalUrl && isBeneath(prefix, request.url)
           ? Effect.provideService(

@@ -107,6 +107,7 @@ export class KeyOrToken extends Object.assign(
 ) {}
 
 /** The same, or either of both in `x-api-key`, which clients of Anthropic's protocol send. */
+// @effect-diagnostics-next-line leakingRequirements:off -- who authenticates looks at the request, by each of its headers
 export class KeyOrTokenEitherHeader extends Object.assign(
   HttpApiMiddleware.Tag<KeyOrTokenEitherHeader>()("tollgate/http/KeyOrTokenEitherHeader", {
     provides: CurrentCaller,

@@ -107,14 +107,13 @@ const make = Effect.gen(function* () {
     provider,
     text
   }) {
-    const invoice = yield* Effect.tryPromise({
-      try: () => Invoice.read(text),
-      catch: (error) => error
-    }).pipe(
-      Effect.catchAll((error) =>
-        error instanceof Invoice.NoInvoice ? InvalidRequest.of("", error.message) : Effect.die(error)
-      )
+    const read = yield* Effect.promise(() =>
+      Invoice.read(text).catch((error: unknown) => {
+        if (error instanceof Invoice.NoInvoice) return error
+        throw error
+      })
     )
+    const invoice = read instanceof Invoice.NoInvoice ? yield* InvalidRequest.of("", read.message) : read
     const days = invoice.lines.map((line) => line.day).toSorted()
     const [from] = days
     const to = days.at(-1)

@@ -31,6 +31,7 @@ export const compare = Effect.fnUntraced(function* (
     const [here, there] = [new Reading(source, table), new Reading(copy, table)]
     let difference: string | undefined
     while (here.goesOn || there.goesOn) {
+      // @effect-diagnostics-next-line unknownInEffectCatch:off -- each engine throws what its driver does; who calls finds the words
       const [theirs, ours] = yield* Effect.tryPromise({
         try: () => Promise.all([there.next(), here.next()]),
         catch: (error) => error
