@@ -159,6 +159,19 @@ describe("an operator", () => {
     tab.done()
   })
 
+  it("opens a call of anybody, line by line", async () => {
+    const tab = await enter("grace")
+    const { page } = tab
+    await go(tab, theirView(), "Ada Lovelace")
+    await page
+      .getByRole("row", { name: /sandbox-small/ })
+      .last()
+      .click()
+    await page.getByRole("dialog").getByText("Charged", { exact: true }).waitFor()
+    expect(await tab.axe()).toEqual([])
+    tab.done()
+  })
+
   it("finds by the beginning of a key, of which the rest goes nowhere", async () => {
     const tab = await enter("grace")
     const urls: Array<string> = []

@@ -179,6 +179,51 @@ describe("what does not come", () => {
   })
 })
 
+describe("a list", () => {
+  it("of calls is narrowed to what is pressed in the plot, and to those that failed", async () => {
+    const { page } = ofAda
+    await desk.service.control("/faults", { service: "chat", status: 500, times: 1 })
+    expect((await call()).status).toBe(502)
+    await desk.service.call("/v1/search?query=tolls", { token: key })
+    await go(ofAda, "usage")
+    await page.getByText(`1 to 50 of ${calls + 2}`, { exact: true }).waitFor()
+    await page.getByRole("button", { name: /^tavily/ }).click()
+    await page.getByText("1 to 1 of 1", { exact: true }).waitFor()
+    expect(new URL(page.url()).searchParams.get("model")).toBe("tavily")
+    expect(await ofAda.axe()).toEqual([])
+    await page.getByRole("button", { name: "Take away Model: tavily" }).click()
+    await page.getByText(`1 to 50 of ${calls + 2}`, { exact: true }).waitFor()
+    await page.getByRole("radiogroup", { name: "State" }).getByText("failed").click()
+    await page.getByText("1 to 1 of 1", { exact: true }).waitFor()
+    await page.getByRole("cell", { name: "upstream_error" }).waitFor()
+    await page.getByRole("radiogroup", { name: "State" }).getByText("All").click()
+    ofAda.done()
+  })
+
+  it("of entries is narrowed to a kind, which stands in the address", async () => {
+    const { page } = ofAda
+    await go(ofAda, "credit")
+    const section = page.getByRole("region", { name: "Entries" })
+    await section.getByText("Grants", { exact: true }).click()
+    await section.getByText("1 to 2 of 2", { exact: true }).waitFor()
+    await page.reload()
+    await section.getByText("1 to 2 of 2", { exact: true }).waitFor()
+    expect(new URL(page.url()).searchParams.get("source")).toBe("grants")
+    ofAda.done()
+  })
+
+  it("of notifications is read as a whole, over all its pages", async () => {
+    const { page } = ofAda
+    await go(ofAda, "notifications")
+    await page.getByRole("button", { name: "Mark all as read" }).click()
+    await page.getByText("Unread", { exact: true }).first().waitFor({ state: "detached" })
+    await page.getByRole("button", { name: "Mark all as read" }).waitFor({ state: "detached" })
+    const { body } = await desk.service.call("/v1/notifications", { token: ada.token })
+    expect(body.result.unread).toBe(0)
+    ofAda.done()
+  })
+})
+
 describe("a key", () => {
   it("is changed, says what is wrong at its field, and is revoked", async () => {
     const { allowed, page } = ofAda

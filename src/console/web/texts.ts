@@ -117,18 +117,19 @@ export const texts = {
   home: {
     title: "Home",
     balance: "Balance",
-    available: "available",
     parts: {
       giftable: "Giftable",
       granted: "Granted",
       reserved: "Reserved by open calls",
-      held: "Held in transfers"
+      held: "Held in transfers",
+      available: "Available to calls"
     },
     partsHelp: {
       giftable: "Bought, or received from somebody: can be sent on.",
       granted: "Given by the operator: can be spent, not sent.",
       reserved: "Set aside for calls that run now; what they do not use comes back.",
-      held: "On its way to somebody who has not accepted yet. Not part of the balance."
+      held: "On its way to somebody who has not accepted yet. Not part of the balance.",
+      available: "The balance without what is reserved."
     },
     changes: "What changed it",
     noChanges: "Nothing yet.",
@@ -187,12 +188,14 @@ export const texts = {
       custom: "Other"
     },
     grain: { label: "Each", hour: "Hour", day: "Day" },
-    payersLead: "Your own calls, in this tenant and others, by the tenant that paid.",
     from: "From",
     to: "To",
     inUtc: "Days and hours in UTC, as the books keep them.",
     records: "Calls",
     noRecords: "No call in this window",
+    noneNarrowed: "No call fits what the list is narrowed to.",
+    without: (words: string) => `Take away ${words}`,
+    states: { all: "All", ok: "ok", failed: "failed" },
     noRecordsText: "Choose a longer window, or make the first call with a key.",
     when: "When",
     model: "Model",

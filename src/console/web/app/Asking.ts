@@ -1,5 +1,6 @@
 /** What several views ask, as hooks. A key begins with what its answer is about (see `PersonLive`), then the tenant, then the question. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
+import { nano } from "../money.ts"
 import { api, resultOf, tenantId } from "./Client.ts"
 
 export const useMe = () =>
@@ -27,14 +28,28 @@ export const useBillingAccount = () => {
   })
 }
 
-export const useLedger = (page: number, per_page: number) => {
+/** What the balance is made of, and what open calls have reserved: no event says when one opens, so that it is looked at. */
+export const useAmounts = () => {
   const tenant_id = tenantId()
   return useQuery({
-    queryKey: ["ledger", tenant_id, page, per_page],
+    queryKey: ["balance", tenant_id, "amounts"],
+    queryFn: () => resultOf(api.GET("/v1/tenants/{tenant_id}/billing/amounts", { params: { path: { tenant_id } } })),
+    refetchInterval: ({ state }) => (state.data !== undefined && nano(state.data.reserved) > 0n ? 2000 : 10_000)
+  })
+}
+
+/** `source`: only entries of these sources, with commas between them. */
+export const useLedger = (page: number, per_page: number, source?: string) => {
+  const tenant_id = tenantId()
+  return useQuery({
+    queryKey: ["ledger", tenant_id, page, per_page, source],
     queryFn: () =>
       resultOf(
         api.GET("/v1/tenants/{tenant_id}/billing/ledger", {
-          params: { path: { tenant_id }, query: { page: String(page), per_page: String(per_page) } }
+          params: {
+            path: { tenant_id },
+            query: { page: String(page), per_page: String(per_page), ...(source !== undefined && { source }) }
+          }
         })
       ),
     placeholderData: keepPreviousData

@@ -89,14 +89,27 @@ export interface UsageSearch {
   readonly sort?: "timestamp" | "cost" | "total_tokens" | "latency"
   readonly direction?: "asc" | "desc"
   readonly call?: string | undefined
+  /** Only calls of these; a key that is empty is none: by user token. */
+  readonly model?: string | undefined
+  readonly application?: string | undefined
+  readonly account?: string | undefined
+  readonly payer?: string | undefined
+  readonly endpoint?: string | undefined
+  readonly provider?: string | undefined
+  readonly state?: "ok" | "failed" | undefined
 }
+
+const usageNames = [
+  ...["window", "from", "to", "by", "grain", "plot", "sort", "direction", "call"],
+  ...["model", "application", "account", "payer", "endpoint", "provider", "state"]
+]
 
 const usage = createRoute({
   getParentRoute: () => person,
   path: "/usage",
   validateSearch: (search: Record<string, unknown>): UsageSearch =>
     Object.fromEntries(
-      ["window", "from", "to", "by", "grain", "plot", "sort", "direction", "call"].flatMap((name) => {
+      usageNames.flatMap((name) => {
         const value = text(search[name])
         return value === undefined ? [] : [[name, value]]
       })
@@ -128,7 +141,7 @@ const only =
 const credit = createRoute({
   getParentRoute: () => person,
   path: "/credit",
-  validateSearch: only("page", "buy"),
+  validateSearch: only("page", "buy", "source"),
   component: lazyRouteComponent(() => import("../views/credit/Credit.tsx"), "Credit")
 })
 

@@ -2,6 +2,8 @@
 import { useNavigate } from "@tanstack/react-router"
 import { Link } from "@tanstack/react-router"
 import { Ban } from "lucide-react"
+import { useState } from "react"
+import { resultOf } from "../app/Client.ts"
 import type { Schemas } from "../app/Client.ts"
 import { Badge } from "../parts/Badge.tsx"
 import { Button } from "../parts/Button.tsx"
@@ -10,6 +12,8 @@ import { Table } from "../parts/Table.tsx"
 import type { Column } from "../parts/Table.tsx"
 import { useNow, When } from "../parts/When.tsx"
 import { texts as common } from "../texts.ts"
+import { CallDialog } from "../views/usage/CallDialog.tsx"
+import { operatorApi } from "./OperatorSession.ts"
 import { operatorTexts as texts } from "../texts/operator.ts"
 
 const f = texts.field
@@ -172,8 +176,27 @@ interface CallLinesProps {
   readonly isOfOne?: boolean
 }
 
-export const CallLines = ({ isOfOne = false, rows }: CallLinesProps) => (
+const explain = (usage_id: string) =>
+  resultOf(operatorApi.GET("/v1/operator/usage/{usage_id}/explain", { params: { path: { usage_id } } }))
+
+/** A call that has ended opens, line by line. */
+export const CallLines = (props: CallLinesProps) => {
+  const [opened, open] = useState<string>()
+  return (
+    <>
+      <CallRows {...props} onOpen={({ id, state }) => open(state === "ended" ? id : undefined)} />
+      <CallDialog id={opened} explain={explain} onClose={() => open(undefined)} />
+    </>
+  )
+}
+
+const CallRows = ({
+  isOfOne = false,
+  onOpen,
+  rows
+}: CallLinesProps & { readonly onOpen: (call: CallLine) => void }) => (
   <Table<CallLine>
+    onOpen={onOpen}
     caption={texts.find.calls}
     rows={rows}
     rowKey={({ id }) => id}

@@ -26,10 +26,12 @@ import { operatorTexts as texts } from "../texts/operator.ts"
 const t = texts.overview
 
 /** Values as a line without axes: whether it rises or falls. */
-const Spark = ({ values }: { readonly values: ReadonlyArray<number> }) => {
+const Spark = ({ values: seen }: { readonly values: ReadonlyArray<number> }) => {
+  // A whole minute, also before it was seen.
+  const values = [...Array.from({ length: Math.max(0, 60 - seen.length) }, () => 0), ...seen]
   const top = Math.max(1, ...values)
   const at = (value: number, index: number): string =>
-    `${((index + 60 - values.length) * 100) / 59},${Math.round(220 - (value / top) * 200) / 10}`
+    `${(index * 100) / 59},${Math.round(220 - (value / top) * 200) / 10}`
   return (
     <svg className="operator-spark" viewBox="0 0 100 24" preserveAspectRatio="none" aria-hidden>
       <polyline points={values.map(at).join(" ")} vectorEffect="non-scaling-stroke" />

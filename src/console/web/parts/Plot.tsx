@@ -19,7 +19,7 @@ export interface PlotSeries {
   readonly isRest?: boolean
 }
 
-interface PlotProps {
+export interface PlotProps {
   /** What it shows, for a screen reader. */
   readonly title: string
   /** Where each bucket begins, in seconds, ascending. */
@@ -35,6 +35,8 @@ interface PlotProps {
   /** How a series' total is shown, where it is known more exactly than by adding floating-point values. */
   readonly total?: (key: string) => ReactNode
   readonly onBucket?: (seconds: number) => void
+  /** Which series is shown alone, where more than the plot follows from it. */
+  readonly chosen?: { readonly key: string | undefined; readonly choose: (key: string | undefined) => void }
 }
 
 const colorOf = (index: number, isRest: boolean | undefined): string =>
@@ -78,6 +80,7 @@ const Figures = memo(
 )
 
 export const Plot = ({
+  chosen,
   format,
   formatTick,
   formatTime,
@@ -88,7 +91,8 @@ export const Plot = ({
   title,
   total
 }: PlotProps) => {
-  const [only, setOnly] = useState<string>()
+  const [own, setOwn] = useState<string>()
+  const only = chosen?.key ?? own
   const [at, setAt] = useState<number>()
   const [isTable, setTable] = useState(false)
   const isDark = useIsDark()
@@ -101,6 +105,12 @@ export const Plot = ({
     [colors, series, only, isOne]
   )
   const sumAt = (index: number): number => seen.reduce((sum, { values }) => sum + (values[index] ?? 0), 0)
+  const press = ({ isRest, key }: PlotSeries): void => {
+    const next = only === key ? undefined : key
+    // The remainder is nothing that one could look for elsewhere.
+    setOwn(chosen === undefined || isRest === true ? next : undefined)
+    chosen?.choose(isRest === true ? undefined : next)
+  }
   const step = (by: number): void =>
     setAt((now) => Math.min(times.length - 1, Math.max(0, (now ?? times.length - (by > 0 ? 1 : 0)) + by)))
   return (
@@ -149,22 +159,25 @@ export const Plot = ({
         )}
       </p>
       <ul className="plot-legend">
-        {series.map(({ key, name, values }, index) => (
-          <li key={key}>
-            <button
-              type="button"
-              className="plot-key"
-              aria-pressed={only === key}
-              data-out={(isOne && only !== key) || undefined}
-              title={texts.plot.show(name)}
-              onClick={() => setOnly(only === key ? undefined : key)}
-            >
-              <span className="plot-swatch" style={{ background: colors[index] }} />
-              <span className="ellipsis">{name}</span>
-              <span className="plot-value">{at === undefined ? total?.(key) : format(values[at] ?? 0)}</span>
-            </button>
-          </li>
-        ))}
+        {series.map((one, index) => {
+          const { key, name, values } = one
+          return (
+            <li key={key}>
+              <button
+                type="button"
+                className="plot-key"
+                aria-pressed={only === key}
+                data-out={(isOne && only !== key) || undefined}
+                title={texts.plot.show(name)}
+                onClick={() => press(one)}
+              >
+                <span className="plot-swatch" style={{ background: colors[index] }} />
+                <span className="ellipsis">{name}</span>
+                <span className="plot-value">{at === undefined ? total?.(key) : format(values[at] ?? 0)}</span>
+              </button>
+            </li>
+          )
+        })}
       </ul>
       <details className="plot-table" onToggle={({ currentTarget }) => setTable(currentTarget.open)}>
         <summary>{texts.plot.asTable}</summary>

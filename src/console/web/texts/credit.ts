@@ -68,8 +68,12 @@ export const creditTexts = {
   reloadNextFlight:
     "The processor has been asked. As soon as it answers, the credit is booked, or the problem is shown here.",
   reloadNextCooldown: (at: string) => `No further charge before ${at}: ten minutes lie between two of them.`,
-  reloadNextFailed:
-    "It is tried again when the balance next falls below the threshold. After three failed charges in a row, auto-reload pauses itself. You can choose another method, or charge now.",
+  reloadNextFailed: (failures: number, free: string | undefined) =>
+    `It is tried again when the balance next falls below the threshold. ${
+      failures === 1 ? "One charge has failed" : `${failures} charges in a row have failed`
+    }; after three auto-reload pauses itself. You can choose another method, or charge ${
+      free === undefined ? "now" : `from ${free} on`
+    }.`,
   reloadNextPaused:
     "Nothing is charged: three charges in a row failed. Choose another payment method if the reason needs one, and turn auto-reload on again; it then counts from zero.",
   reloadFree: (at: string) => `A charge can be asked for again ${at}.`,
@@ -92,7 +96,9 @@ export const creditTexts = {
     `When the balance falls below ${warn}, owners and admins get a notification, and the billing addresses a letter.`,
   alertsRearm: (rearm: string) => `The next alert comes only after the balance has been above ${rearm}.`,
   alertsBelow: (warn: string, rearm: string) =>
-    `The balance is below ${warn}: the alert was sent when it fell. The next one comes after the balance has been above ${rearm}.`,
+    `The alert was sent when the balance fell below ${warn}. The next one comes after the balance has been above ${rearm}.`,
+  alertsUnsent: (warn: string) =>
+    `The balance is below ${warn} already. An alert is sent with the next charge that leaves it there.`,
   warn: "Alert below",
   rearm: "Alert again only after it was above",
   rearmHelp: "Empty: the same amount.",
@@ -111,6 +117,15 @@ export const creditTexts = {
   owed: (amount: string) => `${amount} could not be taken back`,
   ledger: "Entries",
   ledgerLead: "Every change of the balance, newest first",
+  ledgerFilter: "Entries of",
+  ledgerFilters: {
+    all: "All",
+    calls: "Calls",
+    purchases: "Purchases",
+    grants: "Grants",
+    transfers: "Transfers"
+  },
+  ledgerNone: "No entry of this kind",
   ledgerEmpty: "No entry yet",
   ledgerEmptyText: "Purchases, grants, transfers and calls appear here, each with the balance after it.",
   when: "When",

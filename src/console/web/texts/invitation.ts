@@ -3,8 +3,13 @@
 export const invitationTexts = {
   title: "Invitation",
   transferTitle: (name: string) => `${name} sends you credit`,
-  teamTitle: "You are invited to a team",
-  teamText: "Whoever invited you wrote to your address. Sign in with that address to see the team and join it.",
+  teamTitle: (name: string) => (name === "" ? "You are invited to a team" : `${name} invites you to a team`),
+  teamUntil: (day: string) => `Good until ${day}.`,
+  teamEnded: {
+    accepted: "This invitation has been accepted already.",
+    revoked: "This invitation was taken back.",
+    expired: "This invitation has expired. Ask for another."
+  },
   whatIsIt: "Credit pays for calls to AI models on this service. One credit is one US dollar.",
   forAddress: (masked: string) => `For ${masked}. Sign in with that address; an account is made by signing in.`,
   until: (day: string) => `Good until ${day}. After that it goes back to the sender.`,

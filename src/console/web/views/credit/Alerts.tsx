@@ -29,11 +29,13 @@ const stateOf = ({ enabled, warn_threshold_usd }: Reload["alerts"], available: b
 
 interface WordsProps {
   readonly of: Reload["alerts"]
+  /** The alert went out when the balance fell, and the next one waits for it to rise. */
+  readonly isWarned: boolean
   readonly available: bigint | undefined
   readonly emails: ReadonlyArray<string>
 }
 
-const Words = ({ available, emails, of: alerts }: WordsProps) => {
+const Words = ({ available, emails, isWarned, of: alerts }: WordsProps) => {
   const state = stateOf(alerts, available)
   if (state === "off") return <p>{creditTexts.alertsOff}</p>
   const warn: Usd = alerts.warn_threshold_usd!
@@ -47,7 +49,12 @@ const Words = ({ available, emails, of: alerts }: WordsProps) => {
       </p>
       <Facts
         of={[
-          [creditTexts.reloadNext, next ?? creditTexts.alertsBelow(exact(warn), exact(rearm))],
+          [
+            creditTexts.reloadNext,
+            isWarned
+              ? creditTexts.alertsBelow(exact(warn), exact(rearm))
+              : (next ?? creditTexts.alertsUnsent(exact(warn)))
+          ],
           [creditTexts.emails, emails.length === 0 ? creditTexts.emailsNone : emails.join(", ")]
         ]}
       />
@@ -167,7 +174,9 @@ export const Alerts = () => {
       }
     >
       <Answer of={reload} lines={3}>
-        {({ alerts }) => <Words of={alerts} available={available} emails={emails} />}
+        {({ alerts, alerts_warned }) => (
+          <Words of={alerts} isWarned={alerts_warned} available={available} emails={emails} />
+        )}
       </Answer>
       {isOpen && reload.data !== undefined ? (
         <Settings of={reload.data} emails={emails} onClose={() => setOpen(false)} />

@@ -20,9 +20,6 @@ import { creditTexts } from "../../texts/credit.ts"
 import { isUnconfigured, methodName, reloadKey, useManages, useMethods, useReload } from "./asking.ts"
 import type { Reload } from "./asking.ts"
 
-/** Between two charges, in milliseconds; the contract says so. */
-const cooldown = 600_000
-
 const tones: Readonly<Record<Reload["auto_reload"]["state"], Tone>> = {
   idle: "good",
   cooldown: "good",
@@ -36,7 +33,7 @@ const isPaused = ({ disabled_reason, enabled }: Reload["auto_reload"]): boolean 
 
 /** What happens next, in a sentence or two; nothing where it is simply off. */
 const nextOf = (settings: Reload["auto_reload"], available: bigint | undefined): string | undefined => {
-  const { last_charged_at, state, threshold_usd } = settings
+  const { failures, free_at, state, threshold_usd } = settings
   if (isPaused(settings)) return creditTexts.reloadNextPaused
   switch (state) {
     case "disabled":
@@ -44,9 +41,9 @@ const nextOf = (settings: Reload["auto_reload"], available: bigint | undefined):
     case "in_flight":
       return creditTexts.reloadNextFlight
     case "failed":
-      return creditTexts.reloadNextFailed
+      return creditTexts.reloadNextFailed(failures, free_at === null ? undefined : time(free_at))
     case "cooldown":
-      return creditTexts.reloadNextCooldown(time(Date.parse(last_charged_at!) + cooldown))
+      return free_at === null ? undefined : creditTexts.reloadNextCooldown(time(free_at))
     default: {
       if (available === undefined) return undefined
       const left = available - nano(threshold_usd)

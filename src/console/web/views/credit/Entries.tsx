@@ -4,6 +4,7 @@ import { ReceiptText } from "lucide-react"
 import { useLedger } from "../../app/Asking.ts"
 import type { Schemas } from "../../app/Client.ts"
 import { count } from "../../moments.ts"
+import { Choice } from "../../parts/Choice.tsx"
 import { Money } from "../../parts/Money.tsx"
 import { Section } from "../../parts/Page.tsx"
 import { Answer, Empty } from "../../parts/States.tsx"
@@ -17,6 +18,16 @@ type Entry = Schemas["LedgerEntry"]
 
 const route = getRouteApi("/person/credit")
 const perPage = 25
+
+/** The sources of each choice. */
+const filters = {
+  all: undefined,
+  calls: "call",
+  purchases: "purchase",
+  grants: "registration_bonus,signup_grant,admin",
+  transfers: "transfer_escrow,transfer_release,transfer_return"
+} as const
+type Filter = keyof typeof filters
 
 const nameOf = ({ source, type }: Entry): string =>
   source === "purchase" && type === "debit" ? creditTexts.sources.refund : creditTexts.sources[source ?? "call"]
@@ -82,18 +93,36 @@ const columns: ReadonlyArray<Column<Entry>> = [
 ]
 
 export const Entries = () => {
-  const { page: text } = route.useSearch()
+  const { page: text, source } = route.useSearch()
+  const filter: Filter = source !== undefined && source in filters ? (source as Filter) : "all"
   const navigate = useNavigate()
   const page = Math.max(1, Number(text ?? 1) || 1)
-  const ledger = useLedger(page, perPage)
-  const go = (to: number): void =>
-    void navigate({ to: "/credit", search: to === 1 ? {} : { page: String(to) }, resetScroll: false })
+  const ledger = useLedger(page, perPage, filters[filter])
+  const go = (to: number, by: Filter = filter): void =>
+    void navigate({
+      to: "/credit",
+      search: { ...(to > 1 && { page: String(to) }), ...(by !== "all" && { source: by }) },
+      resetScroll: false
+    })
   return (
-    <Section title={creditTexts.ledger} lead={creditTexts.ledgerLead}>
+    <Section
+      title={creditTexts.ledger}
+      lead={creditTexts.ledgerLead}
+      actions={
+        <Choice
+          label={creditTexts.ledgerFilter}
+          value={filter}
+          options={(Object.keys(filters) as ReadonlyArray<Filter>).map(
+            (name) => [name, creditTexts.ledgerFilters[name]] as const
+          )}
+          onChange={(by) => go(1, by)}
+        />
+      }
+    >
       <Answer of={ledger} lines={6}>
         {({ records, total_pages, total_records }) =>
           records.length === 0 ? (
-            <Empty icon={ReceiptText} title={creditTexts.ledgerEmpty}>
+            <Empty icon={ReceiptText} title={filter === "all" ? creditTexts.ledgerEmpty : creditTexts.ledgerNone}>
               {creditTexts.ledgerEmptyText}
             </Empty>
           ) : (

@@ -2,7 +2,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { KeyRound, Radio } from "lucide-react"
-import { useBillingAccount, useLedger } from "../../app/Asking.ts"
+import { useAmounts, useLedger } from "../../app/Asking.ts"
 import { api, resultOf, tenantId } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
 import { nano } from "../../money.ts"
@@ -20,54 +20,59 @@ import { Attention } from "./Attention.tsx"
 
 type Part = keyof typeof texts.home.parts
 
-/** How the balance is made up: shares of one line, and each with its name and amount. */
-const BalanceParts = ({ of }: { readonly of: ReadonlyArray<readonly [Part, bigint]> }) => {
+/** Shares of one line. */
+const Bar = ({ of }: { readonly of: ReadonlyArray<readonly [Part, bigint]> }) => {
   const total = of.reduce((sum, [, amount]) => sum + amount, 0n)
+  if (total === 0n) return null
   return (
-    <>
-      {total === 0n ? null : (
-        <div className="home-bar" aria-hidden>
-          {of
-            .filter(([, amount]) => amount > 0n)
-            .map(([part, amount]) => (
-              // In thousandths: a share is drawn, not read.
-              <span
-                key={part}
-                className={`home-share home-${part}`}
-                style={{ flexGrow: Number((amount * 1000n) / total) + 4 }}
-              />
-            ))}
-        </div>
-      )}
-      <dl className="home-parts">
-        {of.map(([part, amount]) => (
-          <div key={part} className="home-part" data-tip={texts.home.partsHelp[part]}>
-            <dt>
-              <span className={`home-dot home-${part}`} aria-hidden />
-              {texts.home.parts[part]}
-            </dt>
-            <dd>
-              <Money of={amount} as="aligned" />
-            </dd>
-          </div>
+    <div className="home-bar" aria-hidden>
+      {of
+        .filter(([, amount]) => amount > 0n)
+        .map(([part, amount]) => (
+          // In thousandths: a share is drawn, not read.
+          <span
+            key={part}
+            className={`home-share home-${part}`}
+            style={{ flexGrow: Number((amount * 1000n) / total) + 4 }}
+          />
         ))}
-      </dl>
-    </>
+    </div>
   )
 }
 
-const Balance = ({ of }: { readonly of: Schemas["BillingAccount"] }) => {
-  const giftable = nano(of.giftable_credits)
+/** Each part with its name and amount. */
+const Parts = ({ of }: { readonly of: ReadonlyArray<readonly [Part, bigint]> }) => (
+  <dl className="home-parts">
+    {of.map(([part, amount]) => (
+      <div key={part} className="home-part" data-tip={texts.home.partsHelp[part]}>
+        <dt>
+          <span className={`home-dot home-${part}`} aria-hidden />
+          {texts.home.parts[part]}
+        </dt>
+        <dd>
+          <Money of={amount} as="aligned" />
+        </dd>
+      </div>
+    ))}
+  </dl>
+)
+
+/** How the balance is made up, and what of it is not free. */
+const Balance = ({ of }: { readonly of: Schemas["Amounts"] }) => {
+  const owned = (["giftable", "granted"] as const).map((part) => [part, nano(of[part])] as const)
+  const held = ["held", nano(of.held)] as const
   return (
     <div className="home-balance">
       <p className="home-figure">
-        <Money of={of.credits} as="exact" focusable />
+        <Money of={of.balance} as="exact" focusable />
       </p>
-      <BalanceParts
+      <Bar of={[...owned, held]} />
+      <Parts
         of={[
-          ["giftable", giftable],
-          ["granted", nano(of.credits) - giftable],
-          ["held", nano(of.held_credits)]
+          ...owned,
+          held,
+          ["reserved", nano(of.reserved)],
+          ...(nano(of.reserved) === 0n ? [] : [["available", nano(of.available)] as const])
         ]}
       />
     </div>
@@ -194,13 +199,13 @@ const Calls = () => {
 }
 
 export const Home = () => {
-  const account = useBillingAccount()
+  const amounts = useAmounts()
   return (
     <Page title={texts.home.title}>
       <Attention />
       <div className="home-columns">
         <Section title={texts.home.balance}>
-          <Answer of={account} lines={4}>
+          <Answer of={amounts} lines={4}>
             {(of) => <Balance of={of} />}
           </Answer>
         </Section>

@@ -19,6 +19,7 @@ import { advice, Answer, Empty, Failed, Loading } from "../../parts/States.tsx"
 import { toast } from "../../parts/Toasts.tsx"
 import { texts } from "../../texts.ts"
 import { invitationTexts } from "../../texts/invitation.ts"
+import { teamTexts } from "../../texts/team.ts"
 import { transfersTexts } from "../../texts/transfers.ts"
 import { Ways } from "../signin/Ways.tsx"
 import { forget, opened } from "./token.ts"
@@ -170,24 +171,52 @@ const TeamInvitation = ({ token }: { readonly token: string }) => {
       await navigate({ to: "/team" })
     }
   })
-  if (join.error instanceof Refusal && join.error.status === 404) return <Missing />
+  const preview = useQuery({
+    queryKey: ["invitation"],
+    queryFn: () => resultOf(openApi.GET("/v1/tenant-invites/{token}", { params: { path: { token } } })),
+    gcTime: 0
+  })
+  const isGone = (error: unknown): boolean => error instanceof Refusal && error.status === 404
+  if (isGone(join.error) || isGone(preview.error)) return <Missing />
   return (
-    <>
-      <div className="stack">
-        <h2 className="section-title">{invitationTexts.teamTitle}</h2>
-        <p className="quiet">{invitationTexts.teamText}</p>
-      </div>
-      <Signed>
-        <div className="stack">
-          <div>
-            <Button kind="primary" isPending={join.isPending} onPress={() => join.mutate()}>
-              {invitationTexts.join}
-            </Button>
+    <Answer of={preview}>
+      {({ email_masked, expires_at, inviter_name, role, status, tenant_name }) => (
+        <>
+          <div className="stack">
+            <p>{invitationTexts.teamTitle(inviter_name)}</p>
+            <p className="invitation-team">{tenant_name}</p>
+            <p className="quiet">
+              {texts.tenant.roles[role]}: {teamTexts.roleHelp[role]}
+            </p>
           </div>
-          <Problem error={join.error} />
-        </div>
-      </Signed>
-    </>
+          {status === "pending" ? (
+            <>
+              <div className="stack quiet small">
+                <p>{invitationTexts.forAddress(email_masked)}</p>
+                <p>{invitationTexts.teamUntil(day(expires_at))}</p>
+              </div>
+              <Signed>
+                <div className="stack">
+                  <div>
+                    <Button kind="primary" isPending={join.isPending} onPress={() => join.mutate()}>
+                      {invitationTexts.join}
+                    </Button>
+                  </div>
+                  <Problem error={join.error} />
+                </div>
+              </Signed>
+            </>
+          ) : (
+            <>
+              <p role="status">{invitationTexts.teamEnded[status]}</p>
+              <div>
+                <ButtonLink to="/">{invitationTexts.home}</ButtonLink>
+              </div>
+            </>
+          )}
+        </>
+      )}
+    </Answer>
   )
 }
 

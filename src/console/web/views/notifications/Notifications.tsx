@@ -46,8 +46,20 @@ const aboutOf = ({
 const useRead = () => {
   const queries = useQueryClient()
   return useMutation({
-    mutationFn: (ids: ReadonlyArray<string>) =>
-      Promise.all(ids.map((id) => resultOf(api.POST("/v1/notifications/{id}/read", { params: { path: { id } } })))),
+    mutationFn: async (id: string): Promise<void> => {
+      await resultOf(api.POST("/v1/notifications/{id}/read", { params: { path: { id } } }))
+    },
+    onError: (error) => toast(advice(error), "bad"),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["notifications"] })
+  })
+}
+
+/** Those that were there when the page was: what came since stays unread. */
+const useReadAll = () => {
+  const queries = useQueryClient()
+  return useMutation({
+    mutationFn: (newest: string | undefined) =>
+      resultOf(api.POST("/v1/notifications/read", { body: newest === undefined ? {} : { up_to: newest } })),
     onError: (error) => toast(advice(error), "bad"),
     onSettled: () => queries.invalidateQueries({ queryKey: ["notifications"] })
   })
@@ -64,7 +76,7 @@ const Item = ({ of: notification }: { readonly of: Notification }) => {
   const tenant = memberships?.find(({ tenant_id }) => tenant_id === notification.data["tenant_id"])
   const open = async (): Promise<void> => {
     if (about === undefined) return
-    if (read_at === null) read.mutate([id])
+    if (read_at === null) read.mutate(id)
     try {
       if (about.tenant !== undefined && about.tenant !== tenantId()) await switchTo(about.tenant, queries)
       await navigate(about.link)
@@ -94,7 +106,7 @@ const Item = ({ of: notification }: { readonly of: Notification }) => {
             icon={MailOpen}
             aria-label={notificationsTexts.markRead}
             isPending={read.isPending}
-            onPress={() => read.mutate([id])}
+            onPress={() => read.mutate(id)}
           />
         ) : null}
       </div>
@@ -106,22 +118,22 @@ export const Notifications = () => {
   const { page: text } = route.useSearch()
   const navigate = useNavigate()
   const page = Math.max(1, Number(text ?? 1) || 1)
-  const read = useRead()
+  const readAll = useReadAll()
   const notifications = useQuery({
     queryKey: ["notifications", "page", page],
     queryFn: () =>
       resultOf(api.GET("/v1/notifications", { params: { query: { page: String(page), per_page: String(perPage) } } })),
     placeholderData: keepPreviousData
   })
-  const unread = (notifications.data?.records ?? []).filter(({ read_at }) => read_at === null).map(({ id }) => id)
+  const newest = page === 1 ? notifications.data?.records[0]?.id : undefined
   const go = (to: number): void => void navigate({ to: "/notifications", search: { page: String(to) } })
   return (
     <Page
       title={notificationsTexts.title}
       lead={notificationsTexts.lead}
       actions={
-        unread.length === 0 ? null : (
-          <Button icon={CheckCheck} isPending={read.isPending} onPress={() => read.mutate(unread)}>
+        (notifications.data?.unread ?? 0) === 0 ? null : (
+          <Button icon={CheckCheck} isPending={readAll.isPending} onPress={() => readAll.mutate(newest)}>
             {notificationsTexts.markAll}
           </Button>
         )

@@ -104,13 +104,23 @@ const Explained = ({ of }: { readonly of: Explanation }) => {
   )
 }
 
-export const CallDialog = ({ id, onClose }: { readonly id: string | undefined; readonly onClose: () => void }) => {
+interface CallDialogProps {
+  readonly id: string | undefined
+  readonly onClose: () => void
+  /** Who asks; the person of the session, unless it is said. */
+  readonly explain?: (usage_id: string) => Promise<Explanation>
+}
+
+const explainToPerson = (usage_id: string): Promise<Explanation> =>
+  asked(api.GET("/v1/usage/{usage_id}/explain", { params: { path: { usage_id } } }))
+
+export const CallDialog = ({ explain = explainToPerson, id, onClose }: CallDialogProps) => {
   const explanation = useQuery({
     queryKey: ["call", id],
     enabled: id !== undefined,
     // What a call cost does not change.
     staleTime: Infinity,
-    queryFn: () => asked(api.GET("/v1/usage/{usage_id}/explain", { params: { path: { usage_id: id! } } }))
+    queryFn: () => explain(id!)
   })
   return (
     <Dialog title={texts.call.title} isOpen={id !== undefined} onClose={onClose} wide>

@@ -2,39 +2,32 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { useMemo } from "react"
 import { useKeys, useMemberships } from "../../app/Asking.ts"
-import { api, asked, resultOf, tenantId } from "../../app/Client.ts"
+import { api, resultOf, tenantId } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
 import { bookDay, bookHour, count, shortCount, tickDay, tickHour } from "../../moments.ts"
 import { approximate, short, usd } from "../../money.ts"
 import { Money } from "../../parts/Money.tsx"
 import { Plot } from "../../parts/Plot.tsx"
+import type { PlotProps } from "../../parts/Plot.tsx"
 import { Empty } from "../../parts/States.tsx"
 import { texts } from "../../texts.ts"
 import type { Span } from "./Window.ts"
 
-/** Usage as columns over time; by payer it is the caller's own, in all tenants. */
-type Series = Schemas["UsageSeries"] | Schemas["PayerSeries"]
+type Series = Schemas["UsageSeries"]
 export type SeriesBy = Series["by"]
 export type Measure = "cost" | "requests" | "tokens" | "failures"
 
-/** What is kept by the hour; everything else is by the day. */
-export const hasHours = (by: SeriesBy): boolean => by !== "application" && by !== "provider" && by !== "payer"
-
 export const useSeries = (span: Span, by: SeriesBy) => {
   const tenant_id = tenantId()
-  const { end: end_time, start: start_time } = span
-  const grain = hasHours(by) ? span.grain : "day"
+  const { end: end_time, grain, start: start_time } = span
   return useQuery({
     queryKey: ["usage", tenant_id, "series", start_time, end_time, grain, by],
-    queryFn: (): Promise<Series> => {
-      if (by === "payer")
-        return asked(api.GET("/v1/usage/payers", { params: { query: { start_time, end_time, top: "8" } } }))
-      return resultOf(
+    queryFn: (): Promise<Series> =>
+      resultOf(
         api.GET("/v1/tenants/{tenant_id}/usage/series", {
           params: { path: { tenant_id }, query: { start_time, end_time, grain, by, top: "8" } }
         })
-      )
-    },
+      ),
     placeholderData: keepPreviousData
   })
 }
@@ -51,14 +44,16 @@ const useMemberNames = (isWanted: boolean): ReadonlyMap<string, string> => {
   return useMemo(() => new Map((data ?? []).map(({ account_id, email, name }) => [account_id, name || email])), [data])
 }
 
-/** What a series is called. */
-const useNames = (by: SeriesBy): ((key: string | null) => string) => {
+type NameOf = (by: SeriesBy, key: string | null) => string
+
+/** What is called how: members are asked for where one is. */
+export const useNames = (wantsMembers: boolean): NameOf => {
   const { data: keys } = useKeys()
-  const members = useMemberNames(by === "account")
+  const members = useMemberNames(wantsMembers)
   const { data: memberships } = useMemberships()
   return useMemo(() => {
     const applications = new Map((keys?.records ?? []).map(({ id, name }) => [id, name]))
-    return (key) => {
+    return (by, key) => {
       if (key === null) return texts.plot.rest
       if (by === "none") return texts.plot.total
       if (by === "application") return key === "" ? texts.usage.token : (applications.get(key) ?? key)
@@ -66,7 +61,7 @@ const useNames = (by: SeriesBy): ((key: string | null) => string) => {
       if (by === "payer") return memberships?.find(({ tenant_id }) => tenant_id === key)?.tenant_name ?? key
       return key
     }
-  }, [by, keys, members, memberships])
+  }, [keys, members, memberships])
 }
 
 interface SeriesPlotProps {
@@ -75,19 +70,20 @@ interface SeriesPlotProps {
   readonly height?: number
   /** When a bucket is chosen. */
   readonly onBucket?: (seconds: number) => void
+  readonly chosen?: PlotProps["chosen"]
 }
 
 /** A figure of the axis: nano-USD are finer than it needs. */
 const moneyOf = (value: number): string => short(usd(BigInt(Math.round(value * 1e9))))
 
-export const SeriesPlot = ({ data, height, measure, onBucket }: SeriesPlotProps) => {
-  const nameOf = useNames(data.by)
+export const SeriesPlot = ({ chosen, data, height, measure, onBucket }: SeriesPlotProps) => {
+  const nameOf = useNames(data.by === "account")
   const times = useMemo(() => data.timestamps.map((at) => Date.parse(at) / 1000), [data])
   const shown = useMemo(
     () =>
       data.series.map((one) => ({
         key: one.key ?? "…rest",
-        name: nameOf(one.key),
+        name: nameOf(data.by, one.key),
         isRest: one.key === null,
         values: measure === "cost" ? one.cost.map(approximate) : one[measure]
       })),
@@ -106,6 +102,7 @@ export const SeriesPlot = ({ data, height, measure, onBucket }: SeriesPlotProps)
       formatTick={(seconds) => (isShort ? tickHour : tickDay)(seconds * 1000)}
       {...(height !== undefined && { height })}
       {...(onBucket !== undefined && { onBucket })}
+      {...(chosen !== undefined && { chosen })}
       total={(key) => {
         const total = totals.get(key)
         if (total === undefined) return null

@@ -1,11 +1,12 @@
 /** What was used and what it cost: over time, told apart by one thing, and call by call. What is looked at stands in the address. */
 import { getRouteApi, useCanGoBack, useRouter } from "@tanstack/react-router"
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
-import { ChartColumn } from "lucide-react"
+import { ChartColumn, X } from "lucide-react"
 import { useEffect, useState } from "react"
 import { api, resultOf, tenantId } from "../../app/Client.ts"
 import type { UsageSearch } from "../../app/Router.tsx"
 import { bookDay, count } from "../../moments.ts"
+import { Button } from "../../parts/Button.tsx"
 import { Choice } from "../../parts/Choice.tsx"
 import { TextField } from "../../parts/Fields.tsx"
 import { Money } from "../../parts/Money.tsx"
@@ -18,7 +19,7 @@ import { texts } from "../../texts.ts"
 import { CallDialog } from "./CallDialog.tsx"
 import { CallTable } from "./CallTable.tsx"
 import type { CallSort } from "./CallTable.tsx"
-import { hasHours, SeriesPlot, useSeries } from "./Series.tsx"
+import { SeriesPlot, useNames, useSeries } from "./Series.tsx"
 import type { Measure, SeriesBy } from "./Series.tsx"
 import { dayOf, spanOf } from "./Window.ts"
 import type { Span, WindowName } from "./Window.ts"
@@ -145,27 +146,23 @@ const Over = ({
           <SeriesPlot
             data={data}
             measure={measure}
+            chosen={{ key: search[by], choose: (key) => change({ [by]: key }) }}
             onBucket={(seconds) => {
               const day = dayOf(new Date(seconds * 1000).toISOString())
               change({ window: "custom", from: day, to: day })
             }}
           />
           <div className="row wrap between">
-            <p className="quiet small">
-              {by === "payer" ? `${texts.usage.payersLead} ` : ""}
-              {texts.usage.inUtc}
-            </p>
-            {hasHours(by) ? (
-              <Choice
-                label={texts.usage.grain.label}
-                value={data.grain}
-                options={[
-                  ["hour", texts.usage.grain.hour],
-                  ["day", texts.usage.grain.day]
-                ]}
-                onChange={(grain) => change({ grain })}
-              />
-            ) : null}
+            <p className="quiet small">{texts.usage.inUtc}</p>
+            <Choice
+              label={texts.usage.grain.label}
+              value={data.grain}
+              options={[
+                ["hour", texts.usage.grain.hour],
+                ["day", texts.usage.grain.day]
+              ]}
+              onChange={(grain) => change({ grain })}
+            />
           </div>
         </div>
       )}
@@ -174,6 +171,34 @@ const Over = ({
 }
 
 const perPage = 50
+
+const states = ["all", "ok", "failed"] as const
+
+/** What the records are narrowed to, each with the way out of it. */
+const Narrowed = ({ change, search }: { readonly search: UsageSearch; readonly change: Change }) => {
+  const nameOf = useNames(search.account !== undefined)
+  return dimensions.map((by) => {
+    const key = search[by]
+    if (key === undefined) return null
+    const words = `${texts.usage.by[by]}: ${nameOf(by, key)}`
+    return (
+      <Button key={by} icon={X} aria-label={texts.usage.without(words)} onPress={() => change({ [by]: undefined })}>
+        {words}
+      </Button>
+    )
+  })
+}
+
+/** The filter as the API takes it; nothing where all calls are looked at. */
+const filterOf = ({ account, application, endpoint, model, payer, provider, state }: UsageSearch) => ({
+  ...(model !== undefined && { model }),
+  ...(provider !== undefined && { provider }),
+  ...(endpoint !== undefined && { endpoint }),
+  ...(account !== undefined && { account_id: account }),
+  ...(application !== undefined && { application_id: application }),
+  ...(payer !== undefined && { billing_source_tenant_id: payer }),
+  ...(state !== undefined && { success: state === "ok" ? ("true" as const) : ("false" as const) })
+})
 
 const Calls = ({
   change,
@@ -185,10 +210,16 @@ const Calls = ({
   readonly span: Span
 }) => {
   const tenant_id = tenantId()
-  const sorting: Sorting<CallSort> = { by: search.sort ?? "timestamp", direction: search.direction ?? "desc" }
+  const filter = filterOf(search)
+  const isNarrowed = Object.keys(filter).length > 0
+  // By what is measured only all calls are sorted.
+  const sorting: Sorting<CallSort> = {
+    by: isNarrowed ? "timestamp" : (search.sort ?? "timestamp"),
+    direction: search.direction ?? "desc"
+  }
   // The cursors of the pages that were seen, the last of them of the one that is: a page neither repeats nor skips a call.
   const [cursors, setCursors] = useState<ReadonlyArray<string>>([])
-  const question = `${span.start} ${span.end} ${sorting.by} ${sorting.direction}`
+  const question = `${span.start} ${span.end} ${sorting.by} ${sorting.direction} ${JSON.stringify(filter)}`
   useEffect(() => setCursors([]), [question])
   const cursor = cursors.at(-1)
   const page = useQuery({
@@ -204,6 +235,7 @@ const Calls = ({
               sort: sorting.by,
               direction: sorting.direction,
               per_page: String(perPage),
+              ...filter,
               ...(cursor !== undefined && { cursor })
             }
           }
@@ -212,19 +244,35 @@ const Calls = ({
     placeholderData: keepPreviousData
   })
   return (
-    <Section title={texts.usage.records} lead={`${bookDay(span.start)} \u2013 ${bookDay(Date.parse(span.end) - 1)}`}>
+    <Section
+      title={texts.usage.records}
+      lead={`${bookDay(span.start)} \u2013 ${bookDay(Date.parse(span.end) - 1)}`}
+      actions={
+        <>
+          <Narrowed search={search} change={change} />
+          <Choice
+            label={texts.usage.state}
+            value={isOneOf(states, search.state) ? search.state : "all"}
+            options={states.map((one) => [one, texts.usage.states[one]] as const)}
+            onChange={(one) => change({ state: one === "all" ? undefined : one })}
+          />
+        </>
+      }
+    >
       <Answer of={page} lines={10}>
         {({ next_cursor, records, total_records }) =>
           records.length === 0 ? (
             <Empty icon={ChartColumn} title={texts.usage.noRecords}>
-              {texts.usage.noRecordsText}
+              {isNarrowed ? texts.usage.noneNarrowed : texts.usage.noRecordsText}
             </Empty>
           ) : (
             <>
               <CallTable
                 calls={records}
                 sorting={sorting}
-                onSort={({ by, direction }) => change({ sort: by, direction })}
+                {...(!isNarrowed && {
+                  onSort: ({ by, direction }: Sorting<CallSort>) => change({ sort: by, direction })
+                })}
                 onOpen={({ id }) => change({ call: id })}
                 isStale={page.isPlaceholderData}
               />
