@@ -1,9 +1,10 @@
 /**
  * Pictures of every view of the console, on a desktop and a phone, light and dark, into `out/screenshots`: to be looked at. It starts the
  * built service in its sandbox with six weeks of life in it. `npm run screenshots -- usage keys` takes only views whose name holds a word;
- * `desktop`, `phone`, `light` and `dark` among the words take only those.
+ * `desktop`, `phone`, `light` and `dark` among the words take only those. With `readme` among them the README's pictures are made anew, of
+ * the first screen of Home.
  */
-import { mkdirSync, rmSync } from "node:fs"
+import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Desk } from "../../test/console/Browser.ts"
 import type { Tab } from "../../test/console/Browser.ts"
@@ -36,7 +37,10 @@ const isOf = (names: ReadonlyArray<string>) => (name: string) =>
   !names.some((one) => words.includes(one)) || words.includes(name)
 const isScreen = isOf(Object.keys(screens))
 const isScheme = isOf(schemes)
-const rest = words.filter((word) => !(word in screens) && !schemes.some((scheme) => scheme === word))
+const isReadme = words.includes("readme")
+const rest = isReadme
+  ? ["home"]
+  : words.filter((word) => !(word in screens) && !schemes.some((scheme) => scheme === word))
 const isWanted = ({ name }: View): boolean => rest.length === 0 || rest.some((word) => name.includes(word))
 
 type Settings = NonNullable<Parameters<Desk["tab"]>[0]>
@@ -78,6 +82,18 @@ const browsers = (desk: Desk, settings: Settings) => {
   }
 }
 
+/** As WebP, which Chromium writes and Playwright does not ask for. */
+const takeForReadme = async ({ context, page }: Tab, scheme: string): Promise<void> => {
+  const { height, width } = screens.desktop.viewport
+  const session = await context.newCDPSession(page)
+  const { data } = await session.send("Page.captureScreenshot", {
+    format: "webp",
+    quality: 85,
+    clip: { x: 0, y: 0, width, height, scale: 1 }
+  })
+  writeFileSync(join(import.meta.dirname, `home-${scheme}.webp`), Buffer.from(data, "base64"))
+}
+
 const take = async (desk: Desk, tab: Tab, view: View, screen: string, scheme: string): Promise<void> => {
   await tab.page.goto("about:blank")
   await view.routes?.(tab)
@@ -89,6 +105,7 @@ const take = async (desk: Desk, tab: Tab, view: View, screen: string, scheme: st
   if (wider > 0) console.log(`${view.name} is ${wider} pixels wider than a ${screen}`)
   const path = join(folder, `${view.name}-${screen}-${scheme}.png`)
   await tab.page.screenshot({ path, fullPage: true })
+  if (isReadme && view.name === "home" && screen === "desktop") await takeForReadme(tab, scheme)
   await tab.page.unrouteAll({ behavior: "ignoreErrors" })
 }
 
