@@ -164,8 +164,9 @@ describe("an operator", () => {
     const { page } = tab
     await go(tab, theirView(), "Ada Lovelace")
     await page
+      .getByRole("region", { name: "Last calls" })
       .getByRole("row", { name: /sandbox-small/ })
-      .last()
+      .first()
       .click()
     await page.getByRole("dialog").getByText("Charged", { exact: true }).waitFor()
     expect(await tab.axe()).toEqual([])
