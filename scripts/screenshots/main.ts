@@ -38,10 +38,11 @@ const isOf = (names: ReadonlyArray<string>) => (name: string) =>
 const isScreen = isOf(Object.keys(screens))
 const isScheme = isOf(schemes)
 const isReadme = words.includes("readme")
-const rest = isReadme
-  ? ["home"]
-  : words.filter((word) => !(word in screens) && !schemes.some((scheme) => scheme === word))
-const isWanted = ({ name }: View): boolean => rest.length === 0 || rest.some((word) => name.includes(word))
+const rest = words.filter(
+  (word) => word !== "readme" && !(word in screens) && !schemes.some((scheme) => scheme === word)
+)
+const isWanted = ({ name }: View): boolean =>
+  isReadme ? name === "home" : rest.length === 0 || rest.some((word) => name.includes(word))
 
 type Settings = NonNullable<Parameters<Desk["tab"]>[0]>
 
