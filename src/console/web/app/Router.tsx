@@ -100,8 +100,22 @@ export interface UsageSearch {
 }
 
 const usageNames = [
-  ...["window", "from", "to", "by", "grain", "plot", "sort", "direction", "call"],
-  ...["model", "application", "account", "payer", "endpoint", "provider", "state"]
+  "window",
+  "from",
+  "to",
+  "by",
+  "grain",
+  "plot",
+  "sort",
+  "direction",
+  "call",
+  "model",
+  "application",
+  "account",
+  "payer",
+  "endpoint",
+  "provider",
+  "state"
 ]
 
 const usage = createRoute({
