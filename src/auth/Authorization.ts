@@ -25,7 +25,7 @@ import type { Code } from "./Codes.ts"
 import { DeploymentSecret } from "./DeploymentSecret.ts"
 import * as Devices from "./Devices.ts"
 import type { DeviceCodes } from "./Devices.ts"
-import { ClientIdNotFound, ClientIdRequired, InvalidScope, OAuthRefusal } from "./Problems.ts"
+import { AccountSuspended, ClientIdNotFound, ClientIdRequired, InvalidScope, OAuthRefusal } from "./Problems.ts"
 import { fromRow, grantOf, includes, scopes } from "./Scope.ts"
 import type { Grant } from "./Scope.ts"
 import { Sessions } from "./Sessions.ts"
@@ -166,9 +166,10 @@ const make = Effect.gen(function* () {
     const inOrder =
       row.expires_at > (yield* Clock.currentTimeMillis) &&
       row.redirect_uri === redirect_uri &&
-      isVerifier(code_verifier, row.challenge)
+      isVerifier(code_verifier, row.challenge) &&
+      !(yield* tenants.isSuspended(row.account_id))
     if (row.used_at === null) {
-      // A wrong verifier spends the code too.
+      // A wrong verifier spends the code too, and so does a person who was suspended since.
       const pair = inOrder ? yield* open(row) : undefined
       if (pair !== undefined) return pair
       if (!inOrder && (yield* codes.discard(row))) return yield* invalidGrant()
@@ -223,6 +224,9 @@ const make = Effect.gen(function* () {
       return (yield* devices.poll(row))
         ? yield* OAuthRefusal.of("slow_down", "wait five seconds longer between two requests from now on")
         : yield* OAuthRefusal.of("authorization_pending", "the person has not decided yet")
+    }
+    if (yield* tenants.isSuspended(account_id)) {
+      return yield* OAuthRefusal.of("access_denied", new AccountSuspended().body.error)
     }
     const grant = fromRow(row.scope)
     const pair = yield* sessions.openBeside({ account_id, tenant_id, client_id, team_first: true, grant }, (family) =>

@@ -22,6 +22,16 @@ export interface ModelRoute {
   /** What the upstream calls the model. */
   readonly model: string
   readonly limit_field: LimitField
+  /** What the vendor takes for it, for the operator's view of costs: no call is charged by it. */
+  readonly cost?: VendorCost | undefined
+}
+
+/** What was read from a cache, or is billed apart otherwise, counts as any other token. */
+export interface VendorCost {
+  readonly prompt_price: UnitPrice
+  readonly completion_price: UnitPrice
+  /** For each call, beside its tokens. */
+  readonly request_price: UnitPrice
 }
 
 export type DetailPrices = { readonly [Name in TokenDetail]?: UnitPrice }

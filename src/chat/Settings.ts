@@ -117,7 +117,19 @@ const ModelEntry = Schema.Struct({
   /** Fields that make the upstream bill otherwise, and what a call with one costs; without an entry, it is refused. */
   extras: Schema.optionalWith(Schema.Array(ExtraEntry), { default: () => [] }),
   upstreams: Schema.NonEmptyArray(
-    Schema.Struct({ upstream: NonEmpty, model: Schema.optional(NonEmpty), limit_field: Schema.optional(LimitField) })
+    Schema.Struct({
+      upstream: NonEmpty,
+      model: Schema.optional(NonEmpty),
+      limit_field: Schema.optional(LimitField),
+      /** What the vendor takes for it, for the operator's view of costs: no call is charged by it. */
+      cost: Schema.optional(
+        Schema.Struct({
+          prompt_usd_per_million: UsdPer(1_000_000),
+          completion_usd_per_million: UsdPer(1_000_000),
+          usd_per_request: UsdPerRequest
+        })
+      )
+    })
   )
 })
 
@@ -144,10 +156,17 @@ const modelOf = (entry: typeof ModelEntry.Type): Model => ({
     detail_prices: detailPricesOf(tier)
   })),
   extras: entry.extras,
-  routes: entry.upstreams.map(({ limit_field, model, upstream }) => ({
+  routes: entry.upstreams.map(({ cost, limit_field, model, upstream }) => ({
     upstream,
     model: model ?? entry.id,
-    limit_field: limit_field ?? entry.limit_field
+    limit_field: limit_field ?? entry.limit_field,
+    ...(cost !== undefined && {
+      cost: {
+        prompt_price: cost.prompt_usd_per_million,
+        completion_price: cost.completion_usd_per_million,
+        request_price: cost.usd_per_request
+      }
+    })
   }))
 })
 

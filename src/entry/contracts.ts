@@ -51,7 +51,7 @@ export type { Chat, ChatCall, ChatContract, TextCall } from "../chat/Chat.ts"
 export type { Call, ChatProblem, Completed, Engine, EngineContract, Streamed } from "../chat/Engine.ts"
 export type { ChatChunk, ChatCompletion, ReportedUsage, Said, TextCompletion } from "../chat/Events.ts"
 export type { Extra } from "../chat/Extras.ts"
-export type { Catalogue, DetailPrices, LimitField, LongContext, Model, ModelRoute, Models } from "../chat/Model.ts"
+export type { Catalogue, DetailPrices, LimitField, LongContext, Model, ModelRoute, Models, VendorCost } from "../chat/Model.ts"
 export type * from "../chat/Problems.ts"
 export type {
   Bound,
@@ -206,6 +206,7 @@ export type { SelfMail, SelfMailContract, SentLetter } from "../mail/SelfMail.ts
 export type { MediaModelEntry, MediaResult, MediaStatus, MediaSubmitted } from "../media/Answer.ts"
 export type { FailureType, Job, JobCharge, JobKey, JobRoute, JobStatus, Order } from "../media/Job.ts"
 export type { Jobs, JobsContract } from "../media/Jobs.ts"
+export type { MediaContent } from "../media/Content.ts"
 export type { Media, MediaContract, MediaJob, MediaQuote } from "../media/Media.ts"
 export type { ImageModel, MediaModel, MediaRequest, Quote, Resolution, VideoModel } from "../media/Model.ts"
 export type * from "../media/Problems.ts"
@@ -216,7 +217,9 @@ export type {
   Notice,
   Notification,
   NotificationId,
-  NotificationPage
+  NotificationPage,
+  NotificationsMarked,
+  NotificationsRead
 } from "../notifications/Notification.ts"
 export type { ModelMessage, MessageEvent, MessageUsage } from "../messages/Events.ts"
 export type {
@@ -433,6 +436,7 @@ export type { Window } from "../usage/Window.ts"
 export type { Explanation } from "../usage/Explanation.ts"
 export type { ExplanationsContract, Explanations } from "../usage/Explanations.ts"
 export type * from "../usage/Problems.ts"
+export type { Filter as UsageFilter } from "../usage/Filtered.ts"
 export type { RecordsAsked, RecordsContract, Records } from "../usage/Records.ts"
 export type {
   Columns,

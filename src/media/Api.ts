@@ -1,9 +1,9 @@
 /** Video and image generation by quote: submit, poll, fetch, cancel. */
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example, Metered } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
-import { ReadsOwnBody } from "../http/Annotations.ts"
+import { NoHead, ReadsOwnBody } from "../http/Annotations.ts"
 import { BodyRefusal } from "../http/Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { PageQuery } from "../kernel/Page.ts"
@@ -66,6 +66,29 @@ export class MediaApi extends HttpApiGroup.make("media")
       .addError(MediaNotCompleted)
       .annotate(Example, { query: { request_id: "{media_request_id}" } })
       .annotate(OpenApi.Summary, "What was made; its address is temporary")
+  )
+  .add(
+    HttpApiEndpoint.get("content", "/v1/tools/media/content")
+      .setUrlParams(
+        Schema.Struct({
+          ...byId.fields,
+          index: Schema.optionalWith(
+            Schema.NumberFromString.pipe(Schema.int(), Schema.between(0, 1000)).annotations({
+              description: "Which of several pictures, from 0"
+            }),
+            { default: () => 0 }
+          )
+        })
+      )
+      .addSuccess(HttpApiSchema.Uint8Array({ contentType: "application/octet-stream" }))
+      .addError(InvalidRequest)
+      .addError(MediaNotFound)
+      .addError(MediaNotCompleted)
+      .addError(MediaRateLimited)
+      .addError(MediaUnavailable)
+      .annotate(NoHead, true)
+      .annotate(Example, { query: { request_id: "{media_request_id}" } })
+      .annotate(OpenApi.Summary, "A file that was made, through the service: a picture, a film or a sound as what it is")
   )
   .add(
     HttpApiEndpoint.post("cancel", "/v1/tools/media/cancel")

@@ -9,6 +9,7 @@ import { raw } from "../http/Raw.ts"
 import * as Reply from "../http/Reply.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import { entryOf, jobEntryOf, MediaSubmitted, resultOf, statusOf, submittedOf } from "./Answer.ts"
+import type { MediaContent } from "./Content.ts"
 import type { Job } from "./Job.ts"
 import { Media } from "./Media.ts"
 import { requestOf } from "./Model.ts"
@@ -18,6 +19,20 @@ import { MediaModels } from "./Settings.ts"
 const bodyBytesMax = 1024 * 1024
 
 const encodeSubmitted = Schema.encodeSync(MediaSubmitted)
+/** A file of somebody else's making: it is shown as what it is or saved, and nothing in it runs. */
+const contentOf = ({ body, content_type, file_name, length }: MediaContent): Reply.Reply => ({
+  status: 200,
+  headers: {
+    "content-type": content_type,
+    "content-disposition": `${content_type === "application/octet-stream" ? "attachment" : "inline"}; filename="${file_name}"`,
+    "x-content-type-options": "nosniff",
+    "content-security-policy": "default-src 'none'; sandbox",
+    "cache-control": "private, max-age=3600",
+    ...(length !== undefined && { "content-length": String(length) })
+  },
+  body
+})
+
 const submitted = (job: Job): Reply.Reply => Reply.json(200, encodeSubmitted(submittedOf(job)))
 
 export const MediaHttp = HttpApiBuilder.group(
@@ -65,6 +80,11 @@ export const MediaHttp = HttpApiBuilder.group(
       )
       .handle("result", ({ urlParams: { request_id } }) =>
         Effect.flatMap(CurrentCaller, (caller) => Effect.map(media.result({ caller, request_id }), resultOf))
+      )
+      .handleRaw("content", ({ urlParams: { index, request_id } }) =>
+        Effect.flatMap(CurrentCaller, (caller) =>
+          Effect.map(media.content({ caller, request_id, index }), (file) => Reply.toResponse(contentOf(file)))
+        )
       )
       .handle("cancel", ({ payload: { request_id } }) =>
         Effect.flatMap(CurrentCaller, (caller) => Effect.map(storable(media.cancel({ caller, request_id })), statusOf))

@@ -7,6 +7,8 @@ import type { Nano } from "../kernel/Money.ts"
 import { paginated } from "../kernel/Page.ts"
 import type { Paged, PageOf } from "../kernel/Page.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
+import * as Content from "./Content.ts"
+import type { MediaContent } from "./Content.ts"
 import { quoteOf } from "./Job.ts"
 import type { Job, Order } from "./Job.ts"
 import { Jobs } from "./Jobs.ts"
@@ -51,6 +53,10 @@ export interface MediaContract {
   readonly status: (request: MediaJob) => Effect.Effect<Job, MediaNotFound>
   /** The job once it is completed: with its `output`, or with the `error` that it ended with. */
   readonly result: (request: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaNotCompleted>
+  /** A file of the result, from the vendor, by its place among those that the job has made (from 0). Addresses of vendors are temporary. */
+  readonly content: (
+    request: MediaJob & { readonly index: number }
+  ) => Effect.Effect<MediaContent, MediaNotFound | MediaNotCompleted | MediaRateLimited | MediaUnavailable>
   /** Asks the vendor to stop, best effort: the quote stays reserved until the vendor says how the job ended. */
   readonly cancel: (request: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaAlreadyCompleted | BooksUnavailable>
   /** A page of the caller's jobs, the newest first, as they stood when somebody last looked. */
@@ -72,7 +78,8 @@ const error_types: Order["error_types"] = {
 const make = Effect.gen(function* () {
   const jobs = yield* Jobs
   const models = yield* MediaModels
-  yield* upstreamLookup("media model", models)
+  const upstreamOf = yield* upstreamLookup("media model", models)
+  const files = Content.make()
 
   const quote: MediaContract["quote"] = (job) =>
     Effect.map(Model.quoteOf(models, job), ({ model, price, unit, units }) => ({
@@ -124,6 +131,14 @@ const make = Effect.gen(function* () {
       ({ request_id, status }) => new MediaNotCompleted({ request_id, state: status })
     )
 
+  const content: MediaContract["content"] = Effect.fn("Media.content")(function* ({ index, ...request }) {
+    const job = yield* result(request)
+    const url = Content.addressesOf(job.output ?? {})[index]
+    if (url === undefined) return yield* new MediaNotFound({ request_id: job.request_id })
+    const name = index === 0 ? job.request_id : `${job.request_id}-${index}`
+    return yield* files.open(request.caller.account_id, url, upstreamOf(job.provider)?.host ?? "", name)
+  })
+
   const cancel: MediaContract["cancel"] = (request) =>
     Effect.filterOrFail(
       Effect.flatMap(jobs.cancel(keyOf(request)), found(request.request_id)),
@@ -139,5 +154,5 @@ const make = Effect.gen(function* () {
       paginated({ page, per_page }, total, jobs)
     )
 
-  return { list, quote, submit, status, result, cancel, ofCall } satisfies MediaContract
+  return { list, quote, submit, status, result, content, cancel, ofCall } satisfies MediaContract
 })

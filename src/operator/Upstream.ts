@@ -67,7 +67,7 @@ export const Costs = Schema.Struct({
       charged: Usd,
       /** What balances could not pay. */
       uncollected: Usd,
-      /** What the vendor said that it cost; null where it says nothing. */
+      /** What the vendor takes for it, by the `cost` that the configuration gives the model at this provider; null where it gives none. */
       vendor_cost: Schema.NullOr(Usd)
     })
   ),

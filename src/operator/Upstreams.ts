@@ -12,6 +12,7 @@ import { EmbeddingModels } from "../embeddings/Settings.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { day, parse, toDay } from "../kernel/Moment.ts"
 import type { Nano } from "../kernel/Money.ts"
+import { charge } from "../kernel/Price.ts"
 import { Readiness } from "../ops/Readiness.ts"
 import { UpstreamHealth } from "../ops/UpstreamHealth.ts"
 import { RerankModels } from "../rerank/Settings.ts"
@@ -56,8 +57,9 @@ const make = Effect.gen(function* () {
   const upstreams = yield* Upstreams
   const readiness = yield* Readiness
   const daily = yield* Daily
+  const { models: chatModels } = yield* Models
   const models: ReadonlyArray<Routed> = [
-    ...(yield* Models).models,
+    ...chatModels,
     ...(yield* EmbeddingModels),
     ...(yield* RerankModels)
   ]
@@ -82,6 +84,22 @@ const make = Effect.gen(function* () {
         ? InvalidRequest.of("from", `at most ${daysMax} days`)
         : Effect.void
 
+  const vendorCosts = new Map(
+    chatModels.flatMap(({ id, routes }) =>
+      routes.flatMap(({ cost, upstream }) => (cost === undefined ? [] : [[`${upstream}\n${id}`, cost] as const]))
+    )
+  )
+
+  const vendorCostOf = (sum: DailySum): Nano | null => {
+    const cost = vendorCosts.get(`${sum.provider}\n${sum.model}`)
+    if (cost === undefined) return null
+    return charge([
+      { units: sum.prompt_tokens, price: cost.prompt_price },
+      { units: sum.completion_tokens, price: cost.completion_price },
+      { units: sum.requests - sum.failures, price: cost.request_price }
+    ])
+  }
+
   const costs: OperatorUpstreamsContract["costs"] = Effect.fn("OperatorUpstreams.costs")(function* ({ from, to }) {
     const now = yield* Clock.currentTimeMillis
     const last = (to === undefined ? undefined : parse(to)) ?? now - (now % day)
@@ -91,7 +109,7 @@ const make = Effect.gen(function* () {
     return {
       from: toDay(first),
       to: toDay(last),
-      rows: sums.slice(0, rowsMax).map((sum) => ({ ...sum, day: toDay(sum.day), vendor_cost: null })),
+      rows: sums.slice(0, rowsMax).map((sum) => ({ ...sum, day: toDay(sum.day), vendor_cost: vendorCostOf(sum) })),
       truncated: sums.length > rowsMax
     }
   })

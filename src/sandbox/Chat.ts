@@ -27,6 +27,7 @@ interface ModelOffer {
   readonly limit_field: "max_tokens" | "max_completion_tokens"
   readonly upstreams: ReadonlyArray<{
     readonly upstream: keyof typeof upstreams
+    readonly cost?: { readonly prompt_usd_per_million: string; readonly completion_usd_per_million: string }
     readonly limit_field?: ModelOffer["limit_field"]
   }>
 }
@@ -46,7 +47,8 @@ const models: ReadonlyArray<ModelOffer> = [
     description: "Repeats what it is told, for more",
     price: { prompt_usd_per_million: "3", completion_usd_per_million: "15" },
     limit_field: "max_completion_tokens",
-    upstreams: [{ upstream: "sandbox-a" }]
+    // For the operator's view of costs.
+    upstreams: [{ upstream: "sandbox-a", cost: { prompt_usd_per_million: "2.4", completion_usd_per_million: "12" } }]
   },
   {
     id: "sandbox-fraction",

@@ -1,8 +1,11 @@
 /**
- * A file that a vendor has made, fetched by the address that the vendor's answer gives, or decoded from a data URI. The vendor is trusted
- * as far as the operator who configured it trusts it; no redirect is followed.
+ * A file that a vendor has made, fetched by the address that the vendor's answer gives, or decoded from a data URI. No redirect is followed.
  */
-import { Effect } from "effect"
+import { Effect, Exit, Scope } from "effect"
+import { Readable } from "node:stream"
+import { ByteStream, handedOver } from "./ByteStream.ts"
+import type { Tap } from "./ByteStream.ts"
+import { mayBePublic } from "./PublicAddress.ts"
 import * as Wire from "./Wire.ts"
 
 /** How long a file may take to come, in milliseconds. */
@@ -27,3 +30,87 @@ const fetched = Effect.fnUntraced(function* (url: string, limit: number) {
   const { body, status } = yield* wire.exchange(request, { limit, timeout, read_on: false })
   return status === 200 ? body : yield* new Wire.Unreachable({ reason: `status ${status}` })
 })
+
+/** A file as it comes. */
+export interface Coming {
+  /** As the vendor says it, without its parameters, in lower case; empty where it says none. */
+  readonly content_type: string
+  /** In bytes, where the vendor says it. */
+  readonly length: number | undefined
+  /** To destroy it is to leave. */
+  readonly body: Readable
+}
+
+const tooLong = (limit: number) => new Wire.Unreachable({ reason: `a file of more than ${limit} bytes` })
+
+/**
+ * A file of up to `limit` bytes as it comes, for whoever may have any of it: only from a public address, unless it lies on `host`, where the
+ * vendor itself is asked. Of a longer one the end is missing.
+ */
+export const open = (url: string, host: string, limit: number): Effect.Effect<Coming, Wire.Unreachable> =>
+  url.startsWith("data:")
+    ? Effect.map(decoded(url), (bytes) => ({
+        content_type: /^data:([^;,]*)/.exec(url)![1]!.toLowerCase(),
+        length: bytes.length,
+        body: Readable.from([bytes])
+      }))
+    : handedOver(opened(url, host, limit), ({ body }) => body)
+
+const opened = Effect.fnUntraced(function* (url: string, host: string, limit: number) {
+  const address = URL.canParse(url) ? new URL(url) : undefined
+  if (address === undefined || !/^https?:$/.test(address.protocol)) {
+    return yield* new Wire.Unreachable({ reason: "no address" })
+  }
+  const isVendors = address.host === host
+  if (!isVendors && !mayBePublic(address.hostname)) {
+    return yield* new Wire.Unreachable({ reason: "an address that is not public" })
+  }
+  const scope = yield* Scope.make()
+  const made = Wire.make({ base_url: address.origin, silence_ms_max: timeout, isPublic: !isVendors })
+  return yield* Scope.extend(made, scope).pipe(
+    Effect.flatMap((wire) => wire.open({ method: "GET", path: address.pathname + address.search, headers: {} })),
+    Effect.flatMap((streaming) => coming(streaming, limit, Scope.close(scope, Exit.void))),
+    Effect.onError(() => Scope.close(scope, Exit.void))
+  )
+})
+
+const coming = Effect.fnUntraced(function* (streaming: Wire.Streaming, limit: number, close: Effect.Effect<void>) {
+  const { headers, status } = streaming
+  const length = Wire.header(headers, "content-length")
+  const encoding = Wire.header(headers, "content-encoding") ?? "identity"
+  const no =
+    status !== 200
+      ? new Wire.Unreachable({ reason: `status ${status}` })
+      : encoding !== "identity"
+        ? new Wire.Unreachable({ reason: `a file in ${encoding}` })
+        : Number(length ?? 0) > limit
+          ? tooLong(limit)
+          : undefined
+  if (no !== undefined) {
+    streaming.abort()
+    return yield* no
+  }
+  const bytes = new ByteStream(streaming, { read_on: 0, tap: upTo(limit) })
+  yield* bytes.ended.pipe(
+    Effect.tap((how) => Effect.sync(() => (how === "complete" ? bytes.finish() : bytes.cut("the file broke off")))),
+    Effect.zipRight(close),
+    Effect.forkDaemon
+  )
+  return {
+    content_type: (Wire.header(headers, "content-type") ?? "").split(";", 1)[0]!.trim().toLowerCase(),
+    length: length === undefined ? undefined : Number(length),
+    body: bytes.body
+  } satisfies Coming
+})
+
+const upTo = (limit: number): Tap => {
+  let size = 0
+  return {
+    data: (chunk, stream) => {
+      size += chunk.length
+      if (size <= limit) return stream.pass(chunk)
+      stream.end("broken")
+      stream.abort()
+    }
+  }
+}

@@ -34,6 +34,8 @@ export interface UpstreamSettings {
 
 export interface Upstream {
   readonly name: string
+  /** Its host and port, as they stand in a URL. */
+  readonly host: string
   readonly speaks: ReadonlyArray<ProtocolName>
   readonly keeps_responses: boolean
   /** Only who has been admitted gets at the wire. */
@@ -79,6 +81,7 @@ const upstreamOf = (name: string, settings: UpstreamSettings, wire: Wire.Wire): 
   const byHeader = new Map(keyHeaders.map((header) => [header, withKey(header)]))
   return {
     name,
+    host: new URL(settings.base_url).host,
     speaks,
     keeps_responses,
     wire: () => wire,

@@ -15,6 +15,7 @@ import { Pool } from "undici"
 import type { Dispatcher } from "undici"
 import type { Sink, Source } from "./ByteStream.ts"
 import { Work } from "../kernel/ReadOn.ts"
+import { lookupPublic } from "./PublicAddress.ts"
 
 export type WireHeaders = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
@@ -62,13 +63,20 @@ export interface WireOptions {
   readonly base_url: string
   /** How long an upstream may stay silent: before its head, and between two pieces of its body. */
   readonly silence_ms_max: number
+  /** Connects to public addresses alone. */
+  readonly isPublic?: boolean
   /** Told how each call ended (`2xx`, `4xx`, `5xx`, `unreachable`), and how long the head of its answer took. */
   readonly observe?: (outcome: string, millis: number) => void
 }
 
 const cutShort = new Error("aborted by the caller")
 
-export const make = ({ base_url, observe, silence_ms_max }: WireOptions): Effect.Effect<Wire, never, Scope.Scope> =>
+export const make = ({
+  base_url,
+  isPublic = false,
+  observe,
+  silence_ms_max
+}: WireOptions): Effect.Effect<Wire, never, Scope.Scope> =>
   Effect.gen(function* () {
     const base = new URL(base_url)
     const prefix = base.pathname.replace(/\/+$/, "")
@@ -78,7 +86,7 @@ export const make = ({ base_url, observe, silence_ms_max }: WireOptions): Effect
           new Pool(base.origin, {
             headersTimeout: silence_ms_max,
             bodyTimeout: silence_ms_max,
-            connect: { timeout: 10_000 },
+            connect: { timeout: 10_000, ...(isPublic && { lookup: lookupPublic }) },
             keepAliveTimeout: 30_000
           })
       ),

@@ -180,3 +180,24 @@ describe("notifications", () => {
     expect((await read({})).body.result).toEqual({ marked: 0, unread: 0 })
   })
 })
+
+describe("what a generation made", () => {
+  it("comes through the service, as a file in which nothing runs, to whoever asked for it alone", async () => {
+    const media = (path: string, token = ada.token) => service.call(`/v1/tools/media/${path}`, { token })
+    const json = { model: "sandbox-image", prompt: "a lighthouse", num_images: 2 }
+    const { request_id } = (await service.call("/v1/tools/media/generate", { token: ada.token, json })).body
+    expect((await media(`content?request_id=${request_id}`)).body.code).toBe("media_not_completed")
+    await service.control("/media", { request_id, status: "COMPLETED" })
+    let found = await media(`content?request_id=${request_id}&index=1`)
+    while (found.status === 409) found = await media(`content?request_id=${request_id}&index=1`)
+    expect([found.status, found.headers.get("content-type")]).toEqual([200, "image/png"])
+    expect(found.body.length).toBeGreaterThan(0)
+    expect(found.headers.get("content-disposition")).toBe(`inline; filename="${request_id}-1.png"`)
+    expect(found.headers.get("x-content-type-options")).toBe("nosniff")
+    expect(found.headers.get("content-security-policy")).toBe("default-src 'none'; sandbox")
+    expect(found.headers.get("x-request-id")).not.toBeNull()
+    expect((await media(`content?request_id=${request_id}&index=2`)).body.code).toBe("media_not_found")
+    expect((await media(`content?request_id=${request_id}`, bob.token)).body.code).toBe("media_not_found")
+    expect((await media(`content?request_id=${request_id}&index=x`)).body.code).toBe("invalid_request")
+  })
+})

@@ -354,6 +354,10 @@ describe("the examples", () => {
       known.token = await linkTo(service, dora.email)
       return dora.token
     }
+    before["GET /v1/tenant-invites/{token}"] = async () => {
+      await invite("ivy@example.com")
+      known.token = await linkTo(service, "ivy@example.com")
+    }
     let gifts = 0
     const sentTo = (email: string) => async () =>
       void (known.transfer_id = await gift(`example-transfer-${++gifts}`, email))

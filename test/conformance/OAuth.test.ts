@@ -11,7 +11,7 @@ import {
   toTheQuestion,
   verifierOf
 } from "../support/OAuth.ts"
-import { start } from "../support/Service.ts"
+import { command, start } from "../support/Service.ts"
 import type { Person, Service } from "../support/Service.ts"
 
 let service: Service
@@ -41,6 +41,38 @@ const discovered = () =>
     execute: [oidc.allowInsecureRequests],
     algorithm: "oauth2"
   })
+
+const begin = async (json: object = {}) =>
+  (await service.call("/v1/auth/oauth/device", { json: { client_id, scope: "openid transfers", ...json } })).body
+const poll = (device_code: string) => exchange({ grant_type: deviceGrant, device_code })
+const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
+
+/** The person's way: the page, the code, the sign-in, the decision. */
+const decide = async (browser: Browser, page: string, email: string, decision: string) => {
+  const question = await toTheQuestion(browser, page, email)
+  return browser.open(`${service.url}/oauth/device`, { ...fieldsOf(question.html), decision })
+}
+
+// First of all: the command goes by the machine's clock, which is the service's until that is moved.
+it("gives nothing for a code, or to a device, of a person whom the operator has suspended since", async () => {
+  const who = await person()
+  const { device_code, verification_uri_complete } = await begin()
+  await decide(new Browser(service), verification_uri_complete, who.email, "allow")
+  const verifier = verifierOf()
+  const code = await codeFor(who, verifier)
+  const env = { DATA_DIR: service.folder, PORT: String(service.port) }
+  const token = (await command(["operator", "--token"], env)).stdout.trim()
+  const act = (what: string) =>
+    service.call(`/v1/operator/people/${who.account_id}/${what}`, { token, json: { reason: "a test" } })
+  expect((await act("suspend")).body.result.changed).toBe(true)
+  const byCode = await redeem(code, verifier)
+  expect([byCode.status, byCode.body.error]).toEqual([400, "invalid_grant"])
+  const byDevice = await poll(device_code)
+  expect([byDevice.status, byDevice.body.error]).toEqual([400, "access_denied"])
+  // The code is spent; what the person allowed a device holds until its time is over.
+  expect((await act("activate")).body.result.changed).toBe(true)
+  expect((await redeem(code, verifier)).body.error).toBe("invalid_grant")
+})
 
 describe("by a client library", () => {
   it("the whole flow: discovery, consent in a browser without script, tokens, refresh", async () => {
@@ -368,17 +400,6 @@ describe("revocation", () => {
 })
 
 describe("the device flow", () => {
-  const begin = async (json: object = {}) =>
-    (await service.call("/v1/auth/oauth/device", { json: { client_id, scope: "openid transfers", ...json } })).body
-  const poll = (device_code: string) => exchange({ grant_type: deviceGrant, device_code })
-  const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
-
-  /** The person's way: the page, the code, the sign-in, the decision. */
-  const decide = async (browser: Browser, page: string, email: string, decision: string) => {
-    const question = await toTheQuestion(browser, page, email)
-    return browser.open(`${service.url}/oauth/device`, { ...fieldsOf(question.html), decision })
-  }
-
   it("from a command line to its tokens, by a client library", async () => {
     const who = await person()
     const config = await discovered()

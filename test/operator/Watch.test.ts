@@ -67,8 +67,13 @@ describe("upstreams", () => {
 
   it("have what was charged by day, provider and model, to the last digit", async () => {
     await service.call("/v1/search?query=tides", { token: key })
+    await chat({ model: "sandbox-large" })
     const records = await service.usage(ada)
     const { rows } = await result("/costs")
+    const [large] = rows.filter(({ model }: { model: string }) => model === "sandbox-large")
+    expect(large.vendor_cost).toBeCloseTo((large.prompt_tokens * 2.4 + large.completion_tokens * 12) / 1e6, 9)
+    expect(large.vendor_cost).toBeLessThan(large.charged)
+    expect(rows.find(({ model }: { model: string }) => model === "sandbox-small").vendor_cost).toBeNull()
     const nano = (usd: number) => Math.round(usd * 1e9)
     const sum = (of: ReadonlyArray<Record<string, number>>, name: string) =>
       of.reduce((total, one) => total + nano(one[name]!), 0)

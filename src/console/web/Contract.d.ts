@@ -1631,6 +1631,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/tools/media/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A file that was made, through the service: a picture, a film or a sound as what it is */
+        get: operations["media.content"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/tools/media/cancel": {
         parameters: {
             query?: never;
@@ -7749,6 +7766,34 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MediaResult"];
+                };
+            };
+        };
+    };
+    "media.content": {
+        parameters: {
+            query: {
+                /**
+                 * @description The id that the submission was answered with
+                 * @example {media_request_id}
+                 */
+                request_id: string;
+                /** @description Which of several pictures, from 0 */
+                index?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
                 };
             };
         };
