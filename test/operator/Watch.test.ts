@@ -70,7 +70,7 @@ describe("upstreams", () => {
     await chat({ model: "sandbox-large" })
     const records = await service.usage(ada)
     const { rows } = await result("/costs")
-    const [large] = rows.filter(({ model }: { model: string }) => model === "sandbox-large")
+    const large = rows.find(({ model }: { model: string }) => model === "sandbox-large")
     expect(large.vendor_cost).toBeCloseTo((large.prompt_tokens * 2.4 + large.completion_tokens * 12) / 1e6, 9)
     expect(large.vendor_cost).toBeLessThan(large.charged)
     expect(rows.find(({ model }: { model: string }) => model === "sandbox-small").vendor_cost).toBeNull()

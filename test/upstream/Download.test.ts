@@ -7,10 +7,10 @@ import { open } from "../../src/upstream/Download.ts"
 import { isPublic, mayBePublic } from "../../src/upstream/PublicAddress.ts"
 
 let asked: Array<string> = []
-let closed = 0
+let onClosed: (value?: unknown) => void = () => {}
 const vendor = createServer((request, response) => {
   asked.push(request.url!)
-  response.once("close", () => closed++)
+  response.once("close", () => onClosed())
   if (request.url === "/moved") return void response.writeHead(302, { location: "/film.mp4" }).end()
   if (request.url === "/packed") return void response.writeHead(200, { "content-encoding": "gzip" }).end("x")
   if (request.url === "/long") return void response.writeHead(200, { "content-length": "5000" }).end("x".repeat(5000))
@@ -77,11 +77,11 @@ describe("a vendor's file", () => {
   })
 
   it("is left by who destroys it", async () => {
-    const before = closed
+    const left = new Promise((resolve) => (onClosed = resolve))
     const { body } = await Effect.runPromise(open(`http://${host}/endless`, host, 1e12))
     await new Promise((resolve) => body.once("readable", resolve))
     body.destroy()
-    while (closed === before) await new Promise((resolve) => setTimeout(resolve, 5))
+    await left
   })
 })
 
