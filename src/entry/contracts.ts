@@ -51,7 +51,16 @@ export type { Chat, ChatCall, ChatContract, TextCall } from "../chat/Chat.ts"
 export type { Call, ChatProblem, Completed, Engine, EngineContract, Streamed } from "../chat/Engine.ts"
 export type { ChatChunk, ChatCompletion, ReportedUsage, Said, TextCompletion } from "../chat/Events.ts"
 export type { Extra } from "../chat/Extras.ts"
-export type { Catalogue, DetailPrices, LimitField, LongContext, Model, ModelRoute, Models, VendorCost } from "../chat/Model.ts"
+export type {
+  Catalogue,
+  DetailPrices,
+  LimitField,
+  LongContext,
+  Model,
+  ModelRoute,
+  Models,
+  VendorCost
+} from "../chat/Model.ts"
 export type * from "../chat/Problems.ts"
 export type {
   Bound,

@@ -88,7 +88,10 @@ export class MediaApi extends HttpApiGroup.make("media")
       .addError(MediaUnavailable)
       .annotate(NoHead, true)
       .annotate(Example, { query: { request_id: "{media_request_id}" } })
-      .annotate(OpenApi.Summary, "A file that was made, through the service: a picture, a film or a sound as what it is")
+      .annotate(
+        OpenApi.Summary,
+        "A file that was made, through the service: a picture, a film or a sound as what it is"
+      )
   )
   .add(
     HttpApiEndpoint.post("cancel", "/v1/tools/media/cancel")

@@ -58,11 +58,7 @@ const make = Effect.gen(function* () {
   const readiness = yield* Readiness
   const daily = yield* Daily
   const { models: chatModels } = yield* Models
-  const models: ReadonlyArray<Routed> = [
-    ...chatModels,
-    ...(yield* EmbeddingModels),
-    ...(yield* RerankModels)
-  ]
+  const models: ReadonlyArray<Routed> = [...chatModels, ...(yield* EmbeddingModels), ...(yield* RerankModels)]
 
   const list: OperatorUpstreamsContract["list"] = Effect.gen(function* () {
     const figures = health.figures([...upstreams.keys()])
