@@ -117,7 +117,7 @@ class Call {
     const { authenticate, facts, name } = this.route
     this.inbound = inbound
     // Within the effect, so that whatever is thrown is answered.
-    const caller = Effect.flatMap(Effect.succeed(inbound), authenticate)
+    const caller = Effect.suspend(() => authenticate(inbound))
     const handled = Effect.flatMap(caller, this.handle)
     const traceable = facts.tracing ? traced(name, inbound.header("traceparent"), handled) : handled
     const running = facts.fibers.run(Effect.matchCauseEffect(Effect.interruptible(traceable), this))

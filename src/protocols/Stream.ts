@@ -40,7 +40,7 @@ export const streamReader = (
     begun = true
     return first.type === "start" || first.type === "failure" ? deltas : [unnamed, ...deltas]
   }
-  const pieces = new Pieces(read)
+  const pieces = new Pieces()
   return {
     read: ({ data, event }) => {
       if (over) return noDeltas
@@ -64,22 +64,20 @@ const fruitlessMax = 8
 
 /**
  * Knows an event that is the one before it but for the text of its piece, as most events of an answer are: it is then not parsed, which
- * takes most of the time of reading it. An event is a model for the next where it came to a piece and nothing else, and comes to one of
- * another text if that stands in its place. Reading such an event again changes nothing, so the model is tried by reading it.
+ * takes most of the time of reading it. An event that comes to a piece, and nothing else, is a model for those right behind it; the first
+ * of them is read all the same, to see that what stands in that place is what it comes to. Reading such an event changes nothing.
  */
 class Pieces {
-  private readonly read: (json: JsonObject, event: string | undefined) => ReadonlyArray<Delta>
   private name: string | undefined
   /** What stands before the text and behind it; empty where there is no model. */
   private before = ""
   private after = ""
   private index = 0
+  private text = ""
+  private proven = false
+  /** What the event that is being read comes to, if the model is right. */
+  private expected: string | undefined
   private fruitless = 0
-  private used = false
-
-  constructor(read: (json: JsonObject, event: string | undefined) => ReadonlyArray<Delta>) {
-    this.read = read
-  }
 
   find(data: string, event: string | undefined): Piece | undefined {
     const { after, before } = this
@@ -87,30 +85,37 @@ class Pieces {
     if (before === "" || to <= before.length || event !== this.name) return undefined
     if (!data.startsWith(before) || !data.endsWith(after)) return undefined
     const text = stringIn(data, before.length, to)
-    if (text === undefined) return undefined
-    this.used = true
-    return { type: "piece", index: this.index, text }
+    if (text !== undefined && this.proven) return { type: "piece", index: this.index, text }
+    this.expected = text
+    return undefined
   }
 
-  /** Every event that is read has to be shown: a model is good only for those right behind it. */
+  /** Every event that is read has to be shown. */
   learn(data: string, event: string | undefined, deltas: ReadonlyArray<Delta>): void {
-    if (this.before !== "") this.fruitless = this.used ? 0 : this.fruitless + 1
-    this.before = ""
-    this.used = false
-    const [piece] = deltas
-    if (this.fruitless >= fruitlessMax || deltas.length !== 1 || piece?.type !== "piece") return
-    const at = isVerbatim(piece.text) ? data.lastIndexOf(`"${piece.text}"`) + 1 : 0
-    if (at === 0) return
-    const before = data.slice(0, at)
-    const after = data.slice(at + piece.text.length)
-    const other = `${piece.text}~`
-    const json = parsed(before + other + after)
-    const [again, ...more] = isObject(json) ? this.read(json, event) : noDeltas
-    if (more.length > 0 || again?.type !== "piece" || again.text !== other || again.index !== piece.index) return
+    const { expected } = this
+    this.expected = undefined
+    const piece = deltas[0]
+    if (deltas.length !== 1 || piece?.type !== "piece") {
+      this.before = ""
+      return
+    }
+    // The same text again says nothing of where it stands.
+    if (expected === piece.text && expected !== this.text && piece.index === this.index) {
+      this.proven = true
+      this.fruitless = 0
+    } else if (this.fruitless < fruitlessMax) this.follow(data, event, piece)
+    else this.before = ""
+  }
+
+  private follow(data: string, event: string | undefined, { index, text }: Piece): void {
+    const at = isVerbatim(text) ? data.lastIndexOf(`"${text}"`) + 1 : 0
+    this.fruitless++
+    this.proven = false
     this.name = event
-    this.before = before
-    this.after = after
-    this.index = piece.index
+    this.before = data.slice(0, at)
+    this.after = data.slice(at + text.length)
+    this.index = index
+    this.text = text
   }
 }
 
