@@ -52,15 +52,17 @@ const make = (): MetricsContract => {
   const answered = new Tally<number>()
   const exchanged = new Tally<string>()
   collectDefaultMetrics({ register: registry })
-  new Counter({
-    name: "tollgate_requests_total",
-    help: "Requests by route and status",
-    labelNames: ["route", "status"] as const,
-    registers: [registry],
-    collect() {
-      answered.take((route, status, count) => this.inc({ route, status }, count))
-    }
-  })
+  registry.registerMetric(
+    new Counter({
+      name: "tollgate_requests_total",
+      help: "Requests by route and status",
+      labelNames: ["route", "status"] as const,
+      registers: [],
+      collect() {
+        answered.take((route, status, count) => this.inc({ route, status }, count))
+      }
+    })
+  )
   const duration = new Histogram({
     name: "tollgate_request_duration_seconds",
     help: "Time from a request's head to its answer's head, by route",
@@ -68,15 +70,17 @@ const make = (): MetricsContract => {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
     registers: [registry]
   })
-  new Counter({
-    name: "tollgate_upstream_requests_total",
-    help: "Exchanges with upstreams by outcome",
-    labelNames: ["upstream", "outcome"] as const,
-    registers: [registry],
-    collect() {
-      exchanged.take((upstream, outcome, count) => this.inc({ upstream, outcome }, count))
-    }
-  })
+  registry.registerMetric(
+    new Counter({
+      name: "tollgate_upstream_requests_total",
+      help: "Exchanges with upstreams by outcome",
+      labelNames: ["upstream", "outcome"] as const,
+      registers: [],
+      collect() {
+        exchanged.take((upstream, outcome, count) => this.inc({ upstream, outcome }, count))
+      }
+    })
+  )
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [registry] })
   const reserved = gauge("tollgate_reserved_usd", "Credit set aside by open calls")
   const escrowed = gauge("tollgate_escrowed_usd", "Credit in escrow of pending transfers")
