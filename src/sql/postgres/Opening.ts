@@ -145,7 +145,11 @@ export const wordsOf = ({ shown }: PostgresDatabase, error: unknown): string => 
     return `${shown} shows a certificate of another host: give the name that it is for, or sslmode=verify-ca (${text})`
   if (/self.signed|certificate|unable to verify/i.test(text))
     return `${shown} shows a certificate that is not trusted (${text}): name its root with sslrootcert=FILE in the URL`
-  if (/Connection terminated unexpectedly|Invalid message|invalid response|unexpected message|SSL connection|protocol/i.test(text))
+  if (
+    /Connection terminated unexpectedly|Invalid message|invalid response|unexpected message|SSL connection|protocol/i.test(
+      text
+    )
+  )
     return `what listens at ${shown} does not speak as PostgreSQL does (${text})`
   if (/SASL|password must be a string/i.test(text)) return `${shown} wants a password: put it into the URL`
   return `${shown} could not be used: ${text}${code === undefined ? "" : ` (${code})`}`
