@@ -165,6 +165,11 @@ export class Auditor {
           this.find(`call ${call.id} was answered 500: ${heard.text.slice(0, 200)}`)
       }
       const whole = call.heard.filter(isWhole).map(({ text }) => text)
+      for (const [i, first] of call.asked.entries())
+        for (const { from, heard, life } of call.asked.slice(i + 1))
+          if (first.heard !== undefined && isWhole(first.heard) && first.life === life && first.until <= from)
+            if (heard !== undefined && bodyOf(heard)?.code === "idempotency_answer_lost")
+              this.find(`call ${call.id} was answered, and asked again its answer is lost`)
       if (new Set(whole).size > 1 && !call.old) this.find(`call ${call.id} has one Idempotency-Key and two answers`)
     }
   }
@@ -294,6 +299,7 @@ export class Auditor {
         )
       if (usage_source !== undefined) {
         estimated.set(account_id, (estimated.get(account_id) ?? 0) + 1)
+        if (prompt_tokens === 0) this.find(`a call of ${model} without figures was charged for no prompt`)
         if (prompt_tokens > 20_000 || completion_tokens > 8_192)
           this.find(`${prompt_tokens} and ${completion_tokens} tokens were believed`)
       } else exact.set(prompt_tokens, [...(exact.get(prompt_tokens) ?? []), record])

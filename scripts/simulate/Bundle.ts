@@ -3,7 +3,7 @@
  * so that nothing but the disk outlives a crash; modules that remember nothing are run once. Planted mistakes (`Mistakes`) are put in here and nowhere else.
  */
 import { build } from "esbuild"
-import type { BuildOptions, Plugin } from "esbuild"
+import type { BuildOptions, Plugin, ResolveResult } from "esbuild"
 import { readFile } from "node:fs/promises"
 import { join, relative } from "node:path"
 import { common, directly, root } from "../bundle.ts"
@@ -142,17 +142,26 @@ const findShared = async (): Promise<ReadonlySet<string>> => {
 
 let sharedOnce: Promise<ReadonlySet<string>> | undefined
 
+/** Where an import leads, by who imports what: the same in each build. */
+const resolved = new Map<string, Promise<ResolveResult>>()
+
 /** Those modules are asked of whoever runs the script, by name; `used` gets the paths that are. */
 const borrowed = (shared: ReadonlySet<string>, used: Map<string, string>): Plugin => ({
   name: "what lives have in common",
   setup: (build) =>
     build.onResolve({ filter: /./ }, async ({ importer, kind, path, pluginData, resolveDir }) => {
       if (pluginData === borrowed || kind === "entry-point") return undefined
-      const found = await build.resolve(path, { importer, kind, resolveDir, pluginData: borrowed })
-      if (found.errors.length > 0) return undefined
-      const file = relative(root, found.path)
-      if (found.namespace !== "file" || !shared.has(file)) return found
-      used.set(file, found.path)
+      const asked = `${importer}\n${kind}\n${path}`
+      let found = resolved.get(asked)
+      if (found === undefined) {
+        found = build.resolve(path, { importer, kind, resolveDir, pluginData: borrowed })
+        resolved.set(asked, found)
+      }
+      const result = await found
+      if (result.errors.length > 0) return undefined
+      const file = relative(root, result.path)
+      if (result.namespace !== "file" || !shared.has(file)) return result
+      used.set(file, result.path)
       return { path: `shared:${file}`, external: true }
     })
 })
@@ -166,30 +175,61 @@ const asItIs = (script: string): string => {
   )
 }
 
-const libraryOf = async (used: ReadonlyMap<string, string>, changes: ReadonlyArray<Change>): Promise<string> => {
-  const all = [...used]
-  const contents = all.map(([, path], place) => `export * as m${place} from ${JSON.stringify(path)}`).join("\n")
-  const { outputFiles } = await build({ ...optionsOf(changes), stdin: { contents, resolveDir: root } })
-  const names = all.map(([file], place) => `${JSON.stringify(`shared:${file}`)}:module.exports.m${place}`)
-  return `${outputFiles[0]!.text}
-for (const [name, found] of Object.entries({${names.join(",")}})) simulatedShared[name] = { __esModule: true, ...found }`
+/** A script, and the files that it is made of. */
+interface Built {
+  readonly text: string
+  readonly files: ReadonlySet<string>
 }
 
-export const bundle = async (changes: ReadonlyArray<Change> = []): Promise<Scripts> => {
-  const shared = await (sharedOnce ??= findShared())
+const builtOf = async (options: BuildOptions): Promise<Built> => {
+  const { metafile, outputFiles } = await build({ ...options, metafile: true, write: false })
+  return { text: outputFiles[0]!.text, files: new Set(Object.keys(metafile.inputs)) }
+}
+
+const buildThread = (changes: ReadonlyArray<Change>): Promise<Built> =>
+  builtOf({ ...optionsOf(changes), entryPoints: [join(root, "src/ledger/WriterThread.ts")] })
+
+/** With the modules that it asks for, by their paths. */
+interface BuiltService extends Built {
+  readonly used: ReadonlyMap<string, string>
+}
+
+const buildService = async (changes: ReadonlyArray<Change>): Promise<BuiltService> => {
   const used = new Map<string, string>()
-  const script = async (entry: string, plugins: ReadonlyArray<Plugin>): Promise<string> => {
-    const options = optionsOf(changes)
-    const { outputFiles } = await build({
-      ...options,
-      entryPoints: [join(root, entry)],
-      plugins: [...common.plugins, ...plugins, ...options.plugins.slice(common.plugins.length)]
-    })
-    return outputFiles[0]!.text
-  }
-  const [text, thread] = await Promise.all([
-    script(service, [borrowed(shared, used)]),
-    script("src/ledger/WriterThread.ts", [])
+  const options = optionsOf(changes)
+  const { files, text } = await builtOf({
+    ...options,
+    entryPoints: [join(root, service)],
+    plugins: [...common.plugins, borrowed(await (sharedOnce ??= findShared()), used), changed([...always, ...changes])]
+  })
+  return { text: asItIs(text), files, used }
+}
+
+const buildLibrary = async (used: BuiltService["used"], changes: ReadonlyArray<Change>): Promise<Built> => {
+  const all = [...used]
+  const contents = all.map(([, path], place) => `export * as m${place} from ${JSON.stringify(path)}`).join("\n")
+  const { files, text } = await builtOf({ ...optionsOf(changes), stdin: { contents, resolveDir: root } })
+  const names = all.map(([file], place) => `${JSON.stringify(`shared:${file}`)}:module.exports.m${place}`)
+  const keep = `for (const [name, found] of Object.entries({${names.join(",")}})) simulatedShared[name] = { __esModule: true, ...found }`
+  return { text: `${text}\n${keep}`, files }
+}
+
+const buildAll = async () => {
+  const [service, thread] = await Promise.all([buildService([]), buildThread([])])
+  return { service, thread, library: await buildLibrary(service.used, []) }
+}
+
+let allOnce: ReturnType<typeof buildAll> | undefined
+
+/** The scripts with these mistakes in them. What they do not touch is built once. */
+export const bundle = async (changes: ReadonlyArray<Change> = []): Promise<Scripts> => {
+  const { library, service, thread } = await (allOnce ??= buildAll())
+  const touches = ({ files }: Built) => changes.some(({ file }) => files.has(file))
+  const built = await Promise.all([
+    touches(library) ? buildLibrary(service.used, changes) : library,
+    touches(service) ? buildService(changes) : service,
+    touches(thread) ? buildThread(changes) : thread
   ])
-  return { service: asItIs(text), thread, library: await libraryOf(used, changes) }
+  const [{ text: ofLibrary }, { text: ofService }, { text: ofThread }] = built
+  return { library: ofLibrary, service: ofService, thread: ofThread }
 }

@@ -20,8 +20,9 @@ const main = async (folder: string): Promise<void> => {
   )
   /** The first process of a build leaves what it has compiled to the others. */
   const keep = (computer: Computer) => {
-    if (existsSync(cacheOf("thread"))) return
+    if (names.every((name) => existsSync(cacheOf(name)))) return
     for (const [name, bytes] of Object.entries(computer.compiled())) {
+      if (existsSync(cacheOf(name))) continue
       const fresh = `${cacheOf(name)}.${process.pid}`
       writeFileSync(fresh, bytes)
       renameSync(fresh, cacheOf(name))

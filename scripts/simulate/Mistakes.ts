@@ -78,6 +78,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "transfers-stay",
     "a transfer that nobody answers ends",
     ["transfers/Expiry.ts", "const { failed } = yield* expireDue", "const { failed } = { failed: 0 }"],
+    ["transfers/Expiry.ts", "if (next === null) return pauseMax", "if (next !== undefined) return pauseMax"],
     ["transfers/Transfers.ts", "yield* Effect.catchAll(expireDue, () => Effect.void)", "yield* Effect.void"]
   ),
   mistake("unreadable-database", "a read that the database cannot answer at the moment is no fault of the service", [
@@ -116,10 +117,10 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "memory.forget()\n    if (db.inTransaction)",
     "if (db.inTransaction)"
   ]),
-  mistake("refusal-leaves-statements", "the statements of a refused transaction leave no trace", [
+  mistake("demands-are-ignored", "a statement that does not find its rows refuses its transaction", [
     "ledger/Batch.ts",
-    'yield* runStatement("ROLLBACK TO beside")',
-    ""
+    "if (rows === undefined || found.length === rows) continue",
+    "if (rows === undefined || found.length >= 0) continue"
   ]),
   mistake("answered-before-the-commit", "whoever waits is answered after the commit", [
     "ledger/WriterThread.ts",
@@ -302,6 +303,11 @@ export const mistakes: ReadonlyArray<Mistake> = [
     ["transfers/Sending.ts", "Effect.zipRight(outbox.wake, waker.wake)", "waker.wake"],
     ["mail/Outbox.ts", "if (next?.due_at == null) return pauseMax", "if (next?.due_at == null) return undefined"]
   ),
+  mistake("letters-that-were-taken", "a letter that was taken by a commit without an answer is handed over", [
+    "mail/Delivery.ts",
+    "if (maybe_written && isAlone) state = taken",
+    ""
+  ]),
   mistake("letters-of-late-commits", "a letter whose commit was answered too late is found all the same", [
     "mail/Outbox.ts",
     "if (next?.due_at == null) return pauseMax",

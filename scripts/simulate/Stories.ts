@@ -1,7 +1,7 @@
 /** Runs stories, each in a process of its own, and makes failing ones shorter. */
 import { build } from "esbuild"
 import { spawn } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -20,27 +20,45 @@ export interface Builds {
   readonly remove: () => void
 }
 
+const buildChild = async (): Promise<string> => {
+  const here = join(root, "scripts", "simulate")
+  const { outputFiles } = await build({
+    ...common,
+    plugins: [],
+    define: {
+      "import.meta.url": JSON.stringify(pathToFileURL(join(here, "Child.ts")).href),
+      "import.meta.dirname": JSON.stringify(join(root, "scripts"))
+    },
+    entryPoints: [join(here, "Child.ts")],
+    external: ["better-sqlite3", "esbuild"],
+    format: "cjs",
+    write: false
+  })
+  return outputFiles[0]!.text
+}
+
+let childOnce: Promise<string> | undefined
+/** What V8 has compiled, by the text that it was compiled from. */
+const compiled = new Map<string, Buffer>()
+
 /** Builds what is under simulation, with these mistakes in it. */
 export const prepare = async (mistakes: ReadonlyArray<Change> = []): Promise<Builds> => {
+  const [scripts, child] = await Promise.all([bundle(mistakes), (childOnce ??= buildChild())])
   const folder = mkdtempSync(join(tmpdir(), "tollgate-simulation-build-"))
-  const here = join(root, "scripts", "simulate")
-  const [scripts] = await Promise.all([
-    bundle(mistakes),
-    build({
-      ...common,
-      plugins: [],
-      define: {
-        "import.meta.url": JSON.stringify(pathToFileURL(join(here, "Child.ts")).href),
-        "import.meta.dirname": JSON.stringify(join(root, "scripts"))
-      },
-      entryPoints: [join(here, "Child.ts")],
-      external: ["better-sqlite3", "esbuild"],
-      format: "cjs",
-      outfile: join(folder, "child.cjs")
-    })
-  ])
-  for (const [name, text] of Object.entries(scripts)) writeFileSync(join(folder, `${name}.js`), text)
-  return { run: (story) => runIn(folder, story), remove: () => rmSync(folder, { recursive: true, force: true }) }
+  writeFileSync(join(folder, "child.cjs"), child)
+  const cacheOf = (name: string) => join(folder, `${name}.cache`)
+  for (const [name, text] of Object.entries(scripts)) {
+    writeFileSync(join(folder, `${name}.js`), text)
+    const known = compiled.get(text)
+    if (known !== undefined) writeFileSync(cacheOf(name), known)
+  }
+  const remove = () => {
+    // Those of mistakes are used once.
+    for (const [name, text] of Object.entries(scripts))
+      if (compiled.size < 3 && existsSync(cacheOf(name))) compiled.set(text, readFileSync(cacheOf(name)))
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return { run: (story) => runIn(folder, story), remove }
 }
 
 const nothing: Omit<Outcome, "seed" | "findings"> = {

@@ -324,7 +324,13 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
   (random, who) =>
     Array.from({ length: 3 }, () => [
       random.below(3),
-      chat(random, who, { model: "sandbox-large", limited: true, length: 600, manner: { kind: "late", millis: 1_000 } })
+      chat(random, who, {
+        model: "sandbox-large",
+        limit: 60,
+        manner: { kind: "late", millis: 1_000 },
+        limited: true,
+        length: 250
+      })
     ]),
   // One person asks until nothing is left; the second has little.
   (random) =>
@@ -335,11 +341,12 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
   // What a video has set aside is sent away.
   (random, who) => [
     [0, { do: "media", who, seconds: 10, manner: { kind: "well" }, leaves: undefined }],
-    [random.pick([0, 30, 300]), sent(who, random, random.pick(["giftable", "everything"] as const))]
+    [random.pick([0, 30, 300]), sent(who, random, random.pick([60, 60, "giftable", "everything"] as const))]
   ],
-  // A transfer is answered twice, by two people at once.
+  // A transfer is answered twice, by two people at once, while another waits.
   (random, who, people) => [
-    [0, sent(who, random, 1 + random.below(5), (who + 1) % people)],
+    [0, sent(who, random, 6, (who + 1) % people)],
+    [500, sent(who, random, 1 + random.below(5), (who + 1) % people)],
     [1_000, { do: "answer", which: -1, how: random.pick(["race", "race", "accept", "revoke"]) }],
     [random.pick([0, 5, 500]), { do: "answer", which: -1, how: random.pick(["race", "accept", "revoke", "decline"]) }]
   ],
@@ -465,7 +472,7 @@ export const make = (seed: string, count: number): Story => {
   const found: Array<Omit<Step, "id">> = []
   const any = () => ({ wait: wait(chance), deed: deed(chance, people, weights) })
   while (found.length < count) {
-    if (!chance.chance(0.12)) found.push(any())
+    if (!chance.chance(0.3)) found.push(any())
     else
       for (const [wait, deed] of chance.pick(plots)(chance, chance.below(people), people)) {
         found.push({ wait, deed })

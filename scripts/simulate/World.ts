@@ -42,10 +42,8 @@ export interface Call {
   readonly seen: Array<Seen>
   readonly heard: Array<Heard>
   readonly request: Request
-  /** The lives in which it was asked. */
-  readonly lives: Array<number>
-  /** While it was asked the service died. */
-  crashed: boolean
+  /** Each time that it was asked: in which life, when, and what came of it by when. */
+  readonly asked: Array<{ readonly life: number; readonly from: number; until: number; heard: Heard | undefined }>
   /** Its Idempotency-Key may be forgotten. */
   old: boolean
 }
@@ -281,7 +279,7 @@ export class World {
 
   private newPerson(name: string): Person {
     const email = `${name.toLowerCase()}@example.com`
-    const limited = { key: "", id: "", most: 0.002 }
+    const limited = { key: "", id: "", most: 0.004 }
     return { name, email, token: "", tokenAt: 0, account: "", tenant: "", key: "", limited }
   }
 
@@ -437,9 +435,8 @@ export class World {
       key,
       seen: [],
       heard: [],
-      lives: [],
+      asked: [],
       request,
-      crashed: false,
       old: false
     }
     this.calls.push(call)
@@ -451,10 +448,12 @@ export class World {
   }
 
   private async made(call: Call, request: Request): Promise<string> {
-    const life = this.computer.lives
-    call.lives.push(life)
+    const { lives, machine } = this.computer
+    const asked: Call["asked"][number] = { life: lives, from: machine.now, until: 0, heard: undefined }
+    call.asked.push(asked)
     const heard = await this.ask("/v1/chat/completions", request)
-    if (this.computer.lives !== life || !this.computer.isUp) call.crashed = true
+    asked.until = machine.now
+    asked.heard = heard
     call.heard.push(heard)
     return said(`call ${call.id}`, heard)
   }

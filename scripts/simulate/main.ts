@@ -4,10 +4,13 @@
  *   --seed S --steps N   runs the story of that seed twice and prints its trace, which is the same both times
  *   --replay FILE        the same for a story that was kept
  *   --minutes M          tries fresh seeds for so long, makes what fails shorter, and says which fault met what
- *   --mistakes [NAME]    plants each mistake and says how many steps it took to find it
+ *   --mistakes           plants each mistake and says how many steps it took to find it; --only NAME,NAME those alone;
+ *                        --kept by the short story that is kept for each (`mistakes.json`), not by fresh ones
+ *   --plant NAME         runs the story of --seed, or of --replay, with that mistake; --shorter makes a failing story shorter
  */
 import { randomBytes } from "node:crypto"
 import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { parseArgs } from "node:util"
 import { mistakes } from "./Mistakes.ts"
 import type { Outcome } from "./Run.ts"
@@ -24,9 +27,11 @@ const { values } = parseArgs({
     minutes: { type: "string" },
     mistakes: { type: "boolean", default: false },
     only: { type: "string" },
+    plant: { type: "string" },
     most: { type: "string", default: "60" },
     coarse: { type: "boolean", default: false },
     shorter: { type: "boolean", default: false },
+    kept: { type: "boolean", default: false },
     quiet: { type: "boolean", default: false },
     workers: { type: "string", default: "2" }
   }
@@ -37,7 +42,7 @@ const steps = Number(values.steps)
 const workers = Number(values.workers)
 
 const twice = async (story: Story): Promise<boolean> => {
-  const { remove, run } = await prepare()
+  const { remove, run } = await prepare(mistakes.find(({ name }) => name === values.plant)?.changes)
   const first = await run(story)
   if (!values.quiet) print(first.trace.join("\n"))
   const second = await run(story)
@@ -106,6 +111,9 @@ const forMinutes = async (minutes: number): Promise<boolean> => {
   return failed === 0
 }
 
+/** For each planted mistake a short story that finds it. */
+const kept = JSON.parse(readFileSync(join(import.meta.dirname, "mistakes.json"), "utf8")) as Readonly<Record<string, Story>>
+
 /** How many stories a planted mistake may take. */
 const storiesMax = Number(values.most)
 
@@ -122,41 +130,55 @@ const firstFailing = async (story: Story, findings: ReadonlyArray<string>, run: 
   return most
 }
 
+interface Tried {
+  /** How many steps it took; `undefined`: it was not found. */
+  readonly steps: number | undefined
+  readonly what: string
+}
+
+const sentenceOf = ([first]: ReadonlyArray<string>): string => first!.split("\n")[0]!.slice(0, 120)
+
+/** By the story that is kept for it, in which nothing is wrong without it. */
+const byKept = async (name: string, run: Builds["run"], runWithout: Builds["run"]): Promise<Tried> => {
+  const story = kept[name]!
+  const [{ findings }, without] = [await run(story), await runWithout(story)]
+  if (without.findings.length > 0) return { steps: undefined, what: `wrong without it: ${sentenceOf(without.findings)}` }
+  return findings.length > 0
+    ? { steps: story.steps.length, what: `${sentenceOf(findings)} (kept story)` }
+    : { steps: undefined, what: "not found (kept story)" }
+}
+
+/** By fresh stories, one after the other. */
+const byFresh = async (run: Builds["run"]): Promise<Tried> => {
+  for (let count = 1; count <= storiesMax; count++) {
+    const story = make(`mistake ${count}`, steps)
+    const { findings } = await run(story)
+    if (findings.length === 0) continue
+    const last = values.coarse ? steps : await firstFailing(story, findings, run)
+    return { steps: (count - 1) * steps + last, what: `${sentenceOf(findings)} (${story.seed})` }
+  }
+  return { steps: undefined, what: `not found in ${storiesMax * steps}` }
+}
+
 const findMistakes = async (): Promise<boolean> => {
-  const rows: Array<string> = []
-  let missed = 0
   const waiting = mistakes.filter(({ name }) => values.only === undefined || values.only.split(",").includes(name))
+  const count = waiting.length
+  const clean = await prepare()
+  let found = 0
   const work = async () => {
     for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
       const { remove, run } = await prepare(one.changes)
-      let found: Outcome | undefined
-      let story!: Story
-      let count = 0
-      while (found === undefined && count < storiesMax) {
-        story = make(`mistake ${++count}`, steps)
-        const outcome = await run(story)
-        if (outcome.findings.length > 0) found = outcome
-      }
-      let row: string
-      if (found === undefined) {
-        missed++
-        row = `| ${one.name} | ${one.guard} | not found in ${count * steps} | | |`
-      } else {
-        const finding = found.findings[0]!.split("\n")[0]!.slice(0, 120)
-        const taken = (count - 1) * steps + (values.coarse ? steps : await firstFailing(story, found.findings, run))
-        row = `| ${one.name} | ${one.guard} | ${taken} | ${story.seed} | ${finding} |`
-      }
+      const { steps, what } = values.kept ? await byKept(one.name, run, clean.run) : await byFresh(run)
+      if (steps !== undefined) found++
+      print(`| ${one.name} | ${one.guard} | ${steps ?? ""} | ${what} |`)
       remove()
-      rows.push(row)
-      print(row)
     }
   }
-  print(
-    "| mistake | the guard that is switched off | steps | seed | what was found first |\n| --- | --- | ---: | --- | --- |"
-  )
+  print("| mistake | the guard that is switched off | steps | what was found first |\n| --- | --- | ---: | --- |")
   await Promise.all(Array.from({ length: workers }, work))
-  print(`\n${rows.length - missed} of ${rows.length} were found`)
-  return missed === 0
+  clean.remove()
+  print(`\n${found} of ${count} were found`)
+  return found === count
 }
 
 const isWell = await (values.mistakes

@@ -30,6 +30,9 @@ export const messageId = (key: string, domain: string): string =>
   `${createHash("sha256").update(key).digest("hex").slice(0, 32)}@${domain}`
 
 export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentSecretContract) => {
+  /** One process serves the database, and hands over a letter once at a time. */
+  const isAlone = sql.onDialectOrElse({ pg: () => false, orElse: () => true })
+
   /** What must be written in the end: it says the same however often it is written. */
   const record = (text: Parameters<typeof statement>[0]) =>
     untilWritten<void, never, never>(Statements.write(writer, statement(text)))
@@ -69,17 +72,29 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
   })
 
   /** Says that it is handed over now; `false`: another node does that, or did. */
-  const take = ({ attempts, key }: Row, now: number) =>
-    untilWritten<boolean, never, never>(
+  const take = ({ attempts, key }: Row, now: number) => {
+    const waiting = sql`status = 'waiting' AND attempts = ${attempts}`
+    // Once a try may have been written, what it would have left is this one's too; where there are other nodes it may be one of theirs.
+    const taken = sql`(${waiting} OR status = 'sending' AND attempts = ${attempts + 1} AND due_at = ${now})`
+    let state = waiting
+    const taking = Effect.suspend(() =>
       Statements.tryWrite(
         writer,
         statement(
           sql`UPDATE tollgate_mail_outbox SET status = 'sending', attempts = ${attempts + 1}, due_at = ${now}
-            WHERE key = ${key} AND status = 'waiting' AND attempts = ${attempts} RETURNING key`,
+            WHERE key = ${key} AND ${state} RETURNING key`,
           1
         )
       )
     )
+    return untilWritten<boolean, never, never>(
+      Effect.tapError(taking, ({ maybe_written }) =>
+        Effect.sync(() => {
+          if (maybe_written && isAlone) state = taken
+        })
+      )
+    )
+  }
 
   /** Sends a letter that is due; `undefined`: another node does. */
   const deliver = Effect.fn("Outbox.deliver")(function* (
