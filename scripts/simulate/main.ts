@@ -112,7 +112,9 @@ const forMinutes = async (minutes: number): Promise<boolean> => {
 }
 
 /** For each planted mistake a short story that finds it. */
-const kept = JSON.parse(readFileSync(join(import.meta.dirname, "mistakes.json"), "utf8")) as Readonly<Record<string, Story>>
+const kept = JSON.parse(readFileSync(join(import.meta.dirname, "mistakes.json"), "utf8")) as Readonly<
+  Record<string, Story>
+>
 
 /** How many stories a planted mistake may take. */
 const storiesMax = Number(values.most)
@@ -142,7 +144,8 @@ const sentenceOf = ([first]: ReadonlyArray<string>): string => first!.split("\n"
 const byKept = async (name: string, run: Builds["run"], runWithout: Builds["run"]): Promise<Tried> => {
   const story = kept[name]!
   const [{ findings }, without] = [await run(story), await runWithout(story)]
-  if (without.findings.length > 0) return { steps: undefined, what: `wrong without it: ${sentenceOf(without.findings)}` }
+  if (without.findings.length > 0)
+    return { steps: undefined, what: `wrong without it: ${sentenceOf(without.findings)}` }
   return findings.length > 0
     ? { steps: story.steps.length, what: `${sentenceOf(findings)} (kept story)` }
     : { steps: undefined, what: "not found (kept story)" }
