@@ -33,13 +33,13 @@ const becomes = async (is: () => Promise<boolean>): Promise<boolean> => {
   return false
 }
 
-/** Notes what the process has now; answers what to ask with when nobody asks it any more. */
-export const restOf = (service: Service): (() => Promise<AtRest>) => {
+/** Notes what the process has now; answers what to ask with when nobody asks it any more. `hangUp`: ends connections that are idle. */
+export const restOf = (service: Service, hangUp = () => {}): (() => Promise<AtRest>) => {
   const handles = handlesOf(service)
-  return () => rest(service, handles)
+  return () => rest(service, handles, hangUp)
 }
 
-const rest = async (service: Service, handles: number): Promise<AtRest> => {
+const rest = async (service: Service, handles: number, hangUp: () => void): Promise<AtRest> => {
   const wrong: Array<string> = []
   const metrics = async (): Promise<string> => (await service.call("/metrics")).body
   const gauges = ["tollgate_open_calls", "tollgate_reserved_usd", "tollgate_unsettled_calls"] as const
@@ -50,6 +50,7 @@ const rest = async (service: Service, handles: number): Promise<AtRest> => {
   const text = await metrics()
   if (!isQuiet)
     wrong.push(`calls are open at rest: ${gauges.map((name) => `${name} ${figure(text, name)}`).join(", ")}`)
+  hangUp()
   const isClosed = await becomes(async () => handlesOf(service) <= handles + idleMax)
   if (!isClosed) wrong.push(`${handlesOf(service)} handles are open at rest, ${handles} at the start`)
   if (residentOf(service) > residentMax) wrong.push(`${residentOf(service).toFixed(0)} MB are resident at rest`)

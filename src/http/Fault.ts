@@ -30,7 +30,7 @@ export const problemOf = (
   }
   if (error instanceof HttpApiError.HttpApiDecodeError) return Effect.succeed(InvalidRequest.ofIssues(error.issues))
   // What walks a value recurses as deep as what was sent.
-  return error instanceof RangeError && error.message.includes("call stack")
+  return error instanceof Error && error.message.includes("Maximum call stack size exceeded")
     ? Effect.succeed(
         new InvalidRequest({ message: "the request is nested too deeply", field: "", rule: "nested less deeply" })
       )

@@ -118,6 +118,7 @@ export const make = (settings: PaymentSettings): PaymentsContract => {
     }),
     event: (body, signature, now) =>
       Effect.sync(() => {
+        if (!hasTime(signature)) return undefined
         try {
           stripe.webhooks.signature!.verifyHeader(
             body,
@@ -152,6 +153,10 @@ const addressOf = ({ url }: { readonly url: string | null }): Effect.Effect<stri
   url === null ? new ProcessorSilent({ reason: "it answered no address" }) : Effect.succeed(url)
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** Whether its time is a number. Of one that is none the library finds that it is not too far from ours. */
+const hasTime = (signature: string): boolean =>
+  signature.split(",").every((part) => !part.startsWith("t=") || /^t=\d+$/.test(part))
 
 // ---- events ---------------------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,8 @@ export interface Proxy {
   readonly faults: Map<string, ReadonlyArray<Change>>
   /** What is done to the answers to requests that have no such text: those that look after a job. */
   ambient: ReadonlyArray<Change>
+  /** Ends all connections. */
+  readonly hangUp: () => void
   readonly close: () => void
 }
 
@@ -26,13 +28,17 @@ export const make = async (target: string): Promise<Proxy> => {
     serve(socket, target, proxy)
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const hangUp = () => {
+    for (const socket of sockets) socket.destroy()
+  }
   const proxy: Proxy = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     faults,
     ambient: [],
+    hangUp,
     close: () => {
       server.close()
-      for (const socket of sockets) socket.destroy()
+      hangUp()
     }
   }
   return proxy

@@ -102,7 +102,7 @@ export const make = async (): Promise<World> => {
     () => void service.call(`${sandbox.control}/calls`, { method: "DELETE" }).catch(() => {}),
     10_000
   )
-  const atRest = restOf(service)
+  const atRest = restOf(service, proxy.hangUp)
   return {
     service,
     proxy,

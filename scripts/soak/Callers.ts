@@ -1,0 +1,112 @@
+/** Callers, each with a key and a connection of its own, who call at a rate, in part by streams, and some of whom leave before the end. */
+import { Agent, request } from "node:http"
+import type { Deployment } from "./Deployment.ts"
+
+/** What callers saw since it was last taken. */
+export interface Seen {
+  readonly latencies: Array<number>
+  readonly counts: Map<string, number>
+}
+
+const streamed = 0.3
+const leaving = 0.03
+
+const body = (stream: boolean) =>
+  JSON.stringify({
+    model: "m",
+    messages: [{ role: "user", content: "one two three four" }],
+    max_tokens: 50,
+    ...(stream && { stream })
+  })
+const bodies = { whole: body(false), stream: body(true) }
+
+export class Callers {
+  /** Calls that were answered with success to their end. */
+  acknowledged = 0
+  private seen: Seen = { latencies: [], counts: new Map() }
+  private over = false
+  private readonly loops: Array<Promise<void>> = []
+  private readonly deployment: Deployment
+  private rate: number | undefined
+
+  constructor(deployment: Deployment) {
+    this.deployment = deployment
+  }
+
+  /** Calls a second over all callers; `undefined`: as many as are answered. */
+  at(rate: number | undefined): void {
+    this.rate = rate
+  }
+
+  begin(callers: number): void {
+    const { keys } = this.deployment
+    for (let index = 0; index < callers; index++) this.loops.push(this.loop(keys[index]!))
+  }
+
+  take(): Seen {
+    const { seen } = this
+    this.seen = { latencies: [], counts: new Map() }
+    return seen
+  }
+
+  async end(): Promise<void> {
+    this.over = true
+    await Promise.all(this.loops)
+  }
+
+  private async loop(key: string): Promise<void> {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const callers = this.deployment.keys.length
+    await pause(Math.random() * (this.rate === undefined ? 0 : (1_000 * callers) / this.rate))
+    while (!this.over) {
+      const began = performance.now()
+      const outcome = await this.call(agent, key)
+      this.seen.counts.set(outcome, (this.seen.counts.get(outcome) ?? 0) + 1)
+      const took = performance.now() - began
+      if (outcome === "200") this.seen.latencies.push(took)
+      // Whoever finds nobody there tries again soon.
+      if (outcome === "not there") await pause(200 + Math.random() * 300)
+      if (this.rate !== undefined) await pause(2 * Math.random() * ((1_000 * callers) / this.rate) - took)
+    }
+    agent.destroy()
+  }
+
+  private call(agent: Agent, key: string): Promise<string> {
+    const isStream = Math.random() < streamed
+    const leaves = Math.random() < leaving
+    const content = isStream ? bodies.stream : bodies.whole
+    return new Promise((resolve) => {
+      const sent = request(
+        {
+          agent,
+          port: this.deployment.port,
+          host: "127.0.0.1",
+          method: "POST",
+          path: "/v1/chat/completions",
+          headers: {
+            authorization: `Bearer ${key}`,
+            "content-type": "application/json",
+            "content-length": content.length
+          }
+        },
+        (response) => {
+          let last = ""
+          response.on("data", (bytes: Buffer) => (last = bytes.toString("latin1").slice(-40)))
+          response.on("error", () => resolve("cut"))
+          response.on("end", () => {
+            const isWhole = response.statusCode === 200 && (!isStream || last.includes("[DONE]"))
+            if (isWhole) this.acknowledged++
+            resolve(response.statusCode === 200 && !isWhole ? "failed in its stream" : String(response.statusCode))
+          })
+          response.on("close", () => resolve("cut"))
+        }
+      )
+      sent.on("error", () => resolve(leaves ? "left" : "not there"))
+      if (leaves) setTimeout(() => sent.destroy(), Math.random() * 40)
+      sent.end(content)
+    })
+  }
+}
+
+const pause = (millis: number) =>
+  millis <= 0 ? Promise.resolve() : new Promise<void>((resolve) => setTimeout(resolve, millis))
