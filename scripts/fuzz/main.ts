@@ -152,6 +152,7 @@ const ofVendors = async (): Promise<boolean> => {
       seed,
       calls: requests,
       workers,
+      patient: true,
       ...(values.route !== undefined && { named: values.route }),
       progress: (counts) => report(counts.calls, counts.statuses),
       told: ({ kind, plan, what }) => {

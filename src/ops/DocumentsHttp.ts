@@ -21,7 +21,8 @@ export const documents = (prefix: "" | `/${string}`) =>
           ({ make }) => make(Api as unknown as HttpApi.HttpApi.AnyWithProps, pathTo(prefix, public_url) || "/", sandbox)
         )
       )
-      const answer = Effect.orDie(Effect.flatten(made))
+      // A client that leaves while they are made must not be what everybody gets from then on.
+      const answer = Effect.orDie(Effect.flatten(Effect.uninterruptible(made)))
       yield* router.get("/openapi.json", answer)
       yield* router.get("/docs", answer)
     })

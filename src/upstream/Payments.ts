@@ -106,13 +106,10 @@ export class Payments extends Context.Tag("tollgate/upstream/Payments")<Payments
 
 /** The adapter, loaded when it is first asked for something. */
 const make = (settings: PaymentSettings): Effect.Effect<PaymentsContract> =>
-  Effect.gen(function* () {
-    const loaded = yield* Effect.cached(
-      Effect.map(
-        Effect.promise(() => import("./Stripe.ts")),
-        (stripe) => stripe.make(settings)
-      )
-    )
+  Effect.sync(() => {
+    // One promise for all: a caller who leaves while it is loaded must not be what everybody gets from then on.
+    let loading: Promise<PaymentsContract> | undefined
+    const loaded = Effect.promise(() => (loading ??= import("./Stripe.ts").then((stripe) => stripe.make(settings))))
     return {
       customer: (...asked) => Effect.flatMap(loaded, ({ customer }) => customer(...asked)),
       checkout: (...asked) => Effect.flatMap(loaded, ({ checkout }) => checkout(...asked)),

@@ -13,6 +13,8 @@ export interface Call {
   readonly query?: (text: string) => string
   /** What is asked about the job that it began. */
   readonly follow?: "media" | "image"
+  /** It waits for its images, up to a minute. */
+  readonly waits?: true
 }
 
 export const vendors = ["chat", "messages", "responses", "google", "bedrock"] as const
@@ -152,8 +154,8 @@ export const calls: ReadonlyArray<Call> = [
     form: audio({ model: "whisper-1", response_format: "srt" })
   },
   post("image", "/v1/images/generate", (prompt) => ({ prompt }), { follow: "image" }),
-  post("image of OpenAI", "/v1/images/generations", (prompt) => ({ prompt }), openai),
-  { name: "edit", method: "POST", path: "/v1/images/edits", shape: "openai", form: picture },
+  post("image of OpenAI", "/v1/images/generations", (prompt) => ({ prompt }), { ...openai, waits: true }),
+  { name: "edit", method: "POST", path: "/v1/images/edits", shape: "openai", waits: true, form: picture },
   post("media", "/v1/tools/media/generate", (prompt) => ({ model: "sandbox-video", prompt }), { follow: "media" }),
   post("open media", "/v1/tools/media/generate", (prompt) => ({ model: "sandbox-video-open", prompt }), {
     follow: "media"
