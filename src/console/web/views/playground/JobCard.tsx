@@ -1,5 +1,6 @@
 /** One media job: how it stands, what it made, what it cost and what came back. */
-import { ExternalLink, Film, Image, X } from "lucide-react"
+import { ExternalLink, Film, Image, Play, X } from "lucide-react"
+import { useState } from "react"
 import type { ReactNode } from "react"
 import { duration } from "../../moments.ts"
 import { nano } from "../../money.ts"
@@ -11,18 +12,10 @@ import { advice } from "../../parts/States.tsx"
 import { toast } from "../../parts/Toasts.tsx"
 import { When } from "../../parts/When.tsx"
 import { playgroundTexts } from "../../texts/playground.ts"
-import { useCancel, useQuote, useResult, useStatus } from "./asking.ts"
+import { useCancel, useContent, useQuote, useResult, useStatus } from "./asking.ts"
 import type { Job } from "./asking.ts"
-import { canShow, hostOf, isHere, resultsOf } from "./results.ts"
+import { hostOf, resultsOf } from "./results.ts"
 import type { Made } from "./results.ts"
-
-const Shown = ({ of, name }: { readonly of: Made; readonly name: string }) =>
-  of.kind === "image" ? (
-    <img src={of.url} alt={name} width={of.width} height={of.height} loading="lazy" referrerPolicy="no-referrer" />
-  ) : (
-    // What was made has no words of its own to be captioned with.
-    <video src={of.url} controls preload="metadata" aria-label={name} />
-  )
 
 const Placeholder = ({ children, type }: { readonly children?: ReactNode; readonly type: Job["type"] }) => {
   const Icon = type === "image" ? Image : Film
@@ -40,51 +33,64 @@ const sizeOf = ({ height, seconds, width }: Made): string =>
     ...(seconds === undefined ? [] : [duration(seconds * 1000)])
   ].join(" · ")
 
-/** What was made, as a link to it; a video that is shown has controls of its own, and the link below. */
-const Result = ({ isPreview, name, of }: { readonly of: Made; readonly name: string; readonly isPreview: boolean }) => {
-  const isShown = isHere(of.url) || (isPreview && canShow(of.url))
-  const isVideo = isShown && of.kind === "video"
-  const open = (
-    <span className="row small">
-      {playgroundTexts.open}
-      <ExternalLink size={13} strokeWidth={1.75} aria-hidden />
-    </span>
-  )
-  return (
-    <div className="playground-result">
-      {isVideo ? <Shown of={of} name={name} /> : null}
-      <a
-        className="playground-open"
-        href={of.url}
-        target="_blank"
-        rel="noreferrer noopener"
-        {...(!isHere(of.url) && { "data-tip": playgroundTexts.opensAt(hostOf(of.url)) })}
-      >
-        {isVideo ? (
-          open
-        ) : isShown ? (
-          <>
-            <Shown of={of} name={name} />
-            <span className="sr-only">{playgroundTexts.open}</span>
-          </>
+interface ResultProps {
+  readonly of: Made
+  readonly job: Job
+  readonly name: string
+  readonly index: number
+}
+
+const Way = ({ of }: { readonly of: Made }) => (
+  <a
+    className="row small"
+    href={of.url}
+    target="_blank"
+    rel="noreferrer noopener"
+    data-tip={playgroundTexts.opensAt(hostOf(of.url))}
+  >
+    {playgroundTexts.open}
+    <ExternalLink size={13} strokeWidth={1.75} aria-hidden />
+  </a>
+)
+
+/** A picture is shown as soon as it is there, a film when it is asked for: it may be long. */
+const Result = ({ index, job, name, of }: ResultProps) => {
+  const [isWanted, setWanted] = useState(of.kind === "image")
+  const [isUnshowable, setUnshowable] = useState(false)
+  const { isGone, isLoading, url } = useContent(job.request_id, index, isWanted)
+  const unshowable = (): void => setUnshowable(true)
+  if (url !== undefined && !isUnshowable) {
+    return (
+      <div className="playground-result">
+        {of.kind === "image" ? (
+          <img src={url} alt={name} onError={unshowable} />
         ) : (
-          <Placeholder type={of.kind}>
-            <span className="small">{sizeOf(of)}</span>
-            {open}
-          </Placeholder>
+          // What was made has no words of its own to be captioned with.
+          <video src={url} controls preload="metadata" aria-label={name} onError={unshowable} />
         )}
-      </a>
-    </div>
+        <Way of={of} />
+      </div>
+    )
+  }
+  return (
+    <Placeholder type={of.kind}>
+      <span className="small">{isGone || isUnshowable ? playgroundTexts.notHere : sizeOf(of)}</span>
+      {isWanted ? null : (
+        <Button kind="ghost" icon={Play} isPending={isLoading} onPress={() => setWanted(true)}>
+          {playgroundTexts.show}
+        </Button>
+      )}
+      <Way of={of} />
+    </Placeholder>
   )
 }
 
 interface JobCardProps {
   readonly of: Job
   readonly name: string
-  readonly isPreview: boolean
 }
 
-const Results = ({ isPreview, name, of, isDone }: JobCardProps & { readonly isDone: boolean }) => {
+const Results = ({ isDone, name, of }: JobCardProps & { readonly isDone: boolean }) => {
   const result = useResult(of, isDone)
   if (!isDone) return <Placeholder type={of.type} />
   if (result.error !== null) {
@@ -101,7 +107,7 @@ const Results = ({ isPreview, name, of, isDone }: JobCardProps & { readonly isDo
       <span className="small">{playgroundTexts.noAddress}</span>
     </Placeholder>
   ) : (
-    made.map((one) => <Result key={one.url} of={one} name={name} isPreview={isPreview} />)
+    made.map((one, index) => <Result key={one.url} of={one} job={of} index={index} name={name} />)
   )
 }
 

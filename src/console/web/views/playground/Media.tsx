@@ -225,7 +225,6 @@ const Form = ({ models }: { readonly models: ReadonlyArray<MediaModel> }) => {
 
 const Gallery = ({ models }: { readonly models: ReadonlyArray<MediaModel> }) => {
   const [page, setPage] = useState(1)
-  const [isPreview, setPreview] = useState(false)
   const jobs = useJobs(page)
   return (
     <Section title={playgroundTexts.gallery} lead={playgroundTexts.galleryLead}>
@@ -237,19 +236,12 @@ const Gallery = ({ models }: { readonly models: ReadonlyArray<MediaModel> }) => 
             </Empty>
           ) : (
             <>
-              <CheckField
-                label={playgroundTexts.preview}
-                help={playgroundTexts.previewHelp}
-                value={isPreview}
-                onChange={setPreview}
-              />
               <ul className="playground-gallery">
                 {records.map((job) => (
                   <JobCard
                     key={job.request_id}
                     of={job}
                     name={models.find(({ id }) => id === job.model)?.display_name ?? job.model}
-                    isPreview={isPreview}
                   />
                 ))}
               </ul>

@@ -1,9 +1,11 @@
 /** Media jobs: asked for, looked at until they are settled, cancelled. */
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
-import { useEffect, useRef } from "react"
+import { useEffect, useRef, useState } from "react"
+import { apiRoot } from "../../app/Base.ts"
 import { api, asked, tenantId } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
 import { Refusal } from "../../app/Refusal.ts"
+import { called } from "./runs.ts"
 
 export type Job = Schemas["MediaJobEntry"]
 export type MediaBody = Schemas["MediaRequest"]
@@ -92,6 +94,53 @@ export const useResult = ({ request_id }: Job, isDone: boolean) =>
     staleTime: 300_000,
     queryFn: () => asked(api.GET("/v1/tools/media/result", { params: { query: { request_id } } }))
   })
+
+/** The service gives no more than four files to somebody at once. */
+const abreast = 3
+let running = 0
+const waiting: Array<() => void> = []
+
+const turn = async (): Promise<() => void> => {
+  if (running >= abreast) await new Promise<void>((resolve) => waiting.push(resolve))
+  running++
+  return () => {
+    running--
+    waiting.shift()?.()
+  }
+}
+
+const contentOf = async (request_id: string, index: number, signal: AbortSignal): Promise<Blob> => {
+  const done = await turn()
+  try {
+    const query = new URLSearchParams({ request_id, index: String(index) })
+    const request = new Request(`${apiRoot}/v1/tools/media/content?${query.toString()}`, {
+      credentials: "omit",
+      signal
+    })
+    return (await called(request, (response) => response.blob())).output
+  } finally {
+    done()
+  }
+}
+
+/** A file that was made, through the service, as an address of this page. */
+export const useContent = (request_id: string, index: number, isWanted: boolean) => {
+  const content = useQuery({
+    queryKey: ["media-content", request_id, index],
+    enabled: isWanted,
+    staleTime: Infinity,
+    queryFn: ({ signal }) => contentOf(request_id, index, signal)
+  })
+  const [url, setUrl] = useState<string>()
+  const { data } = content
+  useEffect(() => {
+    if (data === undefined) return
+    const made = URL.createObjectURL(data)
+    setUrl(made)
+    return () => URL.revokeObjectURL(made)
+  }, [data])
+  return { url, isLoading: content.isFetching, isGone: content.error !== null }
+}
 
 export const useCancel = () => {
   const queries = useQueryClient()

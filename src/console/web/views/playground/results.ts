@@ -30,14 +30,10 @@ const madeOf = (value: unknown, kind: Made["kind"]): ReadonlyArray<Made> =>
 export const isWebAddress = (url: string): boolean => /^https?:\/\//i.test(url) && URL.canParse(url)
 const isAddress = (url: string): boolean => isWebAddress(url) || /^data:(?:image|video)\//i.test(url)
 
+/** In the order in which the service counts them (`index` of `/v1/tools/media/content`). */
 export const resultsOf = ({ images, video }: Readonly<Record<string, unknown>>): ReadonlyArray<Made> => [
-  ...(Array.isArray(images) ? images.flatMap((image) => madeOf(image, "image")) : []),
-  ...madeOf(video, "video")
+  ...madeOf(video, "video"),
+  ...(Array.isArray(images) ? images.flatMap((image) => madeOf(image, "image")) : [])
 ]
 
 export const hostOf = (url: string): string => new URL(url).host
-
-/** The page's policy loads media of its own, and over https. */
-export const canShow = (url: string): boolean => /^(?:https:|data:)/i.test(url)
-/** Without asking anybody. */
-export const isHere = (url: string): boolean => url.startsWith("data:")
