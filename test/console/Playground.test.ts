@@ -160,7 +160,8 @@ describe("media", () => {
     const job = page.locator(".playground-job").first()
     await job.getByText("done", { exact: true }).waitFor()
     await job.getByText("Charged").waitFor()
-    // Of another origin, and not over https: they are linked, not loaded.
+    // Through the service: the page loads nothing from elsewhere. The vendor's address is a link.
+    await job.locator("img").nth(1).waitFor()
     expect(await job.getByRole("link", { name: "Open" }).count()).toBe(2)
     expect(await tab.axe()).toEqual([])
 
