@@ -106,7 +106,7 @@ describe("an operator", () => {
     const reason = { Reason: "case 4711" }
     await go(tab, "find", "Find")
     await page.getByLabel("Search").fill("ada@")
-    await page.getByRole("region", { name: "Tenants" }).getByRole("link").first().click()
+    await page.getByRole("region", { name: "Tenants" }).getByRole("link", { name: "Ada Lovelace" }).click()
     await page.getByRole("heading", { name: "Ada Lovelace" }).waitFor()
     const before = await desk.service.balance(ada)
 
