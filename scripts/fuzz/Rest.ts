@@ -22,6 +22,9 @@ const figure = (metrics: string, name: string): number => Number(new RegExp(`^${
 /** Connections to vendors, and those of the sandbox's own clients, are kept open for a while. */
 const idleMax = 16
 
+/** What is an operator's business, and no fault: a signed payment for nobody. */
+const expected = /"a payment is for a tenant that does not exist"/
+
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 
 /** Waits until this is true; answers whether it came so within a minute. */
@@ -57,7 +60,7 @@ const rest = async (service: Service, handles: number, hangUp: () => void): Prom
   const errors = service.stderr
     .join("")
     .split("\n")
-    .filter((line) => /"(?:level|logLevel)":"(?:ERROR|FATAL)"/i.test(line))
+    .filter((line) => /"logLevel":"(?:ERROR|FATAL)"/.test(line) && !expected.test(line))
   if (errors.length > 0) wrong.push(`${errors.length} errors are in the log, the first: ${errors[0]!.slice(0, 2_000)}`)
   const verified = await command(["verify"], { DATA_DIR: service.folder })
   if (verified.code !== 0) wrong.push(`verify: ${verified.stdout}${verified.stderr}`)
