@@ -8,8 +8,8 @@
  * statements that make it), named by the newest migration in it, and beside it a JSON of what everybody was shown. A fixture is never made
  * anew by a later commit: it says what that version wrote. When a migration is added, the commit before it becomes the next fixture.
  *
- * There is none of versions before 0011, whose tables had names without `tollgate_`: no later version opened those. 0013, 0015, 0016 and
- * 0018 were never the newest of a commit.
+ * There is none of versions before 0011, whose tables had names without `tollgate_`: no later version opened those. 0013, 0015, 0016,
+ * 0018 and 0028 were never the newest of a commit, nor was PostgreSQL's 0006.
  */
 import Sqlite from "better-sqlite3"
 import { execFileSync } from "node:child_process"

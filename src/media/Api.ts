@@ -1,7 +1,7 @@
 /** Video and image generation by quote: submit, poll, fetch, cancel. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { Example, Metered } from "../http/Documented.ts"
+import { Example, Metered, Produces } from "../http/Documented.ts"
 import { GateRefusal } from "../gate/Problems.ts"
 import { NoHead, ReadsOwnBody } from "../http/Annotations.ts"
 import { BodyRefusal } from "../http/Problems.ts"
@@ -10,6 +10,7 @@ import { PageQuery } from "../kernel/Page.ts"
 import { KeyOrToken } from "../http/Security.ts"
 import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { MediaJobPage, MediaModelEntry, MediaResult, MediaStatus, MediaSubmitted } from "./Answer.ts"
+import { endings } from "./FileTypes.ts"
 import { MediaRequest } from "./Model.ts"
 import {
   MediaAlreadyCompleted,
@@ -81,6 +82,7 @@ export class MediaApi extends HttpApiGroup.make("media")
         })
       )
       .addSuccess(HttpApiSchema.Uint8Array({ contentType: "application/octet-stream" }))
+      .annotate(Produces, ["application/octet-stream", ...Object.keys(endings)])
       .addError(InvalidRequest)
       .addError(MediaNotFound)
       .addError(MediaNotCompleted)

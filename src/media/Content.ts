@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import type { Readable } from "node:stream"
 import type { AccountId } from "../kernel/Ids.ts"
 import * as Download from "../upstream/Download.ts"
+import { endings } from "./FileTypes.ts"
 import { MediaRateLimited, MediaUnavailable } from "./Problems.ts"
 
 export interface MediaContent {
@@ -16,23 +17,6 @@ export interface MediaContent {
   readonly file_name: string
   /** Ends with an error where the vendor broke off. To destroy it is to leave. */
   readonly body: Readable
-}
-
-/** What is shown, and how files of it end. */
-const endings: Readonly<Record<string, string>> = {
-  "image/png": "png",
-  "image/jpeg": "jpg",
-  "image/gif": "gif",
-  "image/webp": "webp",
-  "image/avif": "avif",
-  "video/mp4": "mp4",
-  "video/webm": "webm",
-  "video/quicktime": "mov",
-  "audio/mpeg": "mp3",
-  "audio/wav": "wav",
-  "audio/ogg": "ogg",
-  "audio/mp4": "m4a",
-  "audio/flac": "flac"
 }
 
 /** The longest file, in bytes. */
