@@ -64,6 +64,7 @@ const greetingOf = async ({ client_id, control, data_dir, issuer, url }: Greeted
   Tollgate sandbox: everything outside is simulated, every call is metered for real.
 
   base URL     ${url}
+  console      ${url}/console
   documents    ${url}/docs
   levers       ${control}
   tenant       ${tenant_id} (${credits.result.balance} credits)

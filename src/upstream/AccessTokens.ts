@@ -8,7 +8,8 @@
  *   end at the earliest) the next request asks for another; it goes on with the old one meanwhile.
  * - An endpoint that does not give one is not asked again for a second. A request without a token was not sent: it fails as one whose
  *   upstream is not reached, so that the next upstream is tried, and nothing is charged.
- * - A token that the vendor refuses (401) is dropped: the next request asks for another.
+ * - A token that the vendor refuses (401) is dropped, and the next request asks for another. One that is not a minute old is kept: another would
+ *   be refused as well, and the endpoint would be asked for each call.
  */
 import { Clock, Deferred, Effect, FiberId, Redacted } from "effect"
 import type { Scope } from "effect"
@@ -43,7 +44,7 @@ export type TokenHolder = GoogleAccount | EntraClient
 export interface AccessTokens {
   readonly current: Effect.Effect<string, Wire.Unreachable>
   /** The vendor refused this token. */
-  readonly refused: (token: string) => void
+  readonly refused: (token: string) => Effect.Effect<void>
 }
 
 const googleScope = "https://www.googleapis.com/auth/cloud-platform"
@@ -52,11 +53,14 @@ const assertionSeconds = 3_600
 const patience = 10_000
 const answerMax = 65_536
 const afterFailure = 1_000
+/** How old a token must be to be dropped where it is refused. */
+const refusedAfter = 60_000
 /** How long before its end a token is replaced, at the earliest. */
 const aheadMax = 300_000
 
 interface Token {
   readonly text: string
+  readonly given_at: number
   /** From when on another is asked for. */
   readonly replace_at: number
   readonly expires_at: number
@@ -97,7 +101,7 @@ const tokenIn = ({ body, status }: Wire.Whole, now: number): Token | undefined =
     const lifetime = Number(expires_in) * 1_000
     if (!(lifetime > 0)) return undefined
     const expires_at = now + lifetime
-    return { text, expires_at, replace_at: expires_at - Math.min(aheadMax, lifetime / 5) }
+    return { text, given_at: now, expires_at, replace_at: expires_at - Math.min(aheadMax, lifetime / 5) }
   } catch {
     return undefined
   }
@@ -138,20 +142,26 @@ export const make = (holder: TokenHolder): Effect.Effect<AccessTokens, never, Sc
       return given.text
     })
 
-    const current = Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const known = token !== undefined && now < token.expires_at ? token : undefined
-      if (known !== undefined && now < known.replace_at) return Effect.succeed(known.text)
-      if (asking === undefined && now - failed_at < afterFailure)
-        return known === undefined ? fail("it gave none a moment ago") : Effect.succeed(known.text)
-      const start = asking === undefined
-      const answer = (asking ??= Deferred.unsafeMake(FiberId.none))
-      // Whoever was first may leave, and the others wait on.
-      const begin = start ? Effect.forkIn(Effect.interruptible(settle(answer)), scope) : Effect.void
-      return Effect.zipRight(begin, known === undefined ? Deferred.await(answer) : Effect.succeed(known.text))
-    })
+    // Uninterruptible but for the wait: an ask that is noted and never begins would be waited for without end.
+    const current = Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        const known = token !== undefined && now < token.expires_at ? token : undefined
+        if (known !== undefined && now < known.replace_at) return Effect.succeed(known.text)
+        if (asking === undefined && now - failed_at < afterFailure)
+          return known === undefined ? fail("it gave none a moment ago") : Effect.succeed(known.text)
+        const start = asking === undefined
+        const answer = (asking ??= Deferred.unsafeMake(FiberId.none))
+        // Whoever was first may leave, and the others wait on.
+        const begin = start ? Effect.forkIn(settle(answer), scope) : Effect.void
+        return Effect.zipRight(
+          begin,
+          known === undefined ? restore(Deferred.await(answer)) : Effect.succeed(known.text)
+        )
+      })
+    )
 
     const settle = (answer: Deferred.Deferred<string, Wire.Unreachable>) =>
-      Effect.onExit(ask, (exit) =>
+      Effect.onExit(Effect.interruptible(ask), (exit) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
           asking = undefined
           if (exit._tag === "Failure") failed_at = now
@@ -159,9 +169,10 @@ export const make = (holder: TokenHolder): Effect.Effect<AccessTokens, never, Sc
         })
       )
 
-    const refused = (text: string) => {
-      if (token?.text === text) token = undefined
-    }
+    const refused = (text: string) =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        if (token?.text === text && now - token.given_at >= refusedAfter) token = undefined
+      })
 
     return { current, refused }
   })

@@ -98,23 +98,28 @@ const make = Effect.gen(function* () {
   const documents = new Map<string, Known>()
   const scope = yield* Effect.scope
 
-  /** An issuer is asked once for all who want its document at that time. */
+  /**
+   * An issuer is asked once for all who want its document at that time. Uninterruptible but for the wait: an ask that is noted and never begins
+   * would be waited for without end.
+   */
   const documentOf = (issuer: string): Effect.Effect<Document> =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const known = documents.get(issuer)
-      if (known !== undefined && now < known.until) return Deferred.await(known.document)
-      const entry: Known = {
-        document: Deferred.unsafeMake(FiberId.none),
-        until: Number.POSITIVE_INFINITY,
-        last: known?.last
-      }
-      documents.set(issuer, entry)
-      // Whoever was first may leave, and the others wait on.
-      return Effect.zipRight(Effect.forkIn(learn(issuer, entry), scope), Deferred.await(entry.document))
-    })
+    Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        const known = documents.get(issuer)
+        if (known !== undefined && now < known.until) return restore(Deferred.await(known.document))
+        const entry: Known = {
+          document: Deferred.unsafeMake(FiberId.none),
+          until: Number.POSITIVE_INFINITY,
+          last: known?.last
+        }
+        documents.set(issuer, entry)
+        // Whoever was first may leave, and the others wait on.
+        return Effect.zipRight(Effect.forkIn(learn(issuer, entry), scope), restore(Deferred.await(entry.document)))
+      })
+    )
 
   const learn = Effect.fnUntraced(function* (issuer: string, entry: Known) {
-    const document = yield* fetched(issuer)
+    const document = yield* Effect.interruptible(fetched(issuer))
     const now = yield* Clock.currentTimeMillis
     entry.until = now + (document === undefined ? afterFailure : documentLifetime)
     // What an issuer said an hour ago is better than nothing.

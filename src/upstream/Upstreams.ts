@@ -187,10 +187,9 @@ const withToken = (
   ) =>
     Effect.flatMap(current, (token) => {
       const headers = { ...request.headers, authorization: `Bearer ${token}` }
-      return Effect.map(send(addressed({ ...request, headers })), (answer) => {
-        if (answer.status === 401) refused(token)
-        return answer
-      })
+      return Effect.tap(send(addressed({ ...request, headers })), ({ status }) =>
+        status === 401 ? refused(token) : Effect.void
+      )
     })
   return {
     exchange: (request, limits) => prepared(request, (sent) => exchange(sent, limits)),

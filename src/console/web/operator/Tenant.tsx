@@ -11,7 +11,7 @@ import { Copy } from "../parts/Copy.tsx"
 import { Money } from "../parts/Money.tsx"
 import { Facts, Page, Section } from "../parts/Page.tsx"
 import { Answer, Empty, Failed, Loading } from "../parts/States.tsx"
-import { Pages, Table } from "../parts/Table.tsx"
+import { NumberedPages, Table } from "../parts/Table.tsx"
 import { When } from "../parts/When.tsx"
 import { texts as common } from "../texts.ts"
 import { useAct } from "./Acts.tsx"
@@ -188,18 +188,7 @@ const Ledger = ({ tenant_id }: { readonly tenant_id: string }) => {
                   }
                 ]}
               />
-              {total_records > perPage ? (
-                <Pages
-                  onPrevious={page === 1 ? undefined : () => setPage(page - 1)}
-                  onNext={page * perPage >= total_records ? undefined : () => setPage(page + 1)}
-                >
-                  {common.table.position(
-                    count((page - 1) * perPage + 1),
-                    count((page - 1) * perPage + records.length),
-                    count(total_records)
-                  )}
-                </Pages>
-              ) : null}
+              <NumberedPages page={page} perPage={perPage} shown={records.length} total={total_records} go={setPage} />
             </>
           )
         }

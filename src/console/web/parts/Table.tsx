@@ -4,6 +4,7 @@
  */
 import { ArrowDown, ArrowUp, ChevronLeft, ChevronRight } from "lucide-react"
 import type { KeyboardEvent, ReactNode } from "react"
+import { count } from "../moments.ts"
 import { texts } from "../texts.ts"
 import { Button } from "./Button.tsx"
 
@@ -176,3 +177,27 @@ export const Pages = ({ children, onNext, onPrevious }: PagesProps) => (
     </div>
   </nav>
 )
+
+interface NumberedPagesProps {
+  /** From 1. */
+  readonly page: number
+  readonly perPage: number
+  /** How many rows this page has. */
+  readonly shown: number
+  /** How many rows there are. */
+  readonly total: number
+  readonly go: (page: number) => void
+}
+
+/** The way through numbered pages, with where one is; nothing where all rows fit on one. */
+export const NumberedPages = ({ go, page, perPage, shown, total }: NumberedPagesProps) => {
+  const before = (page - 1) * perPage
+  return total <= perPage ? null : (
+    <Pages
+      onPrevious={page > 1 ? () => go(page - 1) : undefined}
+      onNext={before + perPage < total ? () => go(page + 1) : undefined}
+    >
+      {texts.table.position(count(before + 1), count(before + shown), count(total))}
+    </Pages>
+  )
+}

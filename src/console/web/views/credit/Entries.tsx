@@ -3,15 +3,13 @@ import { getRouteApi, Link, useNavigate } from "@tanstack/react-router"
 import { ReceiptText } from "lucide-react"
 import { useLedger } from "../../app/Asking.ts"
 import type { Schemas } from "../../app/Client.ts"
-import { count } from "../../moments.ts"
 import { Choice } from "../../parts/Choice.tsx"
 import { Money } from "../../parts/Money.tsx"
 import { Section } from "../../parts/Page.tsx"
 import { Answer, Empty } from "../../parts/States.tsx"
-import { Pages, Table } from "../../parts/Table.tsx"
+import { NumberedPages, Table } from "../../parts/Table.tsx"
 import type { Column } from "../../parts/Table.tsx"
 import { When } from "../../parts/When.tsx"
-import { texts } from "../../texts.ts"
 import { creditTexts } from "../../texts/credit.ts"
 
 type Entry = Schemas["LedgerEntry"]
@@ -120,7 +118,7 @@ export const Entries = () => {
       }
     >
       <Answer of={ledger} lines={6}>
-        {({ records, total_pages, total_records }) =>
+        {({ records, total_records }) =>
           records.length === 0 ? (
             <Empty icon={ReceiptText} title={filter === "all" ? creditTexts.ledgerEmpty : creditTexts.ledgerNone}>
               {creditTexts.ledgerEmptyText}
@@ -134,16 +132,7 @@ export const Entries = () => {
                 rowKey={({ id }) => id}
                 isStale={ledger.isPlaceholderData}
               />
-              <Pages
-                onPrevious={page > 1 ? () => go(page - 1) : undefined}
-                onNext={page < total_pages ? () => go(page + 1) : undefined}
-              >
-                {texts.table.position(
-                  count((page - 1) * perPage + 1),
-                  count((page - 1) * perPage + records.length),
-                  count(total_records)
-                )}
-              </Pages>
+              <NumberedPages page={page} perPage={perPage} shown={records.length} total={total_records} go={go} />
             </>
           )
         }

@@ -3,16 +3,14 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import { api, resultOf, tenantId } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
-import { count } from "../../moments.ts"
 import { exact, nano } from "../../money.ts"
 import { Badge } from "../../parts/Badge.tsx"
 import { Money } from "../../parts/Money.tsx"
 import { Section } from "../../parts/Page.tsx"
 import { Answer } from "../../parts/States.tsx"
-import { Pages, Table } from "../../parts/Table.tsx"
+import { NumberedPages, Table } from "../../parts/Table.tsx"
 import type { Column } from "../../parts/Table.tsx"
 import { When } from "../../parts/When.tsx"
-import { texts } from "../../texts.ts"
 import { creditTexts } from "../../texts/credit.ts"
 import { isUnconfigured } from "./asking.ts"
 
@@ -80,7 +78,7 @@ export const Purchases = () => {
   return (
     <Section title={creditTexts.purchases}>
       <Answer of={purchases} lines={2}>
-        {({ records, total_pages, total_records }) =>
+        {({ records, total_records }) =>
           total_records === 0 ? (
             <p className="quiet">{creditTexts.purchasesNone}</p>
           ) : (
@@ -92,18 +90,7 @@ export const Purchases = () => {
                 rowKey={({ id }) => id}
                 isStale={purchases.isPlaceholderData}
               />
-              {total_pages < 2 ? null : (
-                <Pages
-                  onPrevious={page > 1 ? () => setPage(page - 1) : undefined}
-                  onNext={page < total_pages ? () => setPage(page + 1) : undefined}
-                >
-                  {texts.table.position(
-                    count((page - 1) * perPage + 1),
-                    count((page - 1) * perPage + records.length),
-                    count(total_records)
-                  )}
-                </Pages>
-              )}
+              <NumberedPages page={page} perPage={perPage} shown={records.length} total={total_records} go={setPage} />
             </>
           )
         }

@@ -8,15 +8,13 @@ import { useMemberships } from "../../app/Asking.ts"
 import { api, resultOf, tenantId } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
 import { switchTo } from "../../app/Switching.ts"
-import { count } from "../../moments.ts"
 import { Badge } from "../../parts/Badge.tsx"
 import { Button } from "../../parts/Button.tsx"
 import { Page } from "../../parts/Page.tsx"
 import { advice, Answer, Empty } from "../../parts/States.tsx"
-import { Pages } from "../../parts/Table.tsx"
+import { NumberedPages } from "../../parts/Table.tsx"
 import { toast } from "../../parts/Toasts.tsx"
 import { When } from "../../parts/When.tsx"
-import { texts } from "../../texts.ts"
 import { notificationsTexts } from "../../texts/notifications.ts"
 
 type Notification = Schemas["Notification"]
@@ -140,7 +138,7 @@ export const Notifications = () => {
       }
     >
       <Answer of={notifications} lines={6}>
-        {({ records, total_pages, total_records }) =>
+        {({ records, total_records }) =>
           total_records === 0 ? (
             <Empty icon={Bell} title={notificationsTexts.none}>
               {notificationsTexts.noneText}
@@ -152,18 +150,7 @@ export const Notifications = () => {
                   <Item key={notification.id} of={notification} />
                 ))}
               </ul>
-              {total_pages < 2 ? null : (
-                <Pages
-                  onPrevious={page > 1 ? () => go(page - 1) : undefined}
-                  onNext={page < total_pages ? () => go(page + 1) : undefined}
-                >
-                  {texts.table.position(
-                    count((page - 1) * perPage + 1),
-                    count((page - 1) * perPage + records.length),
-                    count(total_records)
-                  )}
-                </Pages>
-              )}
+              <NumberedPages page={page} perPage={perPage} shown={records.length} total={total_records} go={go} />
             </>
           )
         }

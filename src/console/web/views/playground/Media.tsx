@@ -9,9 +9,8 @@ import { CheckField, FormOf, SelectField, TextField } from "../../parts/Fields.t
 import { Money } from "../../parts/Money.tsx"
 import { Section } from "../../parts/Page.tsx"
 import { Answer, Empty } from "../../parts/States.tsx"
-import { Pages } from "../../parts/Table.tsx"
+import { NumberedPages } from "../../parts/Table.tsx"
 import { toast } from "../../parts/Toasts.tsx"
-import { texts } from "../../texts.ts"
 import { playgroundTexts } from "../../texts/playground.ts"
 import { perPage, useJobs, useSubmit } from "./asking.ts"
 import type { MediaBody } from "./asking.ts"
@@ -229,7 +228,7 @@ const Gallery = ({ models }: { readonly models: ReadonlyArray<MediaModel> }) => 
   return (
     <Section title={playgroundTexts.gallery} lead={playgroundTexts.galleryLead}>
       <Answer of={jobs} lines={6}>
-        {({ records, total_pages, total_records }) =>
+        {({ records, total_records }) =>
           records.length === 0 ? (
             <Empty icon={Clapperboard} title={playgroundTexts.noJobs}>
               {playgroundTexts.noJobsText}
@@ -245,18 +244,7 @@ const Gallery = ({ models }: { readonly models: ReadonlyArray<MediaModel> }) => 
                   />
                 ))}
               </ul>
-              {total_pages > 1 ? (
-                <Pages
-                  onPrevious={page === 1 ? undefined : () => setPage(page - 1)}
-                  onNext={page >= total_pages ? undefined : () => setPage(page + 1)}
-                >
-                  {texts.table.position(
-                    count((page - 1) * perPage + 1),
-                    count((page - 1) * perPage + records.length),
-                    count(total_records)
-                  )}
-                </Pages>
-              ) : null}
+              <NumberedPages page={page} perPage={perPage} shown={records.length} total={total_records} go={setPage} />
             </>
           )
         }

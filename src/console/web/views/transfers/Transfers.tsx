@@ -2,18 +2,17 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router"
 import { ArrowLeftRight, Send as SendIcon } from "lucide-react"
 import { useMembership } from "../../app/Asking.ts"
-import { count, day, relative } from "../../moments.ts"
+import { day, relative } from "../../moments.ts"
 import { Badge } from "../../parts/Badge.tsx"
 import type { Tone } from "../../parts/Badge.tsx"
 import { Button } from "../../parts/Button.tsx"
 import { Money } from "../../parts/Money.tsx"
 import { Page, Section } from "../../parts/Page.tsx"
 import { Answer, Empty } from "../../parts/States.tsx"
-import { Pages, Table } from "../../parts/Table.tsx"
+import { NumberedPages, Table } from "../../parts/Table.tsx"
 import type { Column } from "../../parts/Table.tsx"
 import { TabsOf } from "../../parts/TabsOf.tsx"
 import { useNow, When } from "../../parts/When.tsx"
-import { texts } from "../../texts.ts"
 import { transfersTexts } from "../../texts/transfers.ts"
 import { endOf, perPage, useTransfers } from "./asking.ts"
 import type { Side, Transfer } from "./asking.ts"
@@ -110,7 +109,7 @@ const List = ({ side }: { readonly side: Side }) => {
     void navigate({ to: "/transfers", search: { tab: side, page: String(to) }, resetScroll: false })
   return (
     <Answer of={transfers} lines={5}>
-      {({ records, total_pages, total_records }) =>
+      {({ records, total_records }) =>
         total_records === 0 ? (
           <Empty
             icon={ArrowLeftRight}
@@ -134,18 +133,7 @@ const List = ({ side }: { readonly side: Side }) => {
                 })
               }
             />
-            {total_pages < 2 ? null : (
-              <Pages
-                onPrevious={page > 1 ? () => go(page - 1) : undefined}
-                onNext={page < total_pages ? () => go(page + 1) : undefined}
-              >
-                {texts.table.position(
-                  count((page - 1) * perPage + 1),
-                  count((page - 1) * perPage + records.length),
-                  count(total_records)
-                )}
-              </Pages>
-            )}
+            <NumberedPages page={page} perPage={perPage} shown={records.length} total={total_records} go={go} />
           </>
         )
       }
