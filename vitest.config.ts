@@ -4,23 +4,20 @@ import type { TestSpecification } from "vitest/node"
 
 /** The files that take longest, the longest first. A file that is begun last keeps one worker busy while the others have nothing to do. */
 const longest = [
+  "ledger/NodesStories",
+  "e2e/Kills",
+  "upgrade/Kills",
   "e2e/Package",
   "e2e/Operator",
   "e2e/Binary",
   "e2e/Upgrade",
   "e2e/Process",
-  "e2e/Keys",
-  "autoreload/AutoReloads.story",
-  "console/Operator",
-  "ledger/Books.story",
-  "e2e/Moving",
-  "console/Playground",
-  "ledger/Nodes",
-  "e2e/Backup",
-  "e2e/Books",
   "simulation/Stories",
-  "conformance/Texts",
+  "autoreload/AutoReloads.story",
   "conformance/Payments",
+  "ledger/Books.story",
+  "e2e/Books",
+  "conformance/Texts",
   "console/",
   "chat/Vendors",
   "conformance/",
@@ -57,10 +54,26 @@ const onPostgresToo = [
   "test/transfers/*.test.ts"
 ]
 
-/** Proofs that take minutes: `npm run test:long`. */
-const long = ["test/ledger/NodesStories.test.ts", "test/e2e/Kills.test.ts"]
+/** What takes longest, half a minute or more each: `npm run test:long`. */
+const long = [
+  "test/console/Operator.test.ts",
+  "test/console/Playground.test.ts",
+  "test/console/Views.test.ts",
+  "test/e2e/Backup.test.ts",
+  "test/e2e/Binary.test.ts",
+  "test/e2e/Keys.test.ts",
+  "test/e2e/Kills.test.ts",
+  "test/e2e/Moving.test.ts",
+  "test/e2e/Operator.test.ts",
+  "test/e2e/Package.test.ts",
+  "test/e2e/Upgrade.test.ts",
+  "test/ledger/Nodes.test.ts",
+  "test/ledger/NodesStories.test.ts",
+  "test/simulation/Stories.test.ts",
+  "test/upgrade/Kills.test.ts"
+]
 /** Part of these is long too: it asks for `TEST_LONG`. */
-const partlyLong = ["test/e2e/Nodes.test.ts", "test/upgrade/Kills.test.ts"]
+const partlyLong = ["test/e2e/Nodes.test.ts"]
 
 const shared = {
   setupFiles: ["test/support/testers.ts"],
