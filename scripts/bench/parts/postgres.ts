@@ -209,6 +209,8 @@ const checkCharges = async (url: string, rounds: ReadonlyArray<Round>): Promise<
 
 /** How many keys are revoked. */
 const revocations = 50
+/** Of the calls through two nodes: each has enough to do. */
+const manyConnections = 512
 
 /** How long a revocation may take before it is no longer waited for, in milliseconds. */
 const patience = 5_000
