@@ -27,8 +27,8 @@ import { ImagesApi } from "./images/Api.ts"
 import { MediaApi, MediaModelsApi } from "./media/Api.ts"
 import { MailApi } from "./mail/Api.ts"
 import { SearchApi } from "./search/Api.ts"
-import { SpeechApi } from "./speech/Api.ts"
-import { TranscriptionApi } from "./transcription/Api.ts"
+import { SpeechApi, SpeechModelsApi } from "./speech/Api.ts"
+import { TranscriptionApi, TranscriptionModelsApi } from "./transcription/Api.ts"
 import { UsageApi } from "./usage/Api.ts"
 import { version } from "./Version.ts"
 
@@ -64,7 +64,9 @@ const routes = HttpApi.make("tollgate")
   .add(MediaModelsApi)
   .add(SearchApi)
   .add(SpeechApi)
+  .add(SpeechModelsApi)
   .add(TranscriptionApi)
+  .add(TranscriptionModelsApi)
   .add(NotificationsApi)
   .add(ContactApi)
   .add(OperatorSessionApi)

@@ -78,9 +78,9 @@ import { TransferInvitesHttp, TransfersHttp } from "./transfers/Http.ts"
 import { Transfers } from "./transfers/Transfers.ts"
 import { SearchHttp } from "./search/Http.ts"
 import { Search } from "./search/Search.ts"
-import { SpeechHttp } from "./speech/Http.ts"
+import { SpeechHttp, SpeechModelsHttp } from "./speech/Http.ts"
 import { Speech } from "./speech/Speech.ts"
-import { TranscriptionHttp } from "./transcription/Http.ts"
+import { TranscriptionHttp, TranscriptionModelsHttp } from "./transcription/Http.ts"
 import { Transcription } from "./transcription/Transcription.ts"
 import { MailHttp } from "./mail/Http.ts"
 import { SelfMail } from "./mail/SelfMail.ts"
@@ -212,7 +212,9 @@ const api = HttpApiBuilder.api(Api).pipe(
     MediaModelsHttp,
     MailHttp,
     TranscriptionHttp,
+    TranscriptionModelsHttp,
     SpeechHttp,
+    SpeechModelsHttp,
     SearchHttp,
     NotificationsHttp,
     Layer.provide(OperatorHttp, watched),

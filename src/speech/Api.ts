@@ -9,6 +9,7 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { KeyOrToken } from "../http/Security.ts"
 import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { UpstreamRefusal } from "../upstream/Problems.ts"
+import { ToolModelList } from "../upstream/Provider.ts"
 import { formats, OpenAiSpeechRequest, SpeechRequest, ToolSpeechRequest } from "./Request.ts"
 
 const Audio = HttpApiSchema.Uint8Array({ contentType: "audio/mpeg" })
@@ -52,4 +53,12 @@ export class SpeechApi extends HttpApiGroup.make("speech")
   .addError(GateRefusal)
   .addError(IdempotencyRefusal)
   .addError(UpstreamRefusal)
+  .middleware(KeyOrToken) {}
+
+export class SpeechModelsApi extends HttpApiGroup.make("speechModels")
+  .add(
+    HttpApiEndpoint.get("list", "/v1/tools/speech/models")
+      .addSuccess(ToolModelList)
+      .annotate(OpenApi.Summary, "The models of speech and their prices")
+  )
   .middleware(KeyOrToken) {}

@@ -13,7 +13,7 @@ import type { Beside } from "../idempotency/Idempotency.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { toDecimal } from "../kernel/Money.ts"
-import { withModel } from "../upstream/Provider.ts"
+import { modelsOf, withModel } from "../upstream/Provider.ts"
 import { OpenAiSpeechRequest, SpeechRequest, ToolSpeechRequest } from "./Request.ts"
 import { SpeechProviders } from "./Settings.ts"
 import { Speech } from "./Speech.ts"
@@ -64,6 +64,10 @@ export const SpeechHttp = HttpApiBuilder.group(
       .handleRaw("speakSimply", raw(speak("tools/speech", json(ToolSpeechRequest))))
       .handleRaw("createSpeech", raw(speak("audio/speech", openAi, "audio/speech", openAiRefusal)))
   })
+)
+
+export const SpeechModelsHttp = HttpApiBuilder.group(Api, "speechModels", (handlers) =>
+  handlers.handle("list", () => Effect.map(SpeechProviders, (providers) => modelsOf(providers, "character")))
 )
 
 const readOpenAi = json(OpenAiSpeechRequest)

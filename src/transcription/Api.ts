@@ -11,6 +11,7 @@ import { KeyOrToken } from "../http/Security.ts"
 import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { Envelope } from "../kernel/Envelope.ts"
 import { UpstreamRefusal } from "../upstream/Problems.ts"
+import { ToolModelList } from "../upstream/Provider.ts"
 import { AudioTooLarge } from "./Problems.ts"
 import {
   OpenAiTranscriptionFields,
@@ -76,4 +77,12 @@ export class TranscriptionApi extends HttpApiGroup.make("transcription")
   .addError(GateRefusal)
   .addError(IdempotencyRefusal)
   .addError(UpstreamRefusal)
+  .middleware(KeyOrToken) {}
+
+export class TranscriptionModelsApi extends HttpApiGroup.make("transcriptionModels")
+  .add(
+    HttpApiEndpoint.get("list", "/v1/tools/transcriptions/models")
+      .addSuccess(ToolModelList)
+      .annotate(OpenApi.Summary, "The models of transcription and their prices")
+  )
   .middleware(KeyOrToken) {}

@@ -17,7 +17,7 @@ import type { Caller } from "../kernel/Caller.ts"
 import { envelope } from "../kernel/Envelope.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { toDecimal } from "../kernel/Money.ts"
-import { withModel } from "../upstream/Provider.ts"
+import { modelsOf, withModel } from "../upstream/Provider.ts"
 import { OpenAiTranscriptionFields, OpenAiTranslationFields, TranscriptionFields } from "./Fields.ts"
 import type { OpenAiFields, TranscriptionAnswer } from "./Fields.ts"
 import { events, formatted } from "./Formats.ts"
@@ -105,6 +105,10 @@ export const TranscriptionHttp = HttpApiBuilder.group(
       .handleRaw("createTranscription", openAi("audio/transcriptions", OpenAiTranscriptionFields, "transcribe"))
       .handleRaw("createTranslation", openAi("audio/translations", OpenAiTranslationFields, "translate"))
   })
+)
+
+export const TranscriptionModelsHttp = HttpApiBuilder.group(Api, "transcriptionModels", (handlers) =>
+  handlers.handle("list", () => Effect.map(TranscriptionProviders, (providers) => modelsOf(providers, "second")))
 )
 
 /** What a form's fields ask for. */

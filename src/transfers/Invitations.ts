@@ -88,7 +88,7 @@ export const endedNotices = (
         {
           account_id,
           kind: "transfer_ended",
-          title: `A ${row.kind} of ${toDecimal(fromRow(row.amount))} credits was ${to}`,
+          title: `A ${row.kind} of ${toDecimal(fromRow(row.amount))} credits ${to === "expired" ? to : `was ${to}`}`,
           text:
             escrow === "recipient"
               ? `${row.recipient_email} accepted it.`

@@ -1,6 +1,8 @@
 /** Providers of a tool, as the configuration lists them. The first is asked unless a caller names another. */
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import * as Price from "../kernel/Price.ts"
+import type { UnitPrice } from "../kernel/Price.ts"
 import { NonEmpty } from "../kernel/Setting.ts"
 
 export interface Provider {
@@ -45,6 +47,40 @@ export const ProviderNames = Schema.Struct({ providers: Schema.Array(Schema.Stri
 export const ProviderList = Schema.Struct({
   providers: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String, description: Schema.String }))
 }).annotations({ identifier: "ProviderList" })
+
+/** Models of speech and transcription, in the order in which they are chosen. */
+export const ToolModelList = Schema.Struct({
+  models: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      /** Who serves it: a model that several serve is listed for each. */
+      provider: Schema.String,
+      provider_name: Schema.String,
+      unit: Schema.Literal("character", "second"),
+      unit_price_usd: Schema.Number,
+      /** The model of a call that names neither model nor provider. */
+      default: Schema.Boolean
+    }).annotations({ identifier: "ToolModelEntry" })
+  )
+}).annotations({ identifier: "ToolModelList" })
+
+export const modelsOf = (
+  providers: ReadonlyArray<
+    Provider & { readonly models: ReadonlyArray<{ readonly id: string; readonly price: UnitPrice }> }
+  >,
+  unit: "character" | "second"
+): typeof ToolModelList.Type => ({
+  models: providers.flatMap(({ id: provider, models, name }, place) =>
+    models.map(({ id, price }, i) => ({
+      id,
+      provider,
+      provider_name: name,
+      unit,
+      unit_price_usd: Number(Price.toDecimal(price)),
+      default: place === 0 && i === 0
+    }))
+  )
+})
 
 export const namesOf = (providers: ReadonlyArray<Provider>) => ({ providers: idsOf(providers) })
 

@@ -118,6 +118,24 @@ describe("web search", () => {
     expect(await service.usage(who)).toEqual([])
   })
 
+  it.each([
+    ["speech", "character", 0.000015],
+    ["transcriptions", "second", 0.0001]
+  ])("lists the models of %s with their prices", async (tool, unit, unit_price_usd) => {
+    const { token } = await person()
+    const { body } = await service.call(`/v1/tools/${tool}/models`, { token })
+    expect(body.models[0]).toEqual({
+      id: expect.any(String),
+      provider: "vendor",
+      provider_name: expect.any(String),
+      unit,
+      unit_price_usd,
+      default: true
+    })
+    expect(body.models.filter((model: { default: boolean }) => model.default)).toHaveLength(1)
+    expect((await service.call(`/v1/tools/${tool}/models`)).status).toBe(401)
+  })
+
   it("lists its providers", async () => {
     const { token } = await person()
     expect((await service.call("/v1/search/providers", { token })).body).toEqual({ providers: ["tavily", "brave"] })

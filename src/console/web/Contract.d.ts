@@ -1801,6 +1801,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/tools/speech/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The models of speech and their prices */
+        get: operations["speechModels.list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/transcriptions": {
         parameters: {
             query?: never;
@@ -1863,6 +1880,23 @@ export interface paths {
         put?: never;
         /** Speech to English text, by models that translate */
         post: operations["transcription.createTranslation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tools/transcriptions/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The models of transcription and their prices */
+        get: operations["transcriptionModels.list"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3986,6 +4020,18 @@ export interface components {
             instructions?: string;
             /** @enum {string} */
             stream_format?: "audio" | "sse";
+        };
+        ToolModelList: {
+            models: components["schemas"]["ToolModelEntry"][];
+        };
+        ToolModelEntry: {
+            id: string;
+            provider: string;
+            provider_name: string;
+            /** @enum {string} */
+            unit: "character" | "second";
+            unit_price_usd: number;
+            default: boolean;
         };
         TranscriptionAnswer: {
             text: string;
@@ -8120,6 +8166,26 @@ export interface operations {
             };
         };
     };
+    "speechModels.list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description ToolModelList */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolModelList"];
+                };
+            };
+        };
+    };
     "transcription.transcribe": {
         parameters: {
             query?: never;
@@ -8317,6 +8383,26 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["OpenAiTranscription"] | string;
+                };
+            };
+        };
+    };
+    "transcriptionModels.list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description ToolModelList */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolModelList"];
                 };
             };
         };

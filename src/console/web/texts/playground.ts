@@ -57,7 +57,6 @@ export const playgroundTexts = {
     example: "why is the sky blue"
   },
   asService: "As the service",
-  modelFirst: "Empty for the first that is configured.",
   provider: "Provider",
   working: "At work",
   stoppedText: "You stopped waiting. If the provider had begun, the call is under Usage.",

@@ -9,6 +9,7 @@ import { Program } from "./Program.tsx"
 import { speechCode } from "./programs.ts"
 import { filledIn, formats, speechRuns, voices } from "./tools.ts"
 import type { Audio, SpeechBody } from "./tools.ts"
+import { toolModel, ToolModelField } from "./ToolModel.tsx"
 import { ToolOf } from "./ToolOf.tsx"
 
 const words = playgroundTexts.speech
@@ -27,7 +28,8 @@ const bodyOf = ({ format, input, instructions, model, voice }: Draft): SpeechBod
   input,
   voice,
   response_format: format,
-  ...filledIn({ model, instructions })
+  ...toolModel(model),
+  ...filledIn({ instructions })
 })
 
 /** Characters as they are charged. */
@@ -105,13 +107,7 @@ export const Speech = ({ onExplain }: { readonly onExplain: (usageId: string) =>
               {...field("format")}
             />
           </div>
-          <TextField
-            name="model"
-            label={playgroundTexts.model}
-            help={playgroundTexts.modelFirst}
-            placeholder={playgroundTexts.asService}
-            {...field("model")}
-          />
+          <ToolModelField tool="speech" {...field("model")} />
           <TextField
             name="instructions"
             label={words.instructions}

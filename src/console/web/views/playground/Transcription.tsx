@@ -11,6 +11,7 @@ import { Program } from "./Program.tsx"
 import { transcriptionCode } from "./programs.ts"
 import { filledIn, transcriptionRuns } from "./tools.ts"
 import type { TranscriptionInput } from "./tools.ts"
+import { toolModel, ToolModelField } from "./ToolModel.tsx"
 import { ToolOf } from "./ToolOf.tsx"
 
 const words = playgroundTexts.transcription
@@ -66,7 +67,8 @@ export const Transcription = ({ onExplain }: { readonly onExplain: (usageId: str
     value: draft[name],
     onChange: (value: string) => setDraft({ ...draft, [name]: value })
   })
-  const fields = filledIn(draft)
+  const { model, ...rest } = draft
+  const fields = { ...toolModel(model), ...filledIn(rest) }
   return (
     <ToolOf<TranscriptionInput, Schemas["TranscriptionAnswer"]>
       runs={transcriptionRuns}
@@ -96,12 +98,7 @@ export const Transcription = ({ onExplain }: { readonly onExplain: (usageId: str
         <>
           <FileField file={file} onChoose={setFile} />
           <div className="playground-pair">
-            <TextField
-              name="model"
-              label={playgroundTexts.model}
-              placeholder={playgroundTexts.asService}
-              {...field("model")}
-            />
+            <ToolModelField tool="transcriptions" {...field("model")} />
             <TextField
               name="language"
               label={words.language}

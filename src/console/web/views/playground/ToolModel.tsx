@@ -1,0 +1,50 @@
+/** Which model of a tool is asked. Two providers may serve the same one, so that a choice is both. */
+import { useQuery } from "@tanstack/react-query"
+import { api, asked } from "../../app/Client.ts"
+import { exact } from "../../money.ts"
+import { SelectField } from "../../parts/Fields.tsx"
+import { playgroundTexts } from "../../texts/playground.ts"
+
+type Tool = "speech" | "transcriptions"
+
+const useToolModels = (tool: Tool) =>
+  useQuery({
+    queryKey: ["tool-models", tool],
+    staleTime: 300_000,
+    queryFn: async () => (await asked(api.GET(`/v1/tools/${tool}/models`))).models
+  })
+
+const keyOf = (provider: string, model: string): string => JSON.stringify([provider, model])
+
+/** A choice as the fields of a call; none where the service chooses. */
+export const toolModel = (choice: string): Readonly<Record<string, string>> => {
+  if (choice === "") return {}
+  const [provider, model] = JSON.parse(choice) as [string, string]
+  return { provider, model }
+}
+
+interface ToolModelFieldProps {
+  readonly tool: Tool
+  /** Empty: as the service chooses. */
+  readonly value: string
+  readonly onChange: (choice: string) => void
+}
+
+export const ToolModelField = ({ onChange, tool, value }: ToolModelFieldProps) => {
+  const { data: models = [] } = useToolModels(tool)
+  const chosen =
+    models.find(({ id, provider }) => keyOf(provider, id) === value) ?? models.find((model) => model.default)
+  return (
+    <SelectField
+      name="model"
+      label={playgroundTexts.model}
+      options={[
+        ["", playgroundTexts.asService],
+        ...models.map(({ id, provider, provider_name }) => [keyOf(provider, id), `${id} · ${provider_name}`] as const)
+      ]}
+      {...(chosen !== undefined && { help: playgroundTexts.per(exact(chosen.unit_price_usd), chosen.unit) })}
+      value={value}
+      onChange={onChange}
+    />
+  )
+}
