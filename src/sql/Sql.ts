@@ -88,7 +88,8 @@ const appliedTo = Effect.gen(function* () {
 /** The migrator takes any failure of its first write for another process at work, and says that nothing was missing. */
 const applyMissing = Effect.gen(function* () {
   const done = yield* Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
-  if ((yield* appliedTo) !== newest) return yield* Effect.fail(new Error("the list of migrations could not be written"))
+  if ((yield* appliedTo) !== newest)
+    return yield* new UpgradeFailed({ message: "the list of migrations could not be written" })
   return done
 })
 
