@@ -9,6 +9,7 @@
 import { Context, Duration, Effect, Layer } from "effect"
 import { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import type { Caller } from "../kernel/Caller.ts"
+import { earlier } from "../kernel/Earlier.ts"
 import {
   ForeignKey,
   InsufficientScope,
@@ -79,14 +80,14 @@ const make = Effect.gen(function* () {
     // The token is good for an hour; whether its sign-in was ended, and the person still belongs there, is asked more often.
     if (!(yield* sessions.isLive(family))) return yield* new InvalidToken()
     if (!(yield* tenants.isActiveMember(account_id, tenant_id))) return yield* new InvalidToken()
-    const caller: Caller = {
+    const caller = earlier<Caller>(verified.get(jwt)?.caller, {
       account_id,
       tenant_id,
       application_id: null,
       credential: "user_token",
       team_first,
       ...(team_first && { oauth_client: client_id })
-    }
+    })
     if (verified.size >= cachedMax) verified.delete(verified.keys().next().value!)
     const until = Math.min(expires_at, now + Duration.toMillis(cacheLifetime))
     const remembered: Remembered = { caller, grant, until, mark }

@@ -3,6 +3,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect } from "effect"
 import type { Clock } from "effect"
 import type { Caller } from "../kernel/Caller.ts"
+import { earlier } from "../kernel/Earlier.ts"
 import type { AccountId, BillingAccountId } from "../kernel/Ids.ts"
 import type { Source } from "../ledger/Transaction.ts"
 import { isCurrent } from "../tenants/Belonging.ts"
@@ -57,10 +58,11 @@ export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
     const belongs = yield* tenants.memberships(account_id)
     const marks = [account, ...belongs.map((membership) => belonging.markOf(membership.tenant_id))]
     const all = yield* places.among(tenant_id, yield* tenants.memberships(account_id))
-    const sources = orderAmong(asker, all, yield* selectionOf(account_id))
+    const selection = yield* selectionOf(account_id)
+    const there = known.get(account_id)
+    const sources = earlier(there?.orders.get(key), orderAmong(asker, all, selection))
     // What changed while it was read is not remembered, least of all with what was read after the change.
     if (!isCurrent(marks)) return sources
-    const there = known.get(account_id)
     if (there !== undefined && there.until > now && isCurrent(there.marks)) there.orders.set(key, sources)
     else {
       if (known.size >= cachedMax) known.delete(known.keys().next().value!)

@@ -7,6 +7,7 @@ import type { Clock } from "effect"
 import type { DeploymentSecretContract } from "../auth/DeploymentSecret.ts"
 import { ExpiredKey } from "../auth/Problems.ts"
 import type { Caller } from "../kernel/Caller.ts"
+import { earlier } from "../kernel/Earlier.ts"
 import type { AccountId, ApplicationId, TenantId } from "../kernel/Ids.ts"
 import * as Statements from "../ledger/Statements.ts"
 import { statement } from "../ledger/Transaction.ts"
@@ -43,8 +44,9 @@ export const make = (
   clock: Clock.Clock
 ) => {
   /**
-   * By the key as it comes, since to hash it would be a fortieth of every call. In memory only; entries that are out of date are
-   * deleted once a minute. Not Effect's `Cache`: every call by a key reads it, without an allocation.
+   * By the key as it comes, since to hash it would be a fortieth of every call. In memory only; entries that have been out of date for a
+   * minute are deleted: of one that is read again before, the caller stays the same object. Not Effect's `Cache`: every call by a key
+   * reads it, without an allocation.
    */
   const cache = new Map<string, Entry>()
   let sweepAt = 0
@@ -52,8 +54,10 @@ export const make = (
   const remember = (key: string, entry: Entry, now: number): void => {
     if (now >= sweepAt) {
       sweepAt = now + lifetime
-      for (const [other, { until }] of cache) if (until <= now) cache.delete(other)
+      for (const [other, { until }] of cache) if (until + lifetime <= now) cache.delete(other)
     }
+    // It goes behind all others: the first is the one that was looked up the longest ago.
+    cache.delete(key)
     if (cache.size >= cachedMax) cache.delete(cache.keys().next().value!)
     cache.set(key, entry)
   }
@@ -87,14 +91,14 @@ export const make = (
     // Of many calls that looked at once, the first has done the rest.
     const known = cache.get(key)
     if (known !== undefined && known.until > now && isCurrent(known.marks)) return known.caller
-    const caller: Caller = {
+    const caller = earlier<Caller>(known?.caller, {
       account_id,
       tenant_id,
       application_id: id,
       credential: "api_key",
       team_first: false,
       ...(allowed_models !== null && { allowed_models: JSON.parse(allowed_models) as ReadonlyArray<string> })
-    }
+    })
     remember(key, { caller, until: Math.min(now + lifetime, expires_at ?? Number.POSITIVE_INFINITY), marks }, now)
     // Nobody waits for it.
     yield* Effect.forkDaemon(noteUse(id, now))

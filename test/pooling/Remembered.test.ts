@@ -1,6 +1,6 @@
 /** What is remembered of who pays: nothing that was read before a change. */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, TestClock, TestContext } from "effect"
 import { expect, it } from "vitest"
 import { BillingAccounts } from "../../src/billing/BillingAccounts.ts"
 import { statement } from "../../src/ledger/Transaction.ts"
@@ -65,3 +65,24 @@ it("an order that was read before members were barred is used for no later call"
     expect((yield* payers(asker)).map(({ barred }) => barred)).toEqual([undefined])
     expect((yield* payers(asker)).map(({ barred }) => barred)).toEqual([true])
   }).pipe(Effect.provide(layer), Effect.runPromise))
+
+it("an order that says the same when it is read again stays the same object", () =>
+  Effect.gen(function* () {
+    const tenants = yield* Tenants
+    const { payers } = yield* Pooling
+    const { account_id, home_tenant_id: tenant_id } = yield* tenants.welcome({
+      provider: "google",
+      subject: "ada",
+      email: "ada@example.com",
+      email_verified: true,
+      name: "Ada"
+    })
+    const asker = { account_id, tenant_id, team_first: false }
+    const order = yield* payers(asker)
+    yield* TestClock.adjust("61 seconds")
+    expect((yield* payers(asker)) === order).toBe(true)
+    yield* tenants.setPlan(tenant_id, { plan: "team", status: "active" })
+    const changed = yield* payers(asker)
+    yield* TestClock.adjust("61 seconds")
+    expect((yield* payers(asker)) === changed).toBe(true)
+  }).pipe(Effect.provide(layer), Effect.provide(TestContext.TestContext), Effect.runPromise))
