@@ -1,15 +1,27 @@
-/** Callers, each with a key and a connection of its own, who call at a rate, in part by streams, and some of whom leave before the end. */
+/**
+ * Callers, each with a key and a connection of its own, who call at a rate, in part by streams. One in twenty-five leaves before the end as
+ * often as not: they are those of one person, so that what the others were answered can be held against the records. One more asks the
+ * vendor itself, between two writes to the disk, and says by that how busy the machine is.
+ */
+import { open } from "node:fs/promises"
 import { Agent, request } from "node:http"
+import { join } from "node:path"
 import type { Deployment } from "./Deployment.ts"
 
 /** What callers saw since it was last taken. */
 export interface Seen {
   readonly latencies: Array<number>
+  /** Of calls to the vendor itself. */
+  readonly direct: Array<number>
   readonly counts: Map<string, number>
 }
 
 const streamed = 0.3
-const leaving = 0.03
+const leaving = 0.5
+
+/** Milliseconds between two calls to the vendor itself. */
+const directPause = 250
+const page = Buffer.alloc(4_096)
 
 const body = (stream: boolean) =>
   JSON.stringify({
@@ -21,10 +33,12 @@ const body = (stream: boolean) =>
 const bodies = { whole: body(false), stream: body(true) }
 
 export class Callers {
-  /** Calls that were answered with success to their end. */
+  /** Calls of those who never leave that were answered with success to their end. */
   acknowledged = 0
-  private seen: Seen = { latencies: [], counts: new Map() }
+  private seen: Seen = { latencies: [], direct: [], counts: new Map() }
   private over = false
+  /** Set while nobody begins a call. */
+  private held: Promise<void> | undefined
   private readonly loops: Array<Promise<void>> = []
   private readonly deployment: Deployment
   private rate: number | undefined
@@ -41,11 +55,18 @@ export class Callers {
   begin(callers: number): void {
     const { keys } = this.deployment
     for (let index = 0; index < callers; index++) this.loops.push(this.loop(keys[index]!))
+    this.loops.push(this.direct())
+  }
+
+  /** Nobody begins a call until this has ended. */
+  async holding(work: () => Promise<void>): Promise<void> {
+    this.held = work().finally(() => (this.held = undefined))
+    await this.held
   }
 
   take(): Seen {
     const { seen } = this
-    this.seen = { latencies: [], counts: new Map() }
+    this.seen = { latencies: [], direct: [], counts: new Map() }
     return seen
   }
 
@@ -59,6 +80,7 @@ export class Callers {
     const callers = this.deployment.keys.length
     await pause(Math.random() * (this.rate === undefined ? 0 : (1_000 * callers) / this.rate))
     while (!this.over) {
+      await this.held
       const began = performance.now()
       const outcome = await this.call(agent, key)
       this.seen.counts.set(outcome, (this.seen.counts.get(outcome) ?? 0) + 1)
@@ -71,9 +93,36 @@ export class Callers {
     agent.destroy()
   }
 
+  private async direct(): Promise<void> {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const { port } = new URL(this.deployment.vendor)
+    const file = await open(join(this.deployment.folder, "direct"), "w")
+    const write = async () => {
+      await file.write(page, 0, page.length, 0)
+      await file.datasync()
+    }
+    while (!this.over) {
+      const began = performance.now()
+      await write()
+      const status = await new Promise((resolve) => {
+        const sent = request({ agent, port, host: "127.0.0.1", method: "POST", path: "/v1/chat/completions" })
+        sent.on("response", (response) => response.resume().on("close", () => resolve(response.statusCode)))
+        sent.on("error", resolve)
+        sent.setTimeout(2_000, () => sent.destroy(new Error("silence")))
+        sent.end(bodies.whole)
+      })
+      await write()
+      if (status === 200) this.seen.direct.push(performance.now() - began)
+      await pause(directPause)
+    }
+    agent.destroy()
+    await file.close()
+  }
+
   private call(agent: Agent, key: string): Promise<string> {
     const isStream = Math.random() < streamed
-    const leaves = Math.random() < leaving
+    const isLeaver = this.deployment.leavers.has(key)
+    const leaves = isLeaver && Math.random() < leaving
     const content = isStream ? bodies.stream : bodies.whole
     return new Promise((resolve) => {
       const sent = request(
@@ -90,12 +139,13 @@ export class Callers {
           }
         },
         (response) => {
-          let last = ""
-          response.on("data", (bytes: Buffer) => (last = bytes.toString("latin1").slice(-40)))
+          let text = ""
+          response.on("data", (bytes: Buffer) => (text += bytes.toString("latin1")))
           response.on("error", () => resolve("cut"))
           response.on("end", () => {
-            const isWhole = response.statusCode === 200 && (!isStream || last.includes("[DONE]"))
-            if (isWhole) this.acknowledged++
+            const isWhole =
+              response.statusCode === 200 && (!isStream || (text.includes("[DONE]") && !text.includes('"error"')))
+            if (isWhole && !isLeaver) this.acknowledged++
             resolve(response.statusCode === 200 && !isWhole ? "failed in its stream" : String(response.statusCode))
           })
           response.on("close", () => resolve("cut"))

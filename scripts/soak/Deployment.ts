@@ -1,4 +1,5 @@
 /** The service with a configuration file, on a folder that outlives its processes; and the people and keys by which it is called. */
+import Sqlite from "better-sqlite3"
 import { Effect, Exit, Scope } from "effect"
 import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -11,16 +12,33 @@ export interface Deployment {
   readonly folder: string
   readonly people: ReadonlyArray<Person>
   readonly keys: ReadonlyArray<string>
+  /** Those of them whose callers leave now and then: all keys of the last person. */
+  readonly leavers: ReadonlySet<string>
+  /** Where the vendor is. */
+  readonly vendor: string
   /** The process at the moment; it is another after each restart. */
   readonly service: () => Service
+  /** What `Probe.cjs` tells of the processes' memory. */
+  readonly memory: string
   /** Ends the process in this way and starts another; answers the milliseconds until that is ready. */
   readonly restart: (signal: "SIGTERM" | "SIGKILL") => Promise<number>
+  /** Holds the lock on writes for so many milliseconds, as another program may. */
+  readonly lock: (millis: number) => Promise<void>
+  /** What is wrong in how processes ended, and what they logged as fatal. */
+  readonly faults: () => ReadonlyArray<string>
   readonly end: () => Promise<void>
+}
+
+export interface Options {
+  readonly vendor: string
+  readonly callers: number
+  /** At which minutes of each life it writes a snapshot of its heap: numbers with commas between. */
+  readonly snapshots: string | undefined
 }
 
 const people = 25
 
-export const make = async (vendor: string, callers: number): Promise<Deployment> => {
+export const make = async ({ callers, snapshots, vendor }: Options): Promise<Deployment> => {
   const scope = Effect.runSync(Scope.make())
   const sandbox = await Effect.runPromise(Scope.extend(Sandbox.make({}), scope))
   const [folder, port] = [freshFolder(), await freePort()]
@@ -44,9 +62,17 @@ export const make = async (vendor: string, callers: number): Promise<Deployment>
       ]
     })
   )
-  const begin = () =>
-    start({ folder, port, args: ["--config", file], env: { LOG_LEVEL: "error", MALLOC_ARENA_MAX: "2" } })
+  const memory = join(snapshots === undefined ? folder : freshFolder(), "memory")
+  const env = {
+    LOG_LEVEL: "error",
+    MALLOC_ARENA_MAX: "2",
+    NODE_OPTIONS: `--require "${join(import.meta.dirname, "Probe.cjs")}"`,
+    SOAK_MEMORY: memory,
+    SOAK_SNAPSHOTS: snapshots ?? ""
+  }
+  const begin = () => start({ folder, port, args: ["--config", file], env })
   let service = await begin()
+  const faults: Array<string> = []
   const signIn = async (email: string): Promise<Person> => {
     const { id_token } = (await service.call(`${sandbox.issuer}/token`, { json: { email } })).body
     const signedIn = await service.call("/v1/auth/google", { json: { id_token, client_id: sandbox.client_id } })
@@ -63,14 +89,26 @@ export const make = async (vendor: string, callers: number): Promise<Deployment>
     folder,
     people: all,
     keys,
+    leavers: new Set(keys.filter((_, index) => index % people === people - 1)),
+    vendor,
     service: () => service,
+    memory,
     restart: async (signal) => {
       const began = performance.now()
       const code = await service.end(signal)
-      if (signal === "SIGTERM" && code !== 0) throw new Error(`SIGTERM: the service ended with ${code}`)
+      if (signal === "SIGTERM" && code !== 0) faults.push(`SIGTERM: the service ended with ${code}`)
+      faults.push(...fatal(service))
       service = await begin()
       return performance.now() - began
     },
+    lock: async (millis) => {
+      const db = new Sqlite(join(folder, "tollgate.db"), { timeout: 0 })
+      while (!isBegun(db)) await pause(10)
+      await pause(millis)
+      db.exec("ROLLBACK")
+      db.close()
+    },
+    faults: () => [...faults, ...fatal(service)],
     end: async () => {
       await service.discard()
       rmSync(folder, { recursive: true, force: true })
@@ -78,3 +116,21 @@ export const make = async (vendor: string, callers: number): Promise<Deployment>
     }
   }
 }
+
+const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
+
+/** Takes the lock on writes; answers whether it was free. */
+const isBegun = (db: Sqlite.Database): boolean => {
+  try {
+    db.exec("BEGIN IMMEDIATE")
+    return true
+  } catch {
+    return false
+  }
+}
+
+const fatal = ({ stderr }: Service): ReadonlyArray<string> =>
+  stderr
+    .join("")
+    .split("\n")
+    .filter((line) => line.includes('"logLevel":"FATAL"'))

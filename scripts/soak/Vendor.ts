@@ -50,7 +50,7 @@ export const make = async (): Promise<Vendor> => {
     request.on("data", (bytes: Buffer) => chunks.push(bytes))
     request.on("end", () => answer(request, response, Buffer.concat(chunks).toString("latin1")))
   })
-  server.keepAliveTimeout = 60_000
+  server.keepAliveTimeout = 20_000
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,

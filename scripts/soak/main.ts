@@ -1,167 +1,233 @@
 /**
  * The service under half load for an hour: `npm run soak -- --minutes 60`
  *
- *   --minutes M    how long (60); the build must be there (`npm run build`)
- *   --callers N    how many call, each with a key and a connection of its own (1,000)
- *   --rate R       calls a second; half of what is answered at most, unless it is given
+ *   --minutes M      how long (60); the build must be there (`npm run build`)
+ *   --callers N      how many call, each with a key and a connection of its own (1,000)
+ *   --rate R         calls a second; half of what is answered at most, unless it is given
+ *   --lives A,B,C    how long the lives of the process are, by each other; between two of them it is started again
+ *   --snapshots A,B  writes snapshots of the main thread's heap at these minutes of each life, and says where
  *
- * A provider fails now and then, some callers leave, and the process is ended and started again, by SIGTERM and SIGKILL in turn. Each line is
- * an interval: what callers saw, and what the process uses. At the end every call that was acknowledged must be in the records, nothing may
- * be set aside, `tollgate verify` must hold, and memory, handles, the log of SQLite and latency must not have grown: of each the
- * last third of the intervals is compared with the first. In a run of less than half an hour latency is only told.
+ * A provider fails now and then, some callers leave, another program holds the lock on the database for three seconds, and the process is
+ * ended and started again, by SIGTERM and SIGKILL in turn; between two restarts is a life. Each line is an interval: what callers saw, and
+ * what the process uses. Memory is told twice: what is resident, and what full collections leave of the main thread's heap and the writer's;
+ * for those no call is begun for some seconds.
+ * At the end every call that was acknowledged must be in the records, nothing may be set aside or open, `tollgate verify` must hold, and
+ * memory, handles, the log of SQLite, processor time a call and latency must be flat (`Verdict`). Latency is judged by its median, against that
+ * of calls to the vendor itself: other programs at work on the machine show in both. A run of less than ten minutes is judged by ceilings alone.
  */
-import { readdirSync, readFileSync, statSync } from "node:fs"
-import { join } from "node:path"
 import { parseArgs } from "node:util"
 import { command } from "../../test/support/Service.ts"
-import type { Service } from "../../test/support/Service.ts"
 import { Callers } from "./Callers.ts"
 import * as Deployment from "./Deployment.ts"
+import { booksOf, handlesOf, logOf, metric, part, residentOf, retainedOf, secondsOf } from "./Measure.ts"
 import * as Vendor from "./Vendor.ts"
+import { findings, median } from "./Verdict.ts"
+import type { Sample } from "./Verdict.ts"
 
 const { values } = parseArgs({
   options: {
     minutes: { type: "string", default: "60" },
     callers: { type: "string", default: "1000" },
-    rate: { type: "string" }
+    rate: { type: "string" },
+    lives: { type: "string" },
+    snapshots: { type: "string" }
   }
 })
 const minutes = Number(values.minutes)
 const count = Number(values.callers)
+const isShort = minutes < 10
 
 const print = (text: string) => process.stdout.write(`${text}\n`)
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
-/** Twenty intervals a run, of five seconds at least; the process is started again after every fifth. */
-const interval = Math.max(5_000, (minutes * 60_000) / 20)
-const restartedAfter = 5
+/** Seconds of an interval. */
+const interval = isShort ? 10 : 60
 
-interface Sample {
-  readonly resident: number
-  readonly handles: number
-  readonly log: number
-  readonly p50: number
-  readonly p99: number
-}
+/** The parts of the run that its lives take: in a long one that in the middle is half of it, for what grows slowly. */
+const lives = (values.lives ?? (isShort ? "1,1,1" : "1,1,1,6,1,1,1")).split(",").map(Number)
 
-const sizeOf = (file: string): number => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) / 1024 / 1024
+/** In which interval of a life the database is locked, and for how many milliseconds. */
+const lockedIn = 2
+const locked_ms = 3_000
 
-const sampleOf = ({ folder, process: { pid } }: Service, latencies: ReadonlyArray<number>): Sample => {
-  const sorted = latencies.toSorted((one, other) => one - other)
-  const at = (part: number) => sorted[Math.floor(part * (sorted.length - 1))] ?? 0
-  const status = readFileSync(`/proc/${pid}/status`, "utf8")
-  return {
-    resident: Number(/VmRSS:\s+(\d+)/.exec(status)![1]) / 1024,
-    handles: readdirSync(`/proc/${pid}/fd`).length,
-    log: sizeOf(join(folder, "tollgate.db-wal")),
-    p50: at(0.5),
-    p99: at(0.99)
-  }
-}
+/** In every so many intervals, and in the last of a life, callers are held until no call is open, and memory is looked at. */
+const restedEach = 2
 
-const columns = ["minute", "calls/s", "p50 ms", "p99 ms", "MB", "handles", "log MB", "file MB", "others"]
+/** A connection to the vendor is kept open for as long as the vendor says, and some are of the one who asks here. */
+const idle_ms = 90_000
+const idleMax = 16
+
+const columns = [
+  "minute",
+  "calls/s",
+  "p50 ms",
+  "p99 ms",
+  "vendor ms",
+  "CPU %",
+  "µs a call",
+  "main MB",
+  "writer MB",
+  "resident",
+  "handles"
+]
 const row = (cells: ReadonlyArray<string>) =>
-  print(cells.map((cell, index) => (index === cells.length - 1 ? `  ${cell}` : cell.padStart(9))).join(""))
+  print(cells.map((cell, index) => (index === columns.length + 2 ? `  ${cell}` : cell.padStart(10))).join(""))
 
-/** How much each may have grown from the first third to the last: a part of it, and something beside. */
-const allowed: Readonly<Record<keyof Sample, readonly [part: number, beside: number]>> = {
-  resident: [0.15, 15],
-  handles: [0.05, 30],
-  log: [0.25, 8],
-  p50: [0.5, 5],
-  p99: [1, 100]
+const vendor = await Vendor.make()
+const deployment = await Deployment.make({
+  vendor: vendor.url,
+  callers: count,
+  snapshots: values.snapshots
+})
+const callers = new Callers(deployment)
+const samples: Array<Sample> = []
+const began = performance.now()
+const handlesAtFirst = handlesOf(deployment.service())
+/** What the process had used, and when, at the beginning of the interval. */
+let seconds = 0
+let seenAt = 0
+
+const gauges = ["tollgate_open_calls", "tollgate_reserved_usd", "tollgate_unsettled_calls"] as const
+
+/** What is under way, as sentences. */
+const unquiet = async (): Promise<ReadonlyArray<string>> => {
+  const text = (await deployment.service().call("/metrics")).body as string
+  return gauges.flatMap((name) => (metric(text, name) === 0 ? [] : [`${name} is ${metric(text, name)} at rest`]))
 }
 
-const mean = (all: ReadonlyArray<number>): number => all.reduce((sum, one) => sum + one, 0) / all.length
+/** Waits until this is true, so many milliseconds at most. */
+const becomes = async (is: () => Promise<boolean>, millis: number): Promise<void> => {
+  const until = performance.now() + millis
+  while (!(await is()) && performance.now() < until) await pause(250)
+}
 
-/** Says of each measure whether it is flat; answers whether those are that must be. */
-const judge = (samples: ReadonlyArray<Sample>): boolean => {
-  const third = Math.floor(samples.length / 3)
-  let isFlat = true
-  for (const name of Object.keys(allowed) as ReadonlyArray<keyof Sample>) {
-    const [first, last] = [samples.slice(0, third), samples.slice(-third)].map((some) =>
-      mean(some.map((one) => one[name]))
-    )
-    const [part, beside] = allowed[name]
-    const flat = last! <= first! * (1 + part) + beside
-    print(
-      `${name}: ${first!.toFixed(1)} in the first third, ${last!.toFixed(1)} in the last: ${flat ? "flat" : "GROWS"}`
-    )
-    if (!flat && (minutes >= 30 || !name.startsWith("p"))) isFlat = false
+/** What full collections leave, when no call is open any more: callers wait for it. */
+const rested = async (): Promise<ReadonlyArray<number>> => {
+  const service = deployment.service()
+  let threads: ReadonlyArray<number> = []
+  await callers.holding(async () => {
+    await becomes(async () => (await unquiet()).length === 0, 15_000)
+    threads = await retainedOf(deployment.memory, service)
+  })
+  return threads
+}
+
+const sample = async (life: number, bornAt: number, isRested: boolean): Promise<void> => {
+  const service = deployment.service()
+  const { counts, direct, latencies } = callers.take()
+  const sorted = latencies.toSorted((one, other) => one - other)
+  const elapsed = (performance.now() - seenAt) / 1000
+  const used = secondsOf(service) - seconds
+  const calls = [...counts.values()].reduce((sum, times) => sum + times, 0)
+  const measured = {
+    life,
+    age: (performance.now() - bornAt) / 60_000,
+    resident: residentOf(service),
+    handles: handlesOf(service) - handlesAtFirst,
+    log: logOf(service),
+    p50: part(sorted, 0.5),
+    p99: part(sorted, 0.99),
+    direct: direct.length === 0 ? 0 : median(direct),
+    cpu: (1_000_000 * used) / Math.max(1, calls)
   }
-  return isFlat
+  const threads = isRested ? await rested() : []
+  samples.push({ ...measured, retained: isRested ? threads.reduce((sum, size) => sum + size, 0) : undefined })
+  const others = [...counts].filter(([name]) => name !== "200").map(([name, times]) => `${name}: ${times}`)
+  const { cpu, handles, log, p50, p99, resident } = measured
+  row([
+    ((performance.now() - began) / 60_000).toFixed(1),
+    (calls / elapsed).toFixed(0),
+    p50.toFixed(1),
+    p99.toFixed(0),
+    measured.direct.toFixed(1),
+    ((100 * used) / elapsed).toFixed(0),
+    cpu.toFixed(0),
+    ...[0, 1].map((thread) => threads[thread]?.toFixed(1) ?? ""),
+    resident.toFixed(0),
+    String(handles),
+    log.toFixed(1),
+    booksOf(service).toFixed(0),
+    others.join(", ")
+  ])
+  // What the collections took is no call's.
+  callers.take()
+  seconds = secondsOf(service)
+  seenAt = performance.now()
 }
 
-const settle = async (deployment: Deployment.Deployment, acknowledged: number): Promise<ReadonlyArray<string>> => {
+/** One life of the process, with a lock on its database in between. */
+const live = async (life: number, millis: number): Promise<void> => {
+  const bornAt = performance.now()
+  seconds = secondsOf(deployment.service())
+  seenAt = bornAt
+  const turns = Math.max(1, Math.round(millis / (interval * 1_000)))
+  for (let turn = 1; turn <= turns; turn++) {
+    if (turn === lockedIn) await deployment.lock(locked_ms)
+    await pause(bornAt + turn * interval * 1_000 - performance.now())
+    await sample(life, bornAt, turn % restedEach === 0 || turn === turns)
+  }
+}
+
+/** What is wrong when nobody calls any more. */
+const rest = async (): Promise<ReadonlyArray<string>> => {
   const wrong: Array<string> = []
   const service = deployment.service()
-  const isOpen = async () => !/^tollgate_open_calls 0$/m.test((await service.call("/metrics")).body as string)
-  for (let tries = 0; tries < 120 && (await isOpen()); tries++) await pause(500)
-  if (await isOpen()) wrong.push("calls are open at rest")
+  await becomes(async () => (await unquiet()).length === 0, 60_000)
+  wrong.push(...(await unquiet()), ...deployment.faults())
   let recorded = 0
-  for (const key of deployment.keys.slice(0, deployment.people.length)) {
+  // A key of each person but the one who leaves.
+  for (const key of deployment.keys.slice(0, deployment.people.length - 1)) {
     const path = "/v1/usage?start_time=2020-01-01T00:00:00Z&end_time=2100-01-01T00:00:00Z"
     recorded += (await service.call(path, { token: key })).body.successful_requests
   }
-  print(`${acknowledged} calls were acknowledged, ${recorded} are recorded as successes`)
-  if (recorded < acknowledged) wrong.push(`${acknowledged - recorded} acknowledged calls are not recorded`)
+  print(`${callers.acknowledged} calls were acknowledged, ${recorded} are recorded as successes`)
+  if (recorded < callers.acknowledged)
+    wrong.push(`${callers.acknowledged - recorded} acknowledged calls are not recorded`)
+  const handles = () => handlesOf(service) - handlesAtFirst
+  await becomes(async () => handles() <= idleMax, idle_ms)
+  print(`${handlesOf(service)} handles are open at rest, ${handlesAtFirst} before the first call`)
+  if (handles() > idleMax) wrong.push(`${handles()} handles are left open`)
   const verified = await command(["verify"], { DATA_DIR: deployment.folder })
   print(verified.stdout.trim())
   if (verified.code !== 0) wrong.push(`verify: ${verified.stderr}`)
   return wrong
 }
 
-const vendor = await Vendor.make()
-const deployment = await Deployment.make(vendor.url, count)
-const callers = new Callers(deployment)
-let isRight = false
-try {
-  callers.begin(count)
+/** Calls a second, from now on: half of what is answered at most. */
+const half = async (): Promise<number> => {
   await pause(3_000)
   callers.take()
   await pause(5_000)
-  const most = callers.take().latencies.length / 5
-  const rate = values.rate === undefined ? most / 2 : Number(values.rate)
+  const rate = callers.take().latencies.length / 5 / 2
   callers.at(rate)
-  print(
-    `${count} callers, ${most.toFixed(0)} calls/s at most, ${rate.toFixed(0)} from now on; ${(interval / 1000).toFixed(0)} s a line`
-  )
-  row(columns)
+  return rate
+}
+
+let isRight = false
+try {
+  if (values.rate !== undefined) callers.at(Number(values.rate))
+  callers.begin(count)
+  const rate = values.rate === undefined ? await half() : Number(values.rate)
+  print(`${count} callers, ${rate.toFixed(0)} calls/s, ${interval} s a line; log and file in MB`)
+  row([...columns, "log", "file", "  others"])
   await pause(2_000)
   callers.take()
-  const samples: Array<Sample> = []
-  for (let turn = 1; turn <= Math.max(6, Math.round((minutes * 60_000) / interval)); turn++) {
-    await pause(interval)
-    const { counts, latencies } = callers.take()
-    const sample = sampleOf(deployment.service(), latencies)
-    // What a start takes is told apart.
-    if (turn % restartedAfter !== 1) samples.push(sample)
-    const calls = [...counts.values()].reduce((sum, one) => sum + one, 0)
-    const others = [...counts].filter(([name]) => name !== "200").map(([name, times]) => `${name}: ${times}`)
-    const figures = [
-      sample.p50,
-      sample.p99,
-      sample.resident,
-      sample.handles,
-      sample.log,
-      sizeOf(join(deployment.folder, "tollgate.db"))
-    ]
-    row([
-      ((turn * interval) / 60_000).toFixed(1),
-      (calls / (interval / 1000)).toFixed(0),
-      ...figures.map((one) => one.toFixed(1)),
-      others.join(", ")
-    ])
-    if (turn % restartedAfter === 0) {
-      const signal = turn % (2 * restartedAfter) === 0 ? "SIGKILL" : "SIGTERM"
+  const parts = lives.reduce((sum, one) => sum + one, 0)
+  for (const [life, one] of lives.entries()) {
+    if (life > 0) {
+      const signal = life % 2 === 1 ? "SIGTERM" : "SIGKILL"
       print(`   ${signal}: ready again after ${(await deployment.restart(signal)).toFixed(0)} ms`)
     }
+    await live(life, (minutes * 60_000 * one) / parts)
   }
   await callers.end()
-  const isFlat = judge(samples)
-  const wrong = await settle(deployment, callers.acknowledged)
+  const found = findings(samples, count)
+  for (const { flat, what } of found) print(`${flat ? "flat" : "GROWS"}: ${what}`)
+  const wrong = await rest()
   for (const one of wrong) print(`WRONG: ${one}`)
-  isRight = isFlat && wrong.length === 0
+  if (values.snapshots !== undefined) print(`snapshots: ${deployment.memory}-*.heapsnapshot`)
+  isRight = found.every(({ flat }) => flat) && wrong.length === 0
+  print(isRight ? "the soak holds" : "THE SOAK DOES NOT HOLD")
 } finally {
   await deployment.end()
   vendor.close()

@@ -1,0 +1,60 @@
+/** What a process of the service uses: by `/proc`, and by what `Probe.cjs` tells of its threads' heaps. */
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
+import { join } from "node:path"
+import type { Service } from "../../test/support/Service.ts"
+
+/** MB of a file; 0 where there is none. */
+const sizeOf = (file: string): number => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) / 1024 / 1024
+
+export const logOf = ({ folder }: Service): number => sizeOf(join(folder, "tollgate.db-wal"))
+export const booksOf = ({ folder }: Service): number => sizeOf(join(folder, "tollgate.db"))
+
+export const handlesOf = ({ process: { pid } }: Service): number => readdirSync(`/proc/${pid}/fd`).length
+
+/** MB that are resident and of no file. */
+export const residentOf = ({ process: { pid } }: Service): number =>
+  Number(/RssAnon:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024
+
+/** Seconds of processor time since its start. */
+export const secondsOf = ({ process: { pid } }: Service): number => {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ", 2)[1]!.split(" ")
+  // In hundredths, which is what Linux tells processes by.
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
+
+interface Told {
+  readonly pid: number
+  readonly thread: number
+  readonly retained: number
+}
+
+/** The threads of the service: the main one, and the writer's. */
+const threadsMax = 2
+
+const toldOf = (file: string, { process: { pid } }: Service): ReadonlyArray<Told> =>
+  existsSync(file)
+    ? readFileSync(file, "utf8")
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line) as Told)
+        .filter((told) => told.pid === pid)
+    : []
+
+/** MB that full collections leave in each thread of the process, the main thread's first. They are asked for, and waited for. */
+export const retainedOf = async (file: string, service: Service): Promise<ReadonlyArray<number>> => {
+  const before = toldOf(file, service).length
+  service.process.kill("SIGUSR2")
+  for (let tries = 0; tries < 600; tries++) {
+    const told = toldOf(file, service).slice(before)
+    if (told.length === threadsMax)
+      return told.toSorted((one, other) => one.thread - other.thread).map(({ retained }) => retained / 1024 / 1024)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  throw new Error("the threads of the service told nothing of their memory for a minute")
+}
+
+/** The value that this share of a sorted list lies below; 0 of an empty one. */
+export const part = (sorted: ReadonlyArray<number>, share: number): number =>
+  sorted[Math.floor(share * (sorted.length - 1))] ?? 0
+
+export const metric = (text: string, name: string): number => Number(new RegExp(`^${name} (.*)$`, "m").exec(text)?.[1])

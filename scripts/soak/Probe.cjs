@@ -1,0 +1,34 @@
+// Loaded into each thread of the service before its code (`--require`): on SIGUSR2 each tells what a full collection leaves of its heap.
+const { appendFileSync } = require("node:fs")
+const { setFlagsFromString, writeHeapSnapshot } = require("node:v8")
+const { runInNewContext } = require("node:vm")
+const { BroadcastChannel, isMainThread, threadId } = require("node:worker_threads")
+
+setFlagsFromString("--expose-gc")
+const collect = runInNewContext("gc")
+
+const { SOAK_MEMORY: file, SOAK_SNAPSHOTS: snapshots } = process.env
+/** Minutes of a life at which the heap is written down. */
+const snapshotsAt = (snapshots ?? "").split(",").filter((one) => one !== "")
+
+const tell = () => {
+  // Twice: what the first finds to be finalised is gone with the second.
+  collect()
+  collect()
+  const { external, heapUsed } = process.memoryUsage()
+  const line = { pid: process.pid, thread: threadId, retained: heapUsed + external }
+  appendFileSync(file, `${JSON.stringify(line)}\n`)
+  if (snapshotsAt.length > 0 && performance.now() >= 60_000 * Number(snapshotsAt[0]))
+    writeHeapSnapshot(`${file}-${process.pid}-${threadId}-${snapshotsAt.shift()}.heapsnapshot`)
+}
+
+// Signals come to the main thread alone.
+const channel = new BroadcastChannel("soak")
+if (isMainThread)
+  process.on("SIGUSR2", () => {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel of threads has no origins
+    channel.postMessage(null)
+    tell()
+  })
+else channel.addEventListener("message", tell)
+channel.unref()
