@@ -67,6 +67,7 @@ import { ResponsesHttp } from "./responses/Http.ts"
 import { Responses } from "./responses/Responses.ts"
 import { RerankHttp } from "./rerank/Http.ts"
 import { Rerank } from "./rerank/Rerank.ts"
+import { Indexes } from "./sql/Indexes.ts"
 import * as Leadership from "./sql/Leadership.ts"
 import { SandboxHttp } from "./sandbox/Http.ts"
 import { Applications } from "./tenants/Applications.ts"
@@ -171,7 +172,7 @@ export const domains = Layer.mergeAll(
   ),
   Layer.provideMerge(Ledger.layer),
   Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
-  Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer))
+  Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer, Indexes.layer))
 )
 
 /** The loops of the rooms of `domains`: what the service does without being asked; of several nodes, one. */
@@ -180,6 +181,7 @@ export const jobs = Layer.mergeAll(
   AutoReloads.layerJobs,
   Jobs.layerJobs,
   Idempotency.layerJobs,
+  Indexes.layerJobs,
   Outbox.layerJobs,
   SigningKeys.layerJobs,
   Sorter.layerJobs,

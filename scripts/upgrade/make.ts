@@ -123,8 +123,12 @@ const ofPostgres = async (folder: string): Promise<void> => {
   const schema = (await import(pathToFileURL(join(folder, "src", "sql", "postgres", "Schema.ts")).href)) as {
     readonly base: ReadonlyArray<string>
     readonly later?: Readonly<Record<string, ReadonlyArray<string>>>
+    readonly indexes?: ReadonlyArray<{ readonly name: string; readonly table: string; readonly definition: string }>
   }
-  const definitions = [...schema.base, ...Object.values(schema.later ?? {}).flat()]
+  const indexes = (schema.indexes ?? []).map(
+    ({ definition, name, table }) => `CREATE INDEX ${name} ON ${table} ${definition}`
+  )
+  const definitions = [...schema.base, ...Object.values(schema.later ?? {}).flat(), ...indexes]
   const { definition, migration } = await asked(server.url, async (client) => {
     const { rows } = await client.query<{ name: string; type: string }>(
       "SELECT attname AS name, format_type(atttypid, atttypmod) || CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END || coalesce(' DEFAULT ' || pg_get_expr(adbin, adrelid), '') AS type FROM pg_attribute LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum WHERE attrelid = 'tollgate_migrations'::regclass AND attnum > 0"

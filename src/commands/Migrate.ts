@@ -39,7 +39,23 @@ const update = Effect.gen(function* () {
       ? `${facts.database.shown} is up to date`
       : `${facts.database.shown}: applied ${applied.map(([id, name]) => `${String(id).padStart(4, "0")}_${name}`).join(", ")}`
   )
+  yield* withIndexes(facts.database)
 })
+
+/** Waits for the indexes that a version brings to large tables; the service may be started meanwhile. */
+const withIndexes = (database: Location) =>
+  Effect.flatMap(everyInterval, (print) =>
+    Engine.completeIndexes(
+      database,
+      {
+        begin: () => Effect.void,
+        end: ({ name }, millis) =>
+          Console.log(`${database.shown}: built the index ${name} in ${(millis / 1_000).toFixed(1)} s`)
+      },
+      ({ index, percent, phase }) =>
+        print((seconds) => `${index}: ${phase}${percent === null ? "" : ` (${percent} %)`} after ${seconds} s`)
+    )
+  )
 
 const moveOf = (facts: EnvironmentFacts, to: string) =>
   Effect.gen(function* () {
@@ -68,6 +84,8 @@ const open = (facts: EnvironmentFacts, move: Copy.Move) =>
     yield* Engine.lock(move.to)
     yield* Engine.migrate(move.from)
     yield* Engine.migrate(move.to)
+    // An earlier version may have begun the copy.
+    yield* withIndexes(move.to)
     return yield* Copy.open(move)
   })
 

@@ -6,6 +6,7 @@ import type { ConfigError, Effect, Redacted } from "effect"
 import * as PostgresWriter from "../ledger/PostgresWriter.ts"
 import { Writer } from "../ledger/Writer.ts"
 import * as Engine from "../sql/Engine.ts"
+import { Indexes } from "../sql/Indexes.ts"
 import type { Location, PostgresDatabase } from "../sql/Location.ts"
 import * as Postgres from "../sql/postgres/Client.ts"
 import * as Sql from "../sql/Sql.ts"
@@ -43,6 +44,9 @@ export const layerAt = (
   location: Location
 ): Layer.Layer<Writer | SqlClient, Layer.Layer.Error<ReturnType<typeof layer>> | SqlError> =>
   location.engine === "sqlite" ? layer(location.path) : layerPostgres(location.url, location)
+
+/** Builds the indexes that a version brings to large tables of a PostgreSQL database; `jobs` of `tollgate/http` do, too. */
+export const layerJobs = Layer.provide(Indexes.layerJobs, Indexes.layer)
 
 /** A fresh database in memory. For tests. */
 export const layerMemory = Writer.layer.pipe(Layer.provideMerge(Sql.layerMemory))

@@ -13,7 +13,7 @@ import type { PageOf } from "../kernel/Page.ts"
 import { limitsOf } from "./Calls.ts"
 import { entriesAmong } from "./Chains.ts"
 import { ofCalls, ofSources } from "./EntriesBySource.ts"
-import type { EntrySources } from "./EntriesBySource.ts"
+import type { EntriesFound, EntrySources } from "./EntriesBySource.ts"
 import { accountOf, accountSelection, accountsTable } from "./Rows.ts"
 import type { AccountRow } from "./Rows.ts"
 import type { BooksUnavailable, Conflict, RefusalByPosting } from "./Problems.ts"
@@ -108,6 +108,12 @@ const descriptions: Readonly<Partial<Record<Posting["_tag"], string>>> = {
   EndEscrow: "transfer"
 }
 
+/**
+ * How many pages by source are read at once. While the index that they need is built (`sql/Indexes`), each looks at every entry of all accounts, and
+ * other requests need connections too.
+ */
+const scansMax = 2
+
 const noStatements: ReadonlyArray<Statement> = []
 
 const make = Effect.gen(function* () {
@@ -139,12 +145,17 @@ const make = Effect.gen(function* () {
     return new Map(rows.map((row) => [row.id, accountOf(row)]))
   }, Effect.orDie)
 
+  const scans = yield* Effect.makeSemaphore(scansMax)
+  const pageOf = (page: PageOf, { rows, total }: EntriesFound) =>
+    Effect.map(sql<EntryRow>`SELECT ${sql.literal(entrySelection)} FROM ${rows}`, (rows) =>
+      paginated(page, total, rows.map(entryOf))
+    )
+
   const entries = Effect.fn("Ledger.entries")(function* (id: BillingAccountId, page: PageOf, sources?: EntrySources) {
     const total = Option.match(yield* account(id), { onNone: () => 0, onSome: ({ entries }) => entries })
     if (sources !== undefined) {
-      const found = yield* sources === "call" ? ofCalls(sql, id, total, page) : ofSources(sql, id, sources, page)
-      const rows = yield* sql<EntryRow>`SELECT ${sql.literal(entrySelection)} FROM ${found.rows}`
-      return paginated(page, found.total, rows.map(entryOf))
+      const found = sources === "call" ? ofCalls(sql, id, total, page) : ofSources(sql, id, sources, page)
+      return yield* scans.withPermits(1)(Effect.flatMap(found, (found) => pageOf(page, found)))
     }
     const newest = total - (page.page - 1) * page.per_page
     const oldest = Math.max(1, newest - page.per_page + 1)

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { Api } from "../Api.ts"
 import { Gate } from "../gate/Gate.ts"
 import { Ledger } from "../ledger/Ledger.ts"
+import { Indexes } from "../sql/Indexes.ts"
 import * as Gauges from "./Gauges.ts"
 import { Loops } from "./Loops.ts"
 import { Metrics } from "./Metrics.ts"
@@ -17,9 +18,10 @@ export const OpsHttp = HttpApiBuilder.group(
     const readiness = yield* Readiness
     const loops = yield* Loops
     const gate = yield* Gate
+    const indexes = yield* Indexes
 
     const work = Effect.zipWith(gate.unsettled, readiness.node, (unsettled, node) =>
-      metrics.setWork({ unsettled, node, loops: loops.figures() })
+      metrics.setWork({ unsettled, node, missing_indexes: indexes.missing(), loops: loops.figures() })
     )
 
     const gauges = Effect.map(Effect.provideService(Gauges.read, Ledger, ledger), metrics.setGauges)

@@ -22,6 +22,8 @@ export interface Work {
   readonly loops: ReadonlyArray<LoopFigures>
   /** Where there may be other nodes. */
   readonly node: NodeFigures | undefined
+  /** Where they are built while the service serves. */
+  readonly missing_indexes: number | undefined
 }
 
 export class Metrics extends Context.Tag("tollgate/ops/Metrics")<Metrics, MetricsContract>() {
@@ -126,7 +128,10 @@ const make = (): MetricsContract => {
     lag: gauge("tollgate_node_renewed_seconds_ago", "Time since this node's lease was renewed"),
     nodes: gauge("tollgate_nodes", "Nodes that have a lease")
   })
+  const makeMissing = () =>
+    gauge("tollgate_missing_indexes", "Indexes that are being built or could not be: some pages are slow without them")
   let gauges: ReturnType<typeof makeNode> | undefined
+  let missing: ReturnType<typeof makeMissing> | undefined
   const setNode = (node: NodeFigures): void => {
     gauges ??= makeNode()
     gauges.info.set({ node: node.name }, 1)
@@ -139,6 +144,7 @@ const make = (): MetricsContract => {
   return {
     setWork: (work) => {
       if (work.node !== undefined) setNode(work.node)
+      if (work.missing_indexes !== undefined) (missing ??= makeMissing()).set(work.missing_indexes)
       unsettled.set(work.unsettled)
       for (const metric of [sinceGood, failures, troubled]) metric.reset()
       for (const figures of work.loops) {

@@ -1,11 +1,12 @@
 /** What is done in another way on each engine, by where the books are. */
-import { Effect } from "effect"
+import { Cause, Effect } from "effect"
 import type { Scope } from "effect"
 import { connectionsPreset } from "./Location.ts"
 import type { Location, PostgresDatabase } from "./Location.ts"
 import * as SqliteOpening from "./Opening.ts"
 import type { DatabaseUnusable, Use } from "./Opening.ts"
 import * as Client from "./postgres/Client.ts"
+import * as Indexes from "./postgres/Indexes.ts"
 import * as Migrate from "./postgres/Migrate.ts"
 import * as PostgresOpening from "./postgres/Opening.ts"
 import * as ServiceLock from "./ServiceLock.ts"
@@ -27,6 +28,31 @@ export const migrate = (location: Location) =>
         Migrate.migrate(location.shown),
         // However long the rows of a large database take.
         Client.layer({ ...settingsOf(location), statementMillis: 0 })
+      )
+
+/**
+ * Ends when every index is there; answers at once on SQLite, where migrations build them. Nodes may serve meanwhile. `report`: called now and
+ * then with how far the server is.
+ */
+export const completeIndexes = (
+  location: Location,
+  listener: Indexes.Listener,
+  report: (progress: Indexes.Progress) => Effect.Effect<void>
+) =>
+  location.engine === "sqlite"
+    ? Effect.void
+    : Indexes.complete(listener, report).pipe(
+        Effect.provide(Client.layer(settingsOf(location))),
+        Effect.catchTag(
+          "BuildFailed",
+          ({ cause, index }) =>
+            new Sql.UpgradeFailed({
+              message:
+                index === undefined
+                  ? PostgresOpening.wordsOf(location, cause)
+                  : `${location.shown} can be served, but is slow without its index ${index}, which could not be built: ${Sql.reasonOf(Cause.fail(cause))}`
+            })
+        )
       )
 
 /** One process serves a file; a server has as many as there are. */

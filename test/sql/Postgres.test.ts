@@ -13,7 +13,7 @@ import * as Engine from "../../src/sql/Engine.ts"
 import type { PostgresDatabase } from "../../src/sql/Location.ts"
 import { migrationsTable } from "../../src/sql/Opening.ts"
 import * as Client from "../../src/sql/postgres/Client.ts"
-import { base } from "../../src/sql/postgres/Schema.ts"
+import { base, indexes } from "../../src/sql/postgres/Schema.ts"
 import { commandHere } from "../support/CommandLine.ts"
 import { freePort } from "../support/Service.ts"
 import { asked, startServer } from "../support/postgres.ts"
@@ -210,6 +210,7 @@ describe("a PostgreSQL database that cannot be used", () => {
     )
     const done = await commandHere(["migrate"], { DATA_DIR: folder, DATABASE_URL: url })
     expect([done.code, done.stdout]).toEqual([0, expect.stringContaining("0002_token_details")])
+    for (const { name } of indexes) expect(done.stdout).toContain(`built the index ${name} in `)
     await askOf(url, insert(2))
     await askOf(
       url,

@@ -7,6 +7,7 @@ import * as Connections from "../../src/sql/postgres/Client.ts"
 import { migrateBy, migrations, newest } from "../../src/sql/postgres/Migrate.ts"
 import type { Migration } from "../../src/sql/postgres/Migrate.ts"
 import { contracting, later } from "../../src/sql/postgres/Schema.ts"
+import * as Locks from "../../src/sql/postgres/Locks.ts"
 import { Runs } from "../../src/sql/Runs.ts"
 import { nodeOf, startDatabases } from "../support/nodes.ts"
 import { asked } from "../support/postgres.ts"
@@ -90,6 +91,21 @@ describe("a version of PostgreSQL's tables", () => {
     const nodes = await asked(url, (client) => client.query("SELECT ended FROM tollgate_sql_nodes"))
     expect(nodes.rows).toEqual([{ ended: true }])
     await node.dispose()
+    await drop()
+  })
+
+  it("waits for whoever builds an index", async () => {
+    const { drop, url } = await databases.fresh()
+    const migrated = await asked(url, async (client) => {
+      await client.query(`SELECT pg_advisory_lock(${Locks.indexes})`)
+      // One that changes nothing is not held up.
+      expect(await migrate(url)).toEqual([])
+      const migrated = migrate(url, expands)
+      await new Promise((go) => setTimeout(go, 1_500))
+      expect((await client.query("SELECT to_regclass('tollgate_test_next') AS made")).rows).toEqual([{ made: null }])
+      return [migrated] as const
+    })
+    expect(await migrated[0]).toEqual([next])
     await drop()
   })
 

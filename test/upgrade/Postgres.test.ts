@@ -61,6 +61,35 @@ describe.skipIf(isPostgres)("a PostgreSQL database of an earlier version", () =>
     await expectServed(fixture, await restored(fixture))
   })
 
+  it("is served while its indexes are built, for which nobody waits", async () => {
+    const fixture = fixtures.at(-1)!
+    const url = await restored(fixture)
+    await asked(url, async (client) => {
+      // A build waits for the end of this.
+      await client.query("BEGIN")
+      await client.query("LOCK TABLE tollgate_ledger_entries IN ROW EXCLUSIVE MODE")
+      const service = await serve(folderOf(fixture), envOf(url))
+      services.push(service)
+      const missing = async () =>
+        /^tollgate_missing_indexes (\d+)$/m.exec((await service.call("/metrics")).body as string)?.[1]
+      await expect.poll(missing, { timeout: 60_000 }).toBe("1")
+      const { key, tenant_id, token } = (await shownOf(service, fixture)).people["ada"]!
+      const json = { model: "sandbox-small", messages: [{ role: "user", content: "one two" }] }
+      expect((await service.call("/v1/chat/completions", { token: key, json })).status).toBe(200)
+      const ledger = (source: string) =>
+        service.call(`/v1/tenants/${tenant_id}/billing/ledger?source=${source}`, { token })
+      const found = [await ledger("call"), await ledger("signup_grant")]
+      expect(found.map(({ body, status }) => [status, body.result.records.length > 0])).toEqual([
+        [200, true],
+        [200, true]
+      ])
+      await client.query("COMMIT")
+      await expect.poll(missing, { timeout: 60_000 }).toBe("0")
+      expect([(await ledger("call")).body, (await ledger("signup_grant")).body]).toEqual(found.map(({ body }) => body))
+      expect((await service.call("/readyz")).status).toBe(200)
+    })
+  })
+
   it("is brought up to date by the next, where a process was killed meanwhile", async () => {
     const fixture = fixtures[0]!
     const url = await restored(fixture)

@@ -11,13 +11,14 @@
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
-import { Cause, Effect, Schedule } from "effect"
+import { Cause, Data, Effect, Schedule } from "effect"
 import { migrationsTable as table } from "../Opening.ts"
 import { reasonOf, UpgradeFailed } from "../Sql.ts"
 import { isLostRace } from "./Faults.ts"
+import { textOf } from "./Indexes.ts"
 import { selectOldestNeeded, selectOlder } from "./Leases.ts"
 import * as Locks from "./Locks.ts"
-import { base, contracting, later } from "./Schema.ts"
+import { base, contracting, indexes, later } from "./Schema.ts"
 
 export interface Migration {
   /** `0001_base`: a number, counted up without a gap, and a name. */
@@ -40,6 +41,9 @@ export const migrations: ReadonlyArray<Migration> = [
   }))
 ]
 
+/** What an empty database has beside what its migrations make. */
+const applyIndexes = statements(indexes.map((index) => textOf(index)))
+
 const numberOf = ({ name }: Migration): number => Number.parseInt(name, 10)
 
 /** The newest migration that there is. */
@@ -48,14 +52,24 @@ export const newest = Math.max(...migrations.map(numberOf))
 /** How long a table is waited for that batches use: meanwhile every other batch waits behind it. */
 const lockPatience = "2s"
 
-/** Applies what is missing, all of it or nothing; answers the numbers and names of what it applied. `shown`: the database in messages. */
+/** A table may be about to change whose index is being built: the change would wait for that, and who writes for the change. */
+class IndexUnderWay extends Data.TaggedError("IndexUnderWay")<{ readonly message: string }> {}
+
+/**
+ * Applies what is missing, all of it or nothing; answers the numbers and names of what it applied. `shown`: the database in messages. Indexes
+ * of tables that are there already are built behind it (`Indexes`).
+ */
 export const migrate = (shown: string) => migrateBy(migrations, shown)
 
 /** The same with other migrations than this version's. */
 export const migrateBy = (all: ReadonlyArray<Migration>, shown: string) =>
   Effect.flatMap(SqlClient, (sql) => sql.withTransaction(apply(sql, all, shown))).pipe(
     // Somebody holds a table for longer than a batch takes.
-    Effect.retry({ while: isHeld, schedule: Schedule.spaced("1 second"), times: 9 }),
+    Effect.retry({
+      while: (error) => error instanceof IndexUnderWay || isHeld(error),
+      schedule: Schedule.spaced("1 second"),
+      times: 9
+    }),
     Effect.catchAllCause((cause) => {
       const failure = Cause.squash(cause)
       return failure instanceof UpgradeFailed
@@ -93,6 +107,11 @@ const apply = Effect.fnUntraced(function* (sql: SqlClient, all: ReadonlyArray<Mi
         `${shown} is served by ${older.map(({ name }) => name).join(", ")}, of a version that cannot serve it any more once it is brought up ` +
         `to date: run a version between these two everywhere first, or stop it (a node that was killed counts for 20 s)`
     })
+  if (applied > 0 && missing.length > 0) {
+    const [lock] = yield* sql.unsafe<{ free: 0 | 1 }>(`SELECT pg_try_advisory_xact_lock(${Locks.indexes}) AS free`)
+    if (lock!.free !== 1)
+      return yield* new IndexUnderWay({ message: "an index is being built there: start again when that is over" })
+  }
   for (const one of missing) {
     yield* one.apply
     yield* sql.unsafe(`INSERT INTO ${table} (migration_id, name) VALUES (?, ?)`, [
@@ -100,6 +119,7 @@ const apply = Effect.fnUntraced(function* (sql: SqlClient, all: ReadonlyArray<Mi
       one.name.slice(one.name.indexOf("_") + 1)
     ])
   }
+  if (applied === 0) yield* applyIndexes
   // Behind the migration that adds the column.
   for (const one of missing)
     yield* sql.unsafe(`UPDATE ${table} SET oldest = ? WHERE migration_id = ?`, [one.oldest, numberOf(one)])

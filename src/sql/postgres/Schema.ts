@@ -513,7 +513,10 @@ export const base: ReadonlyArray<string> = [
   `CREATE FUNCTION instr(whole text, part text) RETURNS integer LANGUAGE sql IMMUTABLE AS $$ SELECT strpos(whole, part) $$`
 ]
 
-/** What came after `base`, by the names of its migrations. A database is brought up to date while nodes of the version before serve it. */
+/**
+ * What came after `base`, by the names of its migrations. A database is brought up to date while nodes of the version before serve it, so an
+ * index stands here only where the same migration makes its table: any other holds up who writes to that table (`indexes`).
+ */
 export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
   "0002_token_details": [`ALTER TABLE tollgate_usage_records ADD COLUMN token_details ${text}`],
   "0003_devices": [
@@ -595,18 +598,10 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     `CREATE TABLE tollgate_tenants_suspensions (
       account_id ${text} PRIMARY KEY,
       suspended_at bigint NOT NULL
-    )`,
-    `CREATE INDEX tollgate_tenants_tenants_name ON tollgate_tenants_tenants (lower(name))`,
-    `CREATE INDEX tollgate_tenants_accounts_name ON tollgate_tenants_accounts (lower(name))`,
-    `CREATE INDEX tollgate_tenants_accounts_address ON tollgate_tenants_accounts (lower(email))`,
-    `CREATE INDEX tollgate_tenants_applications_name ON tollgate_tenants_applications (lower(name))`,
-    `CREATE INDEX tollgate_tenants_applications_prefix ON tollgate_tenants_applications (key_prefix)`,
-    `CREATE INDEX tollgate_auth_families_account ON tollgate_auth_families (account_id) WHERE revoked_at IS NULL`
+    )`
   ],
-  "0007_console": [
-    `CREATE INDEX tollgate_media_jobs_account ON tollgate_media_jobs (account_id, route, id)`,
-    `CREATE INDEX tollgate_payments_payments_tenant ON tollgate_payments_payments (tenant_id, created_at, id)`
-  ],
+  // Only indexes, which stand in `indexes` now.
+  "0007_console": [],
   "0008_tallies": [
     `CREATE TABLE tollgate_usage_tallies (
       tenant_id ${text} NOT NULL,
@@ -616,12 +611,45 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       kinds bytea,
       sums bytea NOT NULL
     )`,
-    `CREATE UNIQUE INDEX tollgate_usage_tallies_run ON tollgate_usage_tallies (tenant_id, level, run)`,
-    `CREATE INDEX tollgate_usage_dimensions_tenant ON tollgate_usage_dimensions (tenant_id)`,
-    `CREATE INDEX tollgate_ledger_entries_sources ON tollgate_ledger_entries (billing_account_id, number, source)
-      WHERE source IS NOT NULL`
+    `CREATE UNIQUE INDEX tollgate_usage_tallies_run ON tollgate_usage_tallies (tenant_id, level, run)`
   ]
 }
+
+/** An index that refuses nothing: `CREATE INDEX name ON table definition`. */
+export interface Index {
+  readonly name: string
+  readonly table: string
+  readonly definition: string
+}
+
+/**
+ * Indexes that came after their table, which may be large by then. They are part of no migration: `Indexes` builds those that are missing
+ * while nodes serve. An empty database has them with its tables.
+ */
+export const indexes: ReadonlyArray<Index> = [
+  { name: "tollgate_tenants_tenants_name", table: "tollgate_tenants_tenants", definition: "(lower(name))" },
+  { name: "tollgate_tenants_accounts_name", table: "tollgate_tenants_accounts", definition: "(lower(name))" },
+  { name: "tollgate_tenants_accounts_address", table: "tollgate_tenants_accounts", definition: "(lower(email))" },
+  { name: "tollgate_tenants_applications_name", table: "tollgate_tenants_applications", definition: "(lower(name))" },
+  { name: "tollgate_tenants_applications_prefix", table: "tollgate_tenants_applications", definition: "(key_prefix)" },
+  {
+    name: "tollgate_auth_families_account",
+    table: "tollgate_auth_families",
+    definition: "(account_id) WHERE revoked_at IS NULL"
+  },
+  { name: "tollgate_media_jobs_account", table: "tollgate_media_jobs", definition: "(account_id, route, id)" },
+  {
+    name: "tollgate_payments_payments_tenant",
+    table: "tollgate_payments_payments",
+    definition: "(tenant_id, created_at, id)"
+  },
+  { name: "tollgate_usage_dimensions_tenant", table: "tollgate_usage_dimensions", definition: "(tenant_id)" },
+  {
+    name: "tollgate_ledger_entries_sources",
+    table: "tollgate_ledger_entries",
+    definition: "(billing_account_id, number, source) WHERE source IS NOT NULL"
+  }
+]
 
 /**
  * Of those that take something away, the oldest version that can serve over each (`Migrate`): the number of its newest migration. Those that

@@ -1,0 +1,210 @@
+/**
+ * Builds indexes that came after their tables (`Schema.indexes`), concurrently and outside of any transaction: who writes to the table does
+ * not wait, who looks for rows by the index is slower until it is there. What there is to do is read from the catalog, which no kill can
+ * make wrong:
+ * - An index that is not there is built.
+ * - An invalid one is what a build left that did not come to its end: it is dropped and built again.
+ * - One process builds at a time: its connection holds an advisory lock. The server finishes a build whose process has died, and keeps
+ *   the lock until then; the others look again now and then.
+ *
+ * `CREATE INDEX CONCURRENTLY` waits for every transaction that is open in the database, so nobody may wait for the lock in a transaction.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { Clock, Data, Duration, Effect } from "effect"
+import type { Scope } from "effect"
+import type { Client } from "pg"
+import { waker as makeWaker } from "../../kernel/Loop.ts"
+import type { Job } from "../../kernel/Loop.ts"
+import type { IndexesContract } from "../Indexes.ts"
+import { Postgres } from "./Client.ts"
+import * as Locks from "./Locks.ts"
+import { indexes } from "./Schema.ts"
+import type { Index } from "./Schema.ts"
+
+/** The connection failed, or the server refused what was asked. */
+export class BuildFailed extends Data.TaggedError("BuildFailed")<{
+  /** What was being built, unless it failed before. */
+  readonly index: string | undefined
+  readonly cause: unknown
+}> {}
+
+/** Told of each index that is built here. */
+export interface Listener {
+  readonly begin: (index: Index) => Effect.Effect<void>
+  readonly end: (index: Index, millis: number) => Effect.Effect<void>
+}
+
+/** What the server says of a build: the step of `CREATE INDEX` that it is at, and how much of that it has done, where it counts that. */
+export interface Progress {
+  readonly index: string
+  readonly phase: string
+  readonly percent: number | null
+}
+
+/** The statement that builds it. */
+export const textOf = ({ definition, name, table }: Index, how: "" | "CONCURRENTLY" = ""): string =>
+  `CREATE INDEX ${how} ${name} ON ${table} ${definition}`
+
+const names = indexes.map(({ name }) => `'${name}'`).join(", ")
+
+/** Those that are not there, or not valid. `there`: it is in the catalog. `building`: by some connection, whose it may be. */
+const selectMissing = `SELECT w.name, i.indexrelid IS NOT NULL AS there,
+    EXISTS (SELECT 1 FROM pg_stat_progress_create_index p WHERE p.index_relid = i.indexrelid) AS building
+  FROM unnest(ARRAY[${names}]) w (name) LEFT JOIN pg_index i ON i.indexrelid = to_regclass(w.name)
+  WHERE i.indisvalid IS NOT TRUE`
+
+const selectProgress = `SELECT c.relname AS index, p.phase,
+    CASE WHEN p.tuples_total > 0 THEN 100 * p.tuples_done / p.tuples_total
+      WHEN p.blocks_total > 0 THEN 100 * p.blocks_done / p.blocks_total END AS percent
+  FROM pg_stat_progress_create_index p JOIN pg_class c ON c.oid = p.index_relid
+  WHERE p.datname = current_database() AND c.relname IN (${names})`
+
+interface Missing {
+  readonly name: string
+  readonly there: 0 | 1
+  readonly building: 0 | 1
+}
+
+/** However the server, the database or the URL limits statements. Each version of the server has limits of its own. */
+const unlimited = `SELECT set_config(name, '0', false) FROM pg_settings
+  WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout')`
+
+type Ask = <Row>(text: string) => Effect.Effect<ReadonlyArray<Row>, BuildFailed>
+
+/** A connection of its own until the scope is left. */
+const session = Effect.gen(function* () {
+  const { connect, settings } = yield* Postgres
+  const client: Client = yield* Effect.acquireRelease(
+    Effect.sync(() => {
+      const fresh = connect({
+        connectionTimeoutMillis: settings.connectMillis,
+        keepAlive: true,
+        application_name: "tollgate indexes"
+      })
+      // Who waits for an answer gets the error too.
+      fresh.on("error", () => {})
+      return fresh
+    }),
+    // Does not wait for a statement under way, which the server goes on with.
+    (client) => Effect.promise(() => client.end().catch(() => {}))
+  )
+  const ask =
+    (index?: string): Ask =>
+    (text) =>
+      Effect.tryPromise({
+        try: async () => (await client.query(text)).rows,
+        catch: (cause) => new BuildFailed({ index, cause })
+      })
+  yield* Effect.tryPromise({
+    try: () => client.connect(),
+    catch: (cause) => new BuildFailed({ index: undefined, cause })
+  })
+  yield* ask()(unlimited)
+  return ask
+})
+
+const buildOne = Effect.fnUntraced(function* (ask: Ask, index: Index, isThere: boolean, { begin, end }: Listener) {
+  const drop = ask(`DROP INDEX CONCURRENTLY IF EXISTS ${index.name}`)
+  yield* begin(index)
+  const began = yield* Clock.currentTimeMillis
+  if (isThere) yield* drop
+  yield* Effect.tapError(ask(textOf(index, "CONCURRENTLY")), () =>
+    // Half an index takes room, and work from who writes.
+    Effect.ignore(drop)
+  )
+  yield* end(index, (yield* Clock.currentTimeMillis) - began)
+})
+
+/** Builds what is missing. `busy`: another process builds, and what is missing still is that one's. */
+export const build = (listener: Listener): Effect.Effect<"complete" | "busy", BuildFailed, Postgres> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const ask = yield* session
+      const [lock] = yield* ask()<{ readonly free: 0 | 1 }>(`SELECT pg_try_advisory_lock(${Locks.indexes}) AS free`)
+      if (lock?.free !== 1) return "busy"
+      const missing = new Map((yield* ask()<Missing>(selectMissing)).map((one) => [one.name, one]))
+      for (const index of indexes) {
+        const found = missing.get(index.name)
+        if (found === undefined) continue
+        // By hand.
+        if (found.building === 1) return "busy"
+        yield* buildOne(ask(index.name), index, found.there === 1, listener)
+      }
+      return "complete"
+    })
+  )
+
+/** When the catalog is looked at again behind a build, be it that of another process. */
+const lookPause = Duration.seconds(5)
+
+/** Ends when every index is there, whoever builds it. `report`: called every second meanwhile. */
+export const complete = Effect.fnUntraced(function* (
+  listener: Listener,
+  report: (progress: Progress) => Effect.Effect<void>
+) {
+  const sql = yield* SqlClient
+  const built = build(listener).pipe(
+    Effect.tap((outcome) => (outcome === "busy" ? Effect.sleep("1 second") : Effect.void)),
+    Effect.repeat({ until: (outcome) => outcome === "complete" })
+  )
+  const watched = Effect.sleep("1 second").pipe(
+    Effect.zipRight(Effect.ignore(Effect.flatMap(sql.unsafe<Progress>(selectProgress), Effect.forEach(report)))),
+    Effect.forever
+  )
+  yield* Effect.raceFirst(built, watched)
+})
+
+/** The pause after a build that failed: it doubles from the first to the last, in seconds. */
+const pauseFirst = 60
+const pauseLast = 3_600
+
+/** Builds what is missing beside the service. A failure is logged, and makes the node neither end nor less ready. */
+export const make: Effect.Effect<IndexesContract, never, SqlClient | Postgres | Scope.Scope> = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const postgres = yield* Postgres
+  const waker = yield* makeWaker
+  let missing: number | undefined
+  let pause = pauseFirst
+
+  const listener: Listener = {
+    begin: ({ name, table }) => Effect.logInfo(`building the index ${name} of ${table}, which is written to meanwhile`),
+    end: ({ name }, millis) =>
+      Effect.suspend(() => {
+        missing = (missing ?? 1) - 1
+        return Effect.logInfo(`built the index ${name} in ${(millis / 1_000).toFixed(1)} s`)
+      })
+  }
+
+  /** Ends when it is time to look again. */
+  const attempt = Effect.provideService(build(listener), Postgres, postgres).pipe(
+    Effect.matchEffect({
+      onSuccess: () => Effect.sleep(lookPause),
+      onFailure: ({ cause, index }) => {
+        const seconds = pause
+        pause = Math.min(pauseLast, pause * 2)
+        return Effect.zipRight(
+          Effect.logWarning(
+            `${index ?? "an index"} could not be built, and some pages are slow without it: it is tried again in ${seconds} s`,
+            cause
+          ),
+          Effect.sleep(Duration.seconds(seconds))
+        )
+      }
+    }),
+    Effect.zipRight(waker.wake)
+  )
+
+  const scope = yield* Effect.scope
+  const job: Job = {
+    name: "indexes",
+    everywhere: true,
+    waker,
+    turn: Effect.gen(function* () {
+      missing = (yield* sql.unsafe(selectMissing)).length
+      // A turn is short; a build is not.
+      if (missing > 0) yield* Effect.forkIn(attempt, scope)
+      return undefined
+    })
+  }
+  return { missing: () => missing, jobs: [job] }
+})
