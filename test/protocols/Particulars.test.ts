@@ -357,6 +357,23 @@ describe("usage", () => {
     })
   })
 
+  it("of Messages counts all that a cache took, where the figures of how long say less", () => {
+    const usage = (cache_creation: object) =>
+      translations.messages.usageOf({
+        input_tokens: 10,
+        cache_creation_input_tokens: 30,
+        cache_creation,
+        output_tokens: 5
+      })
+    const none = { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 }
+    expect(usage(none)).toMatchObject({ prompt_tokens: 40, cache_write_tokens: 30, cache_write_1h_tokens: 0 })
+    expect(usage({ ephemeral_1h_input_tokens: 10 })).toMatchObject({
+      prompt_tokens: 40,
+      cache_write_tokens: 20,
+      cache_write_1h_tokens: 10
+    })
+  })
+
   it("of xAI has thoughts beside its completion", () => {
     const details = { completion_tokens_details: { reasoning_tokens: 30 } }
     const { usageOf } = translations.chat

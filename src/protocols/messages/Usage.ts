@@ -1,4 +1,10 @@
-/** The usage of Anthropic's Messages: `input_tokens` is without what a cache gave or took. */
+/**
+ * The usage of Anthropic's Messages: `input_tokens` is without what a cache gave or took.
+ *
+ * Where the specification is silent:
+ * - What was written to a cache is said in one figure, and by how long it is kept in others. Where those are less than the one (a stream
+ *   says them at its start alone, and some vendors say 0 there), the rest was written for minutes.
+ */
 import type { JsonObject } from "../Conversation.ts"
 import { isObject, objectOf } from "../Json.ts"
 import { count, sum } from "../Usage.ts"
@@ -15,12 +21,14 @@ export const usageOf = (usage: unknown): Usage | undefined => {
   const hour = count(ephemeral_1h_input_tokens)
   const minutes = count(ephemeral_5m_input_tokens)
   const split = hour !== undefined || minutes !== undefined
+  const isLess = creation !== undefined && (minutes ?? 0) + (hour ?? 0) < creation
+  const rest = isLess ? creation - (hour ?? 0) : split ? minutes : creation
   return {
-    prompt_tokens: sum(input, cached_tokens, split ? sum(minutes ?? 0, hour) : creation),
+    prompt_tokens: sum(input, cached_tokens, (rest ?? 0) + (hour ?? 0)),
     completion_tokens,
     cached_tokens,
     cached_audio_tokens: undefined,
-    cache_write_tokens: split ? minutes : creation,
+    cache_write_tokens: rest,
     cache_write_1h_tokens: hour,
     reasoning_tokens: count(objectOf(usage.output_tokens_details).thinking_tokens),
     prompt_audio_tokens: undefined,
