@@ -82,7 +82,12 @@ export const bodyFor = (
   const { limit_field, model } = route
   const name = limit_field === "max_tokens" ? limit_field : "max_completion_tokens"
   const written = Either.flatMap(one.conversation, (conversation) =>
-    vendor.writeRequest(conversation, { model, limit, limit_field: name, stream })
+    vendor.writeRequest(limit_field === "none" ? withoutLimit(vendor, conversation) : conversation, {
+      model,
+      limit,
+      limit_field: name,
+      stream
+    })
   )
   const body = Either.mapBoth(written, {
     onLeft: ({ field, why }) => InvalidRequest.of(field, why),
@@ -91,6 +96,10 @@ export const bodyFor = (
   one.written = { route, limit, body }
   return body
 }
+
+/** For an upstream that takes no limit. Messages cannot leave it out. */
+const withoutLimit = ({ protocol }: Translation, conversation: Conversation): Conversation =>
+  protocol === "messages" ? conversation : { ...conversation, limit: undefined }
 
 /** An answer as the client has it, and what it used. */
 export interface ReadAnswer {

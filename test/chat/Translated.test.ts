@@ -38,6 +38,7 @@ beforeAll(async () => {
       ),
       models: [
         ...names.map((name) => model(name, [name])),
+        { ...model("boundless", ["chat"]), limit_field: "none" },
         ...names.flatMap((one) => names.map((other) => model(`${one}-${other}`, [one, other])))
       ]
     })
@@ -191,6 +192,14 @@ describe("a request that one upstream cannot carry", () => {
     const carried = await service.call("/v1/chat/completions", { token: key, json: audio("messages-chat") })
     expect(carried.status).toBe(200)
     expect(await last(who)).toMatchObject({ provider: "chat" })
+  })
+
+  it("has no limit for an upstream that takes none", async () => {
+    const { key } = await person()
+    const json = { model: "boundless", max_tokens: 5, messages: [{ role: "user", content: "hello" }] }
+    expect((await service.call("/v1/messages", { token: key, json })).status).toBe(200)
+    const [{ body: sent }] = await world.control("/calls?service=chat&limit=1")
+    expect(Object.keys(sent).toSorted()).toEqual(["messages", "model"])
   })
 
   it("is one for text completions, which are not translated", async () => {
