@@ -4,8 +4,8 @@
  *
  * Where the specification is silent:
  * - The bound of a prompt is its bytes (a token is at least one) and `max_added_tokens`, at most the model's context; an image in it
- *   counts `max_attachment_tokens`, whatever its bytes; a file or audio counts its bytes too; what is attached by an id or address
- *   (but an image) counts the whole context.
+ *   counts `max_attachment_tokens`, whatever its bytes; a file or audio counts its bytes too; a film, and what is attached by an id or
+ *   address (but an image), counts the whole context.
  * - Each token of the bound costs what the dearest line of the price says that can count for the request: one for what is written to a cache,
  *   one for longer prompts if the bound is that long, one for audio or images in a prompt only where something is attached.
  */
@@ -14,6 +14,8 @@ import type { ParseResult } from "effect"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { affordable, charge } from "../kernel/Price.ts"
+import { addData, addImage, nothingAttached } from "./Attachments.ts"
+import type { Attached } from "./Attachments.ts"
 import { between, byHand, fits, Flag, ModelName, optional, whole } from "./Fields.ts"
 import { dearestOf, pricesAnHour, takesLimit } from "./Model.ts"
 import type { Kinds, Model } from "./Model.ts"
@@ -236,46 +238,27 @@ export const read = <A extends Pick<ChatRequest, "model" | "stream_options">>(
   })
 }
 
-interface Attached {
-  readonly count: number
-  /** Of the images among them. */
-  readonly bytes: number
-  readonly elsewhere: boolean
-}
-
-const nothingAttached: Attached = { count: 0, bytes: 0, elsewhere: false }
-
 /** Parts that are text, so that their bytes bound their tokens. */
 const textual: ReadonlySet<unknown> = new Set(["text", "input_text", "output_text", "refusal", "thinking", "reasoning"])
 
-/** Some vendors read a document where an image is expected. */
-const notAnImage = /^data:(?!image\/)/i
+const isImage = (type: unknown): boolean => type === "image_url" || type === "image" || type === "input_image"
 
-/**
- * What is attached to messages. An image has no more tokens than the model's configuration says, however long its data is; audio and
- * files have no such limit, but what is sent with the request has at most a token for each byte of it.
- */
+/** What is attached to messages. */
 const attachmentsOf = (messages: ChatRequest["messages"]): Attached => {
-  let count = 0
-  let bytes = 0
-  let elsewhere = false
+  const attached = nothingAttached()
   for (const message of messages) {
     const { audio, content } = message as { readonly audio?: unknown; readonly content?: unknown }
     // An earlier spoken answer, by its id.
-    if (typeof audio === "object" && audio !== null) {
-      count++
-      elsewhere = true
-    }
+    if (typeof audio === "object" && audio !== null) addData(attached, undefined)
     if (!Array.isArray(content)) continue
     for (const part of content) {
       if (typeof part !== "object" || part === null || textual.has(part.type)) continue
-      count++
-      const image: unknown = part.image_url?.url ?? part.image_url
-      if (typeof image === "string") bytes += notAnImage.test(image) ? 0 : image.length
-      else if (typeof (part.input_audio?.data ?? part.file?.file_data) !== "string") elsewhere = true
+      if (isImage(part.type)) addImage(attached, part.image_url?.url ?? part.image_url)
+      else if (part.type === "input_audio") addData(attached, part.input_audio?.data)
+      else addData(attached, part.type === "file" && !part.file?.file_id ? part.file?.file_data : undefined)
     }
   }
-  return count === 0 ? nothingAttached : { count, bytes, elsewhere }
+  return attached
 }
 
 /** The fewest tokens of an answer for which a call without a limit of its own is worth admitting. */

@@ -4,11 +4,13 @@
  *
  * Where the specification is silent:
  * - The bound counts as that of chat does (`chat/Prompt`): a token is at least a byte of the request; an image counts
- *   `max_attachment_tokens`, whatever its bytes, also in the result of a tool; a document counts its bytes too; one by address or id
- *   counts the whole context.
+ *   `max_attachment_tokens`, whatever its bytes, also in the result of a tool; a document counts its bytes too; one by address or id,
+ *   and a film, counts the whole context.
  */
 import { Schema } from "effect"
 import type { Either, ParseResult } from "effect"
+import { addData, addImage, addImageData, nothingAttached } from "../chat/Attachments.ts"
+import type { Attached } from "../chat/Attachments.ts"
 import { between, byHand, fits, Flag, ModelName, optional, whole } from "../chat/Fields.ts"
 import { read } from "../chat/Prompt.ts"
 import type { Read } from "../chat/Prompt.ts"
@@ -111,14 +113,6 @@ export type CountTokensPrompt = Omit<MessagesPrompt, "max_tokens">
 
 // ---- what the cost depends on ---------------------------------------------------------------------------------------------------
 
-/** What is attached, as it is found. */
-interface Attached {
-  count: number
-  /** Of the images among them. */
-  bytes: number
-  elsewhere: boolean
-}
-
 /** Blocks whose bytes bound their tokens. */
 const textual: ReadonlySet<string> = new Set([
   "text",
@@ -142,16 +136,17 @@ const look = (content: unknown, attached: Attached): void => {
 }
 
 const attach = (type: string, source: Source, attached: Attached): void => {
-  if (type === "document" && source.type === "text") return
-  if (type === "document" && source.type === "content") return look(source.content, attached)
-  attached.count++
-  const { data } = source
-  if (type === "image") attached.bytes += typeof data === "string" ? data.length : 0
-  else if (typeof data !== "string") attached.elsewhere = true
+  const { data, media_type, type: kind } = source
+  if (type === "document" && kind === "text") return
+  if (type === "document" && kind === "content") return look(source.content, attached)
+  const held = kind === "base64" ? data : undefined
+  if (type !== "image") addData(attached, held, media_type)
+  else if (typeof held === "string") addImageData(attached, media_type, held)
+  else addImage(attached, source.url ?? "")
 }
 
 const attachmentsOf = ({ messages, system }: CountTokensRequest): Attached => {
-  const attached: Attached = { count: 0, bytes: 0, elsewhere: false }
+  const attached = nothingAttached()
   look(system, attached)
   for (const { content } of messages) look(content, attached)
   return attached

@@ -4,10 +4,12 @@
  *
  * Where the specification is silent:
  * - The bound counts as that of chat does (`chat/Prompt`): a token is at least a byte of the request; an image counts
- *   `max_attachment_tokens`, whatever its bytes, also in what a tool gave; a file or audio counts its bytes too; what is attached by an
- *   address or id (but an image), an earlier answer and a summary in its vendor's own form count the whole context.
+ *   `max_attachment_tokens`, whatever its bytes, also in what a tool gave; a file or audio counts its bytes too; a film, what is attached
+ *   by an address or id (but an image), an earlier answer and a summary in its vendor's own form count the whole context.
  */
 import { Schema } from "effect"
+import { addData, addImage, nothingAttached } from "../chat/Attachments.ts"
+import type { Attached } from "../chat/Attachments.ts"
 import { between, byHand, fits, Flag, ModelName, optional, whole } from "../chat/Fields.ts"
 import { read } from "../chat/Prompt.ts"
 import type { Read } from "../chat/Prompt.ts"
@@ -66,14 +68,6 @@ export interface ResponsesPrompt extends Omit<ResponsesRequest, "input"> {
 
 // ---- what the cost depends on ---------------------------------------------------------------------------------------------------
 
-/** What is attached, as it is found. */
-interface Attached {
-  count: number
-  /** Of the images among them. */
-  bytes: number
-  elsewhere: boolean
-}
-
 /** Parts and items whose bytes bound their tokens. */
 const isText = (type: unknown): boolean =>
   typeof type === "string" && /^(?:input_text|output_text|text|summary_text|reasoning_text|refusal)$/.test(type)
@@ -91,21 +85,15 @@ const look = (content: unknown, attached: Attached): void => {
 }
 
 const attach = (part: Item, attached: Attached): void => {
-  const { file_data, image_url, input_audio } = part
-  attached.count++
-  if (part.type === "input_image" || part.type === "computer_screenshot") {
-    // Some vendors read a document where an image is expected.
-    if (typeof image_url === "string" && !/^data:(?!image\/)/i.test(image_url)) attached.bytes += image_url.length
-  } else if (typeof (file_data ?? (input_audio as Item | null | undefined)?.data) !== "string")
-    attached.elsewhere = true
+  const { file_data, file_id, file_url, image_url, input_audio, type } = part
+  if (type === "input_image" || type === "computer_screenshot") addImage(attached, image_url ?? "")
+  else if (type === "input_audio") addData(attached, (input_audio as Item | null | undefined)?.data)
+  else addData(attached, file_id || file_url ? undefined : file_data)
 }
 
 const attachmentsOf = ({ input, previous_response_id, ...others }: ResponsesPrompt): Attached => {
-  const attached: Attached = {
-    count: 0,
-    bytes: 0,
-    elsewhere: (previous_response_id ?? others.conversation ?? others.prompt ?? null) !== null
-  }
+  const attached = nothingAttached()
+  attached.elsewhere = (previous_response_id ?? others.conversation ?? others.prompt ?? null) !== null
   if (typeof input === "string") return attached
   for (const { content, output, type } of input) {
     if (isElsewhere(type)) attached.elsewhere = true

@@ -11,6 +11,8 @@ import {
   readChat,
   readCompletion
 } from "../../src/chat/Prompt.ts"
+import { readMessages } from "../../src/messages/Prompt.ts"
+import { readResponses } from "../../src/responses/Prompt.ts"
 import { costOf, tokensIn, tokensOf } from "../../src/chat/Tokens.ts"
 import { usageOf } from "../../src/protocols/chat/Usage.ts"
 import { noUsage } from "../../src/protocols/Usage.ts"
@@ -131,6 +133,57 @@ const usage = fc.oneof(
   ),
   fc.constantFrom<unknown>(undefined, null, [], "", 7)
 )
+
+describe("what is attached", () => {
+  const png = `data:image/png;base64,${"A".repeat(500)}`
+  const film = `data:video/mp4;base64,${"A".repeat(500)}`
+  const pdf = `data:application/pdf;base64,${"A".repeat(500)}`
+  const data = "A".repeat(500)
+  const ofChat = (part: object) => readChat({ model: "m", messages: [{ role: "user", content: [part] }] })
+  const ofMessages = (part: object) =>
+    readMessages({ model: "m", max_tokens: 5, messages: [{ role: "user", content: [part] }] })
+  const ofResponses = (part: object) => readResponses({ model: "m", input: [{ role: "user", content: [part] }] })
+  const block = (type: string, source: object) => ofMessages({ type, source })
+
+  /** The bytes that bound the tokens beside an image's own, or "context". */
+  const boundedBy = (read: ReturnType<typeof ofChat>): string => {
+    const { attached_elsewhere, attachments, bytes } = Either.getOrThrow(read)
+    expect(attachments).toBe(1)
+    return attached_elsewhere ? "context" : bytes > 500 ? "its bytes" : "as an image"
+  }
+
+  it.each([
+    ["an image", ofChat({ type: "image_url", image_url: { url: png } }), "as an image"],
+    ["an image at an address", ofChat({ type: "image_url", image_url: { url: "https://a.example/b" } }), "as an image"],
+    ["a document as an image", ofChat({ type: "image_url", image_url: { url: pdf } }), "its bytes"],
+    ["a film as an image", ofChat({ type: "image_url", image_url: { url: film } }), "context"],
+    ["a film that says it is an image too", ofChat({ type: "video_url", video_url: {}, image_url: png }), "context"],
+    ["a file", ofChat({ type: "file", file: { file_data: pdf } }), "its bytes"],
+    ["a film as a file", ofChat({ type: "file", file: { file_data: film } }), "context"],
+    ["a file at an address", ofChat({ type: "file", file: { file_data: "https://a.example/b.pdf" } }), "context"],
+    ["a file by its id and as data", ofChat({ type: "file", file: { file_data: "AA", file_id: "file-1" } }), "context"],
+    ["a file by its id with audio", ofChat({ type: "file", file: { file_id: "f" }, input_audio: { data } }), "context"],
+    ["audio", ofChat({ type: "input_audio", input_audio: { data, format: "wav" } }), "its bytes"],
+    ["an image", block("image", { type: "base64", media_type: "image/png", data }), "as an image"],
+    ["an image at an address", block("image", { type: "url", url: "https://a.example/b" }), "as an image"],
+    ["a document as an image", block("image", { type: "base64", media_type: "application/pdf", data }), "its bytes"],
+    ["a film as an image", block("image", { type: "base64", media_type: "video/mp4", data }), "context"],
+    ["a film in the address of an image", block("image", { type: "url", url: film }), "context"],
+    ["a document", block("document", { type: "base64", media_type: "application/pdf", data }), "its bytes"],
+    ["a film as a document", block("document", { type: "base64", media_type: "video/mp4", data }), "context"],
+    [
+      "a document at an address, and data",
+      block("document", { type: "url", url: "https://a.example/b", data }),
+      "context"
+    ],
+    ["an image", ofResponses({ type: "input_image", image_url: png }), "as an image"],
+    ["a film as an image", ofResponses({ type: "input_image", image_url: film }), "context"],
+    ["a file", ofResponses({ type: "input_file", file_data: pdf }), "its bytes"],
+    ["a file at an address, and data", ofResponses({ type: "input_file", file_url: "x", file_data: pdf }), "context"]
+  ])("%s is bounded by what its vendor may read of it", (_, read, bound) => {
+    expect(boundedBy(read)).toBe(bound)
+  })
+})
 
 describe("a charge", () => {
   it("is never more than was set aside, whatever the balance affords and the provider reports", () => {

@@ -66,6 +66,21 @@ describe("refused by name", () => {
     ["chat", "messages", chat({ web_search_options: {} }), "web_search_options: "],
     ["chat", "messages", chat({ modalities: ["text", "audio"] }), "modalities: "],
     ["chat", "google", chat({ service_tier: "priority" }), "service_tier: "],
+    ...[
+      "https://www.youtube.com/watch?v=abc",
+      "https://a.example/b.pdf",
+      "https://a.example/b.mp4?c.png",
+      "https://a.example/b",
+      "gs://bucket/b.png"
+    ].map(
+      (url) =>
+        [
+          "chat",
+          "google",
+          chat({ messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }] }),
+          "messages.0.content.0: the upstream of this model takes an image as data"
+        ] as const
+    ),
     [
       "chat",
       "messages",

@@ -6,6 +6,7 @@
  *   that it stands at, or after the text.
  * - Gemini 3 takes no call without a signature: those of a conversation that another model began have the one that Google's guide gives for
  *   them.
+ * - An image by address is one whose path ends as an image's does: Gemini reads films and documents in the same place.
  * - A result is `{ "output": text }`, or `{ "error": text }`; what of it is no text follows the results. Names of files are left out.
  */
 import type {
@@ -145,9 +146,24 @@ const writeSource = (source: Source): JsonObject =>
     ? { inlineData: { mimeType: source.media_type, data: source.data } }
     : { fileData: present({ fileUri: source.url, mimeType: typeByEnding(source.url) }) }
 
+/** Gemini reads whatever stands at an address: a film, or a book, which are no image and cost by their length. */
+const writeImage = (fields: Fields, { at, source }: ImagePart): JsonObject => {
+  if (source.type === "url" && !isImageAddress(source.url))
+    fields.refuse(
+      at,
+      "the upstream of this model takes an image as data, or by an address that ends as .png, .jpg or .webp"
+    )
+  return writeSource(source)
+}
+
+const isImageAddress = (url: string): boolean =>
+  URL.canParse(url) &&
+  /^https?:$/.test(new URL(url).protocol) &&
+  (typeByEnding(new URL(url).pathname) ?? "").startsWith("image/")
+
 const writeContent = (fields: Fields, part: TextPart | ImagePart | DocumentPart): JsonObject => {
   if (part.type === "text") return { text: part.text }
-  if (part.type === "image") return writeSource(part.source)
+  if (part.type === "image") return writeImage(fields, part)
   if (part.context !== undefined)
     fields.refuse(`${part.at}.context`, "the upstream of this model takes no context of a file")
   return part.source.type === "text" ? { text: part.source.text } : writeSource(part.source)

@@ -1,0 +1,54 @@
+/** What is attached to a prompt, and how far its bytes bound its tokens; it is the same in all protocols of clients. */
+
+/** What is attached, as it is found. */
+export interface Attached {
+  count: number
+  /** Of the images among them. */
+  bytes: number
+  /** Something may be as long as the model can read: its bytes say nothing of its tokens. */
+  elsewhere: boolean
+}
+
+export const nothingAttached = (): Attached => ({ count: 0, bytes: 0, elsewhere: false })
+
+const head = 100
+
+/** Some vendors read a document where an image is expected. */
+const isNoImage = (media_type: string): boolean => !/^image\//i.test(media_type)
+
+/** A film has no bytes of its own for most of its pictures. */
+const isFilm = (media_type: string): boolean => /^video\//i.test(media_type)
+
+/** What a data address says that it holds; `undefined` of any other text. */
+const mediaTypeOf = (text: string): string | undefined => /^\s*data:([^;,]*)/i.exec(text.slice(0, head))?.[1]?.trim()
+
+/** Some vendors take an address where the bytes of a file are expected. */
+const isAddress = (text: string): boolean => /^\s*[a-z][a-z\d+.-]*:/i.test(text.slice(0, head))
+
+/** An image at an address, which may hold its data: it has no more tokens than the model's configuration says. */
+export const addImage = (attached: Attached, url: unknown): void => {
+  attached.count++
+  if (typeof url !== "string") attached.elsewhere = true
+  else countImage(attached, mediaTypeOf(url), url)
+}
+
+/** An image as base64. */
+export const addImageData = (attached: Attached, media_type: unknown, data: string): void => {
+  attached.count++
+  countImage(attached, typeof media_type === "string" ? media_type : "", data)
+}
+
+const countImage = (attached: Attached, media_type: string | undefined, data: string): void => {
+  if (media_type === undefined || !isNoImage(media_type)) attached.bytes += data.length
+  else if (isFilm(media_type)) attached.elsewhere = true
+}
+
+/** Audio or a file: what is sent with the request, as base64 or in a data address, has at most a token for each byte of it. */
+export const addData = (attached: Attached, data: unknown, media_type?: unknown): void => {
+  attached.count++
+  if (typeof data !== "string") attached.elsewhere = true
+  else {
+    const type = mediaTypeOf(data)
+    if (type === undefined ? isAddress(data) || isFilm(String(media_type)) : isFilm(type)) attached.elsewhere = true
+  }
+}
