@@ -12,8 +12,9 @@
  * what the process uses. Memory is told twice: what is resident, and what full collections leave of the main thread's heap and the writer's;
  * for those no call is begun for some seconds.
  * At the end every call that was acknowledged must be in the records, nothing may be set aside or open, `tollgate verify` must hold, and
- * memory, handles, the log of SQLite, processor time a call and latency must be flat (`Verdict`). Latency is judged by its median, against that
- * of calls to the vendor itself: other programs at work on the machine show in both. A run of less than ten minutes is judged by ceilings alone.
+ * memory, handles, the log of SQLite and latency must be flat (`Verdict`). Whether a minute was slow by the service or by what else the machine
+ * had to do is told by calls to the vendor itself, each between two writes to the disk. A run of less than ten minutes is judged by ceilings
+ * alone.
  */
 import { parseArgs } from "node:util"
 import { command } from "../../test/support/Service.ts"
@@ -127,13 +128,12 @@ const sample = async (life: number, bornAt: number, isRested: boolean): Promise<
     log: logOf(service),
     p50: part(sorted, 0.5),
     p99: part(sorted, 0.99),
-    direct: direct.length === 0 ? 0 : median(direct),
-    cpu: (1_000_000 * used) / Math.max(1, calls)
+    direct: direct.length === 0 ? 0 : median(direct)
   }
   const threads = isRested ? await rested() : []
   samples.push({ ...measured, retained: isRested ? threads.reduce((sum, size) => sum + size, 0) : undefined })
   const others = [...counts].filter(([name]) => name !== "200").map(([name, times]) => `${name}: ${times}`)
-  const { cpu, handles, log, p50, p99, resident } = measured
+  const { handles, log, p50, p99, resident } = measured
   row([
     ((performance.now() - began) / 60_000).toFixed(1),
     (calls / elapsed).toFixed(0),
@@ -141,7 +141,7 @@ const sample = async (life: number, bornAt: number, isRested: boolean): Promise<
     p99.toFixed(0),
     measured.direct.toFixed(1),
     ((100 * used) / elapsed).toFixed(0),
-    cpu.toFixed(0),
+    ((1_000_000 * used) / Math.max(1, calls)).toFixed(0),
     ...[0, 1].map((thread) => threads[thread]?.toFixed(1) ?? ""),
     resident.toFixed(0),
     String(handles),
@@ -202,6 +202,9 @@ const half = async (): Promise<number> => {
   callers.at(rate)
   return rate
 }
+
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.once(signal, () => void deployment.end().finally(() => process.exit(1)))
 
 let isRight = false
 try {

@@ -13,7 +13,7 @@ export interface Call {
   readonly query?: (text: string) => string
   /** What is asked about the job that it began. */
   readonly follow?: "media" | "image"
-  /** It waits for its images, up to a minute. */
+  /** It waits for its images, up to five minutes. */
   readonly waits?: true
 }
 

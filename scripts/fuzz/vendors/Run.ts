@@ -26,8 +26,10 @@ export interface Counts {
   slowest_ms: number
 }
 
-/** A vendor is silent for two seconds at the most, failovers ask another, images are waited for a minute. */
-const limit_ms = 120_000
+/** How long a call may take: a vendor is silent for two seconds at the most, and failovers ask another. */
+const limit_ms = 75_000
+/** Images are waited for five minutes where their vendor cannot be asked how they stand: it is spoiled by what other calls do meanwhile. */
+const waiting_ms = 330_000
 
 /** Texts that a client must not see: the vendor's key, and insides of the program. */
 const secret =
@@ -85,7 +87,7 @@ export const send = async (
   try {
     const response = await fetch(service.url + call.path + query, {
       method: call.method,
-      signal: AbortSignal.timeout(limit_ms),
+      signal: AbortSignal.timeout(call.waits === true ? waiting_ms : limit_ms),
       headers: {
         authorization: `Bearer ${key}`,
         ...(call.json !== undefined && { "content-type": "application/json" })
@@ -185,7 +187,7 @@ export interface Options {
   readonly calls: number
   readonly until?: number
   readonly workers: number
-  /** Whether calls that wait for their images, up to a minute, are among them. */
+  /** Whether calls that wait for their images, up to five minutes, are among them. */
   readonly patient: boolean
   readonly named?: string
   readonly progress?: (counts: Counts) => void
