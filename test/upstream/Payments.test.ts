@@ -1,5 +1,7 @@
 /** The processor's adapter, which is loaded by whoever first asks for something. */
 import { Effect, Fiber, Redacted } from "effect"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { describe, expect, it } from "vitest"
 import { Payments } from "../../src/upstream/Payments.ts"
 
@@ -32,5 +34,28 @@ describe("the processor's adapter", () => {
     })
     const asked = Effect.flatMap(Payments, (port) => port!.event(payload, signature.replace(/t=\d+/, "t=NaN"), 0))
     expect(await Effect.runPromise(Effect.provide(asked, Payments.layerStripe(settings as never)))).toBeUndefined()
+  })
+
+  // An earlier request of the same attempt may be under way (409): it may charge yet.
+  it.each([
+    [409, "invalid_request_error", "ProcessorSilent"],
+    [400, "idempotency_error", "ProcessorSilent"],
+    [400, "invalid_request_error", "ChargeDeclined"],
+    [402, "card_error", "ChargeDeclined"]
+  ])("takes a charge that was answered %i %s for %s", async (status, type, expected) => {
+    const server = createServer((request, response) => {
+      request.resume()
+      response.writeHead(status, { "content-type": "application/json" })
+      response.end(JSON.stringify({ error: { type, message: "no" } }))
+    })
+    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
+    const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const order = { attempt: "pay_1", customer: "cus_1", tenant_id: "ten_1", method: "pm_1", cents: 500 }
+    const charged = Effect.flatMap(Payments, (port) => Effect.flip(port!.charge(order))).pipe(
+      Effect.provide(Payments.layerStripe({ ...settings, base_url }))
+    )
+    expect(await Effect.runPromise(charged)).toMatchObject({ _tag: expected })
+    server.closeAllConnections()
+    await new Promise((closed) => server.close(closed))
   })
 })
