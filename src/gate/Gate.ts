@@ -48,7 +48,10 @@ export interface Claim {
   readonly enough?: Nano | undefined
   /** The version of the price that the call will be charged by. */
   readonly price?: string | undefined
-  /** Statements that must stand or fall with the admission of this call. They demand no rows. */
+  /**
+   * Statements that must stand or fall with the admission of this call. One that does not find the rows that it demands refuses it
+   * (`BooksUnavailable`).
+   */
   readonly beside?: ((call: string) => ReadonlyArray<Statement>) | undefined
   /** The call outlives the process: what it has set aside stays until somebody ends it (see `hold` and `resume`). */
   readonly held?: boolean | undefined
@@ -340,8 +343,8 @@ const make = Effect.gen(function* () {
       })
       .pipe(
         Effect.catchAll((refusal): Effect.Effect<never, InsufficientCredits | BooksUnavailable> => {
-          if (refusal._tag === "Conflict")
-            return Effect.dieMessage("a statement beside an admission demanded rows that were not there")
+          // What a statement beside it demands was there a moment ago: the whole request may be made again.
+          if (refusal._tag === "Conflict") return new BooksUnavailable()
           if (refusal._tag !== "BooksUnavailable") return refused(refusal, least, sources)
           // Should it be reserved after all, it is given back as soon as that is known.
           if (refusal.maybe_written) {
@@ -374,13 +377,17 @@ const make = Effect.gen(function* () {
     return new Admitted(call, open.at, open.payer, open.amount, books) as unknown as Admission
   })
 
+  /** The open calls of a run that has ended. */
+  const leftBy = Effect.fnUntraced(function* (run: string) {
+    if (!(yield* hasEnded(run))) return none
+    const left = yield* calls.ofRun(run)
+    // A node that was frozen may have come back, and these be calls that it has admitted since.
+    return (yield* hasEnded(run)) ? left : none
+  })
+
   const reclaim = Effect.gen(function* () {
-    const runs = yield* calls.runs
-    const ended = yield* Effect.filter(
-      runs.filter((one) => one !== run && !isHeld(one)),
-      hasEnded
-    )
-    const left = yield* calls.ofRuns(ended)
+    const others = (yield* calls.runs).filter((one) => one !== run && !isHeld(one))
+    const left = (yield* Effect.forEach(others, leftBy)).flat()
     if (left.length === 0) return 0
     const now = clock.unsafeCurrentTimeMillis()
     yield* Effect.forEach(left, (call) => write(endingOf(call, undefined, now, failure("interrupted"), none)), {
@@ -450,7 +457,7 @@ const makeFacts = (): ((claim: Claim) => CallFacts) => {
 /** The `error_type` of a call that was refused because its reservation could not be written in time, and then was. */
 export const refusedLate = "books_unavailable"
 
-const none: ReadonlyArray<Statement> = []
+const none: ReadonlyArray<never> = []
 
 /** Of a call that is ended without anybody who waits for its receipt. */
 const nobody: Source = { billing_account_id: "", tenant_id: "", kind: "own", why: "own" }

@@ -100,11 +100,18 @@ export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, run: s
             1
           )
         ),
-      /** Ties it to the call, in the transaction that admits that. */
+      /**
+       * Ties it to the call, in the transaction that admits that. Refuses that where another process has taken the key over, for which this
+       * one was taken to have ended (a node that was frozen): it may have made the call.
+       */
       beside: (call: string): ReadonlyArray<Statement> => [
-        statement(sql`UPDATE tollgate_idempotency_keys SET call = ${call} WHERE ${mine}`)
+        statement(
+          sql`UPDATE tollgate_idempotency_keys SET call = ${call} WHERE ${mine} AND run = ${run} RETURNING key`,
+          1
+        )
       ],
-      release: submit(sql`DELETE FROM tollgate_idempotency_keys WHERE ${mine}`),
+      /** Unless another process has taken it over. */
+      release: submit(sql`DELETE FROM tollgate_idempotency_keys WHERE ${mine} AND run = ${run}`),
       store: ({ body, headers, status }: StoredAnswer) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) =>
           submit(sql`UPDATE tollgate_idempotency_keys SET status = ${status}, headers = ${JSON.stringify(headers)},

@@ -32,8 +32,8 @@ export interface Calls {
   readonly find: (call: string) => Effect.Effect<OpenCall | undefined>
   /** The runs that have open calls. */
   readonly runs: Effect.Effect<ReadonlyArray<string>>
-  /** The open calls of these runs. */
-  readonly ofRuns: (runs: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>>
+  /** The open calls of a run. */
+  readonly ofRun: (run: string) => Effect.Effect<ReadonlyArray<string>>
   readonly charged: (call: string) => Effect.Effect<Charged | undefined, SqlError>
   readonly look: (asked: LookAsked) => Effect.Effect<Look>
 }
@@ -69,10 +69,9 @@ export const make: Effect.Effect<Calls, never, SqlClient> = Effect.map(SqlClient
   runs: Effect.map(Effect.orDie(sql<{ run: string }>`SELECT DISTINCT run FROM tollgate_ledger_reservations`), (rows) =>
     rows.map(({ run }) => run)
   ),
-  ofRuns: (runs) =>
-    Effect.map(
-      Effect.orDie(sql<{ id: string }>`SELECT id FROM tollgate_ledger_reservations WHERE ${sql.in("run", runs)}`),
-      (rows) => rows.map(({ id }) => id)
+  ofRun: (run) =>
+    Effect.map(Effect.orDie(sql<{ id: string }>`SELECT id FROM tollgate_ledger_reservations WHERE run = ${run}`), (rows) =>
+      rows.map(({ id }) => id)
     ),
   charged: (call) =>
     Effect.map(

@@ -12,6 +12,8 @@ import { Idempotency, lifetime } from "../../src/idempotency/Idempotency.ts"
 import type { StoredAnswer } from "../../src/idempotency/Keys.ts"
 import type { Caller } from "../../src/kernel/Caller.ts"
 import type { AccountId, ApplicationId, TenantId } from "../../src/kernel/Ids.ts"
+import { BooksUnavailable } from "../../src/ledger/Problems.ts"
+import { Writer } from "../../src/ledger/Writer.ts"
 import * as Sql from "../../src/sql/Sql.ts"
 import * as TestDatabase from "../support/database.ts"
 
@@ -75,6 +77,31 @@ layer(world)("a key", (it) => {
       expect(yield* call(apiKey("app_one"), abandoned)).toBe("2")
       expect(yield* call(apiKey("app_two"), abandoned)).toBe("3")
       expect(yield* call(apiKey("app_one"), abandoned)).toBe("2 again")
+    })
+  )
+
+  it.effect("that another process took over, since this one was taken to have ended, makes no call here and stays there", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient
+      const { submit } = yield* Writer
+      const { once } = yield* Idempotency
+      const key = "a-key-taken-over"
+      const tied = once(
+        signIn,
+        key,
+        () => "the request",
+        (beside) =>
+          Effect.gen(function* () {
+            // This process wakes when the other one has done so.
+            yield* Effect.orDie(sql`UPDATE tollgate_idempotency_keys SET run = 'run_other' WHERE key = ${key}`)
+            yield* submit({ postings: [], statements: beside!("call_here") })
+            return json(200, "made twice")
+          }).pipe(Effect.catchTag("Conflict", () => new BooksUnavailable()))
+      )
+      expect(yield* Effect.flip(tied)).toMatchObject({ _tag: "BooksUnavailable" })
+      expect(yield* sql`SELECT run, call FROM tollgate_idempotency_keys WHERE key = ${key}`).toEqual([
+        { run: "run_other", call: null }
+      ])
     })
   )
 
