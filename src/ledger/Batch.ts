@@ -51,6 +51,7 @@ export class Memory {
   forget(): void {
     this.forgetRows()
     this.dimensions = new WeakMap()
+    this.#written = undefined
   }
 
   /** Forgets what other writers may change. The numbers of dimensions stay what they are once they are committed. */

@@ -99,7 +99,7 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
       if (mayEnter(posting)) touched.entries++
       if (posting._tag === "Reserve") {
         const { call, facts, sources } = posting
-        touched.runs.add(posting.run)
+        touched.runs.add(nodeRunOf(posting.run))
         tenants.set(call, facts.tenant_id)
         // A limit that is being set is seen by the lock of the tenant's account, or else of its head.
         if (facts.application_id !== null && !sources.some(({ tenant_id }) => tenant_id === facts.tenant_id))
@@ -119,6 +119,9 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
   }
   return touched
 }
+
+/** The run of a node, of which a call that outlives it has a word before its own (`gate/Gate`). */
+const nodeRunOf = (run: string): string => run.slice(run.lastIndexOf(" ") + 1)
 
 const mayEnter = ({ _tag }: Posting): boolean =>
   _tag !== "Open" && _tag !== "SetStatus" && _tag !== "SetLimit" && _tag !== "Reserve"
@@ -174,7 +177,8 @@ export function* load(
   const ended = ask(touched.runs.size > 0, selectEnded, JSON.stringify([...touched.runs]))
   const reservations = ask(calls.size > 0, lockReservations, textArray([...calls.keys()]))
   const heads = ask(tenants.size > 0, lockHeads, owners)
-  const amounts = ask(accounts.size > 0, lockAmounts, payers)
+  // Of accounts that this batch opens there are none to lock: the table is all the same, before numbers are taken (`BatchEnd`).
+  const amounts = ask(accounts.size > 0 || entries + records > 0, lockAmounts, payers)
   // By a statement behind the lock, which sees what was committed while that one waited.
   const facts = ask(accounts.size > 0, selectFacts, payers)
   const tails = ask(tenants.size > 0, selectTails, owners, records, Math.min(pooledMax, memory.tailMax))

@@ -121,10 +121,10 @@ export const make = (sql: SqlClient) => {
 
     remove: (id: string): Statement => statement(sql`DELETE FROM tollgate_media_jobs WHERE id = ${id}`),
 
-    /** The vendor has taken the job. */
+    /** The vendor has taken the job, which another node may have ended meanwhile: then it stays ended. */
     take: (id: string, { queue_position, vendor_id }: Taken, now: number): Statement =>
       statement(sql`UPDATE tollgate_media_jobs SET vendor_id = ${vendor_id}, status = 'IN_QUEUE',
-        queue_position = ${queue_position}, updated_at = ${now} WHERE id = ${id}`),
+        queue_position = ${queue_position}, updated_at = ${now} WHERE id = ${id} AND settled = 0`),
 
     progress: (id: string, status: JobStatus, queue_position: number | null, now: number): Statement =>
       statement(sql`UPDATE tollgate_media_jobs SET status = ${status}, queue_position = ${queue_position}, updated_at = ${now}

@@ -277,6 +277,12 @@ describe("a node whose lease lapsed", () => {
         )
       )
       expect(refused).toMatchObject({ _tag: "BooksUnavailable", maybe_written: false })
+      const held = await one!.runPromise(
+        Effect.flatMap(Writer, (writer) =>
+          Effect.flip(writer.submit({ postings: [reserve("call_3", "a", `held ${run}`)], statements: [] }))
+        )
+      )
+      expect(held).toMatchObject({ _tag: "BooksUnavailable", maybe_written: false })
       // The other one gives back what the call had set aside; its own end comes too late.
       expect(resultOf(await submitTo(two!, [settle("call_1", 0n)]))).toBe("Settled")
       expect(resultOf(await submitTo(one!, [settle("call_1", 1n)]))).toBe("AlreadySettled")
@@ -296,6 +302,25 @@ describe("a node whose lease lapsed", () => {
       },
       { mistake: (text) => text.replace("SELECT ended FROM", "SELECT 0 AS ended FROM") }
     ))
+
+  it("keeps what it has set aside where it comes back while another node looks for that", () => {
+    let looks = 0
+    // The first answer is that the run has ended; by the second one it is back.
+    const mistake = (text: string) =>
+      text.startsWith("SELECT 1 FROM tollgate_sql_nodes WHERE run") && looks++ === 0 ? `${text} AND false` : text
+    return withNodes(
+      2,
+      async ([one, two]) => {
+        const run = await one!.runPromise(Effect.map(Runs, (runs) => runs.run))
+        await submitTo(one!, [open("a"), credit("a", 10n)])
+        expect(resultOf(await submitTo(one!, [reserve("call_1", "a", run)]))).toBe("Reserved")
+        expect(await two!.runPromise(Effect.flatMap(Gate, ({ reclaim }) => reclaim))).toBe(0)
+        expect(looks).toBe(2)
+        expect(resultOf(await submitTo(one!, [settle("call_1", 1n)]))).toBe("Settled")
+      },
+      { mistake }
+    )
+  })
 
   it("is forgotten after 30 days, and comes back all the same", () =>
     withNodes(2, async ([one, two], url) => {
@@ -427,6 +452,22 @@ describe("an audit of books that several write to", () => {
       const { mark } = await two!.runPromise(verifySince(undefined))
       const { reached, release } = one!.hold()
       const first = submitTo(one!, [credit("a", 5n)])
+      await reached
+      await submitTo(two!, [credit("b", 7n)])
+      const meanwhile = await two!.runPromise(verifySince(mark))
+      release()
+      await first
+      const after = await two!.runPromise(verifySince(meanwhile.mark))
+      expect([meanwhile.findings, after.findings]).toEqual([[], []])
+      expect(after.mark.world).toBe(-12n)
+    }))
+
+  it("goes on behind the first row of an account that is being opened", () =>
+    withNodes(2, async ([one, two]) => {
+      await submitTo(one!, [open("b")])
+      const { mark } = await two!.runPromise(verifySince(undefined))
+      const { reached, release } = one!.hold()
+      const first = submitTo(one!, [open("a"), credit("a", 5n)])
       await reached
       await submitTo(two!, [credit("b", 7n)])
       const meanwhile = await two!.runPromise(verifySince(mark))

@@ -7,7 +7,9 @@ import { usd } from "../../src/kernel/Money.ts"
 import type { Nano } from "../../src/kernel/Money.ts"
 import type { UnitPrice } from "../../src/kernel/Price.ts"
 import { statement } from "../../src/ledger/Transaction.ts"
+import { failure, Gate } from "../../src/gate/Gate.ts"
 import { Jobs } from "../../src/media/Jobs.ts"
+import * as Rows from "../../src/media/Rows.ts"
 import { Media } from "../../src/media/Media.ts"
 import type { VideoModel } from "../../src/media/Model.ts"
 import { MediaModels } from "../../src/media/Settings.ts"
@@ -208,6 +210,27 @@ layer(over(room, "media-queue"), { excludeTestServices: true })("a video", (it) 
         SELECT id FROM tollgate_media_jobs WHERE account_id = ${caller.account_id} AND status = 'IN_QUEUE'`
       yield* move(row!.id, "COMPLETED")
       expect(yield* media.status({ caller, request_id: row!.id })).toMatchObject({ charge: { charged: quote } })
+    })
+  )
+
+  it.effect("that another node ended while it was submitted, since this one was taken to have ended, stays ended", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const sql = yield* SqlClient
+      const rows = Rows.make(sql)
+      const before = (yield* received("media")).length
+      yield* fault("media", { delay_ms: 1_000 })
+      const submitting = yield* Effect.fork((yield* Media).submit({ caller, job }))
+      while ((yield* received("media")).length === before) yield* Effect.sleep("10 millis")
+      const row = (yield* rows.submitting).find(({ account_id }) => account_id === caller.account_id)
+      const admission = yield* (yield* Gate).resume(row!.call)
+      const end = { status: "COMPLETED", cost: 0n, error_type: "media_failed", error: "it was interrupted" } as const
+      yield* admission!.settleBeside(failure("media_failed"), [rows.end(row!.id, end, 1)])
+      const failed = { status: "COMPLETED", error_type: "media_failed", charge: { charged: 0n } }
+      const { request_id, ...submitted } = yield* submitting
+      expect(submitted).toMatchObject(failed)
+      expect(yield* (yield* Media).status({ caller, request_id })).toMatchObject(failed)
+      expect(yield* booksOf(caller)).toMatchObject(ended(usd, { cost: 0n, error_type: "media_failed" }))
     })
   )
 
