@@ -70,8 +70,9 @@ export const make: Effect.Effect<Calls, never, SqlClient> = Effect.map(SqlClient
     rows.map(({ run }) => run)
   ),
   ofRun: (run) =>
-    Effect.map(Effect.orDie(sql<{ id: string }>`SELECT id FROM tollgate_ledger_reservations WHERE run = ${run}`), (rows) =>
-      rows.map(({ id }) => id)
+    Effect.map(
+      Effect.orDie(sql<{ id: string }>`SELECT id FROM tollgate_ledger_reservations WHERE run = ${run}`),
+      (rows) => rows.map(({ id }) => id)
     ),
   charged: (call) =>
     Effect.map(

@@ -80,29 +80,31 @@ layer(world)("a key", (it) => {
     })
   )
 
-  it.effect("that another process took over, since this one was taken to have ended, makes no call here and stays there", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient
-      const { submit } = yield* Writer
-      const { once } = yield* Idempotency
-      const key = "a-key-taken-over"
-      const tied = once(
-        signIn,
-        key,
-        () => "the request",
-        (beside) =>
-          Effect.gen(function* () {
-            // This process wakes when the other one has done so.
-            yield* Effect.orDie(sql`UPDATE tollgate_idempotency_keys SET run = 'run_other' WHERE key = ${key}`)
-            yield* submit({ postings: [], statements: beside!("call_here") })
-            return json(200, "made twice")
-          }).pipe(Effect.catchTag("Conflict", () => new BooksUnavailable()))
-      )
-      expect(yield* Effect.flip(tied)).toMatchObject({ _tag: "BooksUnavailable" })
-      expect(yield* sql`SELECT run, call FROM tollgate_idempotency_keys WHERE key = ${key}`).toEqual([
-        { run: "run_other", call: null }
-      ])
-    })
+  it.effect(
+    "that another process took over, since this one was taken to have ended, makes no call here and stays there",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient
+        const { submit } = yield* Writer
+        const { once } = yield* Idempotency
+        const key = "a-key-taken-over"
+        const tied = once(
+          signIn,
+          key,
+          () => "the request",
+          (beside) =>
+            Effect.gen(function* () {
+              // This process wakes when the other one has done so.
+              yield* Effect.orDie(sql`UPDATE tollgate_idempotency_keys SET run = 'run_other' WHERE key = ${key}`)
+              yield* submit({ postings: [], statements: beside!("call_here") })
+              return json(200, "made twice")
+            }).pipe(Effect.catchTag("Conflict", () => new BooksUnavailable()))
+        )
+        expect(yield* Effect.flip(tied)).toMatchObject({ _tag: "BooksUnavailable" })
+        expect(yield* sql`SELECT run, call FROM tollgate_idempotency_keys WHERE key = ${key}`).toEqual([
+          { run: "run_other", call: null }
+        ])
+      })
   )
 
   it.effect("is forgotten after its lifetime by a turn of the job", () =>
