@@ -94,6 +94,7 @@ import { Identity } from "./upstream/Identity.ts"
 import { UpstreamObserver } from "./upstream/Upstreams.ts"
 import { Explanations } from "./usage/Explanations.ts"
 import { PriceVersions } from "./prices/PriceVersions.ts"
+import { Daily } from "./usage/Daily.ts"
 import { Records } from "./usage/Records.ts"
 import { Series } from "./usage/Series.ts"
 import { Sums } from "./usage/Sums.ts"
@@ -168,7 +169,7 @@ export const domains = Layer.mergeAll(
   Layer.provideMerge(Pooling.layerPayers),
   Layer.provideMerge(Pooling.layer),
   Layer.provideMerge(
-    Layer.mergeAll(Sums.layer, Series.layer, BillingAccounts.layer, Sorter.layer, Tallier.layer, verifier)
+    Layer.mergeAll(Sums.layer, Series.layer, Daily.layer, BillingAccounts.layer, Sorter.layer, Tallier.layer, verifier)
   ),
   Layer.provideMerge(Ledger.layer),
   Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
@@ -186,6 +187,7 @@ export const jobs = Layer.mergeAll(
   SigningKeys.layerJobs,
   Sorter.layerJobs,
   Tallier.layerJobs,
+  Daily.layerJobs,
   Feed.layerJobs,
   Verifier.layerJobs,
   Transfers.layerJobs

@@ -1,5 +1,6 @@
 // Fills books through our writer at full speed, at the times that it is told, in a process of its own: `fill <database> <people.json>`.
-// A third of all calls are the first person's; of the others by Zipf's law. Each message asks for a stretch of calls.
+// A third of all calls are made in the first person's tenant, by everyone who has a key there; the others by Zipf's law. Each message asks for a
+// stretch of calls.
 import "../../src/V8.ts"
 import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
 import { readFileSync } from "node:fs"
@@ -26,7 +27,7 @@ export interface Filled {
   readonly calls: number
   /** Charges a second. */
   readonly rate: number
-  /** What the first person's calls were, and cost in nano-USD. */
+  /** What the calls in the first tenant were, and cost in nano-USD. */
   readonly firstCalls: number
   readonly firstDue: number
 }
@@ -34,23 +35,46 @@ export interface Filled {
 const [database, peopleFile] = process.argv.slice(2) as [string, string]
 const people = JSON.parse(readFileSync(peopleFile, "utf8")) as ReadonlyArray<Caller>
 
-const lines: ReadonlyArray<Line> = people.flatMap(({ account, application, tenant }) =>
-  models.map((model) => ({
-    account: Ids.billingAccountOf(tenant),
-    tenant,
-    person: account,
-    application,
-    endpoint: "/v1/chat/completions",
-    model,
-    provider: "bench"
-  }))
-)
-const others = callSequence(people.length - 1, models.length)
-let drawn = 0
-const next = (): number => (drawn++ % 3 === 0 ? Math.floor(drawn / 3) % models.length : models.length + others())
+/** Providers of a model: of a team with many members both, so that there are as many kinds of calls as a large team has. */
+const providersOf = (members: number): ReadonlyArray<string> => (members > 1 ? ["bench", "bench-2"] : ["bench"])
 
-/** Calls of different length, as people make them. */
+const linesOf = ({ account, application, tenant }: Caller, providers: ReadonlyArray<string>): ReadonlyArray<Line> =>
+  models.flatMap((model) =>
+    providers.map((provider) => ({
+      account: Ids.billingAccountOf(tenant),
+      tenant,
+      person: account,
+      application,
+      endpoint: "/v1/chat/completions",
+      model,
+      provider
+    }))
+  )
+const members = people.filter(({ tenant }) => tenant === people[0]!.tenant).length
+const ofTeam = people.slice(0, members).flatMap((one) => linesOf(one, providersOf(members)))
+const lines: ReadonlyArray<Line> = [...ofTeam, ...people.slice(members).flatMap((one) => linesOf(one, ["bench"]))]
+const team = members > 1 ? callSequence(members, ofTeam.length / members, 2) : undefined
+const others = callSequence(people.length - members, models.length)
+let drawn = 0
+const next = (): number => {
+  if (drawn++ % 3 > 0) return ofTeam.length + others()
+  return team === undefined ? Math.floor(drawn / 3) % models.length : team()
+}
+
+const failed: CallOutcome = {
+  cost: 0n,
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  units: 0,
+  success: false,
+  error_type: "upstream_error",
+  usage_source: "none",
+  latency_ms: 40
+}
+
+/** Calls of different length, as people make them; one in a thousand fails. */
 const outcomes: ReadonlyArray<CallOutcome> = Array.from({ length: 8_191 }, (_, i) => {
+  if (i % 1000 === 999) return failed
   const [prompt, completion] = [12 + ((i * 7919) % 4_001), 1 + ((i * 104_729) % 997)]
   return {
     cost: BigInt(prompt * price.prompt + completion * price.completion),
@@ -92,7 +116,7 @@ const filling = Effect.gen(function* () {
     const charge = () => {
       const line = next()
       const outcome = outcomes[begun % outcomes.length]!
-      if (line < models.length) {
+      if (line < ofTeam.length) {
         firstCalls++
         firstDue += Number(outcome.cost)
       }

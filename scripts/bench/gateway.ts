@@ -67,6 +67,8 @@ export interface Gateway extends Target {
   readonly callers: ReadonlyArray<Caller>
   /** A fresh access token of a caller, by their place. */
   readonly tokenOf: (caller: number) => Promise<string>
+  /** Makes a further key in the home tenant of a caller. */
+  readonly addKey: (caller: number) => Promise<Pick<Caller, "tenant" | "application" | "key">>
   /** Gives the home tenant of a caller a team's plan. */
   readonly becomeTeam: (caller: number) => Promise<void>
   /** What the balance of each caller has fallen by, in nano-USD. */
@@ -144,6 +146,10 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
       keys.push(...callers.slice(from).map(({ key }) => key))
     },
     tokenOf,
+    addKey: async (caller) => {
+      const { application, key, tenant } = await makeKey(base, await tokenOf(caller))
+      return { application, key, tenant }
+    },
     becomeTeam: async (caller) => {
       const path = `/v1/tenants/${callers[caller]!.tenant}/plan`
       await call("PUT", base + path, await tokenOf(caller), { plan: "team", seats: 5 })

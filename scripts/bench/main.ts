@@ -11,6 +11,7 @@ import type { Bench, Options, Part } from "./frame.ts"
 import { runAgainst } from "./parts/against.ts"
 import { callers, workloads as callersWorkloads } from "./parts/callers.ts"
 import { chat, workloads as chatWorkloads } from "./parts/chat.ts"
+import { consoleViews } from "./parts/console.ts"
 import { connections, workloads as connectionsWorkloads } from "./parts/connections.ts"
 import { disk } from "./parts/disk.ts"
 import { growth } from "./parts/growth.ts"
@@ -41,11 +42,12 @@ const parts: ReadonlyArray<Part> = [
   memory,
   start,
   growth,
+  consoleViews,
   postgres
 ]
 
 /** Run only where they are asked for. */
-const onDemand = new Set(["growth", "postgres"])
+const onDemand = new Set(["growth", "console", "postgres"])
 
 /** What two builds can be compared by. */
 const comparable: Readonly<Record<string, (options: Options) => ReadonlyArray<Workload>>> = {
@@ -85,8 +87,8 @@ ${parts.map(({ about, name }) => `      ${name.padEnd(12)} ${about}`).join("\n")
   --seconds 2                 length of a measurement
   --warmup 4                  seconds of load before the first round; the peer needs three of them to reach its rate
   --connections 32            keep-alive connections of the load generator
-  --calls 5000000             calls that growth fills in
-  --keep <folder>             where growth leaves its books, and finds them the next time
+  --calls 5000000             calls that growth and console fill in
+  --keep <folder>             where growth or console leaves its books, and finds them the next time
   --dir <folder>              where the databases are put; should be a real disk, since fsync is part of the measure
   --main <main.js>            the service, where it is not dist/main.js
   --json <file>               writes every measurement there too

@@ -40,7 +40,7 @@ export class OperatorUpstreams extends Context.Tag("tollgate/operator/Upstreams"
   OperatorUpstreams,
   OperatorUpstreamsContract
 >() {
-  static readonly layer = Layer.suspend(() => Layer.effect(OperatorUpstreams, make)).pipe(Layer.provide(Daily.layer))
+  static readonly layer = Layer.suspend(() => Layer.effect(OperatorUpstreams, make))
 }
 
 /** How many days one question may span, and how many rows an answer has. */

@@ -23,12 +23,8 @@ export interface SumsContract {
   readonly rollup: (asked: RollupAsked) => Effect.Effect<Rollup>
   /** What each billing account paid for an account's calls, in whichever tenant they were made, by whole UTC days. */
   readonly byPayer: (asked: { readonly account_id: AccountId; readonly window: Window }) => Effect.Effect<PayerSums>
-  /** What the tenant's billing account paid, whoever called, by caller and period; the earliest period first. */
-  readonly paid: (asked: {
-    readonly tenant_id: TenantId
-    readonly rollup: RollupName
-    readonly window: Window
-  }) => Effect.Effect<Paid>
+  /** What the tenant's billing account paid, whoever called. */
+  readonly paid: (asked: PaidAsked) => Effect.Effect<Paid>
 }
 
 /** A filter that is left out lets every call through. */
@@ -42,10 +38,23 @@ export interface RollupAsked {
   readonly provider?: string | undefined
 }
 
-export interface Paid {
-  readonly window: Window
+export interface PaidAsked {
+  readonly tenant_id: TenantId
   readonly rollup: RollupName
-  readonly points: ReadonlyArray<{ readonly account_id: AccountId; readonly point: DataPoint }>
+  readonly window: Window
+  /** Who is told apart from all others. */
+  readonly viewer: AccountId
+  /** Whose periods are given by themselves; unless they are named, those for whom the most was paid, up to `most`. */
+  readonly named: ReadonlyArray<AccountId> | { readonly most: number }
+}
+
+/** Periods in which nobody of them called are absent; the earliest comes first. */
+export interface Paid {
+  /** Of everybody who called. */
+  readonly callers: ReadonlyArray<{ readonly account_id: AccountId; readonly totals: Totals }>
+  readonly viewer: ReadonlyArray<DataPoint>
+  readonly others: ReadonlyArray<DataPoint>
+  readonly named: ReadonlyMap<AccountId, ReadonlyArray<DataPoint>>
 }
 
 export interface PayerSums {
@@ -146,24 +155,55 @@ const make = Effect.gen(function* () {
     return { window, totals: added(sources), sources }
   })
 
-  const paid: SumsContract["paid"] = Effect.fn("Sums.paid")(function* ({ rollup, tenant_id, window }) {
+  // One statement, so that nothing is folded from a tail into the rollups between its parts; what it gives is summed, since a year of a
+  // large team is a row for each of its members and days.
+  const paid: SumsContract["paid"] = Effect.fn("Sums.paid")(function* ({ named, rollup, tenant_id, viewer, window }) {
     const { end, start } = wholeDays(window)
     const payer = billingAccountOf(tenant_id)
+    const period = periodOf(sql, rollup)
+    const [columns, sums, sumsOfSums] = [sumColumns, sumSelection, sumOfSums].map((text) => sql.literal(text))
+    const rolled = sql`tollgate_usage_by_payer WHERE billing_account_id = ${payer} AND start >= ${start} AND start < ${end}`
+    const few =
+      "most" in named
+        ? sql`SELECT account_id FROM callers ORDER BY CAST(cost AS BIGINT) DESC, ${period}, account_id LIMIT ${named.most}`
+        : sql`SELECT value AS account_id FROM json_each(${JSON.stringify(named)})`
+    const isFew = sql`account_id IN (SELECT account_id FROM few)`
     const rows = yield* Effect.orDie(
-      sql<
-        PointRow & { readonly account_id: AccountId }
-      >`SELECT ${periodOf(sql, rollup)} AS timestamp, account_id, ${sql.literal(sumSelection)} FROM (
-          SELECT start, account_id, ${sql.literal(sumColumns)} FROM tollgate_usage_by_payer
-          WHERE billing_account_id = ${payer} AND start >= ${start} AND start < ${end}
-          UNION ALL SELECT ${sql.literal(dayOfRecord)}, d.account_id, ${sql.literal(recordColumns)}
+      sql<PaidRow>`WITH tail AS MATERIALIZED (
+          SELECT ${sql.literal(dayOfRecord)}, d.account_id, ${sql.literal(recordColumns)}
           FROM ${tailsWith(sql, "billing_account_id", payer)}
           WHERE +d.billing_account_id = ${payer} AND r.at >= ${start} AND r.at < ${end}
-        ) sums GROUP BY 1, 2 ORDER BY 1, 2`
+        ),
+        callers AS MATERIALIZED (
+          SELECT account_id, MIN(start) AS start, ${sums} FROM (
+            SELECT start, account_id, ${columns} FROM ${rolled} UNION ALL SELECT start, account_id, ${columns} FROM tail
+          ) paid GROUP BY account_id
+        ),
+        few AS MATERIALIZED (SELECT account_id FROM (${few}) named UNION SELECT ${viewer}),
+        few_days AS MATERIALIZED (
+          SELECT account_id, start, ${sumsOfSums} FROM ${rolled} AND ${isFew} GROUP BY start, account_id
+          UNION ALL SELECT account_id, start, ${columns} FROM tail WHERE ${isFew}
+        ),
+        other_days AS MATERIALIZED (
+          SELECT start, ${sumsOfSums} FROM ${rolled} AND account_id <> ${viewer} GROUP BY start
+          UNION ALL SELECT start, ${columns} FROM tail WHERE account_id <> ${viewer}
+        )
+        SELECT 0 AS part, account_id, ${period} AS timestamp, ${columns} FROM callers
+        UNION ALL SELECT 1, account_id, ${period}, ${sums} FROM few_days GROUP BY 2, 3
+        UNION ALL SELECT 2, '', ${period}, ${sums} FROM other_days GROUP BY 3
+        ORDER BY 1, 3, 2`
     )
+    const [callers, several, others] = [0, 1, 2].map((part) => rows.filter((row) => row.part === part))
+    const pointsOf = (account: AccountId) => several!.filter(({ account_id }) => account_id === account).map(pointOf)
+    const chosen = "most" in named ? dearest(callers!, named.most) : named
     return {
-      window,
-      rollup,
-      points: rows.map((row) => ({ account_id: row.account_id, point: pointOf(row) }))
+      callers: callers!.map((row) => {
+        const { total_cost, total_requests, total_tokens } = pointOf(row)
+        return { account_id: row.account_id, totals: { total_requests, total_tokens, total_cost } }
+      }),
+      viewer: pointsOf(viewer),
+      others: others!.map(pointOf),
+      named: new Map(chosen.map((account) => [account, pointsOf(account)]))
     }
   })
 
@@ -175,6 +215,9 @@ const sumColumns = "requests, successes, prompt_tokens, completion_tokens, units
 const sumSelection = `SUM(requests) AS requests, SUM(successes) AS successes, SUM(prompt_tokens) AS prompt_tokens,
   SUM(completion_tokens) AS completion_tokens, SUM(units) AS units, CAST(SUM(cost) AS TEXT) AS cost,
   SUM(latency_ms) AS latency_ms`
+
+/** Sums that are summed once more. */
+const sumOfSums = sumColumns.replaceAll(/\w+/g, "SUM($&) AS $&")
 
 /** What a record adds to the sums, and the day that it adds it to. */
 const recordColumns = `1 AS requests, r.success AS successes, r.prompt_tokens, r.completion_tokens, r.units, r.cost, r.latency_ms`
@@ -294,6 +337,20 @@ interface PointRow extends Omit<SumRow, "model" | "endpoint"> {
   readonly timestamp: number
   readonly units: number
 }
+
+/** `part`: 0 for a caller's sum, whose `timestamp` is that of the first period; 1 for the viewer or one of the named; 2 for all but the viewer. */
+interface PaidRow extends PointRow {
+  readonly part: number
+  readonly account_id: AccountId
+}
+
+/** Those who cost the most, as the statement chooses them: of two that cost the same the one who called first. */
+const dearest = (callers: ReadonlyArray<PaidRow>, most: number): ReadonlyArray<AccountId> =>
+  callers
+    .map((row) => ({ account_id: row.account_id, cost: fromRow(row.cost) }))
+    .sort((a, b) => (a.cost === b.cost ? 0 : a.cost > b.cost ? -1 : 1))
+    .slice(0, most)
+    .map(({ account_id }) => account_id)
 
 const pointOf = (row: PointRow): DataPoint => ({
   timestamp: row.timestamp,

@@ -9,9 +9,8 @@ import { NotAMember } from "../tenants/Problems.ts"
 import { Tenants } from "../tenants/Tenants.ts"
 import { TeamPlanRequired } from "./Problems.ts"
 import { added, Sums } from "./Sums.ts"
-import type { Paid } from "./Sums.ts"
 import { teamMembersMax } from "./Usage.ts"
-import type { DataPoint, RollupName, TeamUsage as Team, Totals } from "./Usage.ts"
+import type { DataPoint, RollupName, TeamUsage as Team } from "./Usage.ts"
 import type { Window } from "./Window.ts"
 
 export interface TeamUsageContract {
@@ -59,8 +58,14 @@ const make = Effect.gen(function* () {
     const { members: present, viewer } = yield* roster(asked)
     const chosen = asked.members === undefined ? undefined : yield* fewMembers(asked.members)
 
-    const { points } = yield* sums.paid({ tenant_id, rollup, window })
-    const spent = totalsByAccount(points)
+    const paid = yield* sums.paid({
+      tenant_id,
+      rollup,
+      window,
+      viewer: account_id,
+      named: chosen ?? { most: teamMembersMax }
+    })
+    const spent = new Map(paid.callers.map(({ account_id, totals }) => [account_id, totals]))
     const there = new Set(present.map((member) => member.account_id))
     const gone = yield* tenants.named([...spent.keys()].filter((account) => !there.has(account)))
     const isWanted = (account: AccountId): boolean => chosen === undefined || chosen.includes(account)
@@ -94,12 +99,10 @@ const make = Effect.gen(function* () {
       totals: added([...spent.values()]),
       members,
       series: {
-        team: series(points, () => true),
-        viewer: series(points, (account) => account === account_id),
-        others: series(points, (account) => account !== account_id),
-        members: Object.fromEntries(
-          (chosen ?? dearest(spent)).map((account) => [account, series(points, (one) => one === account)])
-        )
+        team: together([...paid.viewer, ...paid.others]),
+        viewer: paid.viewer,
+        others: paid.others,
+        members: Object.fromEntries(paid.named)
       }
     }
   })
@@ -115,30 +118,14 @@ export const fewMembers = (
     ? Either.right(accounts)
     : Either.left(new InvalidRequest({ field: "members", rule: `up to ${teamMembersMax} account ids` }))
 
-const totalsByAccount = (points: Paid["points"]): ReadonlyMap<AccountId, Totals> => {
-  const spent = new Map<AccountId, Totals>()
-  for (const { account_id, point } of points) {
-    const before = spent.get(account_id)
-    spent.set(account_id, before === undefined ? added([point]) : added([before, point]))
-  }
-  return spent
-}
-
-const dearest = (spent: ReadonlyMap<AccountId, Totals>): ReadonlyArray<AccountId> =>
-  [...spent]
-    .sort(([, a], [, b]) => (a.total_cost === b.total_cost ? 0 : a.total_cost > b.total_cost ? -1 : 1))
-    .slice(0, teamMembersMax)
-    .map(([account]) => account)
-
-/** One data point for each period in which somebody of whom it `is` true called. */
-const series = (points: Paid["points"], is: (account: AccountId) => boolean): ReadonlyArray<DataPoint> => {
+/** One data point for each period, the earliest first. */
+const together = (points: ReadonlyArray<DataPoint>): ReadonlyArray<DataPoint> => {
   const periods = new Map<number, DataPoint>()
-  for (const { account_id, point } of points) {
-    if (!is(account_id)) continue
+  for (const point of points) {
     const there = periods.get(point.timestamp)
     periods.set(point.timestamp, there === undefined ? point : sum(there, point))
   }
-  return [...periods.values()]
+  return [...periods.values()].sort((a, b) => a.timestamp - b.timestamp)
 }
 
 const sum = (a: DataPoint, b: DataPoint): DataPoint => ({

@@ -7,6 +7,7 @@ import { usd } from "../../src/kernel/Money.ts"
 import { verify } from "../../src/Checks.ts"
 import { pooledMax } from "../../src/ledger/Tails.ts"
 import { Sums } from "../../src/usage/Sums.ts"
+import type { DataPoint } from "../../src/usage/Usage.ts"
 import * as Scene from "./Scene.ts"
 import { acme, ada, bob, other } from "./Scene.ts"
 import { isPostgres } from "../support/database.ts"
@@ -27,7 +28,7 @@ const answers = Effect.gen(function* () {
     ),
     payers: yield* Effect.forEach([ada, bob], (account_id) => sums.byPayer({ account_id, window: always })),
     paid: yield* Effect.forEach([acme, other], (tenant_id) =>
-      sums.paid({ tenant_id, rollup: "monthly", window: always })
+      sums.paid({ tenant_id, rollup: "monthly", window: always, viewer: bob, named: { most: 5 } })
     )
   }
 })
@@ -87,8 +88,27 @@ describe("sums", () => {
       for (let i = 0; i < calls; i++) yield* Scene.call({ tenant_id: other, payer: acme, cost: 1n })
       const [watermark] = yield* sql<{ number: number }>`SELECT number FROM tollgate_usage_watermarks`
       expect(watermark!.number).toBe(pooledMax)
-      const { points } = yield* sums.paid({ tenant_id: acme, rollup: "annual", window: always })
-      expect(points.map(({ point }) => [point.total_requests, point.total_cost])).toEqual([[calls, BigInt(calls)]])
+      const paid = yield* sums.paid({
+        tenant_id: acme,
+        rollup: "annual",
+        window: always,
+        viewer: bob,
+        named: [ada, bob]
+      })
+      const sumsOf = (points: ReadonlyArray<DataPoint>) =>
+        points.map(({ total_cost, total_requests }) => [total_requests, total_cost])
+      const all = [[calls, BigInt(calls)]]
+      expect([sumsOf(paid.viewer), sumsOf(paid.others)]).toEqual([[], all])
+      expect([...paid.named].map(([account, points]) => [account, sumsOf(points)])).toEqual([
+        [ada, all],
+        [bob, []]
+      ])
+      expect(paid.callers).toEqual([
+        {
+          account_id: ada,
+          totals: { total_requests: calls, total_tokens: expect.any(Number), total_cost: BigInt(calls) }
+        }
+      ])
       const { sources } = yield* sums.byPayer({ account_id: ada, window: always })
       expect(sources.map((source) => [source.billing_account_id, source.total_requests])).toEqual([
         [billingAccountOf(acme), calls]

@@ -1,124 +1,24 @@
 // Growth: books with millions of calls of a thousand tenants over a year, a third of them one tenant's. What a charge costs at 10 thousand,
 // a million and all of them; how long each view of that tenant takes over HTTP; how long `verify` takes.
 import type { ChildProcess } from "node:child_process"
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { pathToFileURL } from "node:url"
-import { credit, manyCallers } from "../calls.ts"
+import { copyOf, fillBooks, peopleOf, startFill, untilAtRest } from "../books.ts"
+import type { Books } from "../books.ts"
+import { credit } from "../calls.ts"
 import type { Workload } from "../calls.ts"
-import type { Filled, FillOrder } from "../fill.ts"
 import { contender, count, drive, inUnit, print, say, table } from "../frame.ts"
 import type { Bench, Part, Results } from "../frame.ts"
 import { startGateway } from "../gateway.ts"
 import type { Caller, Gateway } from "../gateway.ts"
 import { median } from "../numbers.ts"
-import { ask, cpu, root, sleep, startPart, stop } from "../processes.ts"
+import { cpu, stop } from "../processes.ts"
 import { startOutside } from "../world.ts"
 
 const day = 86_400_000
 /** At these numbers of calls, and at the end, the books are copied, so that charges can be compared in one run. */
 const copiesAt = [10_000, 1_000_000]
-/** Calls between two lines of progress. */
-const stretch = 100_000
 /** How often each view is asked for. */
 const readings = 15
-
-/** What has been filled in; in the folder as `filled.json`. */
-interface Books {
-  readonly calls: number
-  /** Calls of the tenant with a third of them, and what they cost in nano-USD. */
-  firstCalls: number
-  firstDue: number
-  readonly sizes: Array<number>
-}
-
-const databaseOf = (folder: string): string => join(folder, "gateway", "data", "tollgate.db")
-const copyOf = (folder: string, size: number): string => join(folder, `at-${size}.db`)
-const peopleOf = (folder: string): string => join(folder, "people.json")
-
-// ---- filling ------------------------------------------------------------------------------------------------------------
-
-/** A thousand people who sign in more than a year ago. */
-const signUp = async ({ cores, options }: Bench, folder: string): Promise<void> => {
-  say(`growth: signing ${manyCallers} people in, a year ago`)
-  const shifted = pathToFileURL(join(root, "scripts", "bench", "shifted-clock.mjs"))
-  shifted.searchParams.set("days", "366")
-  const flags = ["--import", shifted.href]
-  const { load, outside, upstream } = await startOutside(cores, flags)
-  const service = await startGateway({
-    name: "gateway",
-    main: options.main,
-    cores,
-    outside,
-    directory: join(folder, "gateway"),
-    flags
-  })
-  await service.addCallers(manyCallers)
-  await service.becomeTeam(0)
-  writeFileSync(peopleOf(folder), JSON.stringify(service.callers))
-  await service.stop()
-  for (const child of [load, upstream]) await stop(child)
-}
-
-const startFill = async (core: string | undefined, folder: string, database: string) => {
-  const child = startPart(core, "fill.ts", [database, peopleOf(folder)])
-  await ask(child)
-  return {
-    pid: child.pid!,
-    make: (order: FillOrder) => ask<Filled>(child, order),
-    end: async () => {
-      const ended = new Promise((resolve) => child.once("exit", resolve))
-      child.send({ end: true } satisfies FillOrder)
-      await ended
-    }
-  }
-}
-
-const fillBooks = async (bench: Bench, folder: string): Promise<Books> => {
-  const { calls } = bench.options
-  const file = join(folder, "filled.json")
-  if (existsSync(file)) return JSON.parse(readFileSync(file, "utf8")) as Books
-  mkdirSync(folder, { recursive: true })
-  await signUp(bench, folder)
-  const sizes = [...copiesAt.filter((size) => size < calls), calls]
-  const books: Books = { calls, firstCalls: 0, firstDue: 0, sizes }
-  const now = Date.now()
-  const at = (call: number) => now - 365 * day + (365 * day * call) / calls
-  const began = performance.now()
-  let made = 0
-  for (const size of sizes) {
-    const filling = await startFill(undefined, folder, databaseOf(folder))
-    while (made < size) {
-      const some = Math.min(stretch, size - made)
-      const { firstCalls, firstDue, rate } = await filling.make({ calls: some, from: at(made), to: at(made + some) })
-      made += some
-      books.firstCalls += firstCalls
-      books.firstDue += firstDue
-      say(
-        `growth: ${count(made)} of ${count(calls)} calls, ${Math.round(rate)}/s, ${((performance.now() - began) / 1000).toFixed(0)} s`
-      )
-    }
-    await filling.end()
-    if (existsSync(`${databaseOf(folder)}-wal`)) throw new Error("the filled database still has a journal beside it")
-    copyFileSync(databaseOf(folder), copyOf(folder, size))
-  }
-  writeFileSync(file, JSON.stringify(books))
-  return books
-}
-
-/**
- * Waits until the process takes less than a twentieth of a core for six seconds, and gives the seconds until then: what the service writes
- * behind the records it has done by the time of a year, but not here, where it was not running.
- */
-const untilAtRest = async (pid: number): Promise<number> => {
-  const began = performance.now()
-  for (let calm = 0; calm < 2;) {
-    const before = cpu(pid)
-    await sleep(3_000)
-    calm = cpu(pid) - before < 3_000_000 / 20 ? calm + 1 : 0
-  }
-  return (performance.now() - began) / 1000
-}
 
 // ---- reading ------------------------------------------------------------------------------------------------------------
 
@@ -286,8 +186,8 @@ const chargeAtSizes = async ({ cores, options, results }: Bench, folder: string,
 const run = async (bench: Bench): Promise<void> => {
   const { cores, directory, options } = bench
   const folder = options.keep ?? join(directory, "growth")
-  const books = await fillBooks(bench, folder)
-  const [first] = JSON.parse(readFileSync(peopleOf(folder), "utf8")) as ReadonlyArray<Caller>
+  const books = await fillBooks(bench, folder, { members: 1, copiesAt })
+  const [first] = peopleOf(folder)
   const { load, outside, upstream } = await startOutside(cores)
   const service = await startGateway({
     name: "gateway",

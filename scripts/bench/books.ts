@@ -1,0 +1,122 @@
+// Books with millions of calls of a thousand tenants over a year, a third of them one tenant's: in a folder, filled once.
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
+import { manyCallers } from "./calls.ts"
+import type { Filled, FillOrder } from "./fill.ts"
+import { count, say } from "./frame.ts"
+import type { Bench } from "./frame.ts"
+import { startGateway } from "./gateway.ts"
+import type { Caller } from "./gateway.ts"
+import { ask, cpu, root, sleep, startPart, stop } from "./processes.ts"
+import { startOutside } from "./world.ts"
+
+const day = 86_400_000
+/** Calls between two lines of progress. */
+const stretch = 100_000
+
+/** What has been filled in; in the folder as `filled.json`. */
+export interface Books {
+  readonly calls: number
+  /** Calls of the tenant with a third of them, and what they cost in nano-USD. */
+  firstCalls: number
+  firstDue: number
+  readonly sizes: Array<number>
+}
+
+export interface BooksWanted {
+  /** How many people call in the first tenant, each with a key. */
+  readonly members: number
+  /** At these numbers of calls, and at the end, the books are copied; not at all without them. */
+  readonly copiesAt?: ReadonlyArray<number>
+}
+
+const databaseOf = (folder: string): string => join(folder, "gateway", "data", "tollgate.db")
+const peopleFile = (folder: string): string => join(folder, "people.json")
+export const copyOf = (folder: string, size: number): string => join(folder, `at-${size}.db`)
+export const peopleOf = (folder: string): ReadonlyArray<Caller> =>
+  JSON.parse(readFileSync(peopleFile(folder), "utf8")) as ReadonlyArray<Caller>
+
+/** A thousand people who sign in more than a year ago; the first of them have keys in the first one's tenant. */
+const signUp = async ({ cores, options }: Bench, folder: string, members: number): Promise<void> => {
+  say(`books: signing ${manyCallers} people in, a year ago`)
+  const shifted = pathToFileURL(join(root, "scripts", "bench", "shifted-clock.mjs"))
+  shifted.searchParams.set("days", "366")
+  const flags = ["--import", shifted.href]
+  const { load, outside, upstream } = await startOutside(cores, flags)
+  const service = await startGateway({
+    name: "gateway",
+    main: options.main,
+    cores,
+    outside,
+    directory: join(folder, "gateway"),
+    flags
+  })
+  await service.addCallers(manyCallers)
+  await service.becomeTeam(0)
+  const people = [...service.callers]
+  for (let i = 1; i < members; i++) people[i] = { ...people[i]!, ...(await service.addKey(0)) }
+  writeFileSync(peopleFile(folder), JSON.stringify(people))
+  await service.stop()
+  for (const child of [load, upstream]) await stop(child)
+}
+
+export const startFill = async (core: string | undefined, folder: string, database: string) => {
+  const child = startPart(core, "fill.ts", [database, peopleFile(folder)])
+  await ask(child)
+  return {
+    pid: child.pid!,
+    make: (order: FillOrder) => ask<Filled>(child, order),
+    end: async () => {
+      const ended = new Promise((resolve) => child.once("exit", resolve))
+      child.send({ end: true } satisfies FillOrder)
+      await ended
+    }
+  }
+}
+
+export const fillBooks = async (bench: Bench, folder: string, { copiesAt, members }: BooksWanted): Promise<Books> => {
+  const { calls } = bench.options
+  const file = join(folder, "filled.json")
+  if (existsSync(file)) return JSON.parse(readFileSync(file, "utf8")) as Books
+  mkdirSync(folder, { recursive: true })
+  await signUp(bench, folder, members)
+  const sizes = [...(copiesAt ?? []).filter((size) => size < calls), calls]
+  const books: Books = { calls, firstCalls: 0, firstDue: 0, sizes }
+  const now = Date.now()
+  const at = (call: number) => now - 365 * day + (365 * day * call) / calls
+  const began = performance.now()
+  let made = 0
+  for (const size of sizes) {
+    const filling = await startFill(undefined, folder, databaseOf(folder))
+    while (made < size) {
+      const some = Math.min(stretch, size - made)
+      const { firstCalls, firstDue, rate } = await filling.make({ calls: some, from: at(made), to: at(made + some) })
+      made += some
+      books.firstCalls += firstCalls
+      books.firstDue += firstDue
+      say(
+        `books: ${count(made)} of ${count(calls)} calls, ${Math.round(rate)}/s, ${((performance.now() - began) / 1000).toFixed(0)} s`
+      )
+    }
+    await filling.end()
+    if (existsSync(`${databaseOf(folder)}-wal`)) throw new Error("the filled database still has a journal beside it")
+    if (copiesAt !== undefined) copyFileSync(databaseOf(folder), copyOf(folder, size))
+  }
+  writeFileSync(file, JSON.stringify(books))
+  return books
+}
+
+/**
+ * Waits until the process takes less than a twentieth of a core for six seconds, and gives the seconds until then: what the service writes
+ * behind the records it has done by the time of a year, but not here, where it was not running.
+ */
+export const untilAtRest = async (pid: number): Promise<number> => {
+  const began = performance.now()
+  for (let calm = 0; calm < 2;) {
+    const before = cpu(pid)
+    await sleep(3_000)
+    calm = cpu(pid) - before < 3_000_000 / 20 ? calm + 1 : 0
+  }
+  return (performance.now() - began) / 1000
+}
