@@ -55,7 +55,10 @@ export const layer = (options: Address) =>
         request: serve,
         checkContinue: (request, response) => {
           awaitsContinue(request, response)
-          serve(request, response)
+          // Behind answers to earlier requests of its connection it waits for its turn: what it is told before its answer would else come
+          // behind that answer's head, as Node.js queues it.
+          if (response.socket === null) response.once("socket", () => serve(request, response))
+          else serve(request, response)
         },
         // Nothing else is expected of this server that it could not do by just answering.
         checkExpectation: serve,

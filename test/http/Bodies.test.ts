@@ -113,6 +113,30 @@ describe.each(routes)("a body at %s", (path) => {
   })
 })
 
+it.each([...routes, "/json"])(
+  "a body at %s is asked for in front of its own answer, behind earlier ones",
+  async (path) => {
+    const connection = await line(edge.port)
+    const body = '{"name":"Ada"}'
+    const asks = (...more: ReadonlyArray<string>) =>
+      head(path, "Content-Type: application/json", `Content-Length: ${body.length}`, "Expect: 100-continue", ...more) +
+      body
+    // The first answer is a while in coming.
+    const first = "GET /way?how=settles%20first HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n"
+    connection.write(first + asks() + asks("Connection: close"))
+    const parts = (await connection.closed).split(/(?=HTTP\/1.1 )/)
+    const answers = parts.filter((one) => !one.startsWith("HTTP/1.1 100 Continue\r\n\r\n"))
+    expect(answers).toHaveLength(3)
+    for (const answer of answers) {
+      const [top, content] = answer.split("\r\n\r\n")
+      expect([Number(/content-length: (\d+)/i.exec(top!)?.[1]), content]).toEqual([
+        content!.length,
+        expect.stringMatching(/^\{/)
+      ])
+    }
+  }
+)
+
 describe.each(["/lane", "/router"])("at %s", (path) => {
   it("a byte order mark is ignored", async () => {
     const answer = await post(path, "\uFEFF{}")
