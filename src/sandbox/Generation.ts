@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import * as Kept from "./Kept.ts"
 import { json, parse, Refusal } from "./Outside.ts"
+import { picture } from "./Picture.ts"
 import type { Answer, Make, Received, Route, ServiceName } from "./Outside.ts"
 
 /** When a job leaves the queue, and when it is done. */
@@ -23,7 +24,12 @@ interface SandboxJob {
   duration?: number
 }
 
-const sizes: Readonly<Record<string, { readonly width: number; readonly height: number }>> = {
+interface Size {
+  readonly width: number
+  readonly height: number
+}
+
+const sizes: Readonly<Record<string, Size>> = {
   square_hd: { width: 1024, height: 1024 },
   square: { width: 512, height: 512 },
   portrait_4_3: { width: 768, height: 1024 },
@@ -39,6 +45,7 @@ const vendor = (
   return ({ clock, data_dir, origin }) =>
     Effect.sync(() => {
       const name = `sandbox-${service}.json`
+      const files = `${origin}/files/${service}`
       const jobs = new Map<string, SandboxJob>(
         (JSON.parse(Kept.read(data_dir, name) ?? "[]") as ReadonlyArray<SandboxJob>).map((job) => [job.id, job])
       )
@@ -105,7 +112,7 @@ const vendor = (
         const status = statusOf(job)
         if (status === "FAILED") return json(422, { detail: "the sandbox was told to fail" })
         if (status !== "COMPLETED") return json(400, { detail: "Request is still in progress" })
-        return json(200, job.endpoint.includes("video") ? videoOf(job, origin) : imagesOf(job, origin))
+        return json(200, job.endpoint.includes("video") ? videoOf(job, files) : imagesOf(job, files))
       }
 
       const cancel = (received: Received): Answer => {
@@ -119,6 +126,8 @@ const vendor = (
         }
         return json(202, { status: "CANCELLATION_REQUESTED" })
       }
+
+      const file = ({ params }: Received): Answer => fileOf(jobs, params["name"] ?? "")
 
       const mount = `/${service}-queue/{app*}`
       const routes: ReadonlyArray<Route> = [
@@ -154,7 +163,7 @@ const authorize = (authorization: string | undefined): void => {
 
 const fps = 24
 
-const videoOf = (job: SandboxJob, origin: string) => {
+const videoOf = (job: SandboxJob, files: string) => {
   const seconds = job.duration ?? Number(job.input["duration"] ?? 5)
   const [width, height] = job.input["resolution"] === "720p" ? [1280, 720] : [854, 480]
   return {
@@ -169,21 +178,22 @@ const videoOf = (job: SandboxJob, origin: string) => {
       fps,
       height,
       num_frames: Math.round(seconds * fps),
-      url: `${origin}/files/media/${job.id}.mp4`,
+      url: `${files}/${job.id}.mp4`,
       width
     }
   }
 }
 
-const imagesOf = (job: SandboxJob, origin: string) => {
-  const { image_size = "square_hd" } = job.input
-  const { height, width } =
-    typeof image_size === "object" && image_size !== null
-      ? (image_size as { readonly width: number; readonly height: number })
-      : (sizes[String(image_size)] ?? { width: 1024, height: 1024 })
+const sizeOf = ({ image_size = "square_hd" }: SandboxJob["input"]): Size =>
+  typeof image_size === "object" && image_size !== null
+    ? (image_size as Size)
+    : (sizes[String(image_size)] ?? { width: 1024, height: 1024 })
+
+const imagesOf = (job: SandboxJob, files: string) => {
+  const { height, width } = sizeOf(job.input)
   return {
     images: Array.from({ length: Number(job.input["num_images"] ?? 1) }, (_, i) => ({
-      url: `${origin}/files/images/${job.id}-${i}.png`,
+      url: `${files}/${job.id}-${i}.png`,
       width,
       height,
       content_type: "image/png"
@@ -193,19 +203,16 @@ const imagesOf = (job: SandboxJob, origin: string) => {
   }
 }
 
-// One transparent pixel.
-const pixel = Buffer.from(
-  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==",
-  "base64"
-)
-
-const file = ({ params }: Received): Answer => {
-  const video = (params["name"] ?? "").endsWith(".mp4")
-  return {
-    status: 200,
-    headers: { "content-type": video ? "video/mp4" : "image/png" },
-    body: video ? Buffer.from("\0\0\0\x18ftypisom\0\0\0\0isommp42") : pixel
+/** The file of this name that one of these jobs made: `{job}.mp4`, or `{job}-{index}.png`. */
+const fileOf = (jobs: ReadonlyMap<string, SandboxJob>, name: string): Answer => {
+  if (name.endsWith(".mp4")) {
+    const body = Buffer.from("\0\0\0\x18ftypisom\0\0\0\0isommp42")
+    return { status: 200, headers: { "content-type": "video/mp4" }, body }
   }
+  const [, id = "", index = ""] = /^(.*)-(\d+)\.png$/.exec(name) ?? []
+  const input = jobs.get(id)?.input ?? {}
+  const body = picture(`${String(input["prompt"])} ${String(input["seed"])} ${index}`, sizeOf(input))
+  return { status: 200, headers: { "content-type": "image/png" }, body }
 }
 
 const tiers = [
@@ -270,7 +277,7 @@ export const images = vendor("images", (origin) => ({
       {
         id: "sandbox",
         name: "Sandbox",
-        description: "Makes a transparent pixel of what it is told",
+        description: "Makes a small picture of what it is told",
         upstream: "sandbox-images",
         endpoint: "sandbox/flux",
         image_to_image_endpoint: "sandbox/flux/image-to-image",
