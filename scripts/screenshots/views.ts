@@ -42,7 +42,7 @@ const chat = async ({ page }: Tab): Promise<void> => {
 
 const refused = async ({ page }: Tab): Promise<void> => {
   await page.getByLabel("Model", { exact: true }).selectOption("sandbox-large")
-  await page.getByLabel("Most tokens").fill("100000000")
+  await page.getByLabel("Max tokens").fill("100000000")
   await page.getByLabel("Message", { exact: true }).fill("Write a novel about a tollgate.")
   await page.getByLabel("Message", { exact: true }).press("Control+Enter")
   await page.getByText("Not enough credit for this call").waitFor()
@@ -88,7 +88,7 @@ const ofAda: ReadonlyArray<View> = [
   {
     name: "usage-custom",
     path: "usage?window=week",
-    before: ({ page }) => page.getByText("Other", { exact: true }).click()
+    before: ({ page }) => page.getByText("Custom", { exact: true }).click()
   },
   {
     name: "usage-table",

@@ -5,15 +5,13 @@
  * - `/` leads a browser to the console, and everyone else to the documents.
  * - The links of letters (`/transfer-invites/{token}`, `/invites/{token}`) lead to the page of invitations. The token moves behind the `#`,
  *   which no browser sends and no log of a server or proxy has.
- * - Images and videos of the page may come from any address with TLS, since vendors name where a generated one is; nothing else of it comes
- *   from another origin.
+ * - Nothing of the page comes from another origin, generated images and videos neither: they come through the service.
  */
 import { HttpApiBuilder, HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
 import { RouteNotFound } from "../http/Problems.ts"
 import * as Reply from "../http/Reply.ts"
 import { pathTo, ServiceInfo } from "../kernel/ServiceInfo.ts"
-import { CurrentSandbox } from "../sandbox/SandboxInfo.ts"
 import * as Page from "./Page.ts"
 import type { Encoding, PageFile } from "./Page.ts"
 import { ConsoleSettings } from "./Settings.ts"
@@ -32,7 +30,6 @@ export const page = (prefix: "" | `/${string}`) =>
     Effect.gen(function* () {
       const { enabled } = yield* ConsoleSettings
       const { public_url } = yield* ServiceInfo
-      const sandbox = yield* CurrentSandbox
       const root = pathTo(prefix, public_url)
       yield* router.get("/", Effect.map(request, lead(root, enabled)))
       if (!enabled) return
@@ -43,7 +40,6 @@ export const page = (prefix: "" | `/${string}`) =>
         )
       }
 
-      const security = securityOf(sandbox === undefined ? undefined : new URL(sandbox.info.control).origin)
       let loaded: Page.Page | undefined
       // Until it was built, each request looks for it.
       const current = Effect.suspend(() =>
@@ -57,7 +53,7 @@ export const page = (prefix: "" | `/${string}`) =>
         if (page === undefined) return Reply.toResponse(notBuilt)
         const file = yield* Effect.promise(() => page.find(pathOf(asked.url), encodingsOf(asked)))
         if (file === undefined) return yield* Effect.die(new RouteNotFound())
-        return Reply.toResponse(replyOf(file, asked.headers["if-none-match"], security))
+        return Reply.toResponse(replyOf(file, asked.headers["if-none-match"]))
       })
       yield* router.get("/console", answer)
       yield* router.get("/console/*", answer)
@@ -102,34 +98,28 @@ const encodingsOf = ({ headers }: HttpServerRequest.HttpServerRequest): Readonly
 }
 const refuses = (one: string): boolean => /;q=0(?:\.0*)?$/.test(one)
 
-/** `world`: where a sandbox's vendors have what they generate. */
-const securityOf = (world: string | undefined): Readonly<Record<string, string>> => {
-  const media = `'self' data: blob: https:${world === undefined ? "" : ` ${world}`}`
-  return {
-    "content-security-policy": [
-      "default-src 'self'",
-      "script-src 'self'",
-      "style-src 'self'",
-      "connect-src 'self'",
-      `img-src ${media}`,
-      `media-src ${media}`,
-      "object-src 'none'",
-      "base-uri 'self'",
-      "form-action 'self'",
-      "frame-ancestors 'none'"
-    ].join("; "),
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin"
-  }
+/** Scripts, styles and requests of the page's own origin alone; images and media also of what the page itself has (`blob:`). */
+const security: Readonly<Record<string, string>> = {
+  "content-security-policy": [
+    "default-src 'self'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    "img-src 'self' data: blob:",
+    "media-src 'self' blob:",
+    "object-src 'none'",
+    "base-uri 'self'",
+    "form-action 'self'",
+    "frame-ancestors 'none'"
+  ].join("; "),
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "permissions-policy": "camera=(), microphone=(), geolocation=(), payment=()"
 }
 
-const replyOf = (
-  { bytes, encoding, etag, immutable, type }: PageFile,
-  known: string | undefined,
-  security: Readonly<Record<string, string>>
-): Reply.Reply => {
+const replyOf = ({ bytes, encoding, etag, immutable, type }: PageFile, known: string | undefined): Reply.Reply => {
   const same = known !== undefined && known.split(",").some((one) => one.trim().replace(/^W\//, "") === etag)
   return {
     status: same ? 304 : 200,

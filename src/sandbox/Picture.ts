@@ -6,7 +6,10 @@ const sideMax = 2048
 /** The last colour of the palette is the sun's; the sky has the others. */
 const sun = 255
 
-export const picture = (text: string, { height, width }: { readonly height: number; readonly width: number }): Buffer => {
+export const picture = (
+  text: string,
+  { height, width }: { readonly height: number; readonly width: number }
+): Buffer => {
   const [w, h] = [width, height].map((side) => Math.max(1, Math.min(sideMax, Math.round(side)))) as [number, number]
   const chance = createHash("sha256").update(text).digest()
   const part = (index: number): number => chance[index]! / 255

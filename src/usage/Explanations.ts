@@ -82,7 +82,7 @@ const explained = (row: Row, version: string | null, lines: ReadonlyArray<PriceL
   const free = row.success === 0 && charged === 0n && uncollected === 0n
   const figures = { ...row, requests: 1, token_details: detailsOf(row) }
   const computed = free || version === null ? charged + uncollected : priced(lines, figures)
-  const paid = `${toDecimal(charged)} USD was charged to the ${row.billing_source_kind} account`
+  const paid = `${toDecimal(charged)} USD was charged to the ${row.billing_source_kind === "own" ? "caller's own" : "team's"} account`
   const why = row.billing_source_why
   return {
     usage_id: row.id,

@@ -424,7 +424,7 @@ describe("a charge explained", () => {
       uncollected_usd: 0,
       payer: { kind: "own", why: "own", tenant_id: who.tenant_id }
     })
-    expect(told.summary).toContain("was charged to the own account")
+    expect(told.summary).toContain("was charged to the caller's own account")
     const stranger = await service.call(`/v1/usage/${record.id}/explain`, { token: (await person()).token })
     expect([stranger.status, stranger.body.code]).toEqual([404, "usage_not_found"])
   })

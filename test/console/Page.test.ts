@@ -97,6 +97,8 @@ describe("the page", () => {
     expect(policy).toContain("frame-ancestors 'none'")
     expect(policy).toContain("connect-src 'self'")
     expect(policy).not.toContain("unsafe")
+    // Nothing of another origin, whatever a vendor or a model names.
+    expect(policy).not.toMatch(/https?:|\*/)
     expect(headers).toMatchObject({
       "referrer-policy": "no-referrer",
       "x-content-type-options": "nosniff",

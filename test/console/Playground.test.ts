@@ -76,7 +76,7 @@ describe("a chat", () => {
     tab.allowed.push(/402/)
     const { page } = tab
     await choose(tab, "sandbox-large")
-    await page.getByLabel("Most tokens").fill("100000000")
+    await page.getByLabel("Max tokens").fill("100000000")
     await ask(tab, "hello")
     const refusal = page.getByRole("alert")
     await refusal.getByText("Not enough credit for this call").waitFor()
@@ -135,7 +135,7 @@ describe("a tool", () => {
     await page.getByRole("link", { name: "toll bridges (1)" }).waitFor()
     expect(await tab.axe()).toEqual([])
     await explained("$0.005")
-    await page.getByLabel("Most results").fill("1000")
+    await page.getByLabel("Max results").fill("1000")
     tab.allowed.push(/status of 400/)
     await page.getByRole("button", { name: "Search", exact: true }).click()
     await page.getByText("a whole number from 1 to 100", { exact: true }).waitFor()
@@ -160,9 +160,18 @@ describe("media", () => {
     const job = page.locator(".playground-job").first()
     await job.getByText("done", { exact: true }).waitFor()
     await job.getByText("Charged").waitFor()
-    // Through the service: the page loads nothing from elsewhere. The vendor's address is a link.
+    // Through the service: the page loads nothing from elsewhere, and what is saved is what is seen.
     await job.locator("img").nth(1).waitFor()
-    expect(await job.getByRole("link", { name: "Open" }).count()).toBe(2)
+    const saved = await job
+      .getByRole("link", { name: "Download" })
+      .evaluateAll((links) => links.map((link) => (link as HTMLAnchorElement).href))
+    expect(saved).toEqual([expect.stringMatching(/^blob:/), expect.stringMatching(/^blob:/)])
+    expect(
+      await job
+        .locator("img")
+        .first()
+        .evaluate((image) => (image as HTMLImageElement).naturalWidth)
+    ).toBe(1024)
     expect(await tab.axe()).toEqual([])
 
     await page.getByLabel("Model", { exact: true }).selectOption("sandbox-video")

@@ -42,9 +42,9 @@ describe("on a phone", () => {
     await ada.page.getByLabel("Message").fill("For the review")
     expect(await ada.axe()).toEqual([])
     await ada.page.getByRole("button", { name: "Review" }).click()
-    await ada.page.getByText(/^\$5\.00 leaves the balance now and is held\. \$26\.00 stays\.$/).waitFor()
+    await ada.page.getByText(/^\$5\.00 leaves the balance now and is held\. \$26\.00 remains\.$/).waitFor()
     await ada.page.getByRole("button", { name: "Send $5.00" }).click()
-    await ada.page.getByText(`A letter with a link went to ${to}`).waitFor()
+    await ada.page.getByText(`An email with a link went to ${to}`).waitFor()
 
     const { link, token } = await letterTo(to)
     const grace = await desk.tab(screens.phone)
@@ -84,8 +84,8 @@ describe("a transfer", () => {
     await page.getByText(/Granted credits can no longer be transferred/).waitFor()
     await send("2", "katherine@example.com")
     await page.getByText("You sent it").waitFor()
-    await page.getByRole("button", { name: "Send the letter again" }).click()
-    await page.getByText("The letter was sent again").waitFor()
+    await page.getByRole("button", { name: "Send the email again" }).click()
+    await page.getByText("The email was sent again").waitFor()
     await page.getByText(/^Possible again /).waitFor()
 
     const katherine = await desk.signIn("katherine", "transfers")

@@ -38,7 +38,7 @@ export const sum = (amounts: Iterable<Usd>): bigint => {
   return total
 }
 
-/** For a plot, where a pixel is coarser than a double. Never for a figure that is read. */
+/** For a plot, where a pixel is coarser than a double. What is read of it goes through `plotted`. */
 export const approximate = (amount: Usd): number => Number(amount)
 
 const formats = new Map<string, Intl.NumberFormat>()
@@ -61,6 +61,9 @@ const literal = (value: bigint): Intl.StringNumericLiteral => usd(value) as Intl
 
 /** All digits, cents at least: `$5.98432175`. */
 export const exact = (amount: Usd): string => format(2, digits).format(literal(nano(amount)))
+
+/** What a plot has of an amount, with all digits: a double is exact to the nano-USD below nine million dollars. */
+export const plotted = (value: number): string => exact(usd(BigInt(Math.round(value * 1e9))))
 
 /** An amount as it is set: what comes before the cents' end, and the digits behind it, which are set more quietly. */
 export interface Parts {

@@ -6,7 +6,7 @@ import { useMemo } from "react"
 import { resultOf } from "../app/Client.ts"
 import type { Schemas } from "../app/Client.ts"
 import { bookDay, count, shortCount, tickDay } from "../moments.ts"
-import { approximate, nano, short, usd } from "../money.ts"
+import { approximate, nano, plotted } from "../money.ts"
 import { Choice } from "../parts/Choice.tsx"
 import { TextField } from "../parts/Fields.tsx"
 import { Money } from "../parts/Money.tsx"
@@ -80,8 +80,7 @@ const sumsOf = (rows: ReadonlyArray<Row>, nameOf: (row: Row) => string): Readonl
 }
 
 const seriesMax = 8
-
-const moneyText = (value: number): string => short(usd(BigInt(Math.round(value * 1e9))))
+const restKey = "\u2026rest"
 
 const valueOf = (row: Row, measure: Measure): number => {
   if (measure === "requests") return row.requests
@@ -112,19 +111,24 @@ const useSeries = ({ from, rows, to }: Schemas["OperatorCosts"], measure: Measur
       series:
         rest.length === 0
           ? named
-          : [...named, { key: "\u2026rest", name: common.plot.rest, values: restValues, isRest: true }]
+          : [...named, { key: restKey, name: common.plot.rest, values: restValues, isRest: true }]
     }
   }, [from, to, rows, measure])
 
 const CostPlot = ({ measure, of }: { readonly of: Schemas["OperatorCosts"]; readonly measure: Measure }) => {
   const { series, times } = useSeries(of, measure)
-  const sums = useMemo(() => new Map(sumsOf(of.rows, ({ model }) => model).map((sum) => [sum.name, sum])), [of])
+  const sums = useMemo(() => {
+    const named = new Set(series.map(({ key }) => key))
+    const keyOf = ({ model }: Row): string => (named.has(model) ? model : restKey)
+    return new Map(sumsOf(of.rows, keyOf).map((sum) => [sum.name, sum]))
+  }, [of, series])
   return (
     <Plot
       title={t.measures[measure]}
       times={times}
       series={series}
-      format={measure === "requests" ? shortCount : moneyText}
+      isWhole={measure === "requests"}
+      format={measure === "requests" ? shortCount : plotted}
       formatTime={(seconds) => bookDay(seconds * 1000)}
       formatTick={(seconds) => tickDay(seconds * 1000)}
       total={(key) => {

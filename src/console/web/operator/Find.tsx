@@ -1,6 +1,6 @@
 /** Anything found by an id, a reference, or the beginning of a name, an address or a key; without a question the newest tenants. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
-import { getRouteApi } from "@tanstack/react-router"
+import { getRouteApi, useRouter } from "@tanstack/react-router"
 import { Search as SearchIcon } from "lucide-react"
 import { useEffect, useState } from "react"
 import { resultOf } from "../app/Client.ts"
@@ -139,18 +139,21 @@ const pause = 250
 export const Find = () => {
   const { q = "" } = route.useSearch()
   const navigate = route.useNavigate()
+  const router = useRouter()
   const [text, setText] = useState(q)
   const found = useSearch(q)
   useEffect(() => setText(q), [q])
   useEffect(() => {
     const question = text.trim()
     if (question === q.trim()) return
-    const timer = setTimeout(
-      () => void navigate({ search: question === "" ? {} : { q: question }, replace: true, resetScroll: false }),
-      pause
-    )
+    const { pathname } = router.latestLocation
+    const timer = setTimeout(() => {
+      // Whoever has followed a link meanwhile is not called back while its view loads.
+      if (router.latestLocation.pathname !== pathname) return
+      void navigate({ search: question === "" ? {} : { q: question }, replace: true, resetScroll: false })
+    }, pause)
     return () => clearTimeout(timer)
-  }, [text, q, navigate])
+  }, [text, q, navigate, router])
   return (
     <Page title={texts.find.title}>
       <TextField

@@ -7,7 +7,7 @@ import { useState } from "react"
 import type { ReactNode } from "react"
 import { resultOf } from "../app/Client.ts"
 import type { Schemas } from "../app/Client.ts"
-import { count, duration } from "../moments.ts"
+import { count, duration, exactly } from "../moments.ts"
 import { nano } from "../money.ts"
 import { Badge } from "../parts/Badge.tsx"
 import { Button } from "../parts/Button.tsx"
@@ -29,11 +29,18 @@ const t = texts.overview
 const Spark = ({ values: seen }: { readonly values: ReadonlyArray<number> }) => {
   // A whole minute, also before it was seen.
   const values = [...Array.from({ length: Math.max(0, 60 - seen.length) }, () => 0), ...seen]
-  const top = Math.max(1, ...values)
+  const most = Math.max(0, ...values)
+  const top = Math.max(1, most)
   const at = (value: number, index: number): string =>
     `${(index * 100) / 59},${Math.round(220 - (value / top) * 200) / 10}`
   return (
-    <svg className="operator-spark" viewBox="0 0 100 24" preserveAspectRatio="none" aria-hidden>
+    <svg
+      className="operator-spark"
+      viewBox="0 0 100 24"
+      preserveAspectRatio="none"
+      aria-hidden
+      data-still={most === 0 || undefined}
+    >
       <polyline points={values.map(at).join(" ")} vectorEffect="non-scaling-stroke" />
     </svg>
   )
@@ -87,7 +94,7 @@ const Now = () => {
         name={t.reserved}
         to="/operator/reservations"
         value={now === undefined ? none : <Money of={now.reserved} as="aligned" />}
-        below={t.openCalls(count(now?.open_calls ?? 0))}
+        below={now === undefined ? "" : t.openCalls(count(now.open_calls))}
       />
       <Figure
         name={t.unsettled}
@@ -98,7 +105,7 @@ const Now = () => {
       <Figure
         name={t.escrowed}
         value={now === undefined ? none : <Money of={now.escrowed} as="aligned" />}
-        below={t.transfers(count(flight?.pending_transfers ?? 0))}
+        below={flight === undefined ? "" : t.transfers(count(flight.pending_transfers))}
       />
       <Figure
         name={t.owed}
@@ -260,15 +267,20 @@ const kindOf = ({ whole }: Run): string => (whole ? t.whole : t.part)
 const outcomeOf = ({ findings }: Run): string => (findings === 0 ? t.noFindings : t.findingsOf(count(findings)))
 
 const Recent = ({ runs }: { readonly runs: ReadonlyArray<Run> }) => (
-  <div className="operator-runs" role="img" aria-label={`${t.recent}: ${runs.map(outcomeOf).join(", ")}`}>
-    {runs.toReversed().map((run) => (
-      <span
-        key={`${run.at} ${run.entry}`}
-        data-bad={run.findings > 0 || undefined}
-        data-whole={run.whole || undefined}
-        data-tip={`${new Date(run.at).toLocaleString()}: ${kindOf(run)}, ${outcomeOf(run)}`}
-      />
-    ))}
+  <div>
+    <div className="operator-runs" role="img" aria-label={`${t.recent}: ${runs.map(outcomeOf).join(", ")}`}>
+      {runs.toReversed().map((run) => (
+        <span
+          key={`${run.at} ${run.entry}`}
+          data-bad={run.findings > 0 || undefined}
+          data-whole={run.whole || undefined}
+          data-tip={`${exactly(run.at)}: ${kindOf(run)}, ${outcomeOf(run)}`}
+        />
+      ))}
+    </div>
+    <p className="quiet small" aria-hidden>
+      {t.recent}
+    </p>
   </div>
 )
 
@@ -494,14 +506,14 @@ const Loops = () => {
                 },
                 {
                   id: "last",
-                  title: t.lastTurn,
+                  title: t.lastRun,
                   needs: "medium",
                   cell: ({ last_turn_at }) =>
                     last_turn_at === null ? <span className="quiet">{texts.ago.none}</span> : <When at={last_turn_at} />
                 },
                 {
                   id: "next",
-                  title: t.nextTurn,
+                  title: t.nextRun,
                   needs: "medium",
                   cell: ({ next_turn_at, running }) =>
                     running ? (

@@ -75,7 +75,7 @@ const Memberships = ({ rows }: { readonly rows: Detail["memberships"] }) => (
       },
       {
         id: "kind",
-        title: common.tenant.label,
+        title: t.kind,
         card: "plain",
         cell: ({ is_home }) => <span className="quiet">{is_home ? common.tenant.home : common.tenant.team}</span>
       },

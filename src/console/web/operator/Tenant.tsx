@@ -31,7 +31,7 @@ const parts = ["giftable", "granted", "held", "reserved", "available"] as const
 
 const Balance = ({ of: { money } }: { readonly of: Detail }) => (
   <div className="stack">
-    <p className="operator-balance">
+    <p className="operator-balance money-large">
       <Money of={money.balance} as="exact" focusable />
     </p>
     <Facts of={parts.map((part) => [t.parts[part], <Money key={part} of={money[part]} as="aligned" />] as const)} />

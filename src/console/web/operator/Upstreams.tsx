@@ -19,16 +19,23 @@ const Minutes = ({ of: { minutes, name } }: { readonly of: Upstream }) => {
   const top = Math.max(1, ...minutes.map(({ requests }) => requests))
   const told = minutes.map(({ at, failures, requests }) => t.minute(time(at), count(requests), count(failures)))
   return (
-    <div className="operator-minutes" role="img" aria-label={`${t.minutes(name)}. ${told.join(". ")}`}>
-      {minutes.map(({ at, failures, requests }, index) => (
-        <div key={at} className="operator-minute" data-tip={told[index]}>
-          {failures === 0 ? null : (
-            <span className="operator-minute-bad" style={{ height: `${(failures * 100) / top}%` }} />
-          )}
-          <span style={{ height: `${((requests - failures) * 100) / top}%` }} />
-        </div>
-      ))}
-    </div>
+    <>
+      <div className="operator-minutes" role="img" aria-label={`${t.minutes(name)}. ${told.join(". ")}`}>
+        {minutes.map(({ at, failures, requests }, index) => (
+          <div key={at} className="operator-minute" data-tip={told[index]}>
+            {failures === 0 ? null : (
+              <span className="operator-minute-bad" style={{ height: `${(failures * 100) / top}%` }} />
+            )}
+            <span style={{ height: `${((requests - failures) * 100) / top}%` }} />
+          </div>
+        ))}
+      </div>
+      <p className="operator-scale" aria-hidden>
+        <span>{t.first}</span>
+        <span>{t.most(count(top))}</span>
+        <span>{t.now}</span>
+      </p>
+    </>
   )
 }
 
@@ -41,13 +48,13 @@ const State = ({ of: { failures_in_a_row, state } }: { readonly of: Upstream }) 
     <span className="quiet small">{t.states[state]}</span>
   )
 
-/** `200 2xx · 3 5xx`: what there was none of is left out. */
+/** `2xx × 200 · 5xx × 3`: what there was none of is left out. */
 const answers = ({ requests }: Upstream): string => {
   const some = (["2xx", "4xx", "5xx", "unreachable"] as const).filter((kind) => requests[kind] > 0)
   return some.length === 0
     ? texts.ago.none
     : some
-        .map((kind) => `${count(requests[kind])}\u00a0${kind === "unreachable" ? t.unreachable : kind}`)
+        .map((kind) => `${kind === "unreachable" ? t.unreachable : kind}\u00a0\u00d7\u00a0${count(requests[kind])}`)
         .join(" \u00b7 ")
 }
 

@@ -19,6 +19,8 @@ export interface MenuEntry {
 export interface MenuProps {
   readonly label: string
   readonly trigger: ReactNode
+  /** Ends where the trigger ends, rather than begins where it begins. */
+  readonly end?: boolean
   readonly sections: ReadonlyArray<{ readonly title?: string; readonly entries: ReadonlyArray<MenuEntry> }>
 }
 

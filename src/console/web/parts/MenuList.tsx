@@ -6,13 +6,13 @@ import { Menu as AriaMenu, MenuItem, MenuSection, MenuTrigger } from "react-aria
 import { Popover } from "react-aria-components/Popover"
 import type { MenuProps } from "./Menu.tsx"
 
-export const MenuList = ({ label, sections, trigger }: MenuProps) => (
+export const MenuList = ({ end = false, label, sections, trigger }: MenuProps) => (
   <MenuTrigger>
     <AriaButton className="menu-trigger">
       <span className="sr-only">{label}</span>
       {trigger}
     </AriaButton>
-    <Popover className="menu-popover" placement="bottom start">
+    <Popover className="menu-popover" placement={end ? "bottom end" : "bottom start"}>
       <AriaMenu className="menu" aria-label={label}>
         {sections.map(({ entries, title }, index) => (
           <MenuSection
@@ -27,7 +27,7 @@ export const MenuList = ({ label, sections, trigger }: MenuProps) => (
                 id={id}
                 className="menu-item"
                 textValue={name}
-                {...(href !== undefined && { href, target: "_blank" })}
+                {...(href !== undefined && { href, target: "_blank", rel: "noopener" })}
                 {...(onAction !== undefined && { onAction })}
               >
                 {Icon === undefined ? null : <Icon size={15} strokeWidth={1.75} aria-hidden />}

@@ -32,6 +32,8 @@ export interface PlotProps {
   /** A moment on the axis, short. */
   readonly formatTick: (seconds: number) => string
   readonly height?: number
+  /** Values are counts. */
+  readonly isWhole?: boolean
   /** How a series' total is shown, where it is known more exactly than by adding floating-point values. */
   readonly total?: (key: string) => ReactNode
   readonly onBucket?: (seconds: number) => void
@@ -85,6 +87,7 @@ export const Plot = ({
   formatTick,
   formatTime,
   height = 240,
+  isWhole = false,
   onBucket,
   series,
   times,
@@ -143,6 +146,7 @@ export const Plot = ({
             height={height}
             format={format}
             formatTick={formatTick}
+            isWhole={isWhole}
             at={at}
             onAt={setAt}
             {...(onBucket !== undefined && { onPress: (index: number) => onBucket(times[index]!) })}

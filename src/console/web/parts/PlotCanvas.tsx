@@ -12,6 +12,8 @@ interface PlotCanvasProps {
   readonly format: (value: number) => string
   /** A moment on the axis, short. */
   readonly formatTick: (seconds: number) => string
+  /** Values are counts: the axis has no fractions of one. */
+  readonly isWhole: boolean
   readonly at: number | undefined
   readonly onAt: (index: number | undefined) => void
   readonly onPress?: (index: number) => void
@@ -37,7 +39,33 @@ const stacked = (times: ReadonlyArray<number>, series: ReadonlyArray<PlotSeries>
   return [Float64Array.from(times), ...layers.toReversed()]
 }
 
+/** Between the lines of an axis of counts: 1, 2, 5, 10, ... */
+const wholeSteps = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat()
+
+/** A bar each needs some pixels: more buckets are drawn by `columns`. */
 const barsMax = 800
+
+/** As many buckets as pixels or more: each column of pixels is as high as the highest of its buckets, so that no peak is lost or blurred. */
+const columns =
+  (width: number): uPlot.Series.PathBuilder =>
+  (plot, index, first, last) => {
+    const fill = new Path2D()
+    const [times, values] = [plot.data[0], plot.data[index]!]
+    const xOf = (seconds: number): number => Math.floor(plot.valToPos(seconds, "x", true))
+    const bottom = plot.valToPos(0, "y", true)
+    for (let i = first, left = xOf(times[first]! - width / 2); i <= last;) {
+      let top = 0
+      let right = left
+      for (; i <= last && right === left; i++) {
+        top = Math.max(top, values[i] ?? 0)
+        right = xOf(times[i]! + width / 2)
+      }
+      const y = plot.valToPos(top, "y", true)
+      if (top > 0) fill.rect(left, y, Math.max(1, right - left), bottom - y)
+      left = right
+    }
+    return { fill, stroke: null, flags: 0 }
+  }
 
 export const PlotCanvas = ({
   at,
@@ -45,6 +73,7 @@ export const PlotCanvas = ({
   format,
   formatTick,
   height,
+  isWhole,
   onAt,
   onPress,
   series,
@@ -68,12 +97,13 @@ export const PlotCanvas = ({
       {
         width: element.clientWidth || 600,
         height,
-        padding: [8, 28, 0, 0],
+        padding: [8, 20, 0, 0],
         legend: { show: false },
         cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
         tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
         scales: {
-          x: { time: true, range: () => [times[0] ?? 0, (times.at(-1) ?? 1) + width] },
+          // A bucket is drawn around its instant, under which its label stands; the pointer finds the nearest one.
+          x: { time: true, range: () => [(times[0] ?? 0) - width / 2, (times.at(-1) ?? 0) + width / 2] },
           y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] }
         },
         axes: [
@@ -90,21 +120,15 @@ export const PlotCanvas = ({
             size: (_, values) => 14 + 7 * Math.max(3, ...(values ?? []).map((text) => text.length)),
             gap: 6,
             space: 44,
+            ...(isWhole && { incrs: wholeSteps }),
             values: (_, splits) => splits.map((value) => handlers.current.format(value))
           }
         ],
         series: [
           {},
           ...colors.toReversed().map((css): uPlot.Series => {
-            const fill = color(css)
-            return isBars
-              ? {
-                  fill,
-                  width: 0,
-                  points: { show: false },
-                  paths: uPlot.paths.bars!({ size: [0.82, 48], align: 1, gap: 0 })
-                }
-              : { fill, stroke: fill, width: 1, points: { show: false }, paths: uPlot.paths.stepped!({ align: 1 }) }
+            const paths = isBars ? uPlot.paths.bars!({ size: [0.82, 48], gap: 0 }) : columns(width)
+            return { fill: color(css), width: 0, points: { show: false }, paths }
           })
         ],
         hooks: {
@@ -129,15 +153,13 @@ export const PlotCanvas = ({
       made.destroy()
       plot.current = undefined
     }
-  }, [times, series, colors, height])
+  }, [times, series, colors, height, isWhole])
 
   // The arrow keys move the cursor too.
   useEffect(() => {
     const made = plot.current
     if (made === undefined || made.cursor.idx === at) return
-    const left =
-      at === undefined ? -10 : made.valToPos(times[at]! + (times.length < 2 ? 0 : (times[1]! - times[0]!) / 2), "x")
-    made.setCursor({ left, top: 10 }, false)
+    made.setCursor({ left: at === undefined ? -10 : made.valToPos(times[at]!, "x"), top: 10 }, false)
   }, [at, times])
 
   return <div ref={box} className="plot-canvas" />

@@ -93,7 +93,7 @@ export const creditTexts = {
   alertsStates: { on: "On", below: "Below", off: "Off" },
   alertsOff: "Nobody is told when the balance runs low.",
   alertsRule: (warn: string) =>
-    `When the balance falls below ${warn}, owners and admins get a notification, and the billing addresses a letter.`,
+    `When the balance falls below ${warn}, owners and admins are notified, and the billing addresses get an email.`,
   alertsRearm: (rearm: string) => `The next alert comes only after the balance has been above ${rearm}.`,
   alertsBelow: (warn: string, rearm: string) =>
     `The alert was sent when the balance fell below ${warn}. The next one comes after the balance has been above ${rearm}.`,
@@ -103,7 +103,7 @@ export const creditTexts = {
   rearm: "Alert again only after it was above",
   rearmHelp: "Empty: the same amount.",
   emails: "Billing addresses",
-  emailsHelp: "Up to 10, separated by commas. Letters about the balance and auto-reload go there.",
+  emailsHelp: "Up to 10, separated by commas. Emails about the balance and auto-reload go there.",
   emailsNone: "none",
   purchases: "Purchases",
   purchasesNone: "Nothing was bought yet.",
@@ -132,7 +132,6 @@ export const creditTexts = {
   what: "What",
   entryAmount: "Amount",
   after: "Balance after",
-  source: "Source",
   sources: {
     purchase: "Purchase",
     registration_bonus: "Registration bonus",
@@ -144,7 +143,6 @@ export const creditTexts = {
     call: "Call",
     refund: "Refund"
   },
-  openCall: "Call",
-  openTransfer: "Transfer",
+  details: "details",
   reference: "Reference"
 } as const

@@ -29,9 +29,8 @@ export const invitationTexts = {
     expired: "This transfer has expired. The credit went back to its sender."
   },
   missing: "This invitation does not exist, or no longer",
-  missingText:
-    "Its link may be cut off, or a later letter has replaced it. Open the newest letter, or ask for another.",
+  missingText: "Its link may be cut off, or a later email has replaced it. Open the newest email, or ask for another.",
   none: "No invitation was opened",
-  noneText: "Open the link in the letter again.",
+  noneText: "Open the link in the email again.",
   home: "Go to the console"
 } as const

@@ -6,6 +6,7 @@ export const teamTexts = {
   homeLead: "Who pays for your calls, and teams to share a balance with.",
   tabs: { members: "Members", payers: "Who pays", usage: "Usage" },
   make: "New team",
+  makeDo: "Create the team",
   makeText: "A team is a tenant of its own with its own balance, keys and members. You become its owner.",
   name: "Name",
   nameHelp: "As members and invited people see it. 1 to 100 characters.",
@@ -45,16 +46,15 @@ export const teamTexts = {
   left: (team: string) => `You left ${team}.`,
   invite: "Invite",
   inviteTitle: "Invite somebody",
-  inviteEmail: "Mail address",
-  inviteText:
-    "They get a letter with a link that works for 14 days. A new letter to the same address replaces the one before.",
-  invited: (email: string) => `The letter to ${email} is on its way.`,
+  inviteEmail: "Email address",
+  inviteText: "They get an email with a link that works for 14 days. A new invitation to the same address replaces it.",
+  invited: (email: string) => `The invitation to ${email} is on its way.`,
   inviteSend: "Send the invitation",
   noInvites: "Nobody is invited at the moment.",
   until: "Open until",
   takeBack: "Take back",
   takeBackTitle: (email: string) => `Take the invitation of ${email} back?`,
-  takeBackText: "The link in the letter stops working.",
+  takeBackText: "The link in the email stops working.",
   takenBack: "The invitation no longer works.",
   inviteStates: { pending: "Open", accepted: "Accepted", revoked: "Taken back", expired: "Expired" },
   plans: { none: "No plan", team: "Team plan" },
@@ -72,6 +72,7 @@ export const teamTexts = {
   planEndText: "The team's balance stops paying for members' own calls at once. Members, keys and balance stay.",
   seatsField: "Seats",
   seatsHelp: "From 1 to 10,000.",
+  save: "Save",
   saved: "Saved.",
   spend: "Members may spend the team's balance",
   spendSource: { explicit: "Set by an owner or admin.", default: "Follows from the plan." },
@@ -89,7 +90,7 @@ export const teamTexts = {
   why: {
     pinned: "You pinned it, so it is charged before all others, whatever the credential, while it can pay.",
     own: "It is the balance of the tenant that you work in, which is charged first unless another is pinned.",
-    team: "You are a member, and its plan pays for members' calls. It is asked when what stands above has not enough.",
+    team: "You are a member, and its plan pays for members' calls. It is asked when what stands above does not have enough.",
     barred:
       "It is the balance of the tenant that you work in, but its members may not spend it. Another source has to pay.",
     teamBarred: "Its members may not spend its balance, so it is passed over.",
@@ -118,6 +119,6 @@ export const teamTexts = {
   formerly: "no longer a member",
   needsPlan: "Usage by member needs the team plan",
   needsPlanText: "With it every member sees who used what. What you used yourself stands under Usage.",
-  asPlot: "As a plot over time",
+  asPlot: "Over time",
   notManager: "Owners and admins of this team invite people, change roles and the plan."
 } as const

@@ -30,7 +30,7 @@ const Balance = () => (
         <dl className="credit-figures">
           <div className="credit-figure credit-total">
             <dt>{creditTexts.balance}</dt>
-            <dd>
+            <dd className="money-large">
               <Money of={credits} as="exact" focusable />
             </dd>
           </div>
@@ -46,6 +46,7 @@ const Balance = () => (
                         ? held_credits
                         : nano(credits) - nano(giftable_credits)
                   }
+                  as="exact"
                   focusable
                 />
                 <small>{creditTexts.classesHelp[name]}</small>

@@ -30,26 +30,36 @@ type Filter = keyof typeof filters
 const nameOf = ({ source, type }: Entry): string =>
   source === "purchase" && type === "debit" ? creditTexts.sources.refund : creditTexts.sources[source ?? "call"]
 
-/** Where the entry comes from: the call's record, the transfer, or the reference of whoever booked it. */
-const Source = ({ of: { reference_id, source } }: { readonly of: Entry }) => {
-  if (source === undefined) {
+/** What the entry was for, which leads to the call's record or the transfer; else the reference of whoever booked it. */
+const What = ({ of: entry }: { readonly of: Entry }) => {
+  const { description, reference_id, source } = entry
+  const name = nameOf(entry)
+  const words = description.toLowerCase() === name.toLowerCase() ? undefined : description
+  if (source === undefined || source.startsWith("transfer")) {
+    const about = words ?? creditTexts.details
     return (
-      <Link to="/usage" search={{ call: reference_id }}>
-        {creditTexts.openCall}
-      </Link>
-    )
-  }
-  if (source.startsWith("transfer")) {
-    return (
-      <Link to="/transfers" search={{ transfer: reference_id }}>
-        {creditTexts.openTransfer}
-      </Link>
+      <span className="credit-what">
+        {name}
+        {source === undefined ? (
+          <Link to="/usage" search={{ call: reference_id }}>
+            {about}
+          </Link>
+        ) : (
+          <Link to="/transfers" search={{ transfer: reference_id }}>
+            {about}
+          </Link>
+        )}
+      </span>
     )
   }
   return (
-    <code className="credit-reference quiet" data-tip={reference_id}>
-      {reference_id}
-    </code>
+    <span className="credit-what">
+      {name}
+      {words === undefined ? null : <span className="quiet small">{words}</span>}
+      <code className="credit-reference quiet" data-tip={reference_id}>
+        {reference_id}
+      </code>
+    </span>
   )
 }
 
@@ -58,14 +68,7 @@ const columns: ReadonlyArray<Column<Entry>> = [
     id: "what",
     title: creditTexts.what,
     card: "title",
-    cell: (entry) => (
-      <>
-        {nameOf(entry)}
-        {entry.description.toLowerCase() === nameOf(entry).toLowerCase() ? null : (
-          <span className="quiet small"> {entry.description}</span>
-        )}
-      </>
-    )
+    cell: (entry) => <What of={entry} />
   },
   {
     id: "when",
@@ -73,7 +76,6 @@ const columns: ReadonlyArray<Column<Entry>> = [
     card: "plain",
     cell: ({ created_at }) => <When at={created_at} as="moment" />
   },
-  { id: "source", title: creditTexts.source, card: "plain", cell: (entry) => <Source of={entry} /> },
   {
     id: "amount",
     title: creditTexts.entryAmount,

@@ -63,7 +63,7 @@ const Balance = ({ of }: { readonly of: Schemas["Amounts"] }) => {
   const held = ["held", nano(of.held)] as const
   return (
     <div className="home-balance">
-      <p className="home-figure">
+      <p className="home-figure money-large">
         <Money of={of.balance} as="exact" focusable />
       </p>
       <Bar of={[...owned, held]} />
@@ -80,6 +80,9 @@ const Balance = ({ of }: { readonly of: Schemas["Amounts"] }) => {
 }
 
 type Entry = Schemas["LedgerEntry"]
+
+const nameOf = ({ source, type }: Entry): string =>
+  source === undefined ? (type === "debit" ? texts.home.sources.call : "") : texts.home.sources[source]
 
 const Changes = () => {
   const ledger = useLedger(1, 7)
@@ -98,16 +101,18 @@ const Changes = () => {
                 id: "what",
                 title: texts.call.line,
                 card: "title",
-                cell: ({ description, source, type }) => (
-                  <span className="home-entry">
-                    {source === undefined
-                      ? type === "debit"
-                        ? texts.home.sources.call
-                        : ""
-                      : texts.home.sources[source]}
-                    <span className="quiet ellipsis">{description}</span>
-                  </span>
-                )
+                cell: (entry) => {
+                  const name = nameOf(entry)
+                  const { description } = entry
+                  return (
+                    <span className="home-entry">
+                      {name}
+                      {description.toLowerCase() === name.toLowerCase() ? null : (
+                        <span className="quiet ellipsis">{description}</span>
+                      )}
+                    </span>
+                  )
+                }
               },
               {
                 id: "when",

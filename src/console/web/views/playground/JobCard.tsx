@@ -1,5 +1,5 @@
 /** One media job: how it stands, what it made, what it cost and what came back. */
-import { ExternalLink, Film, Image, Play, X } from "lucide-react"
+import { Download, ExternalLink, Film, Image, Play, X } from "lucide-react"
 import { useState } from "react"
 import type { ReactNode } from "react"
 import { duration } from "../../moments.ts"
@@ -14,7 +14,7 @@ import { When } from "../../parts/When.tsx"
 import { playgroundTexts } from "../../texts/playground.ts"
 import { useCancel, useContent, useQuote, useResult, useStatus } from "./asking.ts"
 import type { Job } from "./asking.ts"
-import { hostOf, resultsOf } from "./results.ts"
+import { hostOf, isWebAddress, resultsOf } from "./results.ts"
 import type { Made } from "./results.ts"
 
 const Placeholder = ({ children, type }: { readonly children?: ReactNode; readonly type: Job["type"] }) => {
@@ -40,18 +40,28 @@ interface ResultProps {
   readonly index: number
 }
 
-const Way = ({ of }: { readonly of: Made }) => (
-  <a
-    className="row small"
-    href={of.url}
-    target="_blank"
-    rel="noreferrer noopener"
-    data-tip={playgroundTexts.opensAt(hostOf(of.url))}
-  >
-    {playgroundTexts.open}
-    <ExternalLink size={13} strokeWidth={1.75} aria-hidden />
+/** The file itself, which came through the service. */
+const Save = ({ file, name }: { readonly file: string; readonly name: string }) => (
+  <a className="row small" href={file} download={name}>
+    {playgroundTexts.download}
+    <Download size={13} strokeWidth={1.75} aria-hidden />
   </a>
 )
+
+/** Where the vendor has it, for as long as that lasts. */
+const Way = ({ of }: { readonly of: Made }) =>
+  isWebAddress(of.url) ? (
+    <a
+      className="row small"
+      href={of.url}
+      target="_blank"
+      rel="noreferrer noopener"
+      data-tip={playgroundTexts.opensAt(hostOf(of.url))}
+    >
+      {playgroundTexts.open}
+      <ExternalLink size={13} strokeWidth={1.75} aria-hidden />
+    </a>
+  ) : null
 
 /** A picture is shown as soon as it is there, a film when it is asked for: it may be long. */
 const Result = ({ index, job, name, of }: ResultProps) => {
@@ -68,7 +78,7 @@ const Result = ({ index, job, name, of }: ResultProps) => {
           // What was made has no words of its own to be captioned with.
           <video src={url} controls preload="metadata" aria-label={name} onError={unshowable} />
         )}
-        <Way of={of} />
+        <Save file={url} name={`${name} ${index + 1}`} />
       </div>
     )
   }
@@ -80,7 +90,7 @@ const Result = ({ index, job, name, of }: ResultProps) => {
           {playgroundTexts.show}
         </Button>
       )}
-      <Way of={of} />
+      {url === undefined ? <Way of={of} /> : <Save file={url} name={`${name} ${index + 1}`} />}
     </Placeholder>
   )
 }
@@ -167,7 +177,11 @@ export const JobCard = (props: JobCardProps) => {
   const [word, tone] = wordOf(now)
   return (
     <li className="playground-job" aria-label={`${name}, ${word}`}>
-      <div className="playground-made" data-state={isOpen ? now.status : undefined}>
+      <div
+        className="playground-made"
+        data-state={isOpen ? now.status : undefined}
+        data-none={(!isOpen && !isDone) || undefined}
+      >
         <Results {...props} isDone={isDone} />
       </div>
       <div className="row between">

@@ -31,10 +31,11 @@ const columnsOf = (total: number): ReadonlyArray<Column<Row>> => [
     title: teamTexts.member,
     card: "title",
     cell: ({ email, in_roster, is_viewer, name }) => (
-      <>
-        {name || email} {is_viewer ? <Badge tone="accent">{teamTexts.you}</Badge> : null}
-        {in_roster ? null : <span className="quiet small"> {teamTexts.formerly}</span>}
-      </>
+      <span className="team-name">
+        {name || email}
+        {is_viewer ? <Badge tone="accent">{teamTexts.you}</Badge> : null}
+        {in_roster ? null : <span className="quiet small">{teamTexts.formerly}</span>}
+      </span>
     )
   },
   {

@@ -74,6 +74,7 @@ const Actions = ({ isMe, of: member, onGrave, viewer }: ActionsProps) => {
       <Menu
         label={teamTexts.actionsOf(nameOf(member))}
         trigger={<MoreHorizontal size={16} aria-hidden />}
+        end
         sections={[{ entries }]}
       />
     </div>
@@ -139,10 +140,11 @@ const columnsOf = (
     title: teamTexts.member,
     card: "title",
     cell: (member) => (
-      <>
-        {nameOf(member)} {member.account_id === me ? <Badge tone="accent">{teamTexts.you}</Badge> : null}{" "}
+      <span className="team-name">
+        {nameOf(member)}
+        {member.account_id === me ? <Badge tone="accent">{teamTexts.you}</Badge> : null}
         {member.name === "" ? null : <span className="quiet small">{member.email}</span>}
-      </>
+      </span>
     )
   },
   {

@@ -35,7 +35,7 @@ export const NewTeam = ({ onClose }: { readonly onClose: () => void }) => {
           <DialogActions>
             <Button onPress={onClose}>{texts.app.cancel}</Button>
             <Button kind="primary" type="submit" isPending={make.isPending}>
-              {teamTexts.make}
+              {teamTexts.makeDo}
             </Button>
           </DialogActions>
         }

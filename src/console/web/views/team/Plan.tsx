@@ -41,7 +41,7 @@ const SeatsDialog = ({ of: plan, onClose }: { readonly of: TenantPlan; readonly 
           <DialogActions>
             <Button onPress={onClose}>{texts.app.cancel}</Button>
             <Button kind="primary" type="submit" isPending={save.isPending}>
-              {isNew ? teamTexts.planStart : texts.app.done}
+              {isNew ? teamTexts.planStart : teamTexts.save}
             </Button>
           </DialogActions>
         }

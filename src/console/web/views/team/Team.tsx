@@ -7,6 +7,7 @@ import { Page } from "../../parts/Page.tsx"
 import { Empty } from "../../parts/States.tsx"
 import { TabsOf } from "../../parts/TabsOf.tsx"
 import { teamTexts } from "../../texts/team.ts"
+import { useMembers, usePlan } from "./asking.ts"
 import { ByMember } from "./ByMember.tsx"
 import { Invitations } from "./Invitations.tsx"
 import { Members } from "./Members.tsx"
@@ -16,10 +17,19 @@ import { Plan } from "./Plan.tsx"
 
 const route = getRouteApi("/person/team")
 
+/** Somebody alone in their personal tenant has nobody to show, and is told of teams instead. */
+const useIsAlone = (isHome: boolean): boolean => {
+  const { data: members } = useMembers()
+  const { data: plan } = usePlan()
+  const others = members?.filter(({ status }) => status !== "removed").length ?? 1
+  return isHome && others <= 1 && (plan === undefined || plan.plan === "none")
+}
+
 export const Team = () => {
   const { make, tab = "members" } = route.useSearch()
   const navigate = useNavigate()
   const membership = useMembership()
+  const isAlone = useIsAlone(membership?.is_home === true)
   const go = (search: { readonly tab?: string; readonly make?: string }): void =>
     void navigate({ to: "/team", search, resetScroll: false })
   const making = (
@@ -47,13 +57,12 @@ export const Team = () => {
           {
             id: "members",
             title: teamTexts.tabs.members,
-            content: (
+            content: isAlone ? (
+              <Empty icon={Users} title={teamTexts.homeTitle}>
+                {teamTexts.homeText}
+              </Empty>
+            ) : (
               <div className="team-sections">
-                {membership?.is_home === true ? (
-                  <Empty icon={Users} title={teamTexts.homeTitle}>
-                    {teamTexts.homeText}
-                  </Empty>
-                ) : null}
                 <Members />
                 <Invitations />
                 <Plan />

@@ -2,7 +2,6 @@
 import { useMe, useMembership } from "../../app/Asking.ts"
 import { exact } from "../../money.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
-import { Money } from "../../parts/Money.tsx"
 import { Facts } from "../../parts/Page.tsx"
 import { Answer } from "../../parts/States.tsx"
 import { Story } from "../../parts/Story.tsx"
@@ -51,13 +50,12 @@ const stepsOf = (transfer: Transfer, side: Side): ReadonlyArray<Step> => {
 }
 
 const Content = ({ of: transfer, side }: { readonly of: Transfer; readonly side: Side }) => {
-  const { amount, kind, message, reason, recipient_email, sender, status } = transfer
+  const { kind, message, reason, recipient_email, sender, status } = transfer
   const manages = useMembership()?.role !== "member"
   return (
     <div className="stack transfers-story">
       <Facts
         of={[
-          [transfersTexts.amount, <Money key="amount" of={amount} as="exact" focusable />],
           side === "sent"
             ? [words.to, recipient_email]
             : [words.from, `${sender.name}${sender.name === "" ? "" : ", "}${sender.email}`],

@@ -67,7 +67,7 @@ const Next = ({ of: transfer, side }: { readonly of: Transfer; readonly side: Si
 const columnsOf = (side: Side): ReadonlyArray<Column<Transfer>> => [
   {
     id: "who",
-    title: transfersTexts.who,
+    title: transfersTexts.who[side],
     card: "title",
     cell: ({ message, recipient_email, sender }) => (
       <>

@@ -23,11 +23,14 @@ const State = ({ of }: { readonly of: Call }) =>
     <Badge tone="bad">{of.error_type ?? texts.usage.failed}</Badge>
   )
 
-const tokensOf = ({ completion_tokens, prompt_tokens, total_tokens }: Call) => (
-  <span data-tip={`${texts.usage.promptCompletion}: ${count(prompt_tokens)} + ${count(completion_tokens)}`}>
-    {total_tokens === 0 ? <span className="quiet">{"\u2013"}</span> : count(total_tokens)}
-  </span>
-)
+const tokensOf = ({ completion_tokens, prompt_tokens, total_tokens }: Call) =>
+  total_tokens === 0 ? (
+    <span className="quiet">{"\u2013"}</span>
+  ) : (
+    <span data-tip={`${texts.usage.promptCompletion}: ${count(prompt_tokens)} + ${count(completion_tokens)}`}>
+      {count(total_tokens)}
+    </span>
+  )
 
 const columns: ReadonlyArray<Column<Call, CallSort>> = [
   {

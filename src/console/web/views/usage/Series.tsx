@@ -5,7 +5,7 @@ import { useKeys, useMemberships } from "../../app/Asking.ts"
 import { api, resultOf, tenantId } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
 import { bookDay, bookHour, count, shortCount, tickDay, tickHour } from "../../moments.ts"
-import { approximate, short, usd } from "../../money.ts"
+import { approximate, plotted } from "../../money.ts"
 import { Money } from "../../parts/Money.tsx"
 import { Plot } from "../../parts/Plot.tsx"
 import type { PlotProps } from "../../parts/Plot.tsx"
@@ -73,9 +73,6 @@ interface SeriesPlotProps {
   readonly chosen?: PlotProps["chosen"]
 }
 
-/** A figure of the axis: nano-USD are finer than it needs. */
-const moneyOf = (value: number): string => short(usd(BigInt(Math.round(value * 1e9))))
-
 export const SeriesPlot = ({ chosen, data, height, measure, onBucket }: SeriesPlotProps) => {
   const nameOf = useNames(data.by === "account")
   const times = useMemo(() => data.timestamps.map((at) => Date.parse(at) / 1000), [data])
@@ -97,7 +94,8 @@ export const SeriesPlot = ({ chosen, data, height, measure, onBucket }: SeriesPl
       title={texts.usage.plot[measure]}
       times={times}
       series={shown}
-      format={measure === "cost" ? moneyOf : shortCount}
+      isWhole={measure !== "cost"}
+      format={measure === "cost" ? plotted : shortCount}
       formatTime={(seconds) => (data.grain === "hour" ? bookHour : bookDay)(seconds * 1000)}
       formatTick={(seconds) => (isShort ? tickHour : tickDay)(seconds * 1000)}
       {...(height !== undefined && { height })}

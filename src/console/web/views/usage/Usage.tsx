@@ -21,7 +21,7 @@ import { CallTable } from "./CallTable.tsx"
 import type { CallSort } from "./CallTable.tsx"
 import { SeriesPlot, useNames, useSeries } from "./Series.tsx"
 import type { Measure, SeriesBy } from "./Series.tsx"
-import { dayOf, spanOf } from "./Window.ts"
+import { dayOf, grainsOf, spanOf } from "./Window.ts"
 import type { Span, WindowName } from "./Window.ts"
 
 const route = getRouteApi("/person/usage")
@@ -98,7 +98,7 @@ const WindowBar = ({
           />
         </div>
       ) : null}
-      <div className="push row">
+      <div className="push row usage-by">
         <span className="quiet small">{texts.usage.by.label}</span>
         <Choice
           label={texts.usage.by.label}
@@ -152,18 +152,19 @@ const Over = ({
               change({ window: "custom", from: day, to: day })
             }}
           />
-          <div className="row wrap between">
-            <p className="quiet small">{texts.usage.inUtc}</p>
-            <Choice
-              label={texts.usage.grain.label}
-              value={data.grain}
-              options={[
-                ["hour", texts.usage.grain.hour],
-                ["day", texts.usage.grain.day]
-              ]}
-              onChange={(grain) => change({ grain })}
-            />
-          </div>
+          {data.total.requests === 0 ? null : (
+            <div className="row wrap between">
+              <p className="quiet small">{texts.usage.inUtc}</p>
+              {grainsOf(span).length < 2 ? null : (
+                <Choice
+                  label={texts.usage.grain.label}
+                  value={data.grain}
+                  options={grainsOf(span).map((grain) => [grain, texts.usage.grain[grain]] as const)}
+                  onChange={(grain) => change({ grain })}
+                />
+              )}
+            </div>
+          )}
         </div>
       )}
     </Answer>

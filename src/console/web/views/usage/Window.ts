@@ -41,9 +41,13 @@ const of = (start: number, end: number, grain: Span["grain"]): Span => ({
 /** `from` and `to` are days, both of them inside. `grain` is what was asked for, if anything was. */
 export const spanOf = ({ grain, ...search }: Asked, now: number): Span => {
   const span = usual(search, now)
-  const length = Date.parse(span.end) - Date.parse(span.start)
-  if (grain === "day" && length > dayLong) return { ...span, grain }
-  return grain === "hour" && length <= hoursMax * hour ? { ...span, grain } : span
+  return grain !== undefined && grainsOf(span).includes(grain) ? { ...span, grain } : span
+}
+
+/** In which a span can be looked at: one day is not told apart into days, and hours are only so many. */
+export const grainsOf = ({ end, start }: Span): ReadonlyArray<Span["grain"]> => {
+  const length = Date.parse(end) - Date.parse(start)
+  return [...(length <= hoursMax * hour ? (["hour"] as const) : []), ...(length > dayLong ? (["day"] as const) : [])]
 }
 
 const usual = ({ from, to, window = "month" }: Asked, now: number): Span => {
