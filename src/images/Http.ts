@@ -17,9 +17,9 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { toDecimal } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
-import { download } from "../upstream/Download.ts"
 import { UpstreamFailed, UpstreamRejected } from "../upstream/Problems.ts"
 import { listOf, namesOf } from "../upstream/Provider.ts"
+import type { Unreachable } from "../upstream/Wire.ts"
 import { ImageRequest } from "./Image.ts"
 import type { ImageAnswer } from "./Image.ts"
 import { imageTypeOf, OpenAiEditFields, OpenAiImageRequest } from "./OpenAi.ts"
@@ -28,7 +28,7 @@ import { ImagesNotFetched, ImagesPending, ImagesTooLarge } from "./Problems.ts"
 import { ImageProviders } from "./Settings.ts"
 import type { ImageProvider } from "./Settings.ts"
 import { Images } from "./Images.ts"
-import type { ImageJob } from "./Images.ts"
+import type { ImageJob, ImagesContract } from "./Images.ts"
 
 /** The longest body: a source image may be in it. */
 const bodyBytesMax = 32 * 1024 * 1024
@@ -93,8 +93,12 @@ const editOf = Effect.fnUntraced(function* (type: string, bytes: Buffer): Effect
 })
 
 /** The job in OpenAI's words, or the problem that it came to. */
-const openAiReplyOf = Effect.fnUntraced(function* (job: ImageJob, format: Creation["response_format"]) {
-  const { charge, error = "", error_type, images = [], request_id, status } = job
+const openAiReplyOf = Effect.fnUntraced(function* (
+  { download }: Pick<ImagesContract, "download">,
+  job: ImageJob,
+  format: Creation["response_format"]
+) {
+  const { charge, error = "", error_type, images = [], provider, request_id, status } = job
   if (status === "PROCESSING") return yield* new ImagesPending({ request_id })
   if (status === "FAILED") {
     if (error_type === "media_rejected") return yield* new UpstreamRejected({ message: error, field: "", rule: error })
@@ -105,7 +109,8 @@ const openAiReplyOf = Effect.fnUntraced(function* (job: ImageJob, format: Creati
     format === "b64_json"
       ? yield* Effect.forEach(
           images,
-          ({ url }) => Effect.map(fetched(request_id, url, limit), (b64_json) => ({ b64_json })),
+          ({ url }) =>
+            Effect.map(fetched(request_id, download({ provider, url, limit })), (b64_json) => ({ b64_json })),
           { concurrency: fetchesAtOnce }
         )
       : images.map(({ url }) => ({ url }))
@@ -115,8 +120,11 @@ const openAiReplyOf = Effect.fnUntraced(function* (job: ImageJob, format: Creati
   })
 })
 
-const fetched = (request_id: string, url: string, limit: number): Effect.Effect<string, ImagesNotFetched> =>
-  download(url, limit).pipe(
+const fetched = (
+  request_id: string,
+  image: Effect.Effect<Buffer, Unreachable>
+): Effect.Effect<string, ImagesNotFetched> =>
+  image.pipe(
     Effect.map((bytes) => bytes.toString("base64")),
     Effect.catchAll(({ reason }) =>
       Effect.zipRight(
@@ -170,7 +178,7 @@ export const ImagesHttp = HttpApiBuilder.group(
         (inbound, beside) =>
           Effect.flatMap(readCreation(inbound), (creation) =>
             Effect.flatMap(images.create({ caller, creation, beside }), (job) =>
-              openAiReplyOf(job, creation.response_format)
+              openAiReplyOf(images, job, creation.response_format)
             )
           ),
         (inbound, call) =>
@@ -191,7 +199,7 @@ export const ImagesHttp = HttpApiBuilder.group(
             () => `images/edits ${fingerprint}`,
             (beside) =>
               Effect.flatMap(images.create({ caller, creation, endpoint: "images/edits", beside }), (job) =>
-                openAiReplyOf(job, creation.response_format)
+                openAiReplyOf(images, job, creation.response_format)
               ),
             (call) => made(caller, call, creation.response_format),
             refusalIn(openAiRefusal, inbound.request_id ?? "")
@@ -203,7 +211,7 @@ export const ImagesHttp = HttpApiBuilder.group(
     /** The answer for a call whose answer was not kept: its job is the same. */
     const made = (caller: Caller, call: string, format: Creation["response_format"]) =>
       Effect.flatMap(images.ofCall({ caller, call }), (job) =>
-        job === undefined ? Effect.succeed(undefined) : openAiReplyOf(job, format)
+        job === undefined ? Effect.succeed(undefined) : openAiReplyOf(images, job, format)
       )
 
     const status = (request_id: string) =>

@@ -13,11 +13,13 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Nano } from "../kernel/Money.ts"
 import type { FailureType, Job, JobCharge, Order } from "../media/Job.ts"
 import { Jobs } from "../media/Jobs.ts"
+import * as Download from "../upstream/Download.ts"
 import { isObject } from "../upstream/Failures.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
 import { UpstreamBusy, UpstreamFailed, UpstreamRejected } from "../upstream/Problems.ts"
 import { pick } from "../upstream/Provider.ts"
 import { upstreamLookup } from "../upstream/Upstreams.ts"
+import type { Unreachable } from "../upstream/Wire.ts"
 import type { ImageAnswer, ImageRequest } from "./Image.ts"
 import { madeOf, providerFor } from "./OpenAi.ts"
 import type { Creation, Made } from "./OpenAi.ts"
@@ -59,6 +61,13 @@ export interface ImagesContract {
     readonly caller: Caller
     readonly request_id: string
   }) => Effect.Effect<ImageJob, ImageNotFound>
+  /** The bytes of an image that a provider made, by the address that it gave: from the provider itself, or from a public address. */
+  readonly download: (image: {
+    readonly provider: string
+    readonly url: string
+    /** In bytes. */
+    readonly limit: number
+  }) => Effect.Effect<Buffer, Unreachable>
   /** What a metered call made for this request, waited for like a new one; `undefined` where it made none. */
   readonly ofCall: (call: {
     readonly caller: Caller
@@ -94,7 +103,8 @@ const error_types: Order["error_types"] = {
 const make = Effect.gen(function* () {
   const jobs = yield* Jobs
   const providers = yield* ImageProviders
-  yield* upstreamLookup("image provider", providers)
+  const upstreamOf = yield* upstreamLookup("image provider", providers)
+  const hosts = new Map(providers.map(({ id, upstream }) => [id, upstreamOf(upstream).host]))
   const patience = Duration.toMillis(yield* ImagePatience)
   const creationPatience = Duration.toMillis(yield* CreationPatience)
 
@@ -181,7 +191,10 @@ const make = Effect.gen(function* () {
     return job === undefined ? yield* new ImageNotFound({ request_id }) : imageJobOf(job)
   })
 
-  return { generate, create, status, ofCall } satisfies ImagesContract
+  const download: ImagesContract["download"] = ({ limit, provider, url }) =>
+    Download.download(url, hosts.get(provider) ?? "", limit)
+
+  return { generate, create, status, ofCall, download } satisfies ImagesContract
 })
 
 /** The provider's model for the request, which it must be able to make. */

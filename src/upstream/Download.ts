@@ -11,9 +11,9 @@ import * as Wire from "./Wire.ts"
 /** How long a file may take to come, in milliseconds. */
 const timeout = 60_000
 
-/** The bytes of a file of up to `limit` bytes. */
-export const download = (url: string, limit: number): Effect.Effect<Buffer, Wire.Unreachable> =>
-  url.startsWith("data:") ? decoded(url) : Effect.scoped(fetched(url, limit))
+/** The bytes of a file of up to `limit` bytes, from where `open` takes files too. */
+export const download = (url: string, host: string, limit: number): Effect.Effect<Buffer, Wire.Unreachable> =>
+  url.startsWith("data:") ? decoded(url) : Effect.scoped(fetched(url, host, limit))
 
 const decoded = (url: string): Effect.Effect<Buffer, Wire.Unreachable> => {
   const comma = url.indexOf(",")
@@ -22,10 +22,22 @@ const decoded = (url: string): Effect.Effect<Buffer, Wire.Unreachable> => {
     : new Wire.Unreachable({ reason: "a data URI that is not base64" })
 }
 
-const fetched = Effect.fnUntraced(function* (url: string, limit: number) {
-  if (!URL.canParse(url)) return yield* new Wire.Unreachable({ reason: "no address" })
-  const { origin, pathname, search } = new URL(url)
-  const wire = yield* Wire.make({ base_url: origin, silence_ms_max: timeout })
+/** An address that may be asked: a public one, or one on `host`, where the vendor itself is asked. */
+const placeOf = (url: string, host: string) => {
+  const address = URL.canParse(url) ? new URL(url) : undefined
+  if (address === undefined || !/^https?:$/.test(address.protocol)) {
+    return new Wire.Unreachable({ reason: "no address" })
+  }
+  const isPublic = address.host !== host
+  return isPublic && !mayBePublic(address.hostname)
+    ? new Wire.Unreachable({ reason: "an address that is not public" })
+    : Effect.succeed({ address, options: { base_url: address.origin, silence_ms_max: timeout, isPublic } })
+}
+
+const fetched = Effect.fnUntraced(function* (url: string, host: string, limit: number) {
+  const { address, options } = yield* placeOf(url, host)
+  const { pathname, search } = address
+  const wire = yield* Wire.make(options)
   const request = { method: "GET", path: pathname + search, headers: {} } as const
   const { body, status } = yield* wire.exchange(request, { limit, timeout, read_on: false })
   return status === 200 ? body : yield* new Wire.Unreachable({ reason: `status ${status}` })
@@ -57,17 +69,9 @@ export const open = (url: string, host: string, limit: number): Effect.Effect<Co
     : handedOver(opened(url, host, limit), ({ body }) => body)
 
 const opened = Effect.fnUntraced(function* (url: string, host: string, limit: number) {
-  const address = URL.canParse(url) ? new URL(url) : undefined
-  if (address === undefined || !/^https?:$/.test(address.protocol)) {
-    return yield* new Wire.Unreachable({ reason: "no address" })
-  }
-  const isVendors = address.host === host
-  if (!isVendors && !mayBePublic(address.hostname)) {
-    return yield* new Wire.Unreachable({ reason: "an address that is not public" })
-  }
+  const { address, options } = yield* placeOf(url, host)
   const scope = yield* Scope.make()
-  const made = Wire.make({ base_url: address.origin, silence_ms_max: timeout, isPublic: !isVendors })
-  return yield* Scope.extend(made, scope).pipe(
+  return yield* Scope.extend(Wire.make(options), scope).pipe(
     Effect.flatMap((wire) => wire.open({ method: "GET", path: address.pathname + address.search, headers: {} })),
     Effect.flatMap((streaming) => coming(streaming, limit, Scope.close(scope, Exit.void))),
     Effect.onError(() => Scope.close(scope, Exit.void))

@@ -1,4 +1,6 @@
 /** OpenAI's own paths for audio and images, from outside: each field, limits, prices, keys, hostile forms, clients that leave. */
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { start } from "../support/Service.ts"
 import type { Answer, Person, Service } from "../support/Service.ts"
@@ -418,6 +420,26 @@ describe("images", () => {
     const { request_id } = answer.body.error.details
     const found = await service.call(`/v1/images/status?request_id=${request_id}`, { token: who.token })
     expect(found.body.images).toEqual([{ url: "http://127.0.0.1:1/gone.png" }])
+  })
+
+  it("are fetched from the vendor and from public addresses, from nobody else in the own network", async () => {
+    const asked: Array<string | undefined> = []
+    const inside = createServer((request, response) => {
+      asked.push(request.url)
+      response.end("secret")
+    })
+    await new Promise<void>((resolve) => inside.listen(0, "127.0.0.1", resolve))
+    const { port } = inside.address() as AddressInfo
+    const who = await person()
+    for (const host of ["127.0.0.1", "localhost"]) {
+      await fault("images", { status: 200, body: { request_id: "nobody", status: "IN_QUEUE" } })
+      await fault("images", { status: 200, body: { status: "COMPLETED" } })
+      await fault("images", { status: 200, body: { images: [{ url: `http://${host}:${port}/credentials` }] } })
+      const answer = await sent(who, "/v1/images/generations", { ...image, response_format: "b64_json" })
+      expect(said(answer).slice(0, 2)).toEqual([502, "images_not_fetched"])
+    }
+    expect(asked).toEqual([])
+    inside.close()
   })
 
   it("in a vendor's data URIs need not be fetched", async () => {
