@@ -96,6 +96,8 @@ export const billed: Billed = new Map<string, Rule>([
   ["search_parameters", { asksFor: anything, why: searches }],
   ["enable_search", { asksFor: anything, why: searches }],
   ["modalities", { asksFor: modalities, why: "an answer that is not text has another price" }],
+  // xAI: the vendor makes an answer all the same.
+  ["deferred", { asksFor: anything, why: "an answer that is fetched later cannot be charged", never: true }],
   ["prediction", { asksFor: anything, why: "predicted tokens are billed beyond the limit of the answer" }],
   ...otherLimits("max_tokens or max_completion_tokens", ["max_output_tokens"])
 ])

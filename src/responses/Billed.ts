@@ -13,6 +13,26 @@ const clients: ReadonlySet<unknown> = new Set([
   "computer_use_preview"
 ])
 
+const otherTools = toolsOtherThan((type) => clients.has(type))
+
+/** Tools, those in a namespace too. */
+const everyTool = (tools: unknown): unknown =>
+  Array.isArray(tools)
+    ? tools.flatMap((tool: { readonly type?: unknown; readonly tools?: unknown } | null) =>
+        tool?.type === "namespace" && Array.isArray(tool.tools) ? [tool, ...(everyTool(tool.tools) as [])] : [tool]
+      )
+    : tools
+
+/** Tools that stand in items, as a search for tools gives them. */
+const toolsOfItems: AsksFor = (input) => {
+  if (!Array.isArray(input)) return []
+  for (const item of input as ReadonlyArray<{ readonly tools?: unknown } | null>) {
+    const found = Array.isArray(item?.tools) ? otherTools(everyTool(item.tools)) : []
+    if (found.length > 0) return found
+  }
+  return []
+}
+
 /** Summaries of the prompt, which a model writes. */
 const summaries: AsksFor = (value) => (Array.isArray(value) ? anything(value) : [])
 
@@ -27,7 +47,8 @@ export const billed: Billed = new Map<string, Rule>([
     "service_tier",
     { asksFor: otherThan("auto", "default", "standard", "on_demand"), why: "another tier has another price" }
   ],
-  ["tools", { asksFor: toolsOtherThan((type) => clients.has(type)), why: vendorTools }],
+  ["tools", { asksFor: (tools) => otherTools(everyTool(tools)), why: vendorTools }],
+  ["input", { asksFor: toolsOfItems, why: "tools that the vendor runs are named in tools", never: true }],
   ["plugins", { asksFor: anything, why: vendorTools }],
   ["context_management", { asksFor: summaries, why: "a summary of the prompt is billed beside the answer" }],
   ...otherLimits("max_output_tokens", ["max_tokens", "max_completion_tokens"])

@@ -306,7 +306,8 @@ describe("a field that changes what the vendor bills", () => {
     { search_parameters: { mode: "on" } },
     { enable_search: true },
     { modalities: ["text", "audio"] },
-    { prediction: { type: "content", content: "x" } }
+    { prediction: { type: "content", content: "x" } },
+    { deferred: true }
   ]
 
   it("is refused unless the model's configuration names it, before anything is set aside or sent", async () => {

@@ -30,6 +30,13 @@ const settled = async (who: Person, count: number) => {
   throw new Error(`no ${count} records`)
 }
 
+const namespaced = [{ type: "namespace", name: "web", tools: [{ type: "web_search" }] }]
+/** Tools of the vendor of responses, where they are not to be seen at once. */
+const hidden: ReadonlyArray<readonly [object, string]> = [
+  [{ tools: namespaced }, "tools"],
+  [{ input: [{ type: "tool_search_output", tools: namespaced }] }, "input"]
+]
+
 describe.each(spoken)("$name", (protocol) => {
   const { ask, callsOf, last, name, path, refusalOf, textIn, textOf, think, tool, usageOf } = protocol
   const call = (key: string, json: unknown, headers: Record<string, string> = {}): Promise<Answer> =>
@@ -116,7 +123,8 @@ describe.each(spoken)("$name", (protocol) => {
       [
         name === "messages" ? ask("hi", { container: "c" }) : ask("hi", { background: true }),
         name === "messages" ? "container" : "background"
-      ]
+      ],
+      ...(name === "messages" ? [] : hidden.map(([more, field]) => [ask("hi", more), field] as const))
     ]
     for (const [body, field] of wrong) {
       const answer = await call(key, body)
