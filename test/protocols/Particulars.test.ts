@@ -121,6 +121,20 @@ describe("left out, since it says how and not what", () => {
   })
 })
 
+describe("who asks", () => {
+  it("is named in 64 plain letters where Messages say it at length, as Claude Code does", () => {
+    const session = (id: string) => JSON.stringify({ device_id: "d".repeat(64), account_uuid: "", session_id: id })
+    for (const vendor of ["chat", "responses"] as const) {
+      const userOf = (user_id: string) => translated("messages", vendor, messages({ metadata: { user_id } })).user
+      expect(userOf("user_1")).toBe("user_1")
+      expect(userOf(session("a"))).toMatch(/^[\w-]{1,64}$/)
+      expect(userOf(session("a"))).toBe(userOf(session("a")))
+      expect(userOf(session("a"))).not.toBe(userOf(session("b")))
+      expect(translated("chat", vendor, chat({ user: "me@example.com" })).user).toBe("me@example.com")
+    }
+  })
+})
+
 describe("tools in namespaces", () => {
   const tool = { type: "function", name: "close", parameters: { type: "object" } }
   const call = { type: "function_call", call_id: "c1", name: "close", namespace: "agents", arguments: "{}" }

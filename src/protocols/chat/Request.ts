@@ -10,7 +10,8 @@
  *   and every field that is not known here.
  * - Written for another client: instructions are `system` whoever gave them, since compatible servers know no `developer`. What a tool
  *   answered beside text is said by the user after all results. That a result is an error is in its text only. Cache marks are left
- *   out, since OpenAI refuses fields that it does not know. A conversation of Messages that ends with the assistant's words is
+ *   out, since OpenAI refuses fields that it does not know. Who asks is named in 64 letters, digits, `_` and `-`: a longer `user_id` of
+ *   Messages by one that follows from it. A conversation of Messages that ends with the assistant's words is
  *   refused: no chat goes on from there.
  */
 import type {
@@ -30,6 +31,7 @@ import { isObject, listOf, objectOf, present, textOr } from "../Json.ts"
 import type { Fields } from "../Json.ts"
 import { effortOf, isEffort } from "../Reasoning.ts"
 import { reading, writing } from "../Request.ts"
+import { fittingId } from "../ToolCalls.ts"
 import { isPrefilled } from "../Turns.ts"
 import {
   readCall,
@@ -405,6 +407,12 @@ export const effortWord = ({ protocol, reasoning }: Conversation, limit: number 
   return protocol === "messages" || protocol === "bedrock" ? undefined : "none"
 }
 
+const userLengthMax = 64
+
+/** Clients of Messages say at length who asks (Claude Code: a device, an account and a session); other vendors take 64 plain letters. */
+export const userOf = ({ protocol, user }: Conversation): string | undefined =>
+  user === undefined || protocol !== "messages" ? user : fittingId(user, userLengthMax)
+
 export const writeRequest = writing((fields, conversation, options) => {
   const limit = options.limit ?? conversation.limit
   if (isPrefilled(conversation))
@@ -433,7 +441,7 @@ export const writeRequest = writing((fields, conversation, options) => {
     reasoning_effort: effortWord(conversation, limit),
     verbosity: conversation.verbosity,
     prompt_cache_key: conversation.prompt_cache_key,
-    user: conversation.user,
+    user: userOf(conversation),
     safety_identifier: conversation.safety_identifier,
     stream: options.stream || undefined,
     stream_options: options.stream ? { include_usage: true } : undefined

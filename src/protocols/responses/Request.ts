@@ -15,7 +15,7 @@
  *   tool's result is an error is in its text only. `strict` of a function is false where the client did not say it: so is it everywhere else.
  *   A conversation of Messages that ends with the assistant's words is refused.
  */
-import { effortWord, isCustom, readFormat, schemaOf } from "../chat/Request.ts"
+import { effortWord, isCustom, readFormat, schemaOf, userOf } from "../chat/Request.ts"
 import type { Conversation, FieldNames, JsonObject, Reasoning, Tool, ToolChoice, Turn } from "../Conversation.ts"
 import { listOf, objectOf, present, textOr } from "../Json.ts"
 import type { Fields } from "../Json.ts"
@@ -250,7 +250,7 @@ export const writeRequest = writing((fields, conversation, options) => {
     include: thinks ? ["reasoning.encrypted_content"] : undefined,
     store: false,
     prompt_cache_key: conversation.prompt_cache_key,
-    user: conversation.user,
+    user: userOf(conversation),
     safety_identifier: conversation.safety_identifier,
     stream: options.stream || undefined
   })
