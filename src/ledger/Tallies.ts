@@ -174,8 +174,8 @@ export const touching = (range: Range, has: Written) => {
   }
 }
 
-/** How many tallies a statement reads: some milliseconds of them. */
-const rowsAtOnce: Readonly<Record<Part, ReadonlyArray<number>>> = { totals: [16, 16], sums: [16, 2] }
+/** How many tallies a statement reads: a millisecond or two of them. */
+const rowsAtOnce: Readonly<Record<Part, ReadonlyArray<number>>> = { totals: [16, 16], sums: [8, 1] }
 
 /** Reads a part of tallies, in the order of the runs; others have a turn in between. */
 export const each = Effect.fnUntraced(function* (

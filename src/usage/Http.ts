@@ -29,7 +29,7 @@ export const UsageHttp = HttpApiBuilder.group(
       .handleRaw("payers", ({ urlParams }) =>
         Effect.flatMap(CurrentCaller, ({ account_id }) =>
           Effect.flatMap(payersOf(urlParams), (asked) => series.byPayer({ account_id, ...asked }))
-        ).pipe(Effect.map((found) => asJson(seriesText(found))))
+        ).pipe(Effect.flatMap(seriesText), Effect.map(asJson))
       )
       .handle("explain", ({ path }) =>
         Effect.flatMap(CurrentCaller, (caller) => explanations.of({ caller, usage_id: path.usage_id }))
@@ -45,7 +45,10 @@ export const UsageHttp = HttpApiBuilder.group(
       .handleRaw("series", ({ urlParams }) =>
         Effect.flatMap(CurrentCaller, ({ tenant_id }) =>
           Effect.flatMap(seriesOf(urlParams), (asked) => series.of({ tenant_id, ...asked }))
-        ).pipe(Effect.map((found) => asJson(`{"msg":"ok","result":${seriesText(found)}}`)))
+        ).pipe(
+          Effect.flatMap(seriesText),
+          Effect.map((text) => asJson(`{"msg":"ok","result":${text}}`))
+        )
       )
       .handle("team", ({ path: { tenant_id }, urlParams }) =>
         answer((caller) =>

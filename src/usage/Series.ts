@@ -143,7 +143,7 @@ const make = Effect.gen(function* () {
         if (i > 0) yield* turn
         Tallies.decode(bytes, within(spread.add))
       }
-      return spread.set(by)
+      return yield* setOf(spread, by)
     },
     walks.withPermits(1),
     Effect.orDie
@@ -173,7 +173,7 @@ const make = Effect.gen(function* () {
     sums(ranking.add)
     const spread = new Spread({ ...asked, grain: "day" }, ranking.keys(keys, asked.top))
     sums(spread.add)
-    return spread.set("payer")
+    return yield* setOf(spread, "payer")
   }, walks.withPermits(1))
 
   return { of, byPayer } satisfies SeriesContract
@@ -197,8 +197,8 @@ class Amounts {
     this.low[place] = amount
   }
 
-  amounts(): BigInt64Array {
-    return this.high.map((high, place) => high + BigInt(this.low[place]!))
+  amounts(from: number, to: number): BigInt64Array {
+    return this.high.subarray(from, to).map((high, place) => high + BigInt(this.low[from + place]!))
   }
 }
 
@@ -246,10 +246,10 @@ interface Keys {
 
 /** The sums of each key, and of all others, spread over the buckets of a window. */
 class Spread {
-  private readonly buckets: Buckets
-  private readonly keys: Keys
+  readonly buckets: Buckets
+  readonly keys: Keys
   /** How many buckets there are, and the hours of each. */
-  private readonly length: number
+  readonly length: number
   private readonly hours: number
   private readonly first: number
   private readonly cost: Amounts
@@ -279,26 +279,34 @@ class Spread {
     this.tokens[place]! += tokens
   }
 
-  set(by: SeriesSet["by"]): SeriesSet {
-    const { end, grain, start } = this.buckets
-    const { hasOthers, named } = this.keys
-    const amounts = this.cost.amounts()
-    const one = (key: string | null, place: number): OneSeries => {
-      const [from, to] = [place * this.length, (place + 1) * this.length]
-      const columns: Columns = {
-        cost: amounts.subarray(from, to),
-        requests: this.requests.subarray(from, to),
-        failures: this.failures.subarray(from, to),
-        tokens: this.tokens.subarray(from, to)
-      }
-      return { key, total: totalOf(columns), ...columns }
+  one(key: string | null, place: number): OneSeries {
+    const [from, to] = [place * this.length, (place + 1) * this.length]
+    const columns: Columns = {
+      cost: this.cost.amounts(from, to),
+      requests: this.requests.subarray(from, to),
+      failures: this.failures.subarray(from, to),
+      tokens: this.tokens.subarray(from, to)
     }
-    const keys = hasOthers ? [...named, null] : named
-    const series = keys.map(one)
-    const total = series.map((one) => one.total).reduce(added, { cost: 0n, requests: 0, failures: 0, tokens: 0 })
-    return { by, grain, start, end, series, total }
+    return { key, total: totalOf(columns), ...columns }
   }
 }
+
+/** How many buckets take so long that others have a turn. */
+export const longMin = 1000
+
+/** The series of a spread; others have a turn before each that is long. */
+const setOf = Effect.fnUntraced(function* (spread: Spread, by: SeriesSet["by"]) {
+  const { end, grain, start } = spread.buckets
+  const { hasOthers, named } = spread.keys
+  const keys = hasOthers ? [...named, null] : named
+  const series: Array<OneSeries> = []
+  for (const [place, key] of keys.entries()) {
+    if (spread.length > longMin) yield* turn
+    series.push(spread.one(key, place))
+  }
+  const total = series.map((one) => one.total).reduce(added, { cost: 0n, requests: 0, failures: 0, tokens: 0 })
+  return { by, grain, start, end, series, total } satisfies SeriesSet
+})
 
 const totalOf = ({ cost, failures, requests, tokens }: Columns): Total => ({
   cost: cost.reduce((sum, one) => sum + one, 0n),

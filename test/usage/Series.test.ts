@@ -2,9 +2,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Either, Layer, Schema } from "effect"
 import { day, hour, parse } from "../../src/kernel/Moment.ts"
+import { toDecimal } from "../../src/kernel/Money.ts"
 import { payersOf, seriesOf } from "../../src/usage/Query.ts"
 import { Series } from "../../src/usage/Series.ts"
-import { seriesText } from "../../src/usage/SeriesText.ts"
+import { amountText, seriesText } from "../../src/usage/SeriesText.ts"
 import { seriesBy, UsageSeries } from "../../src/usage/Usage.ts"
 import type { SeriesQuery } from "../../src/usage/Usage.ts"
 import * as Scene from "./Scene.ts"
@@ -20,7 +21,9 @@ const asked = (query: SeriesQuery) =>
 
 /** As a client reads it. */
 const read = (query: SeriesQuery) =>
-  Effect.map(asked(query), (found) => Schema.decodeUnknownSync(UsageSeries)(JSON.parse(seriesText(found))))
+  Effect.map(Effect.flatMap(asked(query), seriesText), (text) =>
+    Schema.decodeUnknownSync(UsageSeries)(JSON.parse(text))
+  )
 
 interface Made {
   readonly at: number
@@ -150,6 +153,22 @@ describe.each([2, 13, 1_000])("series, where tails are folded from %d records on
       expect([before.timestamps.length, before.series]).toEqual([2, []])
     }).pipe(Effect.provide(layer))
   )
+})
+
+it("amounts are written as everywhere, whether a double holds them or not", () => {
+  const amounts = [
+    0n,
+    1n,
+    10n,
+    999_999_999n,
+    1_000_000_000n,
+    1_500_000_000n,
+    123_000_000_456n,
+    2n ** 53n - 1n,
+    2n ** 53n,
+    10n ** 18n
+  ]
+  for (const amount of amounts) expect(amountText(amount)).toBe(toDecimal(amount))
 })
 
 describe("what is refused", () => {

@@ -275,7 +275,10 @@ const run = async (bench: Bench): Promise<void> => {
     `\nViews of the console over ${count(books.calls)} calls, ${count(books.firstCalls)} of the tenant that is looked at, by ${members} people\n`
   )
   const slowest = await timeViews(bench.results, ask, service.pid, [...operatorViews(known), ...personViews(known)])
-  await timeCalls(bench, load, contender({ ...service, keys: [people[0]!.key] }), ask, slowest.slice(0, 4))
+  await timeCalls(bench, load, contender({ ...service, keys: [people[0]!.key] }), ask, [
+    ...slowest.slice(0, 3),
+    ...slowest.slice(3).filter(({ name }) => name === "team: usage of 365 days")
+  ])
   await service.stop()
   for (const child of [load, upstream]) await stop(child)
 }
