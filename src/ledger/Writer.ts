@@ -234,7 +234,7 @@ const make = Effect.gen(function* () {
     yield* begin(connection)
     const exit = yield* run(transactions).pipe(
       Effect.provideService(TransactionConnection, [connection, 0]),
-      Effect.zipLeft(connection.executeUnprepared("COMMIT", [], undefined)),
+      Effect.zipLeft(Effect.mapError(connection.executeUnprepared("COMMIT", [], undefined), failedCommit)),
       Effect.exit
     )
     if (Exit.isFailure(exit)) {
@@ -264,7 +264,8 @@ const make = Effect.gen(function* () {
         }
         down = hasStorageFault(exit.cause)
         if (down) {
-          return Effect.forEach(waiting, (one) => Deferred.fail(one.answer, new BooksUnavailable()), { discard: true })
+          const refusal = new BooksUnavailable({ maybe_written: isFailedCommit(exit.cause) })
+          return Effect.forEach(waiting, (one) => Deferred.fail(one.answer, refusal), { discard: true })
         }
         // One that breaks the database's own rules must not take the others with it: each is tried by itself.
         return waiting.length > 1
@@ -352,6 +353,21 @@ const beginImmediate = (connection: Connection): Effect.Effect<unknown, SqlError
 }
 
 const isLocked = (error: unknown): boolean => isStorageFault(error, "lock")
+
+/** A commit that failed so that it may be done all the same. */
+class FailedCommit {
+  readonly cause: SqlError
+
+  constructor(cause: SqlError) {
+    this.cause = cause
+  }
+}
+
+const failedCommit = (error: SqlError): SqlError | FailedCommit =>
+  isStorageFault(error, "commit") ? new FailedCommit(error) : error
+
+const isFailedCommit = (cause: Cause.Cause<unknown>): boolean =>
+  [...Cause.failures(cause)].some((error) => error instanceof FailedCommit)
 
 /** A wait of this process, however its clock may be steered: what it waits for happens outside. */
 const realSleep = (millis: number): Effect.Effect<void> =>

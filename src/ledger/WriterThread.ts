@@ -106,7 +106,7 @@ const end = (): void => {
   try {
     prepare("COMMIT").run()
   } catch (error) {
-    throw isStorageFault(error, "disk") ? new CommitFailed("the commit failed", { cause: error }) : error
+    throw isStorageFault(error, "commit") ? new CommitFailed("the commit failed", { cause: error }) : error
   }
 }
 

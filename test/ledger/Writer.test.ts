@@ -1,5 +1,7 @@
 /** The writer on its thread, over a file: what others do to the file, to the thread, and to those who wait. */
 import { SqlClient } from "@effect/sql/SqlClient"
+import type { Connection } from "@effect/sql/SqlConnection"
+import { SqlError } from "@effect/sql/SqlError"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import { describe, expect, it } from "@effect/vitest"
 import Sqlite from "better-sqlite3"
@@ -634,6 +636,46 @@ describe("the writer in this thread, over a file", () => {
       expect(yield* balance(sql)).toMatchObject({ balance: 7 })
       expect(yield* findings).toEqual([])
     }).pipe(Effect.provide(Logger.remove(Logger.defaultLogger)))
+  )
+
+  /** The same over a client of which a commit fails once with this code, after it was done or instead. */
+  const failingOn = (path: string, code: string, isDone: boolean) =>
+    Effect.gen(function* () {
+      const client = Context.get(yield* Layer.build(SqliteClient.layer({ filename: path })), SqlClient)
+      yield* Effect.provideService(Sql.migrate(path), SqlClient, client)
+      const fails = { next: false }
+      const failing = (connection: Connection): Connection => ({
+        ...connection,
+        executeUnprepared: (text, params, transform) => {
+          const run = connection.executeUnprepared(text, params, transform)
+          if (text !== "COMMIT" || !fails.next) return run
+          fails.next = false
+          const error = new SqlError({ cause: Object.assign(new Error("it fails"), { code }) })
+          return isDone ? Effect.zipRight(run, error) : error
+        }
+      })
+      const sql = new Proxy(client, {
+        get: (target, name) =>
+          name === "reserve" ? Effect.map(target.reserve, failing) : Reflect.get(target, name, target)
+      })
+      const context = yield* Layer.build(Layer.provide(Writer.layer, Layer.succeed(SqlClient, sql)))
+      return { fails, sql: client, writer: Context.get(context, Writer) }
+    })
+
+  it.scopedLive.each([
+    { code: "SQLITE_IOERR_FSYNC", isDone: true, told: "it may have been written" },
+    { code: "ECONNRESET", isDone: true, told: "it may have been written" },
+    { code: "SQLITE_FULL", isDone: false, told: "nothing was written" }
+  ])("says of a commit that failed with $code: $told", ({ code, isDone, told }) =>
+    Effect.gen(function* () {
+      const { fails, sql, writer } = yield* failingOn(yield* file, code, isDone)
+      yield* writer.submit(of(open))
+      fails.next = true
+      expect(yield* unavailable(writer.submit(of(credit(5n))))).toBe(told)
+      expect(yield* balance(sql)).toMatchObject({ balance: isDone ? 5 : 0 })
+      yield* writer.submit(of(credit(1n)))
+      expect(yield* balance(sql)).toMatchObject({ balance: isDone ? 6 : 1 })
+    })
   )
 
   it.scopedLive("does not stay in a transaction that could not be committed", () =>
