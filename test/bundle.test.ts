@@ -8,7 +8,11 @@ import { expect, it } from "vitest"
 import { common } from "../scripts/bundle.ts"
 import { root } from "./support/Service.ts"
 
-type Parts = Pick<typeof import("effect"), "Effect" | "FiberId" | "Scheduler">
+interface Parts {
+  readonly Effect: typeof Effect
+  readonly FiberId: typeof FiberId
+  readonly Scheduler: typeof Scheduler
+}
 
 /**
  * Whether a concurrent `forEach` ends that is interrupted before the fiber has begun which starts its items. Layers are built by it: so it is

@@ -5,7 +5,9 @@
  */
 import { bodyOf, gaveUp } from "./Client.ts"
 import type { Computer } from "./Computer.ts"
-import { endOf, priceOf } from "./World.ts"
+import { tools } from "./Story.ts"
+import { endOf, modelEndpoints, priceOf, toolCosts } from "./World.ts"
+import type { Tool } from "./Story.ts"
 import type { Call, Person, World } from "./World.ts"
 
 /** Amounts on the wire, as nano-USD. */
@@ -278,7 +280,9 @@ export class Auditor {
         this.find(
           `${record.id} costs ${record.cost}, and ${Number(charged.get(record.id) ?? 0n) / 1e9} was charged for it`
         )
-      if (!record.success && record.cost > 0) this.find(`${record.id} failed, and cost ${record.cost}`)
+      // Of a stream that broke off costs what had been reported: this protocol does so in its first event.
+      if (!record.success && record.cost > 0 && record.endpoint !== "messages")
+        this.find(`${record.id} failed, and cost ${record.cost}`)
     }
   }
 
@@ -287,7 +291,7 @@ export class Auditor {
   private calls(): void {
     const records = [...this.tenants.values()]
       .flatMap(({ records }) => records)
-      .filter(({ endpoint, success }) => endpoint === "chat/completions" && success)
+      .filter(({ endpoint, success }) => modelEndpoints.has(endpoint) && success)
     const estimated = new Map<string, number>()
     const exact = new Map<number, Array<Record_>>()
     for (const record of records) {
@@ -342,9 +346,13 @@ export class Auditor {
     }
     if (seen.every(({ manner }) => manner.kind === "refuses") && found.length > 0)
       this.find(`call ${id} was charged though every vendor refused it`)
-    if (seen.every(({ manner }) => manner.kind === "cut") && found.length > 0)
+    if (seen.every(({ manner }) => manner.kind === "cut" || manner.kind === "stops") && found.length > 0)
       this.find(`call ${id} was charged though its vendor broke it off before it said what it used`)
+    if (whole && seen.every(({ manner }) => isFailing.has(manner.kind)))
+      this.find(`call ${id} was answered as if it were whole, and no vendor gave a whole answer`)
     const [record] = found
+    if (record?.billing_source_tenant_id === this.world.team.tenant && wasRemoved(call))
+      this.find(`call ${id} was paid by a team that ${call.who.name} is no more in`)
     if (record !== undefined && record.completion_tokens > Math.min(words, deed.limit ?? words))
       this.find(`call ${id} was charged for ${record.completion_tokens} tokens of an answer`)
     if (isFigureless(call)) return
@@ -383,6 +391,7 @@ export class Auditor {
     }
     void askAll().then(() => (done = true))
     await this.computer.machine.run(() => done, 30 * minute)
+    await this.listedJobs()
     for (const who of this.world.people) {
       const cost = this.costOf(who, "media")
       const least = charged.get(who) ?? 0n
@@ -392,6 +401,28 @@ export class Auditor {
       if (cost < least || cost > least + unsure)
         this.find(
           `the videos of ${who.name} cost ${Number(cost) / 1e9}, at least ${Number(least) / 1e9} and at most ${Number(unsure) / 1e9} more are due`
+        )
+    }
+  }
+
+  /** Everybody sees the jobs that they were told of, and none that its vendor refused. */
+  private async listedJobs(): Promise<void> {
+    for (const who of this.world.people) {
+      const mine = this.world.jobs.filter((job) => job.who === who)
+      let listed: ReadonlyArray<{ readonly request_id: string }> | undefined
+      void this.world
+        .asPerson(who, "/v1/tools/media/jobs?per_page=100")
+        .then((heard) => (listed = bodyOf(heard)?.records ?? []))
+      await this.computer.machine.run(() => listed !== undefined, 15 * minute)
+      const ids = new Set((listed ?? []).map(({ request_id }) => request_id))
+      for (const { id } of mine)
+        if (id !== undefined && !ids.has(id)) this.find(`a video of ${who.name} was acknowledged and is not listed`)
+      const refused = mine.filter(
+        ({ heard, seen }) => heard?.complete === true && seen.some(({ manner }) => manner.kind === "refuses")
+      )
+      if (ids.size > mine.length - refused.length)
+        this.find(
+          `${who.name} sees ${ids.size} videos, of ${mine.length} that were asked for ${refused.length} were refused`
         )
     }
   }
@@ -414,7 +445,22 @@ export class Auditor {
       ).length
       if (count < least || count > most)
         this.find(`${who.name} was charged for ${count} searches, got ${least}, and ${most} were made`)
+      for (const tool of tools) this.used(who, tool)
     }
+  }
+
+  private used(who: Person, tool: Tool): void {
+    const [endpoint, cost] = toolCosts[tool]
+    const mine = this.world.uses.filter((used) => used.who === who && used.tool === tool)
+    const { records } = this.tenants.get(who.tenant) ?? { records: [] }
+    const charged = records.filter((one) => one.account_id === who.account && one.endpoint === endpoint && one.success)
+    const least = mine.filter(({ heard }) => heard?.complete === true && heard.status === 200).length
+    const most = mine.filter(({ seen }) => seen.some(({ manner }) => !isFailing.has(manner.kind))).length
+    if (charged.length < least || charged.length > most)
+      this.find(`${who.name} was charged for ${tool} ${charged.length} times, got it ${least} times, ${most} were made`)
+    for (const record of charged)
+      if (nano(record.cost) + nano(record.uncollected ?? 0) !== cost)
+        this.find(`${tool} cost ${record.cost}, not ${Number(cost) / 1e9}`)
   }
 
   // ---- transfers ------------------------------------------------------------------------------------------------------
@@ -591,6 +637,9 @@ export class Auditor {
     const rows = this.computer.query("SELECT recipient, status FROM tollgate_mail_outbox")
     const met = (fault: string) => [...this.world.met.keys()].some((one) => one.startsWith(fault))
     for (const { to } of this.world.sent) {
+      // Each has a token of its own in it.
+      const texts = this.world.letters.filter((letter) => letter.to === to).map(({ text }) => text)
+      if (new Set(texts).size < texts.length) this.find(`a letter was sent to ${String(to)} twice`)
       if (typeof to !== "string" || this.world.letters.some((letter) => letter.to === to)) continue
       const { status } = rows.find(({ recipient }) => recipient === to) ?? {}
       // Nobody knows of a letter whether it left, where the process ended or the connection broke meanwhile.
@@ -619,11 +668,19 @@ export class Auditor {
 
 const lettersLeft = "tollgate_mail_outbox WHERE status IN ('waiting', 'sending')"
 
+/** How a vendor treats a call that it does not answer. */
+const isFailing: ReadonlySet<string> = new Set(["refuses", "cut", "stops"])
+
+/** It was asked, each time, after its caller had been taken out of the team. */
+const wasRemoved = ({ asked, who }: Call): boolean =>
+  who.removed !== undefined && asked.every(({ from }) => from > who.removed!)
+
 /** The client got all of it. */
-const isWhole = ({ complete, status, text }: Call["heard"][number]): boolean =>
-  complete &&
-  status === 200 &&
-  (!text.startsWith("data:") || (text.trimEnd().endsWith("data: [DONE]") && !text.includes('data: {"error"')))
+const isWhole = ({ complete, status, text }: Call["heard"][number]): boolean => {
+  if (!complete || status !== 200) return false
+  if (text.startsWith("data:")) return text.trimEnd().endsWith("data: [DONE]") && !text.includes('data: {"error"')
+  return !text.startsWith("event:") || /^event: (message_stop|response\.(completed|incomplete))$/m.test(text)
+}
 
 /** Its vendor reported no figures that could be believed. */
 const isFigureless = ({ seen }: Call): boolean =>
@@ -636,8 +693,6 @@ const mayBeEstimated = ({ deed, heard, seen }: Call): boolean =>
   !heard.some(isWhole)
 
 const usageIn = (text: string): { readonly prompt_tokens: number; readonly completion_tokens: number } | undefined => {
-  const found = /"usage":(\{[^}]*\})/.exec(text)?.[1]
-  if (found === undefined) return undefined
-  const usage = JSON.parse(found)
-  return usage.prompt_tokens === undefined ? undefined : usage
+  const [, prompt, completion] = /"usage":\{"prompt_tokens":(\d+),"completion_tokens":(\d+)/.exec(text) ?? []
+  return prompt === undefined ? undefined : { prompt_tokens: Number(prompt), completion_tokens: Number(completion) }
 }

@@ -38,6 +38,12 @@ const always: ReadonlyArray<Change> = [
     text: "const atRestAfter = [5_000, 12_000]",
     instead: "const atRestAfter: ReadonlyArray<number> = []"
   },
+  // Looking for new rows every two seconds was nine of ten turns of a story, most of which is waiting.
+  {
+    file: "src/ledger/Follower.ts",
+    text: 'const pauseIdle = "2 seconds"',
+    instead: 'const pauseIdle = "20 seconds"'
+  },
   {
     file: "src/sandbox/Switchboard.ts",
     text: "const fault = faults.next(service)",

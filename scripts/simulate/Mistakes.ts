@@ -292,7 +292,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "const orphans = yield* Effect.filter(yield* rows.submitting, ({ call }) => gate.isOrphan(call))",
     "const orphans = yield* Effect.filter((yield* rows.submitting).slice(0, 0), ({ call }) => gate.isOrphan(call))"
   ]),
-  mistake("lost-jobs-stay-open", "a job that its vendor did not take is ended", [
+  mistake("lost-jobs-stay", "a job that its vendor did not take leaves with its call", [
     "media/Jobs.ts",
     "return Effect.zipRight(Effect.ignore(end), Effect.failCause(cause))",
     "return Effect.zipRight(Effect.void, Effect.failCause(cause))"
@@ -317,7 +317,13 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "interrupted-letters",
     "letters that were on their way when the process ended are given up",
     ["mail/Outbox.ts", "yield* delivery.endInterrupted(Number.MAX_SAFE_INTEGER)", "yield* Effect.void"],
-    ["mail/Outbox.ts", "yield* delivery.endInterrupted(now - handOverMax)", "yield* Effect.void"]
+    ["mail/Outbox.ts", "yield* delivery.endInterrupted(now - handOverMax)", "yield* Effect.void"],
+    // Nor does it wake for them.
+    [
+      "mail/Outbox.ts",
+      "AS due_at\n        FROM tollgate_mail_outbox WHERE status IN ('waiting', 'sending')",
+      "AS due_at\n        FROM tollgate_mail_outbox WHERE status = 'waiting'"
+    ]
   ),
   mistake(
     "welcomed-twice",

@@ -11,7 +11,10 @@ export type Manner =
   | { readonly kind: "well" }
   | { readonly kind: "late" | "paced"; readonly millis: number }
   | { readonly kind: "cut" }
-  | { readonly kind: "refuses"; readonly status: number }
+  /** Ends its answer in the midst, as if it were whole. */
+  | { readonly kind: "stops" }
+  /** `answers`: what it refuses with reads like an answer. */
+  | { readonly kind: "refuses"; readonly status: number; readonly answers?: boolean }
   | { readonly kind: "absurd" }
   | { readonly kind: "uncounted" }
 
@@ -22,10 +25,19 @@ export interface Leaving {
   readonly after?: number
 }
 
+/** In which a model is asked. */
+export type ProtocolName = "chat" | "text" | "messages" | "responses"
+
+/** What is asked of others than models, and answered at once. */
+export const tools = ["embeddings", "rerank", "decisions", "speech", "images"] as const
+export type Tool = (typeof tools)[number]
+
 export type Deed =
   | {
       readonly do: "chat"
       readonly who: number
+      /** Chat, unless it is said. */
+      readonly protocol?: ProtocolName
       readonly model: "sandbox-small" | "sandbox-large" | "sandbox-fraction" | "sandbox-failover"
       readonly stream: boolean
       readonly limit: number | undefined
@@ -41,6 +53,13 @@ export type Deed =
   /** Asks again what was asked with an Idempotency-Key. Of several things `which` says one; from the newest on where it is below zero. */
   | { readonly do: "again"; readonly which: number }
   | { readonly do: "search"; readonly who: number; readonly manner: Manner; readonly leaves: Leaving | undefined }
+  | {
+      readonly do: "use"
+      readonly who: number
+      readonly tool: Tool
+      readonly manner: Manner
+      readonly leaves: Leaving | undefined
+    }
   | {
       readonly do: "media"
       readonly who: number
@@ -66,6 +85,8 @@ export type Deed =
       readonly card: "pm_card_visa" | "pm_card_declined"
       readonly threshold: number
       readonly manner: Manner
+      /** What the manner is of: the settings, unless it is said. */
+      readonly at?: "settings" | "charge"
     }
   | {
       readonly do: "payment"
@@ -76,6 +97,10 @@ export type Deed =
   /** The processor's event of that number is delivered, perhaps not for the first time. */
   | { readonly do: "deliver"; readonly which: number; readonly leaves: Leaving | undefined }
   | { readonly do: "pin"; readonly who: number; readonly team: boolean }
+  /** The team's owner takes a member out of it. */
+  | { readonly do: "remove"; readonly who: number }
+  /** The key with a limit gets another, in thousandths of a USD. */
+  | { readonly do: "limit"; readonly who: number; readonly mills: number }
   | { readonly do: "join"; readonly who: number }
   | { readonly do: "mail"; readonly manner: Manner }
   | { readonly do: "crash" }
@@ -109,7 +134,7 @@ export interface Story {
 
 const manner = (random: Random): Manner => {
   if (random.chance(0.55)) return { kind: "well" }
-  switch (random.below(7)) {
+  switch (random.below(8)) {
     case 0:
       return { kind: "late", millis: random.pick([50, 1_000, 8_000, 13_000, 40_000, 200_000]) }
     case 1:
@@ -118,18 +143,21 @@ const manner = (random: Random): Manner => {
       return { kind: "cut" }
     case 3:
     case 4:
-      return { kind: "refuses", status: random.pick([400, 429, 500, 503]) }
+      return { kind: "refuses", status: random.pick([400, 429, 500, 503]), answers: random.chance(0.3) }
     case 5:
       return { kind: "absurd" }
+    case 6:
+      return { kind: "stops" }
     default:
       return { kind: "uncounted" }
   }
 }
 
-/** A vendor that is no model has no figures that could be absurd. */
+/** How a vendor treats what is no chat: it has no answers of the simulation's own making. */
 const plainManner = (random: Random): Manner => {
   const found = manner(random)
-  return found.kind === "absurd" || found.kind === "uncounted" ? { kind: "well" } : found
+  if (found.kind === "refuses") return { kind: "refuses", status: found.status }
+  return found.kind === "absurd" || found.kind === "uncounted" || found.kind === "stops" ? { kind: "well" } : found
 }
 
 const leaving = (random: Random, often = 0.25): Leaving | undefined => {
@@ -166,6 +194,12 @@ const chat = (random: Random, who: number, more: Partial<Extract<Deed, { readonl
   ...more
 })
 
+/** In which protocol it is asked, and how its vendor treats that. */
+const spoken = (random: Random): Pick<Extract<Deed, { readonly do: "chat" }>, "protocol" | "manner"> => {
+  if (random.chance(0.6)) return { manner: manner(random) }
+  return { protocol: random.pick(["text", "messages", "responses"]), manner: plainManner(random) }
+}
+
 const disk = (random: Random): Deed => {
   const moment = random.pick(["begin", "statement", "commit", "commit", "after_commit"] as const)
   // A commit may be done though it reports a failure of the disk.
@@ -185,7 +219,7 @@ const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, peop
     (random, people) =>
       chat(random, random.below(people), {
         limit: random.chance(0.7) ? 1 + random.below(60) : undefined,
-        manner: manner(random),
+        ...spoken(random),
         leaves: leaving(random),
         keyed: random.chance(0.3),
         limited: random.chance(0.2)
@@ -197,6 +231,16 @@ const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, peop
     (random, people) => ({
       do: "search",
       who: random.below(people),
+      manner: plainManner(random),
+      leaves: leaving(random)
+    })
+  ],
+  [
+    6,
+    (random, people) => ({
+      do: "use",
+      who: random.below(people),
+      tool: random.pick(tools),
       manner: plainManner(random),
       leaves: leaving(random)
     })
@@ -247,7 +291,8 @@ const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, peop
       who: random.below(people),
       card: random.chance(0.8) ? "pm_card_visa" : "pm_card_declined",
       threshold: random.pick([1, 5, 20]),
-      manner: plainManner(random)
+      manner: plainManner(random),
+      at: random.pick(["settings", "charge"])
     })
   ],
   [
@@ -261,6 +306,8 @@ const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, peop
   ],
   [12, (random) => ({ do: "deliver", which: random.below(1_000), leaves: leaving(random, 0.1) })],
   [3, (random, people) => ({ do: "pin", who: random.below(people), team: random.chance(0.7) })],
+  [1, (random, people) => ({ do: "remove", who: random.below(people) })],
+  [2, (random, people) => ({ do: "limit", who: random.below(people), mills: 1 + random.below(8) })],
   [2, (random) => ({ do: "join", who: random.below(1_000) })],
   [2, (random) => ({ do: "mail", manner: plainManner(random) })],
   [2, () => ({ do: "crash" })],
@@ -338,6 +385,48 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
       random.pick([0, 800]),
       chat(random, 1, { model: "sandbox-large", limit: 1 + random.below(9), length: 5_000 })
     ]),
+  // The same while the limit is changed.
+  (random, who) =>
+    Array.from({ length: 5 }, (_, place): Plot[number] => [
+      random.pick([0, 3, 400]),
+      place === 2
+        ? { do: "limit", who, mills: random.pick([1, 2, 8]) }
+        : chat(random, who, {
+            model: "sandbox-large",
+            limit: 60,
+            manner: { kind: "late", millis: 1_000 },
+            limited: true,
+            length: 150
+          })
+    ]),
+  // A member who is charged by the team is taken out of it.
+  (random, who) => [
+    [0, { do: "pin", who, team: true }],
+    [random.pick([0, 500]), chat(random, who, { manner: { kind: "late", millis: 1_000 } })],
+    [random.pick([0, 300]), { do: "remove", who }],
+    [random.pick([0, 500]), chat(random, who)],
+    [2_000, chat(random, who)]
+  ],
+  // Somebody new signs in by two browsers while the disk is slow.
+  (random) => [
+    [0, { do: "hang", millis: random.pick([20, 2_000]), way: random.pick(["to", "to", "from"]) }],
+    [0, { do: "join", who: 0 }]
+  ],
+  // The processor refuses a charge, and then the computer fails.
+  (random, who) => [
+    [
+      0,
+      {
+        do: "reload",
+        who,
+        card: "pm_card_visa",
+        threshold: 1,
+        manner: { kind: "refuses", status: random.pick([500, 503]) },
+        at: "charge"
+      }
+    ],
+    [random.pick([500, 2_500]), mishap(random)]
+  ],
   // What a video has set aside is sent away.
   (random, who) => [
     [0, { do: "media", who, seconds: 10, manner: { kind: "well" }, leaves: undefined }],
@@ -499,8 +588,10 @@ const mannerText = (vendor: string, manner: Manner): string => {
       return `; ${vendor} pauses ${seconds(manner.millis)} between two pieces`
     case "cut":
       return `; ${vendor} breaks the connection off`
+    case "stops":
+      return `; ${vendor} ends its answer in the midst`
     case "refuses":
-      return `; ${vendor} answers ${manner.status}`
+      return `; ${vendor} answers ${manner.status}${manner.answers === true ? " with what reads like an answer" : ""}`
     case "absurd":
       return `; ${vendor} reports absurd figures`
     case "uncounted":
@@ -531,7 +622,8 @@ export const sentence = (deed: Deed): string => {
   switch (deed.do) {
     case "chat":
       return (
-        `${nameOf(deed.who)} asks ${deed.model}${deed.stream ? " for a stream" : ""}` +
+        `${nameOf(deed.who)} asks ${deed.model}${deed.protocol === undefined ? "" : ` by ${deed.protocol}`}` +
+        (deed.stream ? " for a stream" : "") +
         (deed.limit === undefined ? "" : ` of at most ${deed.limit} tokens`) +
         `${deed.keyed ? " with an Idempotency-Key" : ""}${deed.limited ? " by the key with a limit" : ""}` +
         (deed.length === 0 ? "" : ` about ${deed.length} words`) +
@@ -541,6 +633,8 @@ export const sentence = (deed: Deed): string => {
       return "A request with an Idempotency-Key is sent again"
     case "search":
       return `${nameOf(deed.who)} searches${leavingText(deed.leaves)}${mannerText("the vendor", deed.manner)}`
+    case "use":
+      return `${nameOf(deed.who)} asks for ${deed.tool}${leavingText(deed.leaves)}${mannerText("the vendor", deed.manner)}`
     case "media":
       return `${nameOf(deed.who)} orders a video of ${deed.seconds} s${leavingText(deed.leaves)}${mannerText("the vendor", deed.manner)}`
     case "look":
@@ -557,7 +651,8 @@ export const sentence = (deed: Deed): string => {
     case "reload":
       return (
         `${nameOf(deed.who)} has auto-reload below ${deed.threshold} credits by ${deed.card}` +
-        mannerText("the processor", deed.manner)
+        mannerText("the processor", deed.manner) +
+        (deed.manner.kind !== "well" && deed.at === "charge" ? " when it is charged" : "")
       )
     case "payment":
       return `What happens to a payment: ${deed.what}, of ${deed.cents / 100} USD`
@@ -565,6 +660,10 @@ export const sentence = (deed: Deed): string => {
       return `An event of the processor is delivered${leavingText(deed.leaves)}`
     case "pin":
       return `${nameOf(deed.who)} wants ${deed.team ? "the team" : "nobody in particular"} to pay`
+    case "remove":
+      return `${nameOf(deed.who)} is taken out of the team`
+    case "limit":
+      return `The limited key of ${nameOf(deed.who)} may spend ${deed.mills / 1_000} USD from now on`
     case "join":
       return `Somebody new signs in`
     case "mail":

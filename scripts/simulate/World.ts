@@ -6,7 +6,7 @@ import type { Computer } from "./Computer.ts"
 import { port } from "./Computer.ts"
 import { random } from "./machine/Random.ts"
 import { nameOf, sentence } from "./Story.ts"
-import type { Deed, Manner, Step, Story } from "./Story.ts"
+import type { Deed, Manner, ProtocolName, Step, Story, Tool } from "./Story.ts"
 
 type Of<D extends Deed["do"]> = Extract<Deed, { readonly do: D }>
 
@@ -29,7 +29,9 @@ export interface Person {
   tenant: string
   key: string
   /** A key that may spend so much, in USD. */
-  limited: { readonly key: string; readonly id: string; readonly most: number }
+  limited: { readonly key: string; readonly id: string; most: number }
+  /** When it was acknowledged that they are no more in the team. */
+  removed: number | undefined
 }
 
 /** A request of a model, with everything that came of it. */
@@ -52,6 +54,11 @@ export interface Counted {
   readonly who: Person
   readonly seen: Array<Seen>
   heard: Heard | undefined
+}
+
+/** What a tool was asked for. */
+export interface Use extends Counted {
+  readonly tool: Tool
 }
 
 export interface Job extends Counted {
@@ -114,6 +121,7 @@ export class World {
   readonly people: Array<Person> = []
   readonly calls: Array<Call> = []
   readonly searches: Array<Counted> = []
+  readonly uses: Array<Use> = []
   readonly jobs: Array<Job> = []
   readonly sent: Array<Sent> = []
   readonly reloading = new Map<Person, Reloading>()
@@ -174,7 +182,7 @@ export class World {
   ): object | undefined => {
     const text = received?.body.toString() ?? ""
     const seen = (manner: Manner): Seen => ({ note, manner, life: this.computer.lives, at: this.computer.machine.now })
-    if (service === "chat") {
+    if (service === "chat" || service === "messages" || service === "responses") {
       const call = this.calls[Number(/"call(\d+) /.exec(text)?.[1] ?? -1)]
       if (call === undefined) return undefined
       // The second upstream, and a second try, are served as they should be.
@@ -191,6 +199,15 @@ export class World {
       search?.seen.push(seen(manner))
       return faultOf(manner)
     }
+    const used = /used(\d{4})/.exec(text)?.[1]
+    if (used !== undefined) {
+      const manner = this.nextManner(service)
+      this.uses[Number(used)]?.seen.push(seen(manner))
+      if (manner.kind !== "well") this.meet(`vendor ${manner.kind}`)
+      return faultOf(manner)
+    }
+    // A job that is looked at.
+    if (service === "images") return undefined
     if (service === "media") {
       const submitted = /"prompt":"job(\d+)"/.exec(text)?.[1]
       const manner = submitted === undefined ? ({ kind: "well" } as const) : this.nextManner(service)
@@ -266,10 +283,14 @@ export class World {
       this.note(`${who.name} cannot sign in: ${heard.status} ${heard.text.slice(0, 200)}`)
       return false
     }
-    who.token = bodyOf(heard).result.token_response.access_token
+    const { account_created, token_response } = bodyOf(heard).result
+    if (who.tenant !== "" && account_created === true) this.findings.push(`${who.name} was given a second account`)
+    who.token = token_response.access_token
     who.tokenAt = this.computer.machine.wall()
     if (who.tenant !== "") return true
     const me = await this.ask("/v1/me", { token: who.token })
+    if (me.complete && (me.status === 401 || me.status === 404))
+      this.findings.push(`${who.name} has signed in to an account that there is not`)
     if (me.status !== 200) return false
     const { account } = bodyOf(me).result
     who.account = account.id
@@ -280,7 +301,7 @@ export class World {
   private newPerson(name: string): Person {
     const email = `${name.toLowerCase()}@example.com`
     const limited = { key: "", id: "", most: 0.004 }
-    return { name, email, token: "", tokenAt: 0, account: "", tenant: "", key: "", limited }
+    return { name, email, token: "", tokenAt: 0, account: "", tenant: "", key: "", limited, removed: undefined }
   }
 
   // ---- before anything happens ------------------------------------------------------------------------------------------
@@ -347,6 +368,8 @@ export class World {
         return this.again(deed)
       case "search":
         return this.search(deed)
+      case "use":
+        return this.use(deed)
       case "media":
         return this.media(deed)
       case "look":
@@ -365,6 +388,10 @@ export class World {
         return this.deliver(deed)
       case "pin":
         return this.pin(deed)
+      case "remove":
+        return this.remove(deed)
+      case "limit":
+        return this.limit(deed)
       case "join":
         return this.join()
       case "mail":
@@ -419,12 +446,7 @@ export class World {
     const content = `call${id}${" w".repeat(words - 1)}`
     const request: Request = {
       token: deed.limited ? who.limited.key : who.key,
-      json: {
-        model: deed.model,
-        messages: [{ role: "user", content }],
-        ...(deed.limit !== undefined && { max_tokens: deed.limit }),
-        ...(deed.stream && { stream: true, stream_options: { include_usage: true } })
-      },
+      json: bodyBy[deed.protocol ?? "chat"](deed, content),
       ...(key !== undefined && { headers: { "idempotency-key": key } })
     }
     const call: Call = {
@@ -451,7 +473,7 @@ export class World {
     const { lives, machine } = this.computer
     const asked: Call["asked"][number] = { life: lives, from: machine.now, until: 0, heard: undefined }
     call.asked.push(asked)
-    const heard = await this.ask("/v1/chat/completions", request)
+    const heard = await this.ask(`/v1/${endpointOf(call.deed)}`, request)
     asked.until = machine.now
     asked.heard = heard
     call.heard.push(heard)
@@ -472,6 +494,15 @@ export class World {
     this.setManner("search", manner)
     search.heard = await this.ask(`/v1/search?query=search${id}`, { token: search.who.key, leaves })
     return said("search", search.heard)
+  }
+
+  private async use({ leaves, manner, tool, who }: Of<"use">): Promise<string> {
+    const used: Use = { who: this.people[who % this.people.length]!, tool, seen: [], heard: undefined }
+    const name = `used${String(this.uses.push(used) - 1).padStart(4, "0")}`
+    this.setManner(tool, manner)
+    const { path, request } = useOf[tool](name)
+    used.heard = await this.ask(path, { ...request, token: used.who.key, leaves })
+    return said(tool, used.heard)
   }
 
   private async media({ leaves, manner, seconds, who }: Of<"media">): Promise<string> {
@@ -580,12 +611,12 @@ export class World {
     return said("a checkout", await this.ask(bodyOf(heard).result.checkout_url))
   }
 
-  private async reload({ card, manner, threshold, who }: Of<"reload">): Promise<string> {
+  private async reload({ at, card, manner, threshold, who }: Of<"reload">): Promise<string> {
     const person = this.people[who % this.people.length]!
     const billing = `/v1/tenants/${person.tenant}/billing`
     const setup = await this.asPerson(person, `${billing}/payment-methods/setup`, { method: "POST" })
     if (setup.complete && setup.status === 200) await this.ask(bodyOf(setup).result.setup_url)
-    this.setManner("payments", manner)
+    if (at !== "charge") this.setManner("payments", manner)
     const known = this.reloading.get(person)
     if (known !== undefined) known.sure = false
     const heard = await this.asPerson(person, `${billing}/auto-reload`, {
@@ -600,6 +631,7 @@ export class World {
       this.reloading.set(person, { who: person, card, threshold, sure: isAlone, wasAbove: false })
     }
     const settings = this.reloading.get(person)
+    if (at === "charge") this.setManner("payments", manner)
     const charged = await this.asPerson(person, `${billing}/auto-reload/charge`, { method: "POST" })
     // Each charge is of five credits.
     if (settings !== undefined && charged.complete && charged.status === 200 && settings.threshold <= 5) {
@@ -650,6 +682,28 @@ export class World {
     return said("billing source", await this.asPerson(person, "/v1/me/billing-source", { method: "PUT", json }))
   }
 
+  private async remove({ who }: Of<"remove">): Promise<string> {
+    const [owner] = this.people as [Person]
+    const person = this.people[who % this.people.length]!
+    if (person === owner || person.account === "") return "the owner stays"
+    const path = `/v1/tenants/${this.team.tenant}/members/${person.account}`
+    // An owner speaks for the team by a token of their own.
+    const heard = await this.asPerson(owner, path, { method: "DELETE" })
+    if (heard.complete && heard.status === 200) person.removed ??= this.computer.machine.now
+    return said("the team", heard)
+  }
+
+  private async limit({ mills, who }: Of<"limit">): Promise<string> {
+    const person = this.people[who % this.people.length]!
+    const { id } = person.limited
+    if (id === "") return "there is no such key"
+    const most = mills / 1_000
+    // It may be written whatever is answered: no more than the most of all limits is spent.
+    person.limited.most = Math.max(person.limited.most, most)
+    const path = `/v1/tenants/${person.tenant}/applications/${id}`
+    return said("the limit", await this.asPerson(person, path, { method: "PATCH", json: { spending_limit_usd: most } }))
+  }
+
   private async join(): Promise<string> {
     // By two browsers at once.
     const who = this.newPerson(`Guest${++this.strangers}`)
@@ -660,6 +714,77 @@ export class World {
     if (there.tenant !== "") this.people.push(Object.assign(there, { key: there.token }))
     return signedIn.join(", ")
   }
+}
+
+// ---- what is asked ------------------------------------------------------------------------------------------------------
+
+const limitOf = (name: string, { limit }: Of<"chat">) => (limit === undefined ? {} : { [name]: limit })
+
+const bodyBy: { readonly [Name in ProtocolName]: (deed: Of<"chat">, content: string) => object } = {
+  chat: (deed, content) => ({
+    model: deed.model,
+    messages: [{ role: "user", content }],
+    ...limitOf("max_tokens", deed),
+    ...(deed.stream && { stream: true, stream_options: { include_usage: true } })
+  }),
+  text: (deed, content) => ({
+    model: deed.model,
+    prompt: content,
+    ...limitOf("max_tokens", deed),
+    ...(deed.stream && { stream: true, stream_options: { include_usage: true } })
+  }),
+  messages: (deed, content) => ({
+    model: deed.model,
+    max_tokens: deed.limit ?? 4_096,
+    messages: [{ role: "user", content }],
+    ...(deed.stream && { stream: true })
+  }),
+  responses: (deed, content) => ({
+    model: deed.model,
+    input: content,
+    ...limitOf("max_output_tokens", deed),
+    ...(deed.stream && { stream: true })
+  })
+}
+
+const endpoints = {
+  chat: "chat/completions",
+  text: "completions",
+  messages: "messages",
+  responses: "responses"
+} as const
+
+/** As paths and records say it. */
+export const endpointOf = ({ protocol = "chat" }: Pick<Of<"chat">, "protocol">): string => endpoints[protocol]
+export const modelEndpoints: ReadonlySet<string> = new Set(Object.values(endpoints))
+
+const about = { about: { type: "noul", instructions: "Is it so?" } }
+
+/** What is asked of each tool: a name is in it by which its vendor's call is known. */
+const useOf: { readonly [Name in Tool]: (name: string) => { readonly path: string; readonly request: Request } } = {
+  embeddings: (name) => ({
+    path: "/v1/embeddings",
+    request: { json: { model: "sandbox-embedding-large", input: `${name} w w` } }
+  }),
+  rerank: (name) => ({
+    path: "/v1/rerank",
+    request: { json: { model: "sandbox-rerank", query: name, documents: ["one", "two"] } }
+  }),
+  decisions: (name) => ({ path: "/v1/decisions", request: { json: { state: name, questions: about } } }),
+  speech: (name) => ({
+    path: "/v1/audio/speech",
+    request: { json: { model: "tts-1", voice: "alloy", input: name } }
+  }),
+  images: (name) => ({ path: "/v1/images/generations", request: { json: { prompt: name } } })
+}
+
+/** The endpoint of each tool as records say it, and what one use costs, in nano-USD. */
+export const toolCosts: { readonly [Name in Tool]: readonly [endpoint: string, cost: bigint] } = {
+  embeddings: ["embeddings", 390n],
+  rerank: ["rerank", 2_000_000n],
+  decisions: ["decisions", 336n],
+  speech: ["audio/speech", 120_000n],
+  images: ["images/generations", 40_000_000n]
 }
 
 const said = (what: string, { complete, error, status }: Heard): string =>
@@ -677,10 +802,30 @@ const faultOf = (manner: Manner, call?: Call): object | undefined => {
     case "cut":
       return { drop: true }
     case "refuses":
-      return { status: manner.status }
+      return manner.answers === true && call !== undefined && call.deed.protocol === undefined
+        ? { ...figures(call, usageOf(call.words, Math.min(10, call.deed.limit ?? 10))), status: manner.status }
+        : { status: manner.status }
+    case "stops":
+      return call === undefined ? undefined : stopped(call)
     case "absurd":
     case "uncounted":
       return call === undefined ? undefined : figures(call, manner.kind === "absurd" ? absurd : undefined)
+  }
+}
+
+const usageOf = (prompt_tokens: number, completion_tokens: number) => ({
+  prompt_tokens,
+  completion_tokens,
+  total_tokens: prompt_tokens + completion_tokens
+})
+
+/** The first part of an answer, as if it were whole: a stream without its end, or JSON that is none. */
+const stopped = (call: Call): object => {
+  const whole = figures(call, undefined) as { readonly body: string | object }
+  const { body } = whole
+  return {
+    ...whole,
+    body: typeof body === "string" ? body.split("\n\n")[0] + "\n\n" : JSON.stringify(body).slice(0, 60)
   }
 }
 

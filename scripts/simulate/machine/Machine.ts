@@ -22,8 +22,8 @@ const beginning = Date.UTC(2027, 0, 10)
 const slowness = 1 / 200
 const slowMax = 100
 
-/** More than any story takes: something turns in a circle. */
-const turnsMax = 20_000_000
+/** Ten times as many as any story takes: something turns in a circle. */
+const turnsMax = 500_000
 
 export class Machine {
   /** Milliseconds since the machine was switched on. */
