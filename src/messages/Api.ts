@@ -1,7 +1,7 @@
 /** Messages, in Anthropic's protocol. Refusals have that protocol's shape. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { GateRefusal } from "../gate/Problems.ts"
+import { GateRefusal, ModelNotAllowed } from "../gate/Problems.ts"
 import { Fast, ReadsOwnBody, RefusalShape } from "../http/Annotations.ts"
 import { Example, Metered, Streams } from "../http/Documented.ts"
 import { BodyRefusal } from "../http/Problems.ts"
@@ -51,6 +51,7 @@ export class MessagesApi extends HttpApiGroup.make("messages")
     HttpApiEndpoint.post("countTokens", "/v1/messages/count_tokens")
       .setPayload(CountTokensRequest)
       .addSuccess(TokenCount)
+      .addError(ModelNotAllowed)
       .annotate(Fast, true)
       .annotate(ReadsOwnBody, true)
       .annotate(Example, { body: question })

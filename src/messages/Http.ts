@@ -20,8 +20,8 @@ const previewOf = (inbound: Inbound): Preview => ({
 })
 
 const counting = ({ countTokens }: MessagesContract) =>
-  Effect.fnUntraced(function* (_caller: Caller, inbound: Inbound) {
-    const call = { ...(yield* bodyOf(inbound)), request_id: inbound.request_id, ...previewOf(inbound) }
+  Effect.fnUntraced(function* (caller: Caller, inbound: Inbound) {
+    const call = { caller, ...(yield* bodyOf(inbound)), request_id: inbound.request_id, ...previewOf(inbound) }
     const { input_tokens } = yield* countTokens(call as CountTokensCall)
     return Reply.json(200, { input_tokens })
   })

@@ -3,7 +3,7 @@
  *
  * Where the specification is silent:
  * - Tokens are counted by the first upstream of the model that speaks messages, which vendors do for nothing: it is no metered call, and
- *   leaves no record. Where there is none, or it fails, the count is an estimate: four bytes a token, and `max_attachment_tokens` for
+ *   leaves no record. An API key's list of models holds all the same. Where there is none, or it fails, the count is an estimate: four bytes a token, and `max_attachment_tokens` for
  *   each attachment.
  * - The preview features of `betas` reach an upstream that speaks messages; one with another price is refused unless the model's `extras`
  *   name it, under `anthropic-beta`.
@@ -16,6 +16,8 @@ import type { Model } from "../chat/Model.ts"
 import { UnknownChatModel } from "../chat/Problems.ts"
 import { promptTokensEstimate } from "../chat/Prompt.ts"
 import type { ValidPrompt } from "../chat/Prompt.ts"
+import { ModelNotAllowed } from "../gate/Problems.ts"
+import type { Caller } from "../kernel/Caller.ts"
 import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { parse, refused } from "../upstream/Failures.ts"
@@ -40,6 +42,8 @@ export interface MessageCall extends Omit<Call<MessagesPrompt>, "headers">, Prev
 
 /** A prompt whose tokens are counted. */
 export interface CountTokensCall extends Preview {
+  /** Whose list of models holds, if they have one. */
+  readonly caller?: Pick<Caller, "allowed_models"> | undefined
   readonly prompt: CountTokensPrompt
   readonly json?: Buffer | undefined
   readonly request_id?: string | undefined
@@ -57,7 +61,9 @@ export interface MessagesContract {
   /** Answers once an upstream has begun to. */
   readonly stream: (call: MessageCall) => Effect.Effect<Streamed<MessageEvent>, ChatProblem>
   /** Costs nothing. Fails with what the vendor finds wrong with the prompt. */
-  readonly countTokens: (call: CountTokensCall) => Effect.Effect<Counted, InvalidRequest | UpstreamRejected>
+  readonly countTokens: (
+    call: CountTokensCall
+  ) => Effect.Effect<Counted, InvalidRequest | ModelNotAllowed | UpstreamRejected>
   /** No call of `create` and `stream` costs less: 0 where a model is free. */
   readonly least: Nano
 }
@@ -101,6 +107,9 @@ const make = Effect.gen(function* () {
     if (Either.isLeft(read)) return yield* read.left
     const model = findModel(catalogue, read.right.model)
     if (model === undefined) return yield* new UnknownChatModel(read.right.model)
+    const allowed_models = call.caller?.allowed_models
+    if (allowed_models !== undefined && !allowed_models.includes(model.id))
+      return yield* new ModelNotAllowed({ model: model.id, allowed_models })
     const counted = yield* countedFor(model, read.right, call)
     return counted === undefined
       ? { input_tokens: promptTokensEstimate(model, read.right), estimated: true }

@@ -176,6 +176,18 @@ describe("a list of models", () => {
     expect((await seen()).length).toBeGreaterThan(3)
   })
 
+  it("holds for the count of tokens, which is free", async () => {
+    const { key } = await limited({ allowed_models: ["sandbox-small"] })
+    const count = (model: string) =>
+      service.call("/v1/messages/count_tokens", {
+        token: key,
+        json: { model, messages: [{ role: "user", content: "hi" }] }
+      })
+    const { body, status } = await count("sandbox-large")
+    expect([status, body.type, body.error.code]).toEqual([403, "error", "model_not_allowed"])
+    for (const model of ["sandbox-small", "auto"]) expect((await count(model)).status).toBe(200)
+  })
+
   it("leaves no record of a call that it refused", async () => {
     const key = await limited({ allowed_models: ["sandbox-large"] })
     await chat(key.key)
