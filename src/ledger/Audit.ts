@@ -548,7 +548,7 @@ export const audit = Effect.fnUntraced(function* (
   const sql = yield* SqlClient
   const totals = new RunningTotals(since, report)
   const reader = readerOf(sql, since, totals)
-  const { place } = reader
+  const { lastRows, place } = reader
   const comparer = comparerOf(sql, totals, reader.rest, pace, several?.atOneMoment ?? sql.withTransaction)
   const newest = Effect.map(
     sql<Place>`SELECT COALESCE((SELECT MAX(seq) FROM tollgate_ledger_entries), 0) AS entry,
@@ -570,19 +570,24 @@ export const audit = Effect.fnUntraced(function* (
     const now = several === undefined ? yield* newest : yield* several.end
     if (now !== undefined && behind(now) > pace.slice) last = now
   }
-  const mark = totals.markAt(place)
+  const mark = totals.markAt(lastRows)
   const lastMoment = Effect.gen(function* () {
     if (totals.whole) yield* comparer.rest
     yield* sql.withTransaction(reader.last)
   })
   yield* several === undefined ? lastMoment : several.atOneMoment(lastMoment)
   yield* comparer.offsets
-  return several === undefined ? totals.markAt(place) : mark
+  return several === undefined ? totals.markAt(lastRows) : mark
 }, Effect.orDie)
 
 const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
   const whole = since.entry === 0
   const place: Place = { entry: since.entry, record: since.record }
+  /**
+   * The last rows that were read. A mark is a row's place, not a number that no row got: where books are copied to the other engine, the next
+   * row has the number behind the last one.
+   */
+  const lastRows: Place = { ...place }
 
   /** Where an account stood at the mark. */
   const begin = Effect.fnUntraced(function* (id: string) {
@@ -600,7 +605,7 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
       const row = entryOf(values)
       if (!totals.accounts.has(row.account)) yield* begin(row.account)
       totals.readEntry(row)
-      place.entry = row.seq
+      place.entry = lastRows.entry = row.seq
     }
     // Numbers that no row got are behind it too.
     if (rows.length < limit && end < everything) place.entry = end
@@ -643,7 +648,7 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
     for (const row of rows) {
       if (!totals.tenants.has(row.tenant)) yield* beginTenant(row.tenant)
       totals.readRecord(row)
-      place.record = row.seq
+      place.record = lastRows.record = row.seq
     }
     if (rows.length < limit && end < everything) place.record = end
     return rows.length
@@ -743,7 +748,7 @@ const readerOf = (sql: SqlClient, since: Mark, totals: RunningTotals) => {
     totals.compareTransfers()
   })
 
-  return { place, entries, records, rest, last }
+  return { place, lastRows, entries, records, rest, last }
 }
 
 // ---- offsets and rollups ------------------------------------------------------------------------------------------------

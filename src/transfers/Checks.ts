@@ -28,5 +28,11 @@ export const checks: ReadonlyArray<Check> = [
         OR COUNT(*) FILTER (WHERE e.source = 'transfer_release') <> CASE t.status WHEN 'accepted' THEN 1 ELSE 0 END
         OR COUNT(*) FILTER (WHERE e.source = 'transfer_return') <> CASE WHEN t.status IN ('declined', 'revoked', 'expired') THEN 1 ELSE 0 END`,
     sentence: ({ expected, found, id }) => `transfer ${id} calls for ${expected}, but there is ${found}`
+  },
+  {
+    name: "an entry of a transfer has its transfer",
+    query: `SELECT e.reference_id AS id, 'a transfer' AS expected, format('none for the %s of %s in %s', e.source, e.amount, e.billing_account_id) AS found
+      FROM ${transferEntries} e WHERE NOT EXISTS (SELECT 1 FROM tollgate_transfers t WHERE t.id = e.reference_id)`,
+    sentence: ({ found, id }) => `there should be a transfer ${id}, but there is ${found}`
   }
 ]

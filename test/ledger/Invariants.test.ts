@@ -128,6 +128,7 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
   ["held credit is that of the pending transfers", ...transfer(0), "DELETE FROM tollgate_transfers"],
   ["a transfer's entries are those of its state", ...transfer(1), "UPDATE tollgate_transfers SET status = 'declined'"],
   ["a transfer's entries are those of its state", ...transfer(1), "UPDATE tollgate_transfers SET amount = amount + 1"],
+  ["an entry of a transfer has its transfer", ...transfer(1), "DELETE FROM tollgate_transfers"],
   [
     "a payment has one credit",
     "INSERT INTO tollgate_payments_payments VALUES ('pay_x', 'ten_acme', 'offline', 1, 0, 1)"

@@ -478,6 +478,20 @@ describe("an audit of books that several write to", () => {
       expect(after.mark.world).toBe(-12n)
     }))
 
+  it("has a row for its mark, not a number that no row got: books that are moved to a file are numbered on from the last row", () =>
+    withNodes(1, async ([one], url) => {
+      await submitTo(one!, [open("a"), credit("a", 5n)])
+      await submitTo(one!, [reserve("call_1", "a", "run_x")])
+      // It might have had an entry.
+      await submitTo(one!, [settle("call_1", 0n)])
+      const { mark } = await one!.runPromise(verifySince(undefined))
+      const { rows } = await asked(url, (client) =>
+        client.query(`SELECT (SELECT max(seq) FROM tollgate_ledger_entries) AS entry,
+          (SELECT max(seq) FROM tollgate_usage_records) AS record`)
+      )
+      expect([mark.entry, mark.record].map(String)).toEqual([rows[0].entry, rows[0].record])
+    }))
+
   it("is no transaction that lasts, since the server keeps old versions of rows for it; whatever is written meanwhile", () =>
     withNodes(2, async ([one, two], url) => {
       await submitTo(one!, [open("a"), open("b"), credit("a", 1n)])
