@@ -42,6 +42,8 @@ export interface CredentialsContract {
    * format.
    */
   readonly keyOrToken: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem | InsufficientScope>
+  /** The caller that `keyOrToken` finds by a key, where that is known at this moment; `undefined` where it has to be asked. */
+  readonly rememberedKey: (authorization: string | undefined) => Caller | undefined
   /** Routes for keys only. */
   readonly apiKey: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem>
 }
@@ -138,7 +140,10 @@ const make = Effect.gen(function* () {
     )
   }
 
-  return { userToken, keyOrToken, apiKey } satisfies CredentialsContract
+  const rememberedKey: CredentialsContract["rememberedKey"] = (authorization) =>
+    authorization === undefined ? undefined : applications.rememberedCallerOf(bearerOf(authorization))
+
+  return { userToken, keyOrToken, rememberedKey, apiKey } satisfies CredentialsContract
 })
 
 const lacking = (scope: Demand): InsufficientScope =>

@@ -89,19 +89,22 @@ export const SecurityHttp = Layer.mergeAll(
   ),
   Layer.effect(
     Authentication,
-    Effect.map(
-      Credentials,
-      ({ apiKey, keyOrToken, userToken }) =>
-        new Map<string, Authenticate>([
-          [Security.KeyOrToken.key, (request) => keyOrToken(authorizationIn(request))],
-          [Security.KeyOrTokenEitherHeader.key, (request) => keyOrToken(eitherIn(request))],
-          [Security.ApiKey.key, (request) => apiKey(authorizationIn(request))],
-          ...anywhereWays.map((way): [string, Authenticate] => [
-            way.key,
-            (request) => userToken(authorizationIn(request), way.demand)
-          ])
+    Effect.map(Credentials, ({ apiKey, keyOrToken, rememberedKey, userToken }) => {
+      /** Most keys are remembered: then there is nothing to wait for. */
+      const soon = (authorization: string | undefined) => {
+        const caller = rememberedKey(authorization)
+        return caller === undefined ? keyOrToken(authorization) : Effect.succeed(caller)
+      }
+      return new Map<string, Authenticate>([
+        [Security.KeyOrToken.key, (request) => soon(authorizationIn(request))],
+        [Security.KeyOrTokenEitherHeader.key, (request) => soon(eitherIn(request))],
+        [Security.ApiKey.key, (request) => apiKey(authorizationIn(request))],
+        ...anywhereWays.map((way): [string, Authenticate] => [
+          way.key,
+          (request) => userToken(authorizationIn(request), way.demand)
         ])
-    )
+      ])
+    })
   ),
   Layer.effect(
     Security.KeyOrToken,

@@ -60,8 +60,9 @@ export const make = (upstream: Source, reader: Reader): Relay => {
     data: (chunk, stream) => {
       const bytes = rest === undefined ? chunk : Buffer.concat([rest, chunk])
       const whole = endOfEvents(bytes)
-      rest = whole === bytes.length ? undefined : bytes.subarray(whole)
-      if (whole > 0) reader.take(bytes.subarray(0, whole), stream)
+      const all = whole === bytes.length
+      rest = all ? undefined : bytes.subarray(whole)
+      if (whole > 0) reader.take(all ? bytes : bytes.subarray(0, whole), stream)
       if (rest !== undefined && rest.length > eventMax) {
         reader.skip(rest, stream)
         rest = undefined
@@ -108,17 +109,21 @@ export const eachEvent = (events: Buffer, text: string, { look, pass, shown }: L
   const blank = blankIn(text)
   let output = ""
   let from = 0
+  /** How many bytes pass untouched before the first that do not. */
+  let untouched = 0
   for (let at = 0; at < text.length;) {
     const passed = pass(text, at, blank)
     if (shown !== undefined && passed > at) {
       output += text.slice(from, at) + shown(text.slice(at, passed))
       from = passed
+      untouched = Number.NaN
     }
     if (passed === text.length) break
     const next = endOfEvent(text, passed, blank)
     const event = text.slice(passed, next)
     const replaced = look(event)
     if (replaced !== event) {
+      if (from === 0) untouched = passed
       output += text.slice(from, passed)
       if (replaced === undefined) {
         stream.pass(Buffer.from(output, "latin1"))
@@ -131,7 +136,10 @@ export const eachEvent = (events: Buffer, text: string, { look, pass, shown }: L
     }
     at = next
   }
-  stream.pass(from === 0 ? events : Buffer.from(output + text.slice(from), "latin1"))
+  if (from === 0) stream.pass(events)
+  // Nothing stands behind them: the last events wait, or are not for the client.
+  else if (from === text.length && output.length === untouched) stream.pass(events.subarray(0, untouched))
+  else stream.pass(Buffer.from(output + text.slice(from), "latin1"))
 }
 
 /** What stands between the events of a text. */

@@ -9,6 +9,7 @@ import { affordable } from "../idempotency/BeforeBody.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import type { Beside } from "../idempotency/Idempotency.ts"
 import type { Caller } from "../kernel/Caller.ts"
+import { isDone } from "../kernel/Done.ts"
 import { toDecimal } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import type { Call, ChatProblem, Completed, Streamed } from "./Engine.ts"
@@ -61,7 +62,8 @@ export const bodyOf = Effect.fnUntraced(function* (inbound: Inbound) {
 
 const serve = ({ complete, stream }: Methods, ofHeaders: Protocolled["ofHeaders"]) =>
   Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
-    const json = yield* inbound.read(requestBytesMax)
+    const read = inbound.read(requestBytesMax)
+    const json = isDone(read) ? read.value : yield* read
     const parsed = parse(json)
     if (Either.isLeft(parsed)) return yield* parsed.left
     const prompt = parsed.right as { readonly stream?: unknown } | null

@@ -11,6 +11,7 @@ import type { Cause, Scope } from "effect"
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http"
 import type { ListenOptions } from "node:net"
 import type { Caller } from "../kernel/Caller.ts"
+import { isDone } from "../kernel/Done.ts"
 import * as FiberPool from "../kernel/FiberPool.ts"
 import { traced, Tracing } from "../kernel/Tracing.ts"
 import { Fast, RefusalShape } from "./Annotations.ts"
@@ -117,8 +118,10 @@ class Call {
     const { authenticate, facts, name } = this.route
     this.inbound = inbound
     // Within the effect, so that whatever is thrown is answered.
-    const caller = Effect.suspend(() => authenticate(inbound))
-    const handled = Effect.flatMap(caller, this.handle)
+    const handled = Effect.suspend(() => {
+      const caller = authenticate(inbound)
+      return isDone(caller) ? this.handle(caller.value) : Effect.flatMap(caller, this.handle)
+    })
     const traceable = facts.tracing ? traced(name, inbound.header("traceparent"), handled) : handled
     const running = facts.fibers.run(Effect.matchCauseEffect(Effect.interruptible(traceable), this))
     if (this.answered) return

@@ -69,7 +69,8 @@ class NodeInbound implements Inbound, Body.Source {
 
   read(limit: number): Effect.Effect<Buffer, BodyProblem> {
     if (this.body === undefined) return Effect.async((resume) => Body.whole(this, limit, resume))
-    return Number(this.header("content-length")) > limit ? new PayloadTooLarge() : this.body
+    if (Number(this.header("content-length")) > limit) return new PayloadTooLarge()
+    return Either.isRight(this.body) ? Effect.succeed(this.body.right) : this.body
   }
 
   stream(limit: number): Effect.Effect<Readable> {

@@ -42,6 +42,11 @@ export const reader = (): Reader => {
       last += event
       return ""
     }
+    if (event === stop) {
+      finished = true
+      last = event
+      return ""
+    }
     const data = parse(event)
     switch (data?.type) {
       case "message_start": {

@@ -65,6 +65,8 @@ export interface ApplicationsContract {
   ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | BooksUnavailable>
   /** Who calls with this key; `undefined` where there is no such key, or no more. */
   readonly callerOf: (key: string) => Effect.Effect<Caller | undefined, ExpiredKey>
+  /** Its answer, where it is known at this moment without a look into the database; else `undefined`. */
+  readonly rememberedCallerOf: (key: string) => Caller | undefined
 }
 
 export class Applications extends Context.Tag("tollgate/tenants/Applications")<Applications, ApplicationsContract>() {
@@ -149,6 +151,7 @@ const make = Effect.gen(function* () {
   const secret = yield* DeploymentSecret
   const { key_prefix: prefix } = yield* ServiceInfo
   const belonging = yield* Belonging
+  const keyCallers = KeyCallers.make(sql, writer, secret, belonging, yield* Effect.clock)
 
   const create: ApplicationsContract["create"] = Effect.fn("Applications.create")(function* ({
     application: draft,
@@ -279,7 +282,8 @@ const make = Effect.gen(function* () {
     find,
     change,
     remove,
-    callerOf: KeyCallers.make(sql, writer, secret, belonging, yield* Effect.clock)
+    callerOf: keyCallers.callerOf,
+    rememberedCallerOf: keyCallers.remembered
   } satisfies ApplicationsContract
 })
 

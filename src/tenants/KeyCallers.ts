@@ -35,7 +35,10 @@ interface Row {
   readonly allowed_models: string | null
 }
 
-/** From a key to its caller; `undefined` where there is no such key, or no more. */
+/**
+ * From a key to its caller: `callerOf`, `undefined` where there is no such key, or no more. `remembered` gives the callers of keys that need no
+ * look into the database at the moment.
+ */
 export const make = (
   sql: SqlClient,
   writer: WriterContract,
@@ -105,12 +108,17 @@ export const make = (
     return caller
   })
 
-  return (key: string): Effect.Effect<Caller | undefined, ExpiredKey> =>
+  const rememberedAt = (key: string, now: number): Caller | undefined => {
+    const known = cache.get(key)
+    return known !== undefined && known.until > now && isCurrent(known.marks) ? known.caller : undefined
+  }
+
+  const callerOf = (key: string): Effect.Effect<Caller | undefined, ExpiredKey> =>
     Effect.suspend(() => {
       const now = clock.unsafeCurrentTimeMillis()
-      const known = cache.get(key)
-      return known !== undefined && known.until > now && isCurrent(known.marks)
-        ? Effect.succeed(known.caller)
-        : look(key, now)
+      const caller = rememberedAt(key, now)
+      return caller === undefined ? look(key, now) : Effect.succeed(caller)
     })
+  const remembered = (key: string): Caller | undefined => rememberedAt(key, clock.unsafeCurrentTimeMillis())
+  return { callerOf, remembered }
 }

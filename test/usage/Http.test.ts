@@ -33,6 +33,7 @@ const caller: Caller = {
 const credentials = Layer.provide(
   SecurityHttp,
   Layer.succeed(Credentials, {
+    rememberedKey: () => undefined,
     userToken: (authorization) => (authorization === "Bearer ada" ? Effect.succeed(caller) : new InvalidToken()),
     keyOrToken: () => Effect.succeed(caller),
     apiKey: () => Effect.succeed(caller)
