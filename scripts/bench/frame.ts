@@ -136,19 +136,30 @@ const summary = (runs: ReadonlyArray<Run>): Summary => ({
   p99: median(runs.map((run) => run.p99))
 })
 
+/** Drives each contender with a workload and measures nothing: V8 optimises what the workload runs, and what is cached is cached. */
+export const warmUp = async (
+  load: ChildProcess,
+  workload: Workload,
+  contenders: ReadonlyArray<Contender>,
+  seconds: number
+): Promise<void> => {
+  say(`${workload.name}: warming up`)
+  for (const one of contenders) {
+    const run = await drive(load, one, workload, { seconds })
+    if (workload.path === "/v1/chat/completions") checkAnswer(run, one)
+  }
+}
+
 /** Rounds of A B C, then C B A: what the machine does to one of them it does to all. */
 export const alternate = async (
   { options, results }: Bench,
   load: ChildProcess,
   workload: Workload,
-  contenders: ReadonlyArray<Contender>
+  contenders: ReadonlyArray<Contender>,
+  warmup = options.warmup
 ): Promise<Rates> => {
   const runs = new Map(contenders.map(({ name }) => [name, [] as Array<Run>]))
-  say(`${workload.name}: warming up`)
-  for (const one of contenders) {
-    const run = await drive(load, one, workload, { seconds: options.warmup })
-    if (workload.path === "/v1/chat/completions") checkAnswer(run, one)
-  }
+  await warmUp(load, workload, contenders, warmup)
   for (let round = 1; round <= options.rounds; round++) {
     for (const one of round % 2 === 1 ? contenders : contenders.toReversed()) {
       const run = await drive(load, one, workload, { seconds: options.seconds })
