@@ -52,7 +52,11 @@ const contentOf = (file: string): string => {
   }
 }
 
-const upgrade = (folder: string) => Effect.runPromise(Effect.either(migrateFile(join(folder, name))))
+const upgrade = async (folder: string) => {
+  // SQLite lets the loop have no turn, and after a minute without one the runner takes this process for lost.
+  await new Promise(setImmediate)
+  return Effect.runPromise(Effect.either(migrateFile(join(folder, name))))
+}
 
 interface Upgraded {
   readonly before: Buffer

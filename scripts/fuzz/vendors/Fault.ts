@@ -316,6 +316,8 @@ const eventsOf = (answer: Answer): ReadonlyArray<Buffer> => {
 const eventWith = (answer: Answer, event: Buffer, change: (data: string) => string): Buffer => {
   if (!isFrames(answer))
     return Buffer.from(event.toString().replace(/^data: ?(.*)$/m, (_, data: string) => `data: ${change(data)}`))
+  // Another change has left nothing of it.
+  if (event.length < 16) return event
   const head = event.readUInt32BE(4)
   const type = /:event-type[^A-Za-z]..([A-Za-z]+)/s.exec(event.toString("latin1", 12, 12 + head))?.[1] ?? "messageStart"
   try {
