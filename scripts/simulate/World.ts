@@ -441,7 +441,8 @@ export class World {
     const who = this.people[deed.who % this.people.length]!
     const id = this.calls.length
     // Each call has a number of words of its own: by that its record is found.
-    const words = id + 2 + deed.length
+    let words = id + 2 + deed.length
+    while (this.calls.some((call) => call.words === words)) words++
     const key = deed.keyed ? this.freshKey() : undefined
     const content = `call${id}${" w".repeat(words - 1)}`
     const request: Request = {
