@@ -200,6 +200,38 @@ describe("a list", () => {
     ofAda.done()
   })
 
+  it("of a day's calls is opened from the plot, by the keyboard, and by the pointer over the bar of that day", async () => {
+    const { page } = ofAda
+    const dayLong = 86_400_000
+    const dayOf = (millis: number): string => new Date(millis).toISOString().slice(0, 10)
+    const from = () => new URL(page.url()).searchParams.get("from")
+    const month = async (): Promise<void> => {
+      await go(ofAda, "usage")
+      await page.locator(".plot-canvas canvas").waitFor()
+    }
+    await month()
+    const drawing = page.locator(".plot-drawing")
+    await drawing.press("ArrowLeft")
+    await page.locator(".plot-now strong").waitFor()
+    // The last of thirty days: of the day's hours there are fewer.
+    await drawing.press("Enter")
+    await page.waitForURL(/window=custom/)
+    expect(from()).toBe(dayOf(Date.now()))
+    await page.locator(".table-row").first().waitFor()
+    for (const [bar, ago] of [
+      [29.1, 0],
+      [28.9, 1]
+    ] as const) {
+      await month()
+      const over = page.locator(".u-over")
+      const { width } = (await over.boundingBox())!
+      await over.click({ position: { x: (width * bar) / 30, y: 40 } })
+      await page.waitForURL(/window=custom/)
+      expect([bar, from()]).toEqual([bar, dayOf(Date.now() - ago * dayLong)])
+    }
+    ofAda.done()
+  })
+
   it("of entries is narrowed to a kind, which stands in the address", async () => {
     const { page } = ofAda
     await go(ofAda, "credit")

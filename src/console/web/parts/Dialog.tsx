@@ -3,6 +3,7 @@ import { X } from "lucide-react"
 import { Dialog as AriaDialog } from "react-aria-components/Dialog"
 import { Heading } from "react-aria-components/Heading"
 import { Modal, ModalOverlay } from "react-aria-components/Modal"
+import { useEffect } from "react"
 import type { ReactNode } from "react"
 import { texts } from "../texts.ts"
 import { advice } from "./States.tsx"
@@ -18,29 +19,44 @@ interface DialogProps {
   readonly children: ReactNode
 }
 
-export const Dialog = ({ children, isOpen, onClose, stays = false, title, wide = false }: DialogProps) => (
-  <ModalOverlay
-    className="dialog-shade"
-    isOpen={isOpen}
-    isDismissable={!stays}
-    isKeyboardDismissDisabled={stays}
-    onOpenChange={(open) => {
-      if (!open) onClose()
-    }}
-  >
-    <Modal className={`dialog${wide ? " dialog-wide" : ""}`}>
-      <AriaDialog className="dialog-content">
-        <header className="row between">
-          <Heading slot="title" className="dialog-title">
-            {title}
-          </Heading>
-          {stays ? null : <Button kind="ghost" icon={X} aria-label={texts.app.close} onPress={onClose} />}
-        </header>
-        {children}
-      </AriaDialog>
-    </Modal>
-  </ModalOverlay>
-)
+/** Where what opened it is gone by then, the keyboard goes on at the view, not at the beginning of the page. */
+const useReturn = (isOpen: boolean): void =>
+  useEffect(() => {
+    if (!isOpen) return
+    // After React Aria has given the focus back to what had it, if that is still there.
+    const goOn = (): void => {
+      if (document.activeElement !== document.body || document.querySelector("[role=dialog]") !== null) return
+      document.querySelector("main")?.focus({ preventScroll: true })
+    }
+    return () => void setTimeout(goOn, 100)
+  }, [isOpen])
+
+export const Dialog = ({ children, isOpen, onClose, stays = false, title, wide = false }: DialogProps) => {
+  useReturn(isOpen)
+  return (
+    <ModalOverlay
+      className="dialog-shade"
+      isOpen={isOpen}
+      isDismissable={!stays}
+      isKeyboardDismissDisabled={stays}
+      onOpenChange={(open) => {
+        if (!open) onClose()
+      }}
+    >
+      <Modal className={`dialog${wide ? " dialog-wide" : ""}`}>
+        <AriaDialog className="dialog-content">
+          <header className="row between">
+            <Heading slot="title" className="dialog-title">
+              {title}
+            </Heading>
+            {stays ? null : <Button kind="ghost" icon={X} aria-label={texts.app.close} onPress={onClose} />}
+          </header>
+          {children}
+        </AriaDialog>
+      </Modal>
+    </ModalOverlay>
+  )
+}
 
 /** The buttons at the end of a dialog. */
 export const DialogActions = ({ children }: { readonly children: ReactNode }) => (

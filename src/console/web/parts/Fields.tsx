@@ -9,7 +9,7 @@ import { Label } from "react-aria-components/Label"
 import { Text } from "react-aria-components/Text"
 import { TextArea } from "react-aria-components/TextArea"
 import { TextField as AriaTextField } from "react-aria-components/TextField"
-import { useEffect, useId, useRef, useState } from "react"
+import { createContext, useContext, useEffect, useId, useRef, useState } from "react"
 import type { ReactNode } from "react"
 import { Refusal } from "../app/Refusal.ts"
 import { advice } from "./States.tsx"
@@ -84,6 +84,9 @@ interface SelectFieldProps extends Omit<FieldProps, "placeholder" | "maxLength">
   readonly options: ReadonlyArray<readonly [value: string, label: string]>
 }
 
+/** What was refused of a form: at which field, and why. */
+const Problem = createContext<{ readonly field: string; readonly text: string } | undefined>(undefined)
+
 /** The system's own select: the best one on every phone. */
 export const SelectField = ({
   autoFocus,
@@ -96,8 +99,11 @@ export const SelectField = ({
   value
 }: SelectFieldProps) => {
   const id = useId()
+  const problem = useContext(Problem)
+  const text = problem?.field === name ? problem.text : undefined
+  const described = [...(help === undefined ? [] : [`${id}-help`]), ...(text === undefined ? [] : [`${id}-problem`])]
   return (
-    <div className="field">
+    <div className="field" data-invalid={text !== undefined || undefined}>
       <label className="field-label" htmlFor={id}>
         {label}
       </label>
@@ -109,7 +115,8 @@ export const SelectField = ({
           value={value}
           required={isRequired}
           autoFocus={autoFocus}
-          {...(help !== undefined && { "aria-describedby": `${id}-help` })}
+          aria-invalid={text !== undefined || undefined}
+          {...(described.length > 0 && { "aria-describedby": described.join(" ") })}
           onChange={({ target }) => onChange(target.value)}
         >
           {options.map(([key, text]) => (
@@ -122,6 +129,11 @@ export const SelectField = ({
       {help === undefined ? null : (
         <span id={`${id}-help`} className="field-help">
           {help}
+        </span>
+      )}
+      {text === undefined ? null : (
+        <span id={`${id}-problem`} className="field-error" role="alert">
+          {text}
         </span>
       )}
     </div>
@@ -156,7 +168,7 @@ interface FormOfProps {
 /** Whether a field of this name shows problems beside itself. */
 const shows = (form: HTMLFormElement | null, field: string): boolean => {
   const found = form?.elements.namedItem(field)
-  return found instanceof HTMLInputElement || found instanceof HTMLTextAreaElement
+  return found instanceof HTMLInputElement || found instanceof HTMLTextAreaElement || found instanceof HTMLSelectElement
 }
 
 export const FormOf = ({ actions, children, error, onSubmit }: FormOfProps) => {
@@ -168,17 +180,18 @@ export const FormOf = ({ actions, children, error, onSubmit }: FormOfProps) => {
   const field = error instanceof Refusal && !isMended ? error.field : undefined
   const rule = error instanceof Refusal && typeof error.details["rule"] === "string" ? error.details["rule"] : undefined
   useEffect(() => setPlaced(field !== undefined && shows(form.current, field)), [field])
+  const problem = field === undefined ? undefined : { field, text: rule ?? advice(error) }
   return (
     <Form
       ref={form}
-      validationErrors={field === undefined ? {} : { [field]: rule ?? advice(error) }}
+      validationErrors={problem === undefined ? {} : { [problem.field]: problem.text }}
       onSubmit={(event) => {
         event.preventDefault()
         onSubmit()
       }}
     >
       <div className="form" onChange={() => setMended(error)}>
-        {children}
+        <Problem.Provider value={problem}>{children}</Problem.Provider>
         {error === null || error === undefined || isMended || isPlaced ? null : (
           <p role="alert" className="field-error">
             {advice(error)}

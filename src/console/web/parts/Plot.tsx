@@ -96,7 +96,13 @@ export const Plot = ({
 }: PlotProps) => {
   const [own, setOwn] = useState<string>()
   const only = chosen?.key ?? own
-  const [at, setAt] = useState<number>()
+  const [pointed, setAt] = useState<number>()
+  // Another window may have fewer buckets.
+  const at = pointed !== undefined && pointed < times.length ? pointed : undefined
+  const open = (index: number): void => {
+    setAt(undefined)
+    onBucket?.(times[index]!)
+  }
   const [isTable, setTable] = useState(false)
   const isDark = useIsDark()
   const id = useId()
@@ -132,7 +138,7 @@ export const Plot = ({
             event.preventDefault()
             step(event.key === "ArrowLeft" ? -1 : 1)
           } else if (event.key === "Escape") setAt(undefined)
-          else if (event.key === "Enter" && at !== undefined && onBucket !== undefined) onBucket(times[at]!)
+          else if (event.key === "Enter" && at !== undefined) open(at)
         }}
         onBlur={() => setAt(undefined)}
       >
@@ -149,7 +155,7 @@ export const Plot = ({
             isWhole={isWhole}
             at={at}
             onAt={setAt}
-            {...(onBucket !== undefined && { onPress: (index: number) => onBucket(times[index]!) })}
+            {...(onBucket !== undefined && { onPress: open })}
           />
         </Suspense>
       </div>

@@ -143,7 +143,6 @@ export const playgroundTexts = {
   makeKey: "Make a key",
 
   kinds: { image: "Image", video: "Video" },
-  per: (price: string, unit: string) => `${price} per ${unit}`,
   noMedia: "No media model is configured",
   prompt: "Prompt",
   promptHelp: "What it should show.",
@@ -171,7 +170,7 @@ export const playgroundTexts = {
     "It is set aside when the job is submitted and charged when the result is there. A job that fails costs nothing.",
   quoteChanges: "Resolution and sound change the price: the exact quote comes with the job, and does not change then.",
   make: "Make it",
-  submitted: (quote: string) => `Submitted. ${quote} are set aside.`,
+  submitted: (quote: string) => `Submitted. ${quote} is set aside.`,
   gallery: "Gallery",
   galleryLead: "Your jobs, newest first",
   noJobs: "Nothing made yet",

@@ -124,7 +124,9 @@ const Settings = ({ of: { alerts, auto_reload }, onClose }: SettingsProps) => {
   const [enabled, setEnabled] = useState(true)
   const [threshold, setThreshold] = useState(usd(nano(auto_reload.threshold_usd)))
   const [amount, setAmount] = useState(String(auto_reload.amount_credits))
-  const [method, setMethod] = useState(auto_reload.payment_method_id ?? methods.data?.[0]?.id ?? "")
+  const [chosen, setMethod] = useState<string>()
+  // The first one, until another is chosen; methods may come after the form.
+  const method = chosen ?? auto_reload.payment_method_id ?? methods.data?.[0]?.id ?? ""
   const save = useMutation({
     mutationFn: () =>
       resultOf(

@@ -155,7 +155,7 @@ const Costs = ({
           <Money of={cost_usd} as="exact" />
         </dd>
       </div>
-      {back === undefined || back < 0n ? null : (
+      {back === undefined || back <= 0n ? null : (
         <div>
           <dt>{playgroundTexts.givenBack}</dt>
           <dd>

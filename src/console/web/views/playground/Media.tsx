@@ -197,7 +197,7 @@ const Form = ({ models }: { readonly models: ReadonlyArray<MediaModel> }) => {
           name="model"
           label={playgroundTexts.model}
           options={models.map(({ display_name, id, type }) => [id, `${display_name} · ${playgroundTexts.kinds[type]}`])}
-          help={`${playgroundTexts.per(exact(model.unit_price_usd), model.unit)} · ${model.pricing_note}`}
+          help={model.pricing_note}
           {...field("model")}
         />
         <TextField

@@ -1,7 +1,7 @@
 /** Signing in. */
 import { getRouteApi, useRouter } from "@tanstack/react-router"
 import { useEffect } from "react"
-import { addressOf } from "../../app/Base.ts"
+import { pageAt } from "../../app/Base.ts"
 import { Mark } from "../../app/Brand.tsx"
 import { personSession } from "../../app/PersonSession.ts"
 import { useProviders } from "../../app/Providers.ts"
@@ -16,7 +16,7 @@ export const SignIn = () => {
   const state = useSession(personSession)
   const { history } = useRouter()
   useEffect(() => {
-    if (state.kind === "open") history.replace(addressOf(to))
+    if (state.kind === "open") history.replace(pageAt(to))
   }, [state.kind, history, to])
   return (
     <main className="shell-alone">

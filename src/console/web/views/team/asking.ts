@@ -44,7 +44,9 @@ export const useChange = <A, B>(change: (what: A) => Promise<B>, onDone: (result
     mutationFn: change,
     onSuccess: onDone,
     onSettled: () => {
-      for (const about of ["team", "memberships", "payers"]) void queries.invalidateQueries({ queryKey: [about] })
+      // A plan decides who may spend.
+      for (const about of ["team", "memberships", "payers", "balance"])
+        void queries.invalidateQueries({ queryKey: [about] })
     }
   })
 }

@@ -194,7 +194,7 @@ export const Send = ({ onClose, onSent }: SendProps) => {
     <Dialog title={words.reviewTitle} isOpen onClose={onClose}>
       <Review draft={draft} />
       <DialogActions>
-        <Button isDisabled={send.isPending} onPress={() => setKey(undefined)}>
+        <Button autoFocus isDisabled={send.isPending} onPress={() => setKey(undefined)}>
           {words.change}
         </Button>
         <Button kind="primary" isPending={send.isPending} onPress={() => send.mutate(key)}>

@@ -17,22 +17,27 @@ import { texts } from "../../texts.ts"
 type Explanation = Schemas["Explanation"]
 
 const Lines = ({ of }: { readonly of: NonNullable<Explanation["price"]> }) => (
-  <table className="call-lines">
-    <thead>
-      <tr>
-        <th scope="col">{texts.call.line}</th>
-        <th scope="col">{texts.call.quantity}</th>
-        <th scope="col">{texts.call.unitPrice}</th>
-        <th scope="col">{texts.call.amount}</th>
+  <table className="call-lines" role="table">
+    <thead role="rowgroup">
+      <tr role="row">
+        {[texts.call.line, texts.call.quantity, texts.call.unitPrice, texts.call.amount].map((title) => (
+          <th key={title} scope="col" role="columnheader">
+            {title}
+          </th>
+        ))}
       </tr>
     </thead>
-    <tbody>
+    <tbody role="rowgroup">
       {of.lines.map(({ amount_usd, quantity, unit, unit_price_usd }) => (
-        <tr key={unit}>
-          <th scope="row">{unit.replaceAll("_", " ")}</th>
-          <td>{count(quantity)}</td>
-          <td>{`$${unit_price_usd}`}</td>
-          <td>{`$${amount_usd}`}</td>
+        <tr key={unit} role="row">
+          <th scope="row" role="rowheader">
+            {unit.replaceAll("_", " ")}
+          </th>
+          <td role="cell" className="call-quantity">
+            {count(quantity)}
+          </td>
+          <td role="cell" className="call-price">{`$${unit_price_usd}`}</td>
+          <td role="cell" className="call-amount">{`$${amount_usd}`}</td>
         </tr>
       ))}
     </tbody>
