@@ -143,6 +143,7 @@ export const playgroundTexts = {
   makeKey: "Make a key",
 
   kinds: { image: "Image", video: "Video" },
+  per: (price: string, unit: string) => `${price} per ${unit}`,
   noMedia: "No media model is configured",
   prompt: "Prompt",
   promptHelp: "What it should show.",
