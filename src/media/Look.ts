@@ -197,8 +197,17 @@ export const make = ({ gate, scope, sql, upstreams, writer }: Needs) => {
   return { rows, watches, watchOf, look, fail, cancelAt }
 }
 
-/** The output in the documented shape; `undefined` where what was to be made is not in it. */
-const outputOf = (type: Order["type"], output: Record<string, unknown>): Record<string, unknown> | undefined => {
+/** How deep an output may be nested: much deeper it could be read, but not be written down again. */
+const nestedMax = 1_000
+
+const isShallow = (value: unknown, most = nestedMax): boolean =>
+  typeof value !== "object" ||
+  value === null ||
+  (most > 0 && Object.values(value).every((one) => isShallow(one, most - 1)))
+
+/** The output in the documented shape; `undefined` where what was to be made is not in it, or it is nested too deeply. */
+export const outputOf = (type: Order["type"], output: Record<string, unknown>): Record<string, unknown> | undefined => {
+  if (!isShallow(output)) return undefined
   if (type === "video") {
     const { video } = output
     return isObject(video) && isAddress(video.url) ? output : undefined
