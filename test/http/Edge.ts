@@ -56,7 +56,7 @@ export const events: Array<string> = []
 /** Answers, and ways to give none, by `?how=`. */
 const ways: Record<string, Effect.Effect<Reply.Reply, Busy>> = {
   dies: Effect.die(new Error("of something that nobody is told")),
-  throws: Effect.sync(() => {
+  throws: Effect.suspend(() => {
     throw new TypeError("of something that nobody is told")
   }),
   "dies of a refusal": Effect.die(new Busy({ retry_after: 5 })),
