@@ -441,6 +441,7 @@ export type {
   Upstreams,
   UpstreamSettings
 } from "../upstream/Upstreams.ts"
+export type { Unreachable } from "../upstream/Wire.ts"
 export type { Window } from "../usage/Window.ts"
 export type { Explanation } from "../usage/Explanation.ts"
 export type { ExplanationsContract, Explanations } from "../usage/Explanations.ts"
@@ -457,7 +458,15 @@ export type {
   SeriesSet,
   Total
 } from "../usage/Series.ts"
-export type { SumsContract, RollupAsked, Paid as PaidBySource, PayerSums, Sums } from "../usage/Sums.ts"
+export type { Daily, DailyContract, DailySum } from "../usage/Daily.ts"
+export type {
+  SumsContract,
+  RollupAsked,
+  Paid as PaidUsage,
+  PaidAsked as PaidUsageAsked,
+  PayerSums,
+  Sums
+} from "../usage/Sums.ts"
 export type { TeamAsked, TeamUsageContract, TeamUsage } from "../usage/TeamUsage.ts"
 export type {
   DataPoint,
@@ -482,6 +491,7 @@ export type {
   UsageSeries
 } from "../usage/Usage.ts"
 export type { JobRejected, NotTaken, VendorBusy, VendorUnavailable } from "../upstream/GenerationQueue.ts"
+export type { Indexes, IndexesContract } from "../sql/Indexes.ts"
 export type { UpgradeFailed } from "../sql/Sql.ts"
 export type { EnvironmentFacts } from "../Environment.ts"
 export type { ConfigProblem } from "../kernel/Setting.ts"
