@@ -37,10 +37,7 @@ export const makeWorld = (scheduler: Scheduler.Scheduler, onMade: (world: World)
   const scope = Effect.runSync(Scope.make())
   Effect.runFork(
     Effect.matchCauseEffect(Scope.extend(Sandbox.make({}), scope), {
-      onFailure: (cause) =>
-        Effect.sync(() => {
-          throw new Error(`the world could not be made: ${String(cause)}`)
-        }),
+      onFailure: (cause) => Effect.die(new Error(`the world could not be made: ${String(cause)}`)),
       onSuccess: (world) => Effect.sync(() => onMade(world))
     }),
     { scheduler }
@@ -82,7 +79,7 @@ export const start = ({
   const info = { client_id, control, issuer, oauth_client, service_client_id }
   const program = Effect.gen(function* () {
     const configuration = yield* Config.decodeFile({ ...world.configuration, prices }, "the simulation's configuration")
-    yield* Effect.gen(function* () {
+    return yield* Effect.gen(function* () {
       const { url } = yield* NodeServer.Listening
       world.connect(yield* Levers.make, url)
       onReady()

@@ -1,6 +1,6 @@
 /** Usage as series: the same sums as of the calls themselves, however far the rollups are behind. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Either, Layer, Schema } from "effect"
+import { Effect, Either, Layer, Schema, TestClock } from "effect"
 import { day, hour, parse } from "../../src/kernel/Moment.ts"
 import { toDecimal } from "../../src/kernel/Money.ts"
 import { payersOf, seriesOf } from "../../src/usage/Query.ts"
@@ -45,7 +45,7 @@ const history = Effect.gen(function* () {
   const made: Array<Made> = []
   for (let i = 0; i < 60; i++) {
     const at = start + i * 97 * 60_000
-    yield* Scene.now(new Date(at).toISOString())
+    yield* TestClock.setTime(at)
     const call = {
       model: `model-${(i * i) % 5}`,
       account_id: i % 3 === 0 ? bob : ada,
