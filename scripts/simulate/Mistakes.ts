@@ -175,8 +175,8 @@ export const mistakes: ReadonlyArray<Mistake> = [
   ]),
   mistake("ended-runs-keep-theirs", "what an earlier run left reserved is released", [
     "gate/Gate.ts",
-    "const left = yield* calls.ofRuns(ended)",
-    "const left = yield* calls.ofRuns([])"
+    "const left = (yield* Effect.forEach(others, leftBy)).flat()",
+    "const left = (yield* Effect.forEach([], leftBy)).flat()"
   ]),
   mistake("who-leaves-does-not-pay", "a call cannot be interrupted between its admission and its end", [
     "gate/Gate.ts",
