@@ -30,9 +30,11 @@ export const checks: ReadonlyArray<Check> = [
     sentence: ({ expected, found, id }) => `transfer ${id} calls for ${expected}, but there is ${found}`
   },
   {
+    // Of a transfer that was made here: a sandbox's lever, or a host, gives out of transfers of its own.
     name: "an entry of a transfer has its transfer",
     query: `SELECT e.reference_id AS id, 'a transfer' AS expected, format('none for the %s of %s in %s', e.source, e.amount, e.billing_account_id) AS found
-      FROM ${transferEntries} e WHERE NOT EXISTS (SELECT 1 FROM tollgate_transfers t WHERE t.id = e.reference_id)`,
+      FROM ${transferEntries} e
+      WHERE e.reference_id LIKE 'trf@_%' ESCAPE '@' AND NOT EXISTS (SELECT 1 FROM tollgate_transfers t WHERE t.id = e.reference_id)`,
     sentence: ({ found, id }) => `there should be a transfer ${id}, but there is ${found}`
   }
 ]

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { brotliDecompressSync } from "node:zlib"
+import { expect } from "vitest"
 import { shown } from "../../scripts/upgrade/Life.ts"
 import type { Figures } from "../../scripts/upgrade/Life.ts"
 import { freshFolder, start } from "../support/Service.ts"
@@ -20,6 +21,12 @@ export interface Fixture {
 const folder = join(import.meta.dirname, "fixtures")
 const unpacked = (name: string): Buffer => brotliDecompressSync(readFileSync(join(folder, name)))
 
+/** The sentence of an explanation is each version's own; figures and fields stay. */
+const figuresIn = (text: string): Figures =>
+  JSON.parse(text, (key, value: unknown) =>
+    key === "summary" && typeof value === "string" ? expect.any(String) : value
+  ) as Figures
+
 /** All of an engine, oldest first. */
 export const fixturesOf = (engine: "sqlite" | "postgres"): ReadonlyArray<Fixture> =>
   readdirSync(folder)
@@ -29,7 +36,7 @@ export const fixturesOf = (engine: "sqlite" | "postgres"): ReadonlyArray<Fixture
       const name = file.replace(/\.br$/, "")
       return {
         name: name.replace(/\.\w+$/, ""),
-        figures: JSON.parse(unpacked(`${name}.json.br`).toString()) as Figures,
+        figures: figuresIn(unpacked(`${name}.json.br`).toString()),
         content: () => unpacked(file)
       }
     })
