@@ -2,7 +2,9 @@
  * Entries of the configuration that name a model of the catalogue: `{ "catalogue": "openai/gpt-…" }` becomes the whole entry.
  *
  * Where the specification is silent:
- * - What stands beside `catalogue` goes before what the catalogue has; a `price` is replaced as a whole. The model's id is the one of the catalogue.
+ * - What stands beside `catalogue` goes before what the catalogue has. The model's id is the one of the catalogue.
+ * - A `price` that says what a token of the prompt or of the answer costs is the whole price. One that says neither adds its lines to those of
+ *   the catalogue, or stands in their place: `"price": { "cache_write_1h_usd_per_million": "6" }`. So does each part of its `long_context`.
  * - Without `upstreams` it is asked of the one upstream that has the vendor's name or host. An upstream that is named without a `model` is
  *   asked for it by the vendor's name.
  * - A model of which the catalogue has no price or no limit is refused, unless the entry has it.
@@ -71,10 +73,37 @@ const wholeEntry = (known: KnownModel, beside: Fields, asked: ReadonlyArray<stri
     ...(context_length !== undefined && { context_length }),
     ...(max_output_tokens !== undefined && { max_output_tokens }),
     ...(limit_field !== undefined && { limit_field }),
-    ...(price !== undefined && { price: settingOf(price) }),
     ...beside,
+    ...(price !== undefined && { price: priceWith(settingOf(price), beside["price"]) }),
     upstreams: route
   }
+}
+
+const isWholePrice = (price: Fields): boolean =>
+  price["prompt_usd_per_million"] !== undefined || price["completion_usd_per_million"] !== undefined
+
+/** The price of the catalogue with what stands beside. */
+const priceWith = (known: Fields, beside: unknown): unknown => {
+  if (beside === undefined) return known
+  if (!isFields(beside) || isWholePrice(beside)) return beside
+  const { long_context = [], ...lines } = beside
+  const tiers = tiersWith(known["long_context"] ?? [], long_context)
+  return { ...known, ...lines, ...(isEmpty(tiers) ? undefined : { long_context: tiers }) }
+}
+
+const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0
+
+/** Those of longer prompts, in their order. What is no list of such prices is left as it is, for the schema to refuse. */
+const tiersWith = (known: unknown, beside: unknown): unknown => {
+  if (!Array.isArray(known) || !Array.isArray(beside) || !beside.every(isFields)) return beside
+  const tiers = new Map<unknown, Fields>()
+  for (const tier of [...known, ...beside] as ReadonlyArray<Fields>) {
+    const above = tier["above_prompt_tokens"]
+    tiers.set(above, { ...tiers.get(above), ...tier })
+  }
+  return [...tiers.values()].toSorted(
+    (one, other) => Number(one["above_prompt_tokens"]) - Number(other["above_prompt_tokens"])
+  )
 }
 
 /** The upstreams that may be the vendor's. */

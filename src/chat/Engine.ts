@@ -43,6 +43,7 @@ import { speakerLookup } from "../upstream/Upstreams.ts"
 import type { Upstream } from "../upstream/Upstreams.ts"
 import * as Wire from "../upstream/Wire.ts"
 import { chat, text } from "./Completions.ts"
+import { unpricedHour } from "./CacheHour.ts"
 import * as EventRelay from "./EventRelay.ts"
 import { extrasOf, withExtras } from "./Extras.ts"
 import { findModel, leastOf, linesOf, Models } from "./Model.ts"
@@ -54,7 +55,7 @@ import type { Protocol, Spoken } from "./Protocol.ts"
 import * as Translated from "./Translated.ts"
 import { pairOf } from "./Translated.ts"
 import type { Pair } from "./Translated.ts"
-import { costOf, isBeyond, tokensOf } from "./Tokens.ts"
+import { beyondIn, costOf, tokensOf } from "./Tokens.ts"
 import type { Figures, Most, Tokens } from "./Tokens.ts"
 import { bedrock, google } from "./Vendors.ts"
 
@@ -180,6 +181,9 @@ const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream, stream
   }
 }
 
+/** Whether the vendor is told what the client wants to have cached. */
+const marksCaches = ({ pair, route }: Way): boolean => pair === undefined || pair.vendor.marksCaches(route.model)
+
 /** The same way for a request that must not pass untouched. */
 const translated = ({ name }: Protocol, way: Way): Way =>
   way.pair === undefined ? { ...way, pair: pairOf(name, name) } : way
@@ -231,7 +235,10 @@ const make = Effect.gen(function* () {
       const possible = Translated.isForeign(protocol.name, prompt)
         ? usual.map((way) => translated(protocol, way))
         : usual
-      const ways = carrying(protocol, possible, found, prompt, form.streams)
+      const unpriced = unpricedHour(found, prompt)
+      const priced = unpriced === undefined ? possible : possible.filter((way) => !marksCaches(way))
+      if (unpriced !== undefined && priced.length === 0) return yield* unpriced
+      const ways = carrying(protocol, priced, found, prompt, form.streams)
       if (Either.isLeft(ways)) return yield* ways.left
       const { model, price } =
         extras.right.length === 0 ? plain.get(found.id)! : yield* offer(withExtras(found, extras.right))
@@ -401,7 +408,8 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
   if (Either.isLeft(read)) return yield* failed(upstream.name, read.left, request_id)
 
   const { shown, tokens_counted, usage } = read.right
-  if (isBeyond(usage, attempt.most)) yield* beyond(attempt, usage)
+  const isBeyond = beyondIn(usage, attempt.most)
+  if (isBeyond !== undefined) yield* beyond(attempt, usage, isBeyond)
   const tokens = tokensOf(usage, () => countedOf(attempt, tokens_counted()), attempt.most)
   return yield* admission.answer(measured(attempt, tokens), (receipt) => ({
     completion: shown,
@@ -482,7 +490,8 @@ const settleStream = (
       return Effect.void
     }
   })
-  return isBeyond(report.usage, attempt.most) ? Effect.zipRight(beyond(attempt, report.usage), settled) : settled
+  const isBeyond = beyondIn(report.usage, attempt.most)
+  return isBeyond === undefined ? settled : Effect.zipRight(beyond(attempt, report.usage, isBeyond), settled)
 }
 
 /** An answer that comes as events. */
@@ -566,15 +575,30 @@ const measuredOf = (how: How, { tokens_counted, usage }: EventRelay.Report, atte
 
 const nothing = (): Figures => ({ prompt_tokens: 0, completion_tokens: 0 })
 
+const beyondWords = {
+  total: {
+    message: "an upstream reports more tokens than the request can have caused",
+    hint: "if its answers are longer than the limit that was sent, it may know the limit by the other limit_field"
+  },
+  hour: {
+    message: "an upstream reports a cache of an hour that the request did not ask for",
+    hint: "it is charged as one of five minutes: if the vendor bills the hour, find out who asks it for that"
+  }
+} as const
+
 /** The operator reads that an upstream did more than it was asked, or says so. */
-const beyond = ({ model, most, request_id, upstream }: Attempt, usage: Usage): Effect.Effect<void> =>
-  Effect.logWarning("an upstream reports more tokens than the request can have caused").pipe(
+const beyond = (
+  { model, most, request_id, upstream }: Attempt,
+  usage: Usage,
+  what: keyof typeof beyondWords
+): Effect.Effect<void> =>
+  Effect.logWarning(beyondWords[what].message).pipe(
     Effect.annotateLogs({
       upstream: upstream.name,
       model: model.id,
       reported: JSON.stringify(usage),
       most: JSON.stringify(most),
-      hint: "if its answers are longer than the limit that was sent, it may know the limit by the other limit_field",
+      hint: beyondWords[what].hint,
       ...(request_id !== undefined && { request_id })
     })
   )

@@ -124,10 +124,33 @@ const ofAttachments: ReadonlySet<Quantity> = new Set([
 ])
 const ofCompletion: ReadonlySet<Quantity> = new Set(["completion_tokens", ...completionDetails])
 
-/** Whether what is cached for an hour has a price of its own. */
-export const pricesAnHour = (model: Model): boolean =>
-  (model.detail_prices !== undefined || model.long_context !== undefined) &&
-  linesOf(model).some(({ quantity }) => quantity === "cache_write_1h_tokens")
+/**
+ * What writing to a cache for an hour costs: a price of its own; what any token of the prompt costs, where no write has a price; or nobody knows
+ * (`unknown`), where writes have a price, for all prompts or for longer ones, and those for an hour have none beside it.
+ */
+export type HourPrice = "own" | "prompt" | "unknown"
+
+const hourPrices = new WeakMap<Model, HourPrice>()
+
+export const hourPriceOf = (model: Model): HourPrice => {
+  if (model.detail_prices === undefined && model.long_context === undefined) return "prompt"
+  let price = hourPrices.get(model)
+  if (price === undefined) hourPrices.set(model, (price = findHourPrice(linesOf(model))))
+  return price
+}
+
+const findHourPrice = (lines: ReadonlyArray<PriceLine>): HourPrice => {
+  if (withoutHour(lines).length > 0) return "unknown"
+  return lines.some(({ quantity }) => quantity === "cache_write_1h_tokens") ? "own" : "prompt"
+}
+
+/** The lines of writes to a cache beside which there is none for an hour. */
+export const withoutHour = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<PriceLine> => {
+  const hours = lines.filter(({ quantity }) => quantity === "cache_write_1h_tokens")
+  return lines.filter(
+    ({ above, quantity }) => quantity === "cache_write_tokens" && hours.every((hour) => hour.above !== above)
+  )
+}
 
 /** What tokens of a prompt can be. */
 export interface Kinds {

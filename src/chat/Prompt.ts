@@ -16,8 +16,9 @@ import type { Nano } from "../kernel/Money.ts"
 import { affordable, charge } from "../kernel/Price.ts"
 import { addData, addImage, nothingAttached } from "./Attachments.ts"
 import type { Attached } from "./Attachments.ts"
+import { mayBeAnHour } from "./CacheHour.ts"
 import { between, byHand, fits, Flag, ModelName, optional, whole } from "./Fields.ts"
-import { dearestOf, pricesAnHour, takesLimit } from "./Model.ts"
+import { dearestOf, takesLimit } from "./Model.ts"
 import type { Kinds, Model } from "./Model.ts"
 import { bytesAToken } from "./Tokens.ts"
 import type { Most } from "./Tokens.ts"
@@ -281,29 +282,12 @@ const promptTokensMax = (model: Model, prompt: ValidPrompt): number => {
   return Math.min(sent + prompt.prompts * model.added_tokens_max, context)
 }
 
-const hours = new WeakMap<ValidPrompt, boolean>()
-
-/**
- * Whether the vendor can be asked to cache something for an hour: `"ttl": "1h"` says so, or a text of which a letter is escaped. Where that
- * has no price of its own it is not looked for.
- */
-const asksForAnHour = (model: Model, prompt: ValidPrompt): boolean => {
-  if (!pricesAnHour(model)) return true
-  let asks = hours.get(prompt)
-  if (asks === undefined) {
-    const json = prompt.json ?? Buffer.from(JSON.stringify(prompt.body))
-    asks = json.includes('"1h"') || json.includes("\\u00")
-    hours.set(prompt, asks)
-  }
-  return asks
-}
-
 const kinds = (hour: boolean) => ({ plain: { attachments: false, hour }, attached: { attachments: true, hour } })
 const forMinutes = kinds(false)
 const forAnHour = kinds(true)
 
 const kindsOf = (model: Model, prompt: ValidPrompt): Kinds => {
-  const { attached, plain } = asksForAnHour(model, prompt) ? forAnHour : forMinutes
+  const { attached, plain } = mayBeAnHour(model, prompt) ? forAnHour : forMinutes
   return prompt.attachments > 0 ? attached : plain
 }
 

@@ -9,7 +9,7 @@
  * - Tokens of a kind that is billed apart (`kernel/TokenDetails`) are believed up to what is left of their total by those before them, in
  *   the order of that list: audio that came from a cache counts as that alone. More of one kind than the total has, or audio
  *   and images in answer to a prompt without attachments, mark the record `estimated`. So does what is cached for an hour though the
- *   request did not ask for that: it counts as cached for minutes.
+ *   request did not ask for that: it counts as cached for minutes, and the log says so.
  */
 import type { Nano } from "../kernel/Money.ts"
 import { completionDetails, promptDetails } from "../kernel/TokenDetails.ts"
@@ -108,9 +108,14 @@ class Details {
   }
 }
 
-/** Whether a total was reported that the request cannot have caused. */
-export const isBeyond = ({ completion_tokens, prompt_tokens }: Usage, most: Figures): boolean =>
-  (prompt_tokens ?? 0) > most.prompt_tokens || (completion_tokens ?? 0) > most.completion_tokens
+/** What was reported that the request cannot have caused: a total, or a cache of an hour that it did not ask for. */
+export const beyondIn = (
+  { cache_write_1h_tokens, completion_tokens, prompt_tokens }: Usage,
+  most: Most
+): "total" | "hour" | undefined => {
+  if ((prompt_tokens ?? 0) > most.prompt_tokens || (completion_tokens ?? 0) > most.completion_tokens) return "total"
+  return !most.kinds.hour && (cache_write_1h_tokens ?? 0) > 0 ? "hour" : undefined
+}
 
 /** Where nobody counted: four bytes a token, the usual measure of English text. */
 export const bytesAToken = 4

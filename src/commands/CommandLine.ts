@@ -58,6 +58,6 @@ export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
 }
 
 /** What people have chosen, as it may be shown in a terminal: on one line, and without what steers one. */
-export const printable = (text: string): string =>
+export const printable = (text: string, max = 200): string =>
   // oxlint-disable-next-line no-control-regex -- exactly those
-  text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g, " ").slice(0, 200)
+  text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g, " ").slice(0, max)

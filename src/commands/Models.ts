@@ -4,7 +4,7 @@ import { Clock, Console, Effect, Option, Schema } from "effect"
 import { open, settingOf } from "../catalogue/Catalogue.ts"
 import type { Catalogue, KnownModel } from "../catalogue/Catalogue.ts"
 import type { Price } from "../catalogue/Document.ts"
-import { linesOf } from "../chat/Model.ts"
+import { linesOf, withoutHour } from "../chat/Model.ts"
 import type { Model } from "../chat/Model.ts"
 import { ModelSetting } from "../chat/Settings.ts"
 import { readFile } from "../Config.ts"
@@ -34,6 +34,9 @@ interface ShownLine {
   readonly above_prompt_tokens?: number | undefined
   readonly usd: string
 }
+
+/** A line has all prices of a model. */
+const lineMax = 2_000
 
 const million = 1_000_000n
 
@@ -132,8 +135,26 @@ const configuredTexts = (configured: ReadonlyArray<Configured>): ReadonlyArray<s
   configured.flatMap((one) => [
     `${one.model.id}: ${verdictOf(one)} (${listed(linesOf(one.model))})`,
     ...one.differences.map(differenceText),
+    ...hourText(linesOf(one.model)),
     ...(one.known === undefined ? [] : doubtOf(one.known))
   ])
+
+/** That a cache of an hour is refused, and how it would not be. */
+const hourText = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<string> => {
+  const missing = withoutHour(lines)
+  if (missing.length === 0) return []
+  const line = `"cache_write_1h_usd_per_million": "…"`
+  const tiers = missing.flatMap(({ above }) =>
+    above === undefined ? [] : [`{ "above_prompt_tokens": ${above}, ${line} }`]
+  )
+  const parts = [
+    ...(missing.length > tiers.length ? [line] : []),
+    ...(tiers.length > 0 ? [`"long_context": [${tiers.join(", ")}]`] : [])
+  ]
+  return [
+    `  no price for a cache of an hour: a request that asks for one is refused. Its price needs ${parts.join(", ")}`
+  ]
+}
 
 /** What another source of the catalogue says instead. */
 const doubtOf = ({ differs }: KnownModel): ReadonlyArray<string> =>
@@ -171,7 +192,7 @@ export const command = Command.make("models", { config, json, search }, ({ confi
     const days = Math.floor(((yield* Clock.currentTimeMillis) - parse(catalogue.day)!) / day)
     yield* Console.log(`USD a million tokens. The catalogue is of ${catalogue.day}, ${days} days old.`)
     for (const line of configured === undefined ? [] : configuredTexts(configured))
-      yield* Console.log(CommandLine.printable(line))
+      yield* Console.log(CommandLine.printable(line, lineMax))
     if (models === undefined) return
     if (models.length === 0)
       return yield* Console.log(`no model of the catalogue has ${JSON.stringify(text)} in its id or name`)
@@ -194,7 +215,8 @@ const documentOf = (
       id: model.id,
       catalogue: known?.id ?? null,
       lines: linesOf(model).map(shown),
-      differences
+      differences,
+      without_cache_write_1h: withoutHour(linesOf(model)).map(shown)
     }))
   }),
   ...(models !== undefined && {

@@ -73,6 +73,8 @@ export interface Translation {
   readonly readRequest: (body: unknown) => Either.Either<Conversation, Uncarriable>
   /** The body for a vendor. */
   readonly writeRequest: (conversation: Conversation, options: RequestOptions) => Either.Either<JsonObject, Uncarriable>
+  /** Whether a request that is written for this model says what is to be cached, where the conversation does. */
+  readonly marksCaches: (model: string) => boolean
   /** A vendor's whole answer, of status 200; one that is an error all the same, or makes no sense, is a failure. */
   readonly readAnswer: (json: unknown) => Either.Either<Answer, Failure>
   /** The client's whole answer. */

@@ -17,6 +17,10 @@ const isWhole = ({ context_length, max_output_tokens, price }: KnownModel) =>
 const whole = catalogue.models.find(
   (model) => model.vendor === "openai" && isWhole(model) && model.price?.cached_prompt
 )!
+/** One with other prices for longer prompts, of which writes to a cache are one, but none for an hour. */
+const tiered = catalogue.models.find(
+  ({ price }) => price?.long_context?.[0]?.cache_write !== undefined && price.cache_write_1h === undefined
+)!
 const unlimited = catalogue.models.find(
   ({ max_output_tokens, price }) => price !== undefined && max_output_tokens === undefined
 )!
@@ -96,6 +100,47 @@ describe("an entry that names a model of the catalogue", () => {
     })
   })
 
+  it("adds the lines of a price beside that says not what tokens cost", () => {
+    const upstreams = [{ upstream: "spare" }]
+    const entry = (price: object) => modelOf([{ catalogue: tiered.id, upstreams, price }], { spare: upstream })
+    const { long_context, ...prices } = settingOf(tiered.price!)
+    const tiers = long_context!
+    const above = tiers[0]!.above_prompt_tokens
+    const added = entry({
+      cache_write_1h_usd_per_million: "77",
+      usd_per_request: "0.5",
+      long_context: [
+        { above_prompt_tokens: above, cache_write_1h_usd_per_million: "88" },
+        { above_prompt_tokens: 7, prompt_usd_per_million: "99" }
+      ]
+    })
+    const written = modelOf(
+      [
+        {
+          catalogue: tiered.id,
+          upstreams,
+          price: {
+            ...prices,
+            cache_write_1h_usd_per_million: "77",
+            usd_per_request: "0.5",
+            long_context: [
+              { above_prompt_tokens: 7, prompt_usd_per_million: "99" },
+              { ...tiers[0], cache_write_1h_usd_per_million: "88" },
+              ...tiers.slice(1)
+            ]
+          }
+        }
+      ],
+      { spare: upstream }
+    )
+    expect(linesOf(added)).toEqual(linesOf(written))
+    expect(linesOf(entry({}))).toEqual(linesOf(entry({ ...prices, long_context: tiers })))
+    expect(refusalOf([{ catalogue: whole.id, price: { completion_usd_per_million: "1" } }])).toContain(
+      "models.0.price.prompt_usd_per_million"
+    )
+    expect(refusalOf([{ catalogue: whole.id, price: { long_context: [7] } }])).toContain("models.0.price.long_context")
+  })
+
   it("is refused where nobody knows which model or upstream is meant", () => {
     expect(refusalOf([{ catalogue: whole.id.replace("openai/", "openai/x") }])).toContain(
       `models.0.catalogue: there is no such model in the catalogue of ${catalogue.day}: near to it are `
@@ -173,6 +218,7 @@ describe("tollgate models", () => {
     )
     expect(text).toContain("own: not in the catalogue (prompt 1, completion 2, request 0.5)")
     expect(text).not.toContain("context")
+    expect(text).not.toContain("an hour")
     expect(await models("--config", file, "--search", whole.id)).toContain("context")
   })
 
@@ -190,6 +236,22 @@ describe("tollgate models", () => {
     ])
     expect(document.models[0]).toMatchObject({ id: whole.id, context_length: whole.context_length })
     expect(document.models[0].lines[0]).toEqual({ unit: "prompt", usd: price!.prompt })
+  })
+
+  it("says which price a cache of an hour lacks, and what its price needs", async () => {
+    const [{ above_prompt_tokens: above }] = tiered.price!.long_context as [{ above_prompt_tokens: number }]
+    const line = (usd: string) => `"cache_write_1h_usd_per_million": "${usd}"`
+    const of = (price?: object) => {
+      const entry = { catalogue: tiered.id, id: "cached", upstreams: [{ upstream: "spare" }], ...(price && { price }) }
+      const file = join(folder, "hour.json")
+      writeFileSync(file, JSON.stringify({ upstreams: { spare: upstream }, models: [entry] }))
+      return models("--config", file)
+    }
+    const refused = "no price for a cache of an hour: a request that asks for one is refused. Its price needs "
+    const tier = `"long_context": [{ "above_prompt_tokens": ${above}, ${line("…")} }]`
+    expect(await of()).toContain(`${refused}${line("…")}, ${tier}\n`)
+    expect(await of(JSON.parse(`{ ${line("7")} }`))).toContain(`${refused}${tier}\n`)
+    expect(await of(JSON.parse(`{ ${line("7")}, ${tier.replace("…", "8")} }`))).not.toContain("an hour")
   })
 
   it("refuses a configuration that does not fit", async () => {

@@ -142,6 +142,19 @@ beforeAll(async () => {
         },
         upstreams: [{ upstream: "others" }]
       }),
+      ...[["others"], ["main"], ["main", "others"]].map((upstreams) =>
+        model(`minutes-by-${upstreams.join("-")}`, {
+          price: {
+            prompt_usd_per_million: "2",
+            completion_usd_per_million: "8",
+            cache_write_usd_per_million: "2.5",
+            cache_write_1h_usd_per_million: upstreams.length === 2 ? "4" : undefined,
+            long_context:
+              upstreams.length === 2 ? [{ above_prompt_tokens: 90_000, cache_write_usd_per_million: "5" }] : undefined
+          },
+          upstreams: upstreams.map((upstream) => ({ upstream }))
+        })
+      ),
       { catalogue: "openai/gpt-4.1", upstreams: [{ upstream: "main" }] }
     ]
   }
@@ -555,6 +568,123 @@ describe("tokens that a vendor bills apart", () => {
         usage_source: "estimated"
       })
     }
+  })
+
+  describe("are refused as a cache of an hour that has no price", () => {
+    const rule =
+      'this model has no price for a cache of an hour: ask for five minutes ("5m"), or let the operator set cache_write_1h_usd_per_million'
+    const hour = { cache_control: { type: "ephemeral", ttl: "1h" } }
+    const said = [{ role: "user", content: "hello there" }]
+    const called = { type: "tool_use", id: "t", name: "f", input: { ...hour, ttl: "1h" } }
+    const result = { type: "tool_result", tool_use_id: "t", content: [{ type: "text", text: "1h", ...hour }] }
+    const tool = { name: "f", input_schema: { type: "object", properties: hour } }
+    const answer = (written: object = {}) => ({
+      id: "1",
+      model: "m",
+      type: "message",
+      role: "assistant",
+      content: [{ type: "text", text: "hi" }],
+      stop_reason: "end_turn",
+      usage: { input_tokens: 10, output_tokens: 2, ...written }
+    })
+    const ask = (key: string, body: object, model = "minutes-by-others") =>
+      service.call("/v1/messages", { token: key, json: { model, max_tokens: 20, messages: said, ...body } })
+
+    it.each([
+      ["cache_control.ttl", hour],
+      [
+        "system.1.cache_control.ttl",
+        {
+          system: [
+            { type: "text", text: "a" },
+            { type: "text", text: "b", ...hour }
+          ]
+        }
+      ],
+      ["tools.0.cache_control.ttl", { tools: [{ ...tool, ...hour }] }],
+      [
+        "messages.2.content.0.content.0.cache_control.ttl",
+        {
+          messages: [...said, { role: "assistant", content: [called] }, { role: "user", content: [result] }]
+        }
+      ]
+    ])("%s", async (field, body) => {
+      const { key, who } = await person()
+      const refused = await ask(key, body)
+      expect([refused.status, refused.body]).toEqual([
+        400,
+        {
+          type: "error",
+          error: {
+            type: "invalid_request_error",
+            message: `${field}: ${rule}`,
+            code: "invalid_request",
+            details: { field, rule }
+          },
+          request_id: expect.any(String)
+        }
+      ])
+      expect([main.received, await service.usage(who)]).toEqual([[], []])
+    })
+
+    it("where longer prompts lack it too, and of the upstreams alone by those that would be told", async () => {
+      const { key, who } = await person()
+      main.answer = (response) => json(response, {}, 503)
+      expect((await ask(key, hour, "minutes-by-main-others")).status).toBe(500)
+      // The first speaks chat, which has no such mark; the second is not asked.
+      expect(main.received.map(({ max_completion_tokens }) => max_completion_tokens)).toEqual([20])
+      expect((await ask(key, {}, "minutes-by-main-others")).status).toBe(500)
+      expect(main.received).toHaveLength(3)
+      expect((await last(who)).cost).toBe(0)
+    })
+
+    it("in chat too, on its way to messages and as it came", async () => {
+      const { key, who } = await person()
+      for (const model of ["minutes-by-others", "minutes-by-main"]) {
+        const refused = await chat(key, { model, messages: long })
+        const field = "messages.0.content.0.cache_control.ttl"
+        expect([refused.status, refused.body.error]).toEqual([400, `${field}: ${rule}`])
+      }
+      expect([main.received, await service.usage(who)]).toEqual([[], []])
+    })
+
+    it("but not where it is no mark, or stands for an upstream that knows none", async () => {
+      const { key } = await person()
+      main.answer = (response) => json(response, answer())
+      const unmarked = {
+        messages: [
+          { role: "user", content: "1h" },
+          { role: "assistant", content: [called] },
+          { role: "user", content: [{ ...result, content: [{ type: "text", text: "1h" }] }] }
+        ],
+        tools: [tool],
+        cache_control: { type: "ephemeral", ttl: "5m" }
+      }
+      expect((await ask(key, unmarked)).status).toBe(200)
+      main.answer = plainly
+      expect((await ask(key, hour, "minutes-by-main")).status).toBe(200)
+      expect(JSON.stringify(main.received.at(-1))).not.toContain("1h")
+    })
+
+    it("and where a vendor writes for an hour unasked, that is charged as minutes, and logged", async () => {
+      const { key, who } = await person()
+      const written = {
+        cache_creation_input_tokens: 50,
+        cache_creation: { ephemeral_5m_input_tokens: 30, ephemeral_1h_input_tokens: 20 }
+      }
+      main.answer = (response) => json(response, answer(written))
+      const logged = () =>
+        service.stderr.concat(service.stdout).join("").split("a cache of an hour that the request did not").length
+      const before = logged()
+      expect((await ask(key, { system: "x".repeat(500) })).status).toBe(200)
+      // 10 × 2, 50 × 2.5, 2 × 8
+      expect(await last(who)).toMatchObject({
+        cost: 0.000161,
+        token_details: { cache_write_tokens: 50 },
+        usage_source: "estimated"
+      })
+      expect(await eventually(() => (logged() > before ? true : undefined))).toBe(true)
+    })
   })
 
   it("stand in the model list under the names that clients read", async () => {

@@ -260,6 +260,16 @@ describe("cache marks", () => {
       expect(JSON.stringify(translated("messages", vendor, body))).not.toContain("cache")
   })
 
+  it.each(["chat", "messages", "responses", "google", "bedrock"] as const)(
+    "are written for %s where it says so",
+    (vendor) => {
+      for (const model of ["m", "gpt-6", "eu.anthropic.claude-opus-4-6", "amazon.nova-pro-v1:0"])
+        expect(/cache/.test(JSON.stringify(translated("messages", vendor, body, { model })))).toBe(
+          translations[vendor].marksCaches(model)
+        )
+    }
+  )
+
   it("stay as they are", () => {
     expect(translated("messages", "messages", body)).toMatchObject(
       body.tools === undefined ? {} : { tools: body.tools }

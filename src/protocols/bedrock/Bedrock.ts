@@ -2,13 +2,14 @@
 import type { Translation } from "../Translation.ts"
 import { readAnswer, writeAnswer } from "./Answer.ts"
 import { reader, writer } from "./Events.ts"
-import { readRequest, writeRequest } from "./Request.ts"
+import { readRequest, takesCacheMarks, writeRequest } from "./Request.ts"
 import { usageOf, writeUsage } from "./Usage.ts"
 
 export const bedrock: Translation = {
   protocol: "bedrock",
   readRequest,
   writeRequest,
+  marksCaches: takesCacheMarks,
   readAnswer,
   writeAnswer,
   reader,

@@ -216,6 +216,8 @@ const writeMore = (conversation: Conversation, model: string, limit: number | un
 
 const isClaude = (model: string): boolean => /anthropic|claude/.test(model)
 
+export const takesCacheMarks = (model: string): boolean => isClaude(model) || /nova/.test(model)
+
 const claudeFields = (conversation: Conversation, model: string, limit: number | undefined): JsonObject => {
   const { effort, thinking } = anthropicThinking(conversation, model, limit)
   return present({ thinking, output_config: effort === undefined ? undefined : { effort } })
@@ -242,7 +244,7 @@ export const writeRequest = writing((fields, conversation, options) => {
   const { stop, temperature, top_p, turns } = conversation
   const { model } = options
   const limit = options.limit ?? conversation.limit
-  const marks = isClaude(model) || /nova/.test(model)
+  const marks = takesCacheMarks(model)
   const system = instructionsOf(turns).flatMap((part) => [{ text: part.text }, ...mark(part, marks)])
   const messages = alternating(conversation, (part) => isTakenBy("anthropic", part)).map((turn) =>
     writeTurn(fields, turn, marks)

@@ -9,6 +9,7 @@ export const chat: Translation = {
   protocol: "chat",
   readRequest,
   writeRequest,
+  marksCaches: () => false,
   readAnswer,
   writeAnswer,
   reader,

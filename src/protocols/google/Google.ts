@@ -9,6 +9,7 @@ export const google: Translation = {
   protocol: "google",
   readRequest,
   writeRequest,
+  marksCaches: () => false,
   readAnswer,
   writeAnswer,
   reader,

@@ -9,6 +9,7 @@ export const messages: Translation = {
   protocol: "messages",
   readRequest,
   writeRequest,
+  marksCaches: () => true,
   readAnswer,
   writeAnswer,
   reader,

@@ -10,6 +10,7 @@ export const responses: Translation = {
   protocol: "responses",
   readRequest,
   writeRequest,
+  marksCaches: () => false,
   readAnswer,
   writeAnswer,
   reader,
