@@ -150,6 +150,19 @@ const isTokens = (value: unknown): boolean =>
 
 // ---- the answer -----------------------------------------------------------------------------------------------------------------
 
+/** Where nobody says how many numbers an embedding has, as many as those of large models. */
+const dimensionsUsual = 4_096
+/** A number as JSON with all its digits, and as base64; what stands about an embedding. */
+const numberBytes = 24
+const encodedBytes = 6
+const frameBytes = 100
+
+/** How many bytes the answer may be expected to have. */
+export const answerBytesOf = ({ inputs, model, request }: Asked): number => {
+  const numbers = request.dimensions ?? model.dimensions ?? dimensionsUsual
+  return inputs * (numbers * (request.encoding_format === "base64" ? encodedBytes : numberBytes) + frameBytes)
+}
+
 /** What is wrong with an answer, for the log; `undefined` where it holds an embedding for each input. */
 export const faultIn =
   ({ inputs }: Asked) =>

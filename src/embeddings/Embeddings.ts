@@ -4,7 +4,7 @@ import type { Measured } from "../gate/Gate.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
 import { believed } from "../upstream/Reported.ts"
-import { askedOf, encoded, faultIn, tokensReported } from "./Embedding.ts"
+import { answerBytesOf, askedOf, encoded, faultIn, tokensReported } from "./Embedding.ts"
 import type { Asked, EmbeddingRequest } from "./Embedding.ts"
 import { EmbeddingModels } from "./Settings.ts"
 import type { EmbeddingModel } from "./Settings.ts"
@@ -41,6 +41,7 @@ const make = Effect.gen(function* () {
     pricesOf: ({ price }) => [{ quantity: "prompt_tokens", unit: "token", price }],
     leastOf: (model) => costOf(model, 1),
     mostOf: ({ model, most }: Asked) => costOf(model, most),
+    answerBytesOf,
     faultIn,
     completed: encoded,
     measuredOf

@@ -31,7 +31,10 @@ export const single = Effect.fnUntraced(function* (
     const parsed = parse(json)
     if (Either.isLeft(parsed)) return yield* parsed.left
     const request = parsed.right as never
-    const { bytes, receipt } = yield* answer({ caller, request, json, beside, request_id: inbound.request_id })
+    const { request_id } = inbound
+    const { bytes, receipt } = yield* inbound.withRoom((room) =>
+      answer({ caller, request, json, beside, room, request_id })
+    )
     return {
       status: 200,
       headers: { "content-type": "application/json", "x-charge-usd": toDecimal(receipt.charged) },

@@ -8,14 +8,23 @@ import { Gate } from "../gate/Gate.ts"
 import type { Admission, Claim, Measured, Receipt } from "../gate/Gate.ts"
 import type { GateRefusal } from "../gate/Problems.ts"
 import type { Caller } from "../kernel/Caller.ts"
+import { Busy, busyFor } from "../kernel/Busy.ts"
 import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Nano } from "../kernel/Money.ts"
 import type { PriceLine } from "../prices/Lines.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
-import { ask, firstOf } from "../upstream/Failover.ts"
+import { answerBytesMax, ask, firstOf } from "../upstream/Failover.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
 import type { ProtocolName } from "../upstream/Protocol.ts"
 import { speakerLookup } from "../upstream/Upstreams.ts"
+
+/** Room for an answer, where whoever calls has only so much. */
+export interface Room {
+  /** Takes so many bytes, or says that there is no room. */
+  readonly take: (bytes: number) => boolean
+  /** The answer has come, and has so many. */
+  readonly become: (bytes: number) => void
+}
 
 export interface SingleCall<Request> {
   readonly caller: Caller
@@ -24,6 +33,8 @@ export interface SingleCall<Request> {
   readonly json?: Buffer | undefined
   /** Statements that stand or fall with the admission of the call. */
   readonly beside?: Claim["beside"]
+  /** Where it has no room for what the answer can be expected to have, nobody is asked, and the call fails as `Busy`. */
+  readonly room?: Room | undefined
   /** Names the call in the log. */
   readonly request_id?: string | undefined
 }
@@ -38,7 +49,7 @@ export interface SingleAnswer {
   readonly receipt: Receipt
 }
 
-export type SingleProblem = InvalidRequest | GateRefusal | UpstreamProblem
+export type SingleProblem = InvalidRequest | Busy | GateRefusal | UpstreamProblem
 
 /** A model, and the names that its upstreams have for it, in the order in which they are tried. */
 interface Routed {
@@ -67,6 +78,8 @@ export interface Kind<Model extends Routed, Asked extends Valid<Model>> {
   /** What no call of the model costs less than. */
   readonly leastOf: (model: Model) => Nano
   readonly mostOf: (asked: Asked) => Nano
+  /** How many bytes its answer may be expected to have. */
+  readonly answerBytesOf: (asked: Asked) => number
   /** What is wrong with an answer, for the log. */
   readonly faultIn: (asked: Asked) => (answer: Json) => string | undefined
   /** The answer with what was asked for and left out; `undefined` where it is as it was asked for. */
@@ -90,7 +103,7 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
     admission: Admission,
     asked: Asked,
     { model, upstream: name }: Routed["routes"][number],
-    { json, request_id }: SingleCall<unknown>
+    { json, request_id, room }: SingleCall<unknown>
   ) {
     const answer = yield* ask(upstreamOf(name), admission, {
       protocol,
@@ -99,6 +112,7 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
       faultIn: kind.faultIn(asked),
       request_id
     })
+    room?.become(answer.bytes.length)
     const completed = kind.completed(asked, answer.body)
     return yield* admission.answer(kind.measuredOf(asked, name, answer.body), (receipt): SingleAnswer => ({
       answer: completed ?? answer.body,
@@ -111,6 +125,8 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
     const read = kind.askedOf(call.request)
     if (Either.isLeft(read)) return yield* read.left
     const asked = read.right
+    const expected = Math.min(kind.answerBytesOf(asked), answerBytesMax)
+    if (call.room?.take(expected) === false) return yield* new Busy({ retry_after: busyFor })
     const { model } = asked
     const most = kind.mostOf(asked)
     const claim = {

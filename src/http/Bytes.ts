@@ -1,6 +1,8 @@
 /**
- * The bytes of request bodies that the process holds at once. All bodies share one budget, uploads that lie on the disk included,
- * so that many large or stalled ones cannot use up the memory. A body that comes too slowly is given up.
+ * The bytes of request bodies that the process holds at once, and of answers that may be long and come whole (embeddings, reranking). All of
+ * them share one budget, uploads that lie on the disk included, so that many large or stalled ones cannot use up the memory. A body that
+ * comes too slowly is given up. Room for an answer is taken before its upstream is asked, by what it can be expected to have: one that has
+ * come was paid for, and is never given up.
  */
 import { Context, Layer, Schema } from "effect"
 import { Seconds } from "../kernel/Setting.ts"
@@ -24,10 +26,12 @@ export const bytesAWindow = 64 * 1024
 /** A body up to this long is a short one. */
 export const shortMax = 64 * 1024
 
-/** What one body holds of the budget. */
+/** What one body, or answer, holds of the budget. */
 export interface Share {
   /** Takes this many bytes more, and answers whether there was room. */
   readonly take: (count: number) => boolean
+  /** Holds so many from now on, whether or not there is room for more. */
+  readonly become: (count: number) => void
   /** Gives everything back. */
   readonly release: () => void
 }
@@ -80,6 +84,15 @@ const budgetOf = (bytes_total: number, window_ms: number): Budget => {
       taken += count
       this.held += count
       return true
+    }
+
+    become(count: number): void {
+      this.release()
+      taken += count
+      this.held = count
+      if (count <= shortMax) return
+      holders.set(this.holder, (holders.get(this.holder) ?? 0) + count)
+      this.isLong = true
     }
 
     release(): void {

@@ -29,6 +29,8 @@ export interface Inbound {
   readonly stream: (limit: number) => Effect.Effect<Readable>
   /** Says whose body it is, before it is read: an account's share of the budget is bounded. */
   readonly heldBy: (account: string) => void
+  /** Room for a long answer, of the same budget. It is given back when the effect has ended and the answer is over. */
+  readonly withRoom: <A, E, R>(use: (room: Share) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** Whether a body is declared that is long, or one whose length nobody knows. */
   readonly isLong: () => boolean
 }
@@ -81,6 +83,19 @@ class NodeInbound implements Inbound, Body.Source {
     this.holder = account
   }
 
+  withRoom<A, E, R>(use: (room: Share) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return Effect.suspend(() => {
+      const room = this.bytes.share(this.holder)
+      return Effect.ensuring(
+        use(room),
+        Effect.sync(() => {
+          if (isOver(this.response)) room.release()
+          else whenOver(this.response, () => room.release())
+        })
+      )
+    })
+  }
+
   isLong(): boolean {
     return isLong(this)
   }
@@ -127,7 +142,8 @@ export const ofRequest = (request: HttpServerRequest.HttpServerRequest, open = f
       }
     }
     let holder: string | undefined
-    // Nothing tells when such a request is answered, so its body is counted as long as it comes.
+    const released = (share: Share) => Effect.sync(() => share.release())
+    // Nothing tells when such a request is answered, so its body is counted as long as it comes, and its answer until it is given out.
     return {
       request_id: undefined,
       header,
@@ -137,7 +153,7 @@ export const ofRequest = (request: HttpServerRequest.HttpServerRequest, open = f
           const share = bytes.share(holder)
           return Effect.ensuring(
             Effect.async<Buffer, BodyProblem>((resume) => Body.whole(source(share), limit, resume)),
-            Effect.sync(() => share.release())
+            released(share)
           )
         }),
       stream: (limit) =>
@@ -148,6 +164,11 @@ export const ofRequest = (request: HttpServerRequest.HttpServerRequest, open = f
       heldBy: (account) => {
         holder = account
       },
+      withRoom: (use) =>
+        Effect.suspend(() => {
+          const room = bytes.share(holder)
+          return Effect.ensuring(use(room), released(room))
+        }),
       isLong: () => isLong({ header })
     }
   })
@@ -178,7 +199,7 @@ const isLong = (inbound: Pick<Inbound, "header">): boolean => {
   return length === undefined ? inbound.header("transfer-encoding") !== undefined : Number(length) > shortMax
 }
 
-const nothing: Share = { take: () => false, release: () => {} }
+const nothing: Share = { take: () => false, become: () => {}, release: () => {} }
 
 /** What a body holds is given back when its answer is over, or its connection. */
 const shareOf = (bytes: Budget, response: ServerResponse, holder?: string): Share => {

@@ -7,10 +7,11 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { Readable } from "node:stream"
 import type { Transform } from "node:stream"
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib"
+import { Busy, busyFor } from "../kernel/Busy.ts"
 import { isProblem } from "../kernel/Problem.ts"
 import { bytesAWindow } from "./Bytes.ts"
 import type { Budget, Share } from "./Bytes.ts"
-import { BodyTooSlow, Busy, PayloadTooLarge, UnsupportedEncoding } from "./Problems.ts"
+import { BodyTooSlow, PayloadTooLarge, UnsupportedEncoding } from "./Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 
 /** Why a body was not read to its end. */
@@ -43,9 +44,6 @@ const decoderOf = (encoding: string, first: number): Transform => {
   if (encoding !== "deflate") return createGunzip()
   return (first & 0x0f) === 8 ? createInflate() : createInflateRaw()
 }
-
-/** Seconds after which a body that found no room may be sent again. */
-const busyFor = 5
 
 /** Takes a body in. A class, and not closures over each other, since there is one for every call. */
 abstract class Intake {

@@ -1,5 +1,6 @@
 /** The refusals that any route may answer, whatever its domain. Those of a domain stand in its own `Problems.ts`. */
 import { Schema } from "effect"
+import { Busy } from "../kernel/Busy.ts"
 import { Problem } from "../kernel/Problem.ts"
 
 export class RouteNotFound extends Problem<RouteNotFound>()("RouteNotFound", {
@@ -60,13 +61,6 @@ export class HeadTooLong extends Problem<HeadTooLong>()("HeadTooLong", {
   status: 431,
   error: "the request's headers are too long",
   code: "headers_too_long"
-}) {}
-
-/** The bodies of other requests take all the room that there is. */
-export class Busy extends Problem<Busy>()("Busy", {
-  status: 503,
-  error: "too many large requests at once, try again shortly",
-  code: "busy"
 }) {}
 
 /** What any route with a body may refuse. */

@@ -114,6 +114,16 @@ const amountsOf = (
   return { tokens, searches: Math.ceil(counted / documents_per_search) }
 }
 
+/** What stands in an answer for each document. */
+const resultBytes = 100
+
+/** How many bytes the answer may be expected to have; documents that it holds are no longer than those that were sent. */
+export const answerBytesOf = ({ request: { documents, return_documents, top_n } }: Asked): number => {
+  const results = Math.min(top_n ?? documents.length, documents.length)
+  const held = return_documents === true ? documents.reduce((sum, one) => sum + bytesOf(one), 0) : 0
+  return results * resultBytes + held
+}
+
 /** What is wrong with an answer, for the log; `undefined` where it orders documents of the request. */
 export const faultIn =
   ({ request }: Asked) =>

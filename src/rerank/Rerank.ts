@@ -7,7 +7,7 @@ import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
 import type { PriceLine } from "../prices/Lines.ts"
 import { believed } from "../upstream/Reported.ts"
-import { askedOf, faultIn, reported, withDocuments } from "./Ranking.ts"
+import { answerBytesOf, askedOf, faultIn, reported, withDocuments } from "./Ranking.ts"
 import type { Amounts, Asked, RerankRequest } from "./Ranking.ts"
 import { RerankModels } from "./Settings.ts"
 import type { RerankModel } from "./Settings.ts"
@@ -42,6 +42,7 @@ const make = Effect.gen(function* () {
     pricesOf: priceLines,
     leastOf: (model) => costOf(model, { tokens: 1, searches: 1 }),
     mostOf: ({ model, most }: Asked) => costOf(model, most),
+    answerBytesOf,
     faultIn,
     completed: withDocuments,
     measuredOf

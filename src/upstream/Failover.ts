@@ -33,7 +33,7 @@ export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | I
 const stillThere = Effect.interruptible(Effect.void)
 
 /** The longest answer. */
-const answerBytesMax = 64 * 1024 * 1024
+export const answerBytesMax = 64 * 1024 * 1024
 
 /** A whole answer that is a JSON object: its bytes, and what they say. */
 export interface Answered {

@@ -244,6 +244,18 @@ describe("the budget", () => {
     expect(share("another").take(10 * mega)).toBe(true)
   })
 
+  it("counts an answer that has come, whether or not there was room", () => {
+    const { share } = budget()
+    const [answer, body] = [share("one"), share("one")]
+    expect([answer.take(100 * mega), body.take(30 * mega)]).toEqual([true, false])
+    answer.become(60_000)
+    expect(body.take(100 * mega)).toBe(true)
+    answer.become(150 * mega)
+    expect([share("other").take(mega), share("other").take(1_000)]).toEqual([false, true])
+    for (const one of [answer, body]) one.release()
+    expect(share("other").take(100 * mega)).toBe(true)
+  })
+
   it("has a part of its own for routes without a credential, and neither takes from the other", () => {
     const all = budget()
     const strangers = Array.from({ length: 10_000 }, () => all.open.share(undefined))
@@ -261,13 +273,18 @@ describe("the budget", () => {
   })
 
   it("has everything back when all is released, in whatever pieces it was taken", () => {
-    const action = fc.record({ holder: fc.integer({ min: 0, max: 3 }), count: fc.integer({ min: 1, max: 9 * mega }) })
+    const action = fc.record({
+      holder: fc.integer({ min: 0, max: 3 }),
+      count: fc.integer({ min: 1, max: 9 * mega }),
+      becomes: fc.option(fc.nat(9 * mega), { nil: undefined })
+    })
     fc.assert(
       fc.property(fc.array(action, { maxLength: 60 }), fc.array(fc.nat(59)), (actions, released) => {
         const { share } = budget()
         const shares = actions.map(({ holder }) => share(String(holder)))
-        actions.forEach(({ count }, i) => {
+        actions.forEach(({ becomes, count }, i) => {
           for (let left = count; left > 0 && shares[i]!.take(Math.min(left, 50_000)); left -= 50_000);
+          if (becomes !== undefined) shares[i]!.become(becomes)
         })
         for (const i of released) shares[i]?.release()
         for (const one of shares) one.release()
