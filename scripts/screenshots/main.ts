@@ -95,6 +95,21 @@ const takeForReadme = async ({ context, page }: Tab, scheme: string): Promise<vo
   writeFileSync(join(import.meta.dirname, `home-${scheme}.webp`), Buffer.from(data, "base64"))
 }
 
+/**
+ * The whole view, or a dialog and what of the view is beside it. The screen is made as high as that: a picture of the full page would be
+ * taken without the emulation of a phone.
+ */
+const shoot = async ({ page }: Tab, path: string): Promise<void> => {
+  const { height, width } = page.viewportSize()!
+  const whole = await page.evaluate(
+    () => (document.querySelector(".dialog-shade") ?? document.documentElement).scrollHeight
+  )
+  await page.setViewportSize({ width, height: Math.max(height, whole) })
+  await page.waitForTimeout(200)
+  await page.screenshot({ path })
+  await page.setViewportSize({ width, height })
+}
+
 const take = async (desk: Desk, tab: Tab, view: View, screen: string, scheme: string): Promise<void> => {
   await tab.page.goto("about:blank")
   await view.routes?.(tab)
@@ -105,7 +120,7 @@ const take = async (desk: Desk, tab: Tab, view: View, screen: string, scheme: st
   const wider = await tab.overflow()
   if (wider > 0) console.log(`${view.name} is ${wider} pixels wider than a ${screen}`)
   const path = join(folder, `${view.name}-${screen}-${scheme}.png`)
-  await tab.page.screenshot({ path, fullPage: true })
+  await shoot(tab, path)
   if (isReadme && view.name === "home" && screen === "desktop") await takeForReadme(tab, scheme)
   await tab.page.unrouteAll({ behavior: "ignoreErrors" })
 }

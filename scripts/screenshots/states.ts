@@ -74,7 +74,7 @@ const loops = changed((result, now) => ({
   ...result,
   loops: (result["loops"] as ReadonlyArray<Json>).map((one, index) =>
     index === 0
-      ? { ...one, failures: 14, trouble: "has not had a good turn for 47 minutes", last_turn_at: at(now, 47 * minute) }
+      ? { ...one, failures: 14, trouble: "its last 14 turns failed", last_turn_at: at(now, 47 * minute) }
       : one
   ),
   outbox: { waiting: 318, oldest_at: at(now, 52 * minute) }
@@ -103,12 +103,45 @@ const invariants = changed((result) => ({
   )
 }))
 
-/** Upstreams that fail, calls that cannot be settled, a loop that is late, books in which something was found. */
+const tenant = "ten_01m83c91qn2j1z7y00f3d5"
+
+const reservations = changed((_, now) => ({
+  next: null,
+  records: [
+    ["sandbox-video", "media/generate", 47 * minute, 0.6, false],
+    ["sandbox-large", "chat/completions", 95_000, 0.1234567, true],
+    ["sandbox-small", "responses", 2000, 0.0000004, true]
+  ].map(([model, endpoint, ago, amount, node_alive], index) => ({
+    id: `res_01mbmntyj9gh8eatakj3q${index}`,
+    at: at(now, Number(ago)),
+    amount,
+    tenant_id: tenant,
+    account_id: "acc_01m83c91qnhf32eex7bbtb",
+    payer_tenant_id: tenant,
+    model,
+    provider: "sandbox-a",
+    endpoint,
+    run: "run_1",
+    node_alive
+  }))
+}))
+
+const owed = changed((_, now) => ({
+  owed: [
+    { payment_id: "pi_f73477492b1d08ffc1e6135", tenant_id: tenant, owed: 4.25 },
+    { payment_id: "pi_4d6244790d8c34424925a80", tenant_id: tenant, owed: 0.25 }
+  ],
+  waiting: [{ payment_id: "pi_90aa1779cd8c34424925b11", movements: 2, since: at(now, 26 * 60 * minute) }]
+}))
+
+/** Upstreams that fail, calls that cannot be settled, a loop that fails, books in which something was found. */
 export const troubled = async ({ page }: Tab): Promise<void> => {
   await page.route("**/v1/operator/upstreams", upstreams)
   await page.route("**/v1/operator/flight", flight)
   await page.route("**/v1/operator/loops", loops)
   await page.route("**/v1/operator/verify", verify)
   await page.route("**/v1/operator/invariants", invariants)
+  await page.route(/\/v1\/operator\/reservations/, reservations)
+  await page.route("**/v1/operator/owed", owed)
   await page.route("**/v1/operator/events", (route) => route.abort())
 }

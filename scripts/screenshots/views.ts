@@ -222,6 +222,19 @@ const look = async ({ page }: Tab): Promise<void> => {
 
 const tenantOfAda = ({ page }: Tab): Promise<unknown> => openFirst(page, "Tenants")
 
+const onTenantOfAda =
+  (then: (page: Page) => Promise<unknown>) =>
+  async (tab: Tab): Promise<void> => {
+    await tenantOfAda(tab)
+    await then(tab.page)
+  }
+
+const grant = async (page: Page): Promise<void> => {
+  await page.getByRole("button", { name: "Grant credit" }).click()
+  await page.getByLabel("Amount").fill("12.5")
+  await page.getByLabel("Reason").fill("For the outage of Monday")
+}
+
 const ofOperator: ReadonlyArray<View> = [
   { name: "operator-overview", path: "operator", before: look },
   { name: "operator-trouble", path: "operator", routes: troubled, before: look },
@@ -231,22 +244,46 @@ const ofOperator: ReadonlyArray<View> = [
   { name: "operator-find", path: "operator/find" },
   { name: "operator-found", path: "operator/find?q=ada" },
   { name: "operator-tenant", path: "operator/find?q=ada", before: tenantOfAda },
+  { name: "operator-grant", path: "operator/find?q=ada", before: onTenantOfAda(grant) },
   {
-    name: "operator-grant",
+    name: "operator-granted",
     path: "operator/find?q=ada",
-    before: async (tab: Tab) => {
-      await tenantOfAda(tab)
-      await tab.page.getByRole("button", { name: "Grant credit" }).click()
-      await tab.page.getByLabel("Amount").fill("12.5")
-    }
+    before: onTenantOfAda(async (page) => {
+      await grant(page)
+      await page.getByRole("button", { name: /^Grant \$/ }).click()
+      await page.getByRole("button", { name: "Done" }).waitFor()
+    })
+  },
+  {
+    name: "operator-suspend",
+    path: "operator/find?q=ada",
+    before: onTenantOfAda((page) => page.getByRole("button", { name: "Suspend" }).click())
+  },
+  {
+    name: "operator-call",
+    path: "operator/find?q=ada",
+    before: onTenantOfAda((page) =>
+      page.getByRole("region", { name: "Calls", exact: true }).locator(".table-row").first().click()
+    )
   },
   { name: "operator-person", path: "operator/find?q=ada", before: ({ page }: Tab) => openFirst(page, "People") },
   { name: "operator-costs", path: "operator/costs" },
+  { name: "operator-costs-all", path: "operator/costs?by=row&plot=requests" },
   { name: "operator-drift", path: "operator/drift", before: invoice },
   { name: "operator-reservations", path: "operator/reservations" },
+  { name: "operator-reservations-trouble", path: "operator/reservations", routes: troubled },
   { name: "operator-owed", path: "operator/owed" },
+  { name: "operator-owed-trouble", path: "operator/owed", routes: troubled },
   { name: "operator-audit", path: "operator/audit" },
-  { name: "operator-sessions", path: "operator/sessions" }
+  { name: "operator-sessions", path: "operator/sessions" },
+  {
+    name: "operator-menu",
+    path: "operator/sessions",
+    before: async ({ page }: Tab) => {
+      const menu = page.getByRole("button", { name: "Menu", exact: true })
+      if (await menu.isVisible()) await menu.click()
+    }
+  }
 ].map((view) => ({ ...view, as: "operator" }))
 
 export const viewsOf = (letters: Parameters<typeof ofNobody>[0]): ReadonlyArray<View> => [
