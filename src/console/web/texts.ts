@@ -114,6 +114,18 @@ export const texts = {
     loading: "Drawing"
   },
   code: { curl: "curl", typescript: "TypeScript", python: "Python" },
+  /** What an entry of the ledger is, by its source. */
+  entries: {
+    purchase: "Purchase",
+    refund: "Refund",
+    registration_bonus: "Registration bonus",
+    signup_grant: "Sign-up grant",
+    admin: "By the operator",
+    transfer_escrow: "Sent",
+    transfer_release: "Received",
+    transfer_return: "Returned",
+    call: "Call"
+  },
   home: {
     title: "Home",
     balance: "Balance",
@@ -144,16 +156,6 @@ export const texts = {
     makeKey: "Make a key",
     allCalls: "All calls",
     attention: "Needs attention",
-    sources: {
-      purchase: "Purchase",
-      registration_bonus: "Registration bonus",
-      signup_grant: "Sign-up grant",
-      admin: "Grant by the operator",
-      transfer_escrow: "Sent",
-      transfer_release: "Received",
-      transfer_return: "Came back",
-      call: "Call"
-    },
     attentionBalance: "The balance is used up: calls that cost something are refused.",
     attentionLow: "The balance is below one dollar.",
     attentionStatus: (status: string) => `The billing account is ${status}: calls are refused.`,
@@ -228,7 +230,12 @@ export const texts = {
     why: "Why",
     version: "Price version",
     noPrice: "This call has no price: it was free, or failed before anything was used.",
-    measured: { counted: "counted by the provider", estimated: "estimated" } as Readonly<Record<string, string>>,
+    measured: {
+      provider: "reported by the provider",
+      counted: "counted by this service",
+      estimated: "estimated",
+      none: "nothing was used"
+    } as Readonly<Record<string, string>>,
     usage: "Usage",
     provider: "Provider",
     id: "Id",

@@ -132,17 +132,6 @@ export const creditTexts = {
   what: "What",
   entryAmount: "Amount",
   after: "Balance after",
-  sources: {
-    purchase: "Purchase",
-    registration_bonus: "Registration bonus",
-    signup_grant: "Sign-up grant",
-    admin: "By the operator",
-    transfer_escrow: "Sent",
-    transfer_release: "Received",
-    transfer_return: "Returned",
-    call: "Call",
-    refund: "Refund"
-  },
   details: "details",
   reference: "Reference"
 } as const

@@ -3,6 +3,7 @@ import { getRouteApi, Link, useNavigate } from "@tanstack/react-router"
 import { ReceiptText } from "lucide-react"
 import { useLedger } from "../../app/Asking.ts"
 import type { Schemas } from "../../app/Client.ts"
+import { nameOfEntry } from "../../app/Entry.ts"
 import { Choice } from "../../parts/Choice.tsx"
 import { Money } from "../../parts/Money.tsx"
 import { Section } from "../../parts/Page.tsx"
@@ -27,13 +28,10 @@ const filters = {
 } as const
 type Filter = keyof typeof filters
 
-const nameOf = ({ source, type }: Entry): string =>
-  source === "purchase" && type === "debit" ? creditTexts.sources.refund : creditTexts.sources[source ?? "call"]
-
 /** What the entry was for, which leads to the call's record or the transfer; else the reference of whoever booked it. */
 const What = ({ of: entry }: { readonly of: Entry }) => {
   const { description, reference_id, source } = entry
-  const name = nameOf(entry)
+  const name = nameOfEntry(entry)
   const words = description.toLowerCase() === name.toLowerCase() ? undefined : description
   if (source === undefined || source.startsWith("transfer")) {
     const about = words ?? creditTexts.details

@@ -5,6 +5,7 @@ import { KeyRound, Radio } from "lucide-react"
 import { useAmounts, useLedger } from "../../app/Asking.ts"
 import { api, resultOf, tenantId } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
+import { nameOfEntry } from "../../app/Entry.ts"
 import { nano } from "../../money.ts"
 import { ButtonLink } from "../../parts/Button.tsx"
 import { Money } from "../../parts/Money.tsx"
@@ -81,9 +82,6 @@ const Balance = ({ of }: { readonly of: Schemas["Amounts"] }) => {
 
 type Entry = Schemas["LedgerEntry"]
 
-const nameOf = ({ source, type }: Entry): string =>
-  source === undefined ? (type === "debit" ? texts.home.sources.call : "") : texts.home.sources[source]
-
 const Changes = () => {
   const ledger = useLedger(1, 7)
   return (
@@ -102,7 +100,7 @@ const Changes = () => {
                 title: texts.call.line,
                 card: "title",
                 cell: (entry) => {
-                  const name = nameOf(entry)
+                  const name = nameOfEntry(entry)
                   const { description } = entry
                   return (
                     <span className="home-entry">
