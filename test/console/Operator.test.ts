@@ -159,12 +159,81 @@ describe("an operator", () => {
     tab.done()
   })
 
+  it("reads who has a key, what was refunded, and of what the question is", async () => {
+    const katherine = await desk.service.signIn("katherine@example.com", { name: "Katherine Johnson" })
+    const { account_id, tenant_id, token } = katherine
+    const { checkout_url } = (
+      await desk.service.call(`/v1/tenants/${tenant_id}/billing/checkout`, { token, json: { amount_credits: 10 } })
+    ).body.result
+    const before = await desk.service.balance(katherine)
+    // Opening the sandbox's page pays.
+    await fetch(checkout_url)
+    await expect.poll(() => desk.service.balance(katherine)).toBeGreaterThan(before)
+    const { records } = (await desk.service.call(`/v1/tenants/${tenant_id}/billing/payments`, { token })).body.result
+    await desk.service.control(`/payments/${records[0].id}/refund`, { amount: 4 })
+    await desk.service.key(katherine)
+
+    const tab = await enter("grace")
+    const { page } = tab
+    await go(tab, `tenants/${tenant_id}`, "Katherine Johnson")
+    const ledger = page.getByRole("region", { name: "Ledger" })
+    await ledger.getByRole("row", { name: /^Refund .*\$4\.00/ }).waitFor()
+    await ledger.getByRole("row", { name: /^Purchase .*\$10\.00/ }).waitFor()
+    await page.getByRole("region", { name: "Keys" }).getByRole("link", { name: "Katherine Johnson" }).first().waitFor()
+    await page.getByRole("button", { name: "Suspend" }).click()
+    const dialog = page.getByRole("dialog", { name: "Suspend the tenant Katherine Johnson?" })
+    await dialog.getByText(tenant_id).waitFor()
+    await page.keyboard.press("Escape")
+    await go(tab, `people/${account_id}`, "Katherine Johnson")
+    await page.getByRole("region", { name: "Keys" }).getByRole("link", { name: "Katherine Johnson" }).first().waitFor()
+    await page.getByRole("button", { name: "Suspend" }).click()
+    await page.getByRole("dialog", { name: "Suspend the person Katherine Johnson?" }).waitFor()
+    tab.done()
+  })
+
+  it("is shown fresh figures while the stream is broken, and the way to what fails", async () => {
+    const tab = await desk.tab()
+    const { allowed, page } = tab
+    const of = (path: string, change: (result: Record<string, unknown>) => object) =>
+      page.route(path, async (route) => {
+        const response = await route.fetch()
+        const { result } = await response.json()
+        await route.fulfill({ response, json: { result: { ...result, ...change(result) } } })
+      })
+    await of("**/v1/operator/flight", () => ({ reserved: 2.5 }))
+    await of("**/v1/operator/upstreams", ({ models }) => ({
+      models: (models as ReadonlyArray<object>).map((model, index) =>
+        index === 0 ? { ...model, serving: null } : model
+      )
+    }))
+    const figures = { at: "", calls_per_second: 3, reserved: 7, open_calls: 0, escrowed: 0, unsettled: 0, loops: [] }
+    let isFirst = true
+    await page.route("**/v1/operator/events", (route) => {
+      if (!isFirst) return route.abort()
+      isFirst = false
+      return route.fulfill({
+        contentType: "text/event-stream",
+        body: `event: figures\ndata: ${JSON.stringify(figures)}\n\n`
+      })
+    })
+    allowed.push(/operator\/events/)
+    await page.goto(await desk.operatorLink("grace"))
+    await page.locator(".shell-side-live").getByText("Connection lost, trying again").waitFor()
+    const now = page.getByRole("region", { name: "Now", exact: true })
+    await now.getByRole("link", { name: /^Reserved\s*\$2\.50/ }).waitFor()
+    await now.getByText("Calls a second").waitFor()
+    expect(await now.textContent()).not.toContain("$7.00")
+    await page.getByRole("link", { name: /^No upstream serves sandbox-/ }).click()
+    await page.getByRole("heading", { name: "Upstreams", exact: true, level: 1 }).waitFor()
+    tab.done()
+  })
+
   it("opens a call of anybody, line by line", async () => {
     const tab = await enter("grace")
     const { page } = tab
     await go(tab, theirView(), "Ada Lovelace")
     await page
-      .getByRole("region", { name: "Last calls" })
+      .getByRole("region", { name: "Calls", exact: true })
       .getByRole("row", { name: /sandbox-small/ })
       .first()
       .click()

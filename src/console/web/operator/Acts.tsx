@@ -54,13 +54,13 @@ const wordingOf = ({ kind, of: { name } }: Act, amount: string): Wording => {
     case "purchase":
       return { title: t.purchaseTitle(name), text: t.purchaseText, action: t.purchaseDo(amount), isDangerous: false }
     case "suspendTenant":
-      return { title: t.suspendTitle(name), text: t.suspendTenantText, action: t.suspend, isDangerous: true }
+      return { title: t.suspendTenantTitle(name), text: t.suspendTenantText, action: t.suspend, isDangerous: true }
     case "activateTenant":
-      return { title: t.activateTitle(name), text: t.activateTenantText, action: t.activate, isDangerous: false }
+      return { title: t.activateTenantTitle(name), text: t.activateTenantText, action: t.activate, isDangerous: false }
     case "suspendPerson":
-      return { title: t.suspendTitle(name), text: t.suspendPersonText, action: t.suspend, isDangerous: true }
+      return { title: t.suspendPersonTitle(name), text: t.suspendPersonText, action: t.suspend, isDangerous: true }
     case "activatePerson":
-      return { title: t.activateTitle(name), text: t.activatePersonText, action: t.activate, isDangerous: false }
+      return { title: t.activatePersonTitle(name), text: t.activatePersonText, action: t.activate, isDangerous: false }
     case "revokeKey":
       return { title: t.revokeTitle(name), text: t.revokeText, action: t.revoke, isDangerous: true }
     case "endSignIns":
@@ -211,7 +211,11 @@ const Form = ({ act, onClose }: { readonly act: Act; readonly onClose: () => voi
         </DialogActions>
       }
     >
-      <p className="quiet">{text}</p>
+      <p className="quiet">
+        {text}
+        <br />
+        <code>{act.of.id}</code>
+      </p>
       {isCredit(act) ? (
         <>
           <div className="form-row">

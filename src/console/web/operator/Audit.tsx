@@ -24,23 +24,27 @@ type Entry = Schemas["AuditEntry"]
 
 const textOf = (value: unknown): string => (typeof value === "object" ? JSON.stringify(value) : String(value))
 
-const Details = ({ of: { details, subject } }: { readonly of: Entry }) => (
-  <span className="operator-details small">
-    {subject === null ? null : <code className="quiet">{subject}</code>}
-    {Object.entries(details).map(([name, value]) => (
-      <span key={name}>
-        <span className="quiet">{name.replaceAll("_", " ")}</span> {textOf(value)}
-      </span>
-    ))}
-  </span>
-)
+const Details = ({ of: { details, subject } }: { readonly of: Entry }) => {
+  const named = Object.entries(details)
+  return subject === null && named.length === 0 ? null : (
+    <span className="operator-details small">
+      {subject === null ? null : <code className="quiet">{subject}</code>}
+      {named.map(([name, value]) => (
+        <span key={name}>
+          <span className="quiet">{name.replaceAll("_", " ")}:</span> {textOf(value)}
+        </span>
+      ))}
+    </span>
+  )
+}
 
-const On = ({ of: { account_id, tenant_id } }: { readonly of: Entry }) => (
-  <span className="operator-details small">
-    {tenant_id === null ? null : <TenantLink id={tenant_id} />}
-    {account_id === null ? null : <PersonLink id={account_id} />}
-  </span>
-)
+const On = ({ of: { account_id, tenant_id } }: { readonly of: Entry }) =>
+  tenant_id === null && account_id === null ? null : (
+    <span className="operator-details small">
+      {tenant_id === null ? null : <TenantLink id={tenant_id} />}
+      {account_id === null ? null : <PersonLink id={account_id} />}
+    </span>
+  )
 
 const Entries = ({ isStale, rows }: { readonly rows: ReadonlyArray<Entry>; readonly isStale: boolean }) => (
   <Table<Entry>

@@ -143,7 +143,7 @@ const CostPlot = ({ measure, of }: { readonly of: Schemas["OperatorCosts"]; read
 
 const Margin = ({ of: { cost, margin } }: { readonly of: Sum }) =>
   cost === undefined ? (
-    <span className="quiet">{t.unknown}</span>
+    <span className="quiet">{texts.ago.none}</span>
   ) : (
     <span data-tip={t.marginHelp}>
       <Signed of={margin} />
@@ -175,12 +175,13 @@ const Figures = ({ by, rows }: { readonly rows: ReadonlyArray<Row>; readonly by:
       caption={t.table}
       rows={[...total, ...sums]}
       rowKey={({ name }) => name}
+      isTotal={(row) => row === total[0]}
       columns={[
         {
           id: "name",
-          title: t.groups[by],
+          title: by === "row" ? t.row : t.groups[by],
           card: "title",
-          cell: ({ name }) => (name === t.total ? <strong>{name}</strong> : name)
+          cell: ({ name }) => name
         },
         {
           id: "requests",
@@ -196,7 +197,13 @@ const Figures = ({ by, rows }: { readonly rows: ReadonlyArray<Row>; readonly by:
           needs: "wide",
           cell: ({ failures }) => (failures === 0 ? <span className="quiet">{texts.ago.none}</span> : count(failures))
         },
-        { id: "tokens", title: t.tokens, align: "end", needs: "wide", cell: ({ tokens }) => shortCount(tokens) },
+        {
+          id: "tokens",
+          title: t.tokens,
+          align: "end",
+          needs: "wide",
+          cell: ({ tokens }) => (tokens === 0 ? <span className="quiet">{texts.ago.none}</span> : count(tokens))
+        },
         ...(hasCost ? costColumns : []),
         {
           id: "uncollected",

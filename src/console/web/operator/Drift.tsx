@@ -34,13 +34,13 @@ const Rows = ({ of }: { readonly of: Drift }) => {
       caption={t.result}
       rows={[total, ...of.rows]}
       rowKey={({ day, isTotal = false, model }) => `${isTotal} ${day} ${model}`}
+      isTotal={({ isTotal = false }) => isTotal}
       columns={[
         {
           id: "model",
           title: texts.field.model,
           card: "title",
-          cell: ({ isTotal = false, model }) =>
-            isTotal ? <strong>{model}</strong> : <span className="operator-strong">{model}</span>
+          cell: ({ model }) => model
         },
         {
           id: "day",
@@ -88,8 +88,8 @@ const BadLines = ({ of }: { readonly of: Drift }) => (
       rows={of.bad_lines}
       rowKey={({ line }) => String(line)}
       columns={[
-        { id: "line", title: t.line, card: "title", cell: ({ line }) => count(line) },
-        { id: "why", title: t.why, card: "plain", cell: ({ why }) => why }
+        { id: "line", title: t.line, cell: ({ line }) => count(line) },
+        { id: "why", title: t.why, card: "title", cell: ({ why }) => why }
       ]}
     />
   </Section>
@@ -125,32 +125,32 @@ export const Drift = () => {
         error={compare.error}
         onSubmit={() => compare.mutate()}
         actions={
-          <div className="row wrap">
+          <div className="row">
             <Button type="submit" kind="primary" isPending={compare.isPending} isDisabled={csv.trim() === ""}>
               {t.compare}
             </Button>
-            <label className="operator-drift-file">
-              <span className="button button-plain">
-                <FileUp size={15} strokeWidth={1.75} aria-hidden /> {t.file}
-              </span>
-              <input
-                type="file"
-                accept=".csv,text/csv,text/plain"
-                onChange={({ target }) => {
-                  const file = target.files?.[0]
-                  // The same file may be chosen again after it was changed.
-                  void file?.text().then((text) => {
-                    setCsv(text)
-                    target.value = ""
-                  })
-                }}
-              />
-            </label>
           </div>
         }
       >
         <div className="operator-drift-text">
           <TextField name="csv" label={t.paste} help={t.pasteHelp} lines={8} value={csv} onChange={setCsv} />
+          <label className="operator-drift-file">
+            <span className="button button-plain">
+              <FileUp size={15} strokeWidth={1.75} aria-hidden /> {t.file}
+            </span>
+            <input
+              type="file"
+              accept=".csv,text/csv,text/plain"
+              onChange={({ target }) => {
+                const file = target.files?.[0]
+                // The same file may be chosen again after it was changed.
+                void file?.text().then((text) => {
+                  setCsv(text)
+                  target.value = ""
+                })
+              }}
+            />
+          </label>
         </div>
         <div className="operator-drift-provider">
           <TextField

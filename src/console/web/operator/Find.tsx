@@ -33,7 +33,7 @@ const Transfers = ({ rows }: { readonly rows: ReadonlyArray<Schemas["OperatorTra
     rowKey={({ id }) => id}
     columns={[
       { id: "to", title: texts.find.recipient, card: "title", cell: ({ recipient_email }) => recipient_email },
-      { id: "from", title: f.tenant, cell: ({ sender_tenant_id }) => <TenantLink id={sender_tenant_id} /> },
+      { id: "from", title: texts.find.sender, cell: ({ sender_tenant_id }) => <TenantLink id={sender_tenant_id} /> },
       { id: "id", title: f.id, needs: "wide", cell: ({ id }) => <code className="quiet">{id}</code> },
       { id: "at", title: f.at, card: "plain", cell: ({ created_at }) => <When at={created_at} /> },
       { id: "status", title: f.status, card: "plain", cell: ({ status }) => <Badge>{status}</Badge> },

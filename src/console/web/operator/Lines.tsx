@@ -26,13 +26,19 @@ export const Status = ({ of }: { readonly of: string }) =>
     <Badge tone={of === "suspended" ? "bad" : "plain"}>{texts.states[of] ?? of}</Badge>
   )
 
-export const TenantLink = ({ id, name }: { readonly id: string; readonly name?: string }) => (
+interface LinkOf {
+  readonly id: string
+  /** Without it the id stands there. */
+  readonly name?: string | undefined
+}
+
+export const TenantLink = ({ id, name }: LinkOf) => (
   <Link to="/operator/tenants/$tenant_id" params={{ tenant_id: id }} className={name === undefined ? "mono" : ""}>
     {name ?? id}
   </Link>
 )
 
-export const PersonLink = ({ id, name }: { readonly id: string; readonly name?: string }) => (
+export const PersonLink = ({ id, name }: LinkOf) => (
   <Link to="/operator/people/$account_id" params={{ account_id: id }} className={name === undefined ? "mono" : ""}>
     {name ?? id}
   </Link>
@@ -59,9 +65,9 @@ export const TenantTable = ({ rows }: { readonly rows: ReadonlyArray<TenantLine>
           card: "plain",
           cell: ({ owner_email }) => <span className="quiet">{owner_email ?? texts.ago.none}</span>
         },
-        { id: "id", title: f.id, needs: "wide", cell: ({ id }) => <code className="quiet">{id}</code> },
+        { id: "id", title: f.id, needs: "wide", card: "none", cell: ({ id }) => <code className="quiet">{id}</code> },
         { id: "since", title: f.created, needs: "medium", cell: ({ created_at }) => <When at={created_at} /> },
-        { id: "status", title: f.status, card: "plain", cell: ({ status }) => <Status of={status} /> },
+        { id: "status", title: f.status, cell: ({ status }) => <Status of={status} /> },
         {
           id: "balance",
           title: f.balance,
@@ -97,9 +103,9 @@ export const PersonTable = ({ rows }: { readonly rows: ReadonlyArray<PersonLine>
             </>
           )
         },
-        { id: "id", title: f.id, needs: "wide", cell: ({ id }) => <code className="quiet">{id}</code> },
+        { id: "id", title: f.id, needs: "wide", card: "none", cell: ({ id }) => <code className="quiet">{id}</code> },
         { id: "since", title: f.created, needs: "medium", cell: ({ created_at }) => <When at={created_at} /> },
-        { id: "status", title: f.status, card: "plain", align: "end", cell: ({ status }) => <Status of={status} /> }
+        { id: "status", title: f.status, align: "end", cell: ({ status }) => <Status of={status} /> }
       ]}
     />
   )
@@ -118,10 +124,20 @@ interface KeyTableProps<K extends KeyLine> {
   readonly onRevoke: (key: K) => void
   /** Where the keys are of one tenant, or of one person, that is not said of each. */
   readonly without?: "tenant" | "person"
+  /** Names of tenants or people, by their ids, where they are known. */
+  readonly names?: ReadonlyMap<string, string>
   readonly more?: ReadonlyArray<Column<K>>
 }
 
-export const KeyTable = <K extends KeyLine>({ more = [], onRevoke, rows, without }: KeyTableProps<K>) => (
+const noNames: ReadonlyMap<string, string> = new Map()
+
+export const KeyTable = <K extends KeyLine>({
+  more = [],
+  names = noNames,
+  onRevoke,
+  rows,
+  without
+}: KeyTableProps<K>) => (
   <Table<K>
     caption={texts.find.keys}
     rows={rows}
@@ -131,15 +147,21 @@ export const KeyTable = <K extends KeyLine>({ more = [], onRevoke, rows, without
       { id: "key", title: f.key, cell: ({ key_prefix }) => <code>{key_prefix}…</code> },
       ...(without === "tenant"
         ? []
-        : [{ id: "tenant", title: f.tenant, cell: ({ tenant_id }: K) => <TenantLink id={tenant_id} /> }]),
+        : [
+            {
+              id: "tenant",
+              title: f.tenant,
+              cell: ({ tenant_id }: K) => <TenantLink id={tenant_id} name={names.get(tenant_id)} />
+            }
+          ]),
       ...(without === "person"
         ? []
         : [
             {
               id: "person",
               title: f.person,
-              needs: "wide" as const,
-              cell: ({ account_id }: K) => <PersonLink id={account_id} />
+              needs: "medium" as const,
+              cell: ({ account_id }: K) => <PersonLink id={account_id} name={names.get(account_id)} />
             }
           ]),
       ...more,
@@ -172,6 +194,7 @@ const CallState = ({ of }: { readonly of: CallLine }) => {
 
 interface CallLinesProps {
   readonly rows: ReadonlyArray<CallLine>
+  readonly isStale?: boolean
   /** Where the calls are of one tenant, that is not said of each. */
   readonly isOfOne?: boolean
 }
@@ -192,10 +215,12 @@ export const CallLines = (props: CallLinesProps) => {
 
 const CallRows = ({
   isOfOne = false,
+  isStale = false,
   onOpen,
   rows
 }: CallLinesProps & { readonly onOpen: (call: CallLine) => void }) => (
   <Table<CallLine>
+    isStale={isStale}
     onOpen={onOpen}
     caption={texts.find.calls}
     rows={rows}
@@ -220,8 +245,8 @@ const CallRows = ({
             }
           ]
         : []),
-      { id: "id", title: f.id, needs: "wide", cell: ({ id }) => <code className="quiet">{id}</code> },
-      { id: "state", title: f.status, card: "plain", cell: (call) => <CallState of={call} /> },
+      { id: "id", title: f.id, needs: "wide", card: "none", cell: ({ id }) => <code className="quiet">{id}</code> },
+      { id: "state", title: f.status, cell: (call) => <CallState of={call} /> },
       {
         id: "cost",
         title: common.usage.cost,

@@ -1,6 +1,6 @@
 /** The operator's live figures: the newest, and the calls a second of the last minute. */
 import { useSyncExternalStore } from "react"
-import { Live } from "../app/Live.ts"
+import { Live, useLiveState } from "../app/Live.ts"
 import type { Usd } from "../money.ts"
 import { operatorSession } from "./OperatorSession.ts"
 
@@ -34,3 +34,9 @@ const subscribe = (listener: () => void): (() => void) => {
 
 /** The figures of the last minute, the newest at the end; empty before the first. */
 export const useFigures = (): ReadonlyArray<Figures> => useSyncExternalStore(subscribe, () => recent)
+
+/** What is now, which nobody knows while the stream is broken: its last event says what was. */
+export const useNewest = (): Figures | undefined => {
+  const figures = useFigures()
+  return useLiveState(operatorLive) === "open" ? figures.at(-1) : undefined
+}

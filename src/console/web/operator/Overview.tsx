@@ -14,11 +14,11 @@ import { Button } from "../parts/Button.tsx"
 import { Confirm } from "../parts/Dialog.tsx"
 import { Money } from "../parts/Money.tsx"
 import { Facts, Page, Section } from "../parts/Page.tsx"
-import { Answer, Empty, Failed } from "../parts/States.tsx"
+import { Answer, Failed } from "../parts/States.tsx"
 import { Table } from "../parts/Table.tsx"
 import { useNow, When } from "../parts/When.tsx"
 import { useFlight, useUpstreams, useVerifications, useWork } from "./Asking.ts"
-import { useFigures } from "./OperatorLive.ts"
+import { useFigures, useNewest } from "./OperatorLive.ts"
 import type { Figures } from "./OperatorLive.ts"
 import { operatorApi } from "./OperatorSession.ts"
 import { operatorTexts as texts } from "../texts/operator.ts"
@@ -79,9 +79,10 @@ const isStuck = (figures: ReadonlyArray<Figures>): boolean =>
 
 const Now = () => {
   const figures = useFigures()
+  const newest = useNewest()
   const { data: flight } = useFlight()
-  const now = figures.at(-1) ?? flight
-  const speed = figures.at(-1)?.calls_per_second
+  const now = newest ?? flight
+  const speed = newest?.calls_per_second
   const none = <span className="quiet">{texts.ago.none}</span>
   return (
     <section className="operator-figures" aria-label={t.figures}>
@@ -98,7 +99,7 @@ const Now = () => {
       />
       <Figure
         name={t.unsettled}
-        isBad={isStuck(figures)}
+        isBad={newest !== undefined && isStuck(figures)}
         value={now === undefined ? none : count(now.unsettled)}
         below={t.unsettledHelp}
       />
@@ -110,7 +111,6 @@ const Now = () => {
       <Figure
         name={t.owed}
         to="/operator/owed"
-        isBad={flight !== undefined && nano(flight.owed) > 0n}
         value={flight === undefined ? none : <Money of={flight.owed} as="aligned" />}
         below={t.owedHelp}
       />
@@ -120,26 +120,38 @@ const Now = () => {
 
 const longAgo = 2 * 86_400_000
 
-/** What is not as it should be, each in a sentence. */
-const useTroubles = (): ReadonlyArray<string> | undefined => {
+interface Trouble {
+  readonly text: string
+  /** The view that says more of it. */
+  readonly to?: NonNullable<LinkProps["to"]>
+}
+
+/** What is not as it should be, each in a sentence: first what people notice now. */
+const useTroubles = (): ReadonlyArray<Trouble> | undefined => {
   const figures = useFigures()
+  const newest = useNewest()
   const now = useNow()
   const { data: work } = useWork()
   const { data: upstreams } = useUpstreams()
   const { data: books } = useVerifications()
   if (work === undefined || upstreams === undefined || books === undefined) return undefined
-  const loops = figures.at(-1)?.loops ?? work.loops
+  const loops = newest?.loops ?? work.loops
   const unserved = upstreams.models.filter(({ serving }) => serving === null).map(({ model }) => model)
   const { last, last_held } = books
+  const isOverdue = last !== null && last_held !== null && now - Date.parse(last_held.at) > longAgo
   return [
-    ...(last !== null && last.findings > 0 ? [t.findings(count(last.findings))] : []),
-    ...(last !== null && last_held !== null && now - Date.parse(last_held.at) > longAgo ? [t.verifiedLongAgo] : []),
-    ...(isStuck(figures) ? [t.unsettledTrouble(count(figures.at(-1)!.unsettled))] : []),
-    ...loops.flatMap(({ loop, trouble }) => (trouble === null ? [] : [t.loopTrouble(loop, trouble)])),
+    ...(unserved.length === 0
+      ? []
+      : [{ text: t.modelTrouble(unserved.join(", ")), to: "/operator/upstreams" as const }]),
     ...upstreams.upstreams.flatMap(({ failures_in_a_row, name, state }) =>
-      state === "failing" ? [t.upstreamTrouble(name, count(failures_in_a_row))] : []
+      state === "failing"
+        ? [{ text: t.upstreamTrouble(name, count(failures_in_a_row)), to: "/operator/upstreams" as const }]
+        : []
     ),
-    ...(unserved.length === 0 ? [] : [t.modelTrouble(unserved.join(", "))])
+    ...(newest !== undefined && isStuck(figures) ? [{ text: t.unsettledTrouble(count(newest.unsettled)) }] : []),
+    ...(last !== null && last.findings > 0 ? [{ text: t.findings(count(last.findings)) }] : []),
+    ...(isOverdue ? [{ text: t.verifiedLongAgo }] : []),
+    ...loops.flatMap(({ loop, trouble }) => (trouble === null ? [] : [{ text: t.loopTrouble(loop, trouble) }]))
   ]
 }
 
@@ -155,9 +167,9 @@ const Troubles = () => {
   }
   return (
     <section className="operator-troubles" aria-label={t.attention}>
-      {troubles.map((trouble) => (
-        <p key={trouble} className="operator-trouble">
-          <TriangleAlert size={15} aria-hidden /> {trouble}
+      {troubles.map(({ text, to }) => (
+        <p key={text} className="operator-trouble">
+          <TriangleAlert size={15} aria-hidden /> {to === undefined ? text : <Link to={to}>{text}</Link>}
         </p>
       ))}
     </section>
@@ -267,7 +279,7 @@ const kindOf = ({ whole }: Run): string => (whole ? t.whole : t.part)
 const outcomeOf = ({ findings }: Run): string => (findings === 0 ? t.noFindings : t.findingsOf(count(findings)))
 
 const Recent = ({ runs }: { readonly runs: ReadonlyArray<Run> }) => (
-  <div>
+  <div className="operator-recent">
     <div className="operator-runs" role="img" aria-label={`${t.recent}: ${runs.map(outcomeOf).join(", ")}`}>
       {runs.toReversed().map((run) => (
         <span
@@ -307,8 +319,8 @@ const BooksFacts = ({ of }: { readonly of: Schemas["OperatorVerifications"] }) =
           last === null ? (
             never
           ) : (
-            <span className="row wrap">
-              <When at={last.at} />
+            <>
+              <When at={last.at} />{" "}
               {last.findings === 0 ? (
                 <span className="quiet">
                   · {t.noFindings} · {duration(last.millis)}
@@ -316,7 +328,7 @@ const BooksFacts = ({ of }: { readonly of: Schemas["OperatorVerifications"] }) =
               ) : (
                 <Badge tone="bad">{outcomeOf(last)}</Badge>
               )}
-            </span>
+            </>
           )
         ]
       ]}
@@ -411,7 +423,9 @@ const Invariants = () => {
     >
       {look.error !== null ? (
         <Failed error={look.error} retry={() => look.mutate()} />
-      ) : of === undefined ? null : (
+      ) : of === undefined ? (
+        <p className="quiet">{t.notLooked}</p>
+      ) : (
         <ul className="operator-checks">
           {of.checks.map(({ findings, holds, name }) => (
             <li key={name} className="operator-check">
@@ -486,35 +500,33 @@ const Loops = () => {
       <Answer of={work} lines={8}>
         {(of) => (
           <div className="stack">
-            {of.loops.length === 0 ? <Empty title={t.quiet} /> : null}
             <Table<Work["loops"][number]>
               caption={t.loops}
               rows={of.loops}
               rowKey={({ loop }) => loop}
               columns={[
-                { id: "loop", title: t.loop, card: "title", cell: ({ loop }) => loop },
                 {
-                  id: "trouble",
-                  title: t.trouble,
+                  id: "loop",
+                  title: t.loop,
+                  card: "title",
+                  cell: ({ loop }) => <span className="operator-strong">{loop}</span>
+                },
+                {
+                  id: "does",
+                  title: t.does,
                   card: "plain",
-                  cell: ({ trouble }) =>
-                    trouble === null ? (
-                      <span className="quiet">{texts.ago.none}</span>
-                    ) : (
-                      <Badge tone="bad">{trouble}</Badge>
-                    )
+                  needs: "medium",
+                  cell: ({ loop }) => <span className="quiet">{t.loopsDo[loop]}</span>
                 },
                 {
                   id: "last",
-                  title: t.lastRun,
-                  needs: "medium",
+                  title: t.lastTurn,
                   cell: ({ last_turn_at }) =>
                     last_turn_at === null ? <span className="quiet">{texts.ago.none}</span> : <When at={last_turn_at} />
                 },
                 {
                   id: "next",
-                  title: t.nextRun,
-                  needs: "medium",
+                  title: t.nextTurn,
                   cell: ({ next_turn_at, running }) =>
                     running ? (
                       t.running
@@ -525,11 +537,25 @@ const Loops = () => {
                     )
                 },
                 {
+                  id: "trouble",
+                  title: t.trouble,
+                  cell: ({ trouble }) =>
+                    trouble === null ? (
+                      <span className="quiet">{texts.ago.none}</span>
+                    ) : (
+                      <Badge tone="bad">{trouble}</Badge>
+                    )
+                },
+                {
                   id: "failures",
-                  title: texts.field.failures,
+                  title: t.failedTurns,
                   align: "end",
                   cell: ({ failures }) =>
-                    failures === 0 ? <span className="quiet">{texts.ago.none}</span> : count(failures)
+                    failures === 0 ? (
+                      <span className="quiet">{texts.ago.none}</span>
+                    ) : (
+                      <span data-tip={t.failedTurnsHelp}>{count(failures)}</span>
+                    )
                 }
               ]}
             />

@@ -59,7 +59,6 @@ const Waiting = ({ rows }: { readonly rows: Owed["waiting"] }) => (
           id: "movements",
           title: t.movements,
           align: "end",
-          card: "figure",
           cell: ({ movements }) => count(movements)
         }
       ]}

@@ -24,6 +24,9 @@ const f = texts.field
 
 type Detail = Schemas["OperatorPerson"]
 
+const tenantNames = ({ memberships }: Detail): ReadonlyMap<string, string> =>
+  new Map(memberships.map(({ tenant_id, tenant_name }) => [tenant_id, tenant_name]))
+
 const PersonFacts = ({ of }: { readonly of: Detail }) => (
   <Facts
     of={[
@@ -39,7 +42,7 @@ const PersonFacts = ({ of }: { readonly of: Detail }) => (
           {of.email} {of.email_verified ? null : <Badge tone="warn">{t.unverified}</Badge>}
         </span>
       ],
-      [t.home, <TenantLink key="home" id={of.home_tenant_id} />],
+      [t.home, <TenantLink key="home" id={of.home_tenant_id} name={tenantNames(of).get(of.home_tenant_id)} />],
       [f.created, <When key="since" at={of.created_at} as="moment" />],
       ...(of.suspended_at === null
         ? []
@@ -80,7 +83,7 @@ const Memberships = ({ rows }: { readonly rows: Detail["memberships"] }) => (
         cell: ({ is_home }) => <span className="quiet">{is_home ? common.tenant.home : common.tenant.team}</span>
       },
       { id: "role", title: texts.tenant.role, card: "plain", cell: ({ role }) => common.tenant.roles[role] },
-      { id: "status", title: f.status, card: "plain", align: "end", cell: ({ status }) => <Status of={status} /> }
+      { id: "status", title: f.status, align: "end", cell: ({ status }) => <Status of={status} /> }
     ]}
   />
 )
@@ -100,7 +103,7 @@ const SignIns = ({ rows }: { readonly rows: Detail["sign_ins"] }) =>
           card: "title",
           cell: ({ application, client_id }) => (
             <>
-              {application ? t.application : t.browser} <code className="quiet">{client_id}</code>
+              <code>{client_id}</code> {application ? <Badge>{t.held}</Badge> : null}
             </>
           )
         },
@@ -186,7 +189,12 @@ export const Person = () => {
         {of.keys.length === 0 ? (
           <Empty title={t.noKeys} />
         ) : (
-          <KeyTable rows={of.keys} without="person" onRevoke={(key) => act({ kind: "revokeKey", of: key })} />
+          <KeyTable
+            rows={of.keys}
+            names={tenantNames(of)}
+            without="person"
+            onRevoke={(key) => act({ kind: "revokeKey", of: key })}
+          />
         )}
       </Section>
       <Section title={t.signIns}>

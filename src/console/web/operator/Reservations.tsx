@@ -45,7 +45,6 @@ const Lines = ({ isStale, rows }: { readonly rows: ReadonlyArray<Line>; readonly
       {
         id: "process",
         title: t.process,
-        card: "plain",
         cell: ({ node_alive }) =>
           node_alive ? <span className="quiet">{t.alive}</span> : <Badge tone="warn">{t.gone}</Badge>
       },

@@ -5,6 +5,7 @@ import { Gift, Pause, Play, Receipt } from "lucide-react"
 import { useState } from "react"
 import { resultOf } from "../app/Client.ts"
 import type { Schemas } from "../app/Client.ts"
+import { nameOfEntry } from "../app/Entry.ts"
 import { count } from "../moments.ts"
 import { Button, ButtonLink } from "../parts/Button.tsx"
 import { Copy } from "../parts/Copy.tsx"
@@ -34,7 +35,9 @@ const Balance = ({ of: { money } }: { readonly of: Detail }) => (
     <p className="operator-balance money-large">
       <Money of={money.balance} as="exact" focusable />
     </p>
-    <Facts of={parts.map((part) => [t.parts[part], <Money key={part} of={money[part]} as="aligned" />] as const)} />
+    <div className="operator-money">
+      <Facts of={parts.map((part) => [t.parts[part], <Money key={part} of={money[part]} as="aligned" />] as const)} />
+    </div>
   </div>
 )
 
@@ -69,7 +72,7 @@ const Members = ({ rows }: { readonly rows: Detail["members"] }) => (
       },
       { id: "mail", title: f.mail, card: "plain", cell: ({ email }) => <span className="quiet">{email}</span> },
       { id: "role", title: t.role, card: "plain", cell: ({ role }) => common.tenant.roles[role] },
-      { id: "status", title: f.status, card: "plain", align: "end", cell: ({ status }) => <Status of={status} /> }
+      { id: "status", title: f.status, align: "end", cell: ({ status }) => <Status of={status} /> }
     ]}
   />
 )
@@ -81,6 +84,7 @@ const Keys = ({ act, of }: { readonly of: Detail; readonly act: (act: Act) => vo
     <>
       <KeyTable
         rows={of.keys}
+        names={new Map(of.members.map(({ account_id, email, name }) => [account_id, name || email]))}
         without="tenant"
         onRevoke={(key) => act({ kind: "revokeKey", of: key })}
         more={[
@@ -103,24 +107,41 @@ const Keys = ({ act, of }: { readonly of: Detail; readonly act: (act: Act) => vo
     </>
   )
 
+const callsPerPage = 15
+
 const Calls = ({ tenant_id }: { readonly tenant_id: string }) => {
+  const [page, setPage] = useState(1)
   const calls = useQuery({
-    queryKey: ["operator", "usage", tenant_id],
+    queryKey: ["operator", "usage", tenant_id, page],
     queryFn: () =>
       resultOf(
         operatorApi.GET("/v1/operator/tenants/{tenant_id}/usage", {
-          params: { path: { tenant_id }, query: { per_page: "15" } }
+          params: { path: { tenant_id }, query: { page: String(page), per_page: String(callsPerPage) } }
         })
-      )
+      ),
+    placeholderData: keepPreviousData
   })
   return (
     <Section title={t.calls}>
       <Answer of={calls} lines={5}>
-        {({ records }) =>
+        {({ records, total_records }) =>
           records.length === 0 ? (
             <Empty title={t.noCalls} />
           ) : (
-            <CallLines isOfOne rows={records.map((call) => ({ ...call, state: "ended" as const }))} />
+            <>
+              <CallLines
+                isOfOne
+                isStale={calls.isPlaceholderData}
+                rows={records.map((call) => ({ ...call, state: "ended" as const }))}
+              />
+              <NumberedPages
+                page={page}
+                perPage={callsPerPage}
+                shown={records.length}
+                total={total_records}
+                go={setPage}
+              />
+            </>
           )
         }
       </Answer>
@@ -160,12 +181,7 @@ const Ledger = ({ tenant_id }: { readonly tenant_id: string }) => {
                     id: "what",
                     title: common.call.line,
                     card: "title",
-                    cell: ({ source, type }) =>
-                      source === undefined
-                        ? type === "debit"
-                          ? common.home.sources.call
-                          : ""
-                        : common.home.sources[source]
+                    cell: nameOfEntry
                   },
                   {
                     id: "description",
@@ -185,6 +201,13 @@ const Ledger = ({ tenant_id }: { readonly tenant_id: string }) => {
                     align: "end",
                     card: "figure",
                     cell: ({ amount, type }) => <Money of={amount} as="aligned" signed={type} />
+                  },
+                  {
+                    id: "after",
+                    title: t.after,
+                    align: "end",
+                    needs: "medium",
+                    cell: ({ balance }) => <Money of={balance} as="aligned" />
                   }
                 ]}
               />
@@ -264,8 +287,8 @@ export const Tenant = () => {
       <Section title={t.keys}>
         <Keys of={of} act={act} />
       </Section>
-      <Calls tenant_id={tenant_id} />
-      <Ledger key={tenant_id} tenant_id={tenant_id} />
+      <Calls key={`calls ${tenant_id}`} tenant_id={tenant_id} />
+      <Ledger key={`ledger ${tenant_id}`} tenant_id={tenant_id} />
       {dialog}
     </Page>
   )

@@ -48,17 +48,40 @@ const State = ({ of: { failures_in_a_row, state } }: { readonly of: Upstream }) 
     <span className="quiet small">{t.states[state]}</span>
   )
 
-/** `2xx × 200 · 5xx × 3`: what there was none of is left out. */
+/** `200 × 2xx · 3 × 5xx`: what there was none of is left out. */
 const answers = ({ requests }: Upstream): string => {
   const some = (["2xx", "4xx", "5xx", "unreachable"] as const).filter((kind) => requests[kind] > 0)
   return some.length === 0
     ? texts.ago.none
     : some
-        .map((kind) => `${kind === "unreachable" ? t.unreachable : kind}\u00a0\u00d7\u00a0${count(requests[kind])}`)
+        .map((kind) => `${count(requests[kind])}\u00a0\u00d7\u00a0${kind === "unreachable" ? t.unreachable : kind}`)
         .join(" \u00b7 ")
 }
 
-const Health = ({ of }: { readonly of: Upstream }) => (
+type Models = Schemas["OperatorUpstreams"]["models"]
+
+const namedMax = 5
+
+/** The models that it serves, or would serve if those before it failed. */
+const servedBy = (name: string, models: Models): string => {
+  const served = models.filter(({ upstreams }) => upstreams.includes(name)).map(({ model }) => model)
+  const named = served.slice(0, namedMax).join(", ")
+  return served.length <= namedMax ? named : `${named} ${t.more(count(served.length - namedMax))}`
+}
+
+/** What it speaks says something of those alone that serve models: searches and media have vendors' own protocols. */
+const Serves = ({ models, of: { name, speaks } }: { readonly of: Upstream; readonly models: Models }) => {
+  const served = servedBy(name, models)
+  return served === "" ? (
+    <span className="quiet">{texts.ago.none}</span>
+  ) : (
+    <span>
+      {served} <span className="quiet">· {speaks.join(", ")}</span>
+    </span>
+  )
+}
+
+const Health = ({ models, of }: { readonly of: Upstream; readonly models: Models }) => (
   <article className="operator-upstream" aria-label={of.name}>
     <header className="row between">
       <h3>{of.name}</h3>
@@ -75,14 +98,16 @@ const Health = ({ of }: { readonly of: Upstream }) => (
         [t.lastSuccess, <Maybe key="success" at={of.last_success_at} />],
         [
           t.lastFailure,
-          <span key="failure" className="row wrap">
-            <Maybe at={of.last_failure_at} />
+          <span key="failure">
+            <Maybe at={of.last_failure_at} />{" "}
             {of.last_failure === null ? null : (
               <span className="quiet">· {of.last_failure === "5xx" ? "5xx" : t.unreachable}</span>
             )}
           </span>
         ],
-        [t.speaks, of.speaks.join(", ")]
+        ...(servedBy(of.name, models) === ""
+          ? []
+          : [[t.serves, <Serves key="serves" of={of} models={models} />] as const])
       ]}
     />
   </article>
@@ -92,7 +117,10 @@ const Health = ({ of }: { readonly of: Upstream }) => (
 const isAsked = ({ minutes, state }: Upstream): boolean =>
   state === "failing" || minutes.some(({ requests }) => requests > 0)
 
-const Unasked = ({ rows }: { readonly rows: ReadonlyArray<Upstream> }) =>
+/** What fails comes first; else they stand as the configuration has them. */
+const byTrouble = (a: Upstream, b: Upstream): number => Number(b.state === "failing") - Number(a.state === "failing")
+
+const Unasked = ({ models, rows }: { readonly rows: ReadonlyArray<Upstream>; readonly models: Models }) =>
   rows.length === 0 ? null : (
     <Section title={t.unasked}>
       <Table<Upstream>
@@ -107,24 +135,18 @@ const Unasked = ({ rows }: { readonly rows: ReadonlyArray<Upstream> }) =>
             cell: ({ name }) => <span className="operator-strong">{name}</span>
           },
           {
-            id: "speaks",
-            title: t.speaks,
-            card: "plain",
-            cell: ({ speaks }) => <span className="quiet">{speaks.join(", ")}</span>
+            id: "serves",
+            title: t.serves,
+            cell: (of) => <Serves of={of} models={models} />
           },
-          { id: "failure", title: t.lastFailure, cell: ({ last_failure_at }) => <Maybe at={last_failure_at} /> },
-          {
-            id: "success",
-            title: t.lastSuccess,
-            align: "end",
-            cell: ({ last_success_at }) => <Maybe at={last_success_at} />
-          }
+          { id: "success", title: t.lastSuccess, cell: ({ last_success_at }) => <Maybe at={last_success_at} /> },
+          { id: "failure", title: t.lastFailure, cell: ({ last_failure_at }) => <Maybe at={last_failure_at} /> }
         ]}
       />
     </Section>
   )
 
-const Models = ({ rows }: { readonly rows: Schemas["OperatorUpstreams"]["models"] }) => (
+const ModelTable = ({ rows }: { readonly rows: Models }) => (
   <Section title={t.models} lead={t.modelsLead}>
     {rows.length === 0 ? (
       <Empty title={t.noModels} />
@@ -159,7 +181,6 @@ const Models = ({ rows }: { readonly rows: Schemas["OperatorUpstreams"]["models"
             id: "state",
             title: texts.field.status,
             align: "end",
-            card: "plain",
             cell: ({ serving, upstreams }) =>
               serving === null ? (
                 <Badge tone="bad">{t.states.failing}</Badge>
@@ -191,12 +212,15 @@ export const Upstreams = () => {
           ) : (
             <>
               <div className="operator-upstreams">
-                {upstreams.filter(isAsked).map((one) => (
-                  <Health key={one.name} of={one} />
-                ))}
+                {upstreams
+                  .filter(isAsked)
+                  .toSorted(byTrouble)
+                  .map((one) => (
+                    <Health key={one.name} of={one} models={models} />
+                  ))}
               </div>
-              <Unasked rows={upstreams.filter((one) => !isAsked(one))} />
-              <Models rows={models} />
+              <Unasked rows={upstreams.filter((one) => !isAsked(one))} models={models} />
+              <ModelTable rows={models} />
             </>
           )
         }

@@ -18,8 +18,11 @@ export interface Column<Row, Sort extends string = string> {
   readonly sort?: Sort
   /** Left out where there is little room: `wide` needs 1100 px of table, `medium` 760. On a card all are there. */
   readonly needs?: "medium" | "wide"
-  /** On a card: what it is called by, the figure beside that; the rest stands below, with its column's name unless it is `plain`. */
-  readonly card?: "title" | "figure" | "plain"
+  /**
+   * On a card: what it is called by, the figure beside that; the rest stands below, with its column's name unless it is `plain`. `none` is
+   * left out: the id of what a press on the row shows.
+   */
+  readonly card?: "title" | "figure" | "plain" | "none"
   /** Of buttons: a screen reader alone is told the column's name. */
   readonly isActions?: boolean
 }
@@ -36,6 +39,8 @@ interface TableProps<Row, Sort extends string> {
   readonly rows: ReadonlyArray<Row>
   readonly rowKey: (row: Row) => string
   readonly onOpen?: (row: Row) => void
+  /** The sum of the others. */
+  readonly isTotal?: (row: Row) => boolean
   readonly sorting?: Sorting<Sort>
   readonly onSort?: (sorting: Sorting<Sort>) => void
   /** While the next page is on its way. */
@@ -54,6 +59,7 @@ export const Table = <Row, Sort extends string = string>({
   caption,
   columns,
   isStale = false,
+  isTotal,
   onOpen,
   onSort,
   rowKey,
@@ -115,7 +121,7 @@ export const Table = <Row, Sort extends string = string>({
               key={rowKey(row)}
               role="row"
               tabIndex={index === 0 ? 0 : -1}
-              className="table-row"
+              className={isTotal?.(row) === true ? "table-row table-total" : "table-row"}
               onKeyDown={(event) => onKeyDown(event, row)}
               {...(onOpen !== undefined && {
                 onClick: ({ target }) => {
