@@ -11,6 +11,8 @@
  *   begun to answer ten seconds after that is let go; such a call costs nothing, its record says `client_disconnected`.
  * - An answer of 200 is believed only if it is one: choices, or an event stream that finishes. Else the next upstream is tried, or the
  *   stream is broken. What an upstream says of its failure is passed on without addresses and keys.
+ * - A stream that breaks before its client has anything of it, and of which no usage was reported, is a failure like any other where another
+ *   upstream is left: until its first event has come, the client is not answered.
  * - An upstream that speaks several protocols but not the client's is asked in the first of its list that can be translated. One that cannot
  *   carry a request is passed over; a request that none can carry is refused with what hinders the first.
  */
@@ -270,28 +272,32 @@ const make = Effect.gen(function* () {
     { headers, request_id }: Pick<Call<unknown>, "headers" | "request_id">
   ): Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable | InvalidRequest> => {
     const limit = answerTokensWithin(model, prompt, admission.reserved)
-    return firstOf(ways, (way): Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable | InvalidRequest> => {
-      const takes = way.route.limit_field !== "none"
-      const body = bodyFor(protocol, way, prompt, form.streams, takes ? limit : undefined)
-      if (Either.isLeft(body)) return body.left
-      return form.ask({
-        protocol,
-        speaks: way.speaks,
-        pair: way.pair,
-        upstream: way.upstream,
-        request: {
-          method: "POST",
-          path: way.path,
-          headers: headers === undefined || way.speaks !== protocol ? way.headers : { ...way.headers, ...headers },
-          body: body.right
-        },
-        admission,
-        model,
-        prompt,
-        most: mostOf(model, prompt, takes ? limit : model.output_tokens_max),
-        request_id
-      })
-    })
+    return firstOf(
+      ways,
+      (way, is_last): Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable | InvalidRequest> => {
+        const takes = way.route.limit_field !== "none"
+        const body = bodyFor(protocol, way, prompt, form.streams, takes ? limit : undefined)
+        if (Either.isLeft(body)) return body.left
+        return form.ask({
+          protocol,
+          speaks: way.speaks,
+          pair: way.pair,
+          upstream: way.upstream,
+          request: {
+            method: "POST",
+            path: way.path,
+            headers: headers === undefined || way.speaks !== protocol ? way.headers : { ...way.headers, ...headers },
+            body: body.right
+          },
+          admission,
+          model,
+          prompt,
+          most: mostOf(model, prompt, takes ? limit : model.output_tokens_max),
+          is_last,
+          request_id
+        })
+      }
+    )
   }
 
   const reached = clients.map((protocol) => ({ name: protocol.name, waysOf: waysFor(protocol, false) }))
@@ -388,6 +394,8 @@ interface Attempt {
   readonly prompt: ValidPrompt
   /** The most tokens that the request, as it is sent, can cause. */
   readonly most: Most
+  /** No other upstream is left. */
+  readonly is_last: boolean
   readonly request_id: string | undefined
 }
 
@@ -463,12 +471,22 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
       ? protocol.reader(prompt)
       : Translated.readerOf(pair, protocol.broken, yield* answerOptions(attempt))
   const relay = EventRelay.make(speaks.stream.eventsOf(answer), reader)
+  if (!attempt.is_last && !(yield* hasBegun(attempt, relay)))
+    return yield* failed(upstream.name, "its stream broke before anything of an answer came", request_id)
   const arriving = new Arriving(usageOf(admission.call), relay.body, eventsOf)
   return yield* admission.goOn<Streamed<A>>(
     arriving,
     Effect.flatMap(relay.ended, (how) => settleStream(attempt, relay, arriving, how))
   )
 })
+
+/** Whether there is something to answer with, or to charge. Else the stream broke, and another upstream may be asked. */
+const hasBegun = (attempt: Attempt, relay: EventRelay.Relay): Effect.Effect<boolean> =>
+  Effect.flatMap(relay.begun, (any) =>
+    any
+      ? Effect.succeed(true)
+      : Effect.map(relay.ended, (how) => how !== "broken" || measuredOf(how, relay.report(), attempt).cost > 0n)
+  )
 
 /** Charges a stream that has ended, and then lets its reader have the end. */
 const settleStream = (

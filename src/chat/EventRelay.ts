@@ -21,6 +21,8 @@ export interface Report {
 export interface Relay {
   /** What the client reads. */
   readonly body: Readable
+  /** Whether the client is to have anything: answered with the first of it, or with an end that nothing came before. */
+  readonly begun: Effect.Effect<boolean>
   /** Ends once, whatever the client does: `broken` also where the upstream sent an error, or did not say that it has finished. */
   readonly ended: Effect.Effect<How>
   readonly report: () => Report
@@ -80,6 +82,7 @@ export const make = (upstream: Source, reader: Reader): Relay => {
   const stream = new ByteStream(upstream, { read_on: readOnFor, tap })
   return {
     body: stream.body,
+    begun: stream.begun,
     ended: stream.ended,
     report: reader.report,
     finish: (how) => stream.finish(reader.last(how)),

@@ -108,14 +108,21 @@ export class ByteStream {
     })
   }
 
-  /** Waits for the first bytes: `false` where the stream ends without any. A caller that is interrupted meanwhile has left. */
+  /**
+   * Waits for the first bytes: `false` where the stream ends without any. A caller that is interrupted meanwhile has left; the source is then
+   * read on until it begins, for a while.
+   */
   get begun(): Effect.Effect<boolean> {
     return Effect.suspend(() => {
+      if (this.any) return Effect.succeed(true)
       const work = new Work<boolean, never>()
-      work.started(() => this.body.destroy())
+      work.started(() => {
+        this.leave(0)
+        this.body.destroy()
+      })
       return work.done(() => {
         this.onBegun = (any) => work.end(Effect.succeed(any))
-        if (this.any || this.how !== undefined) this.onBegun(this.any)
+        if (this.how !== undefined) this.onBegun(this.any)
       })
     })
   }

@@ -11,15 +11,15 @@ import type { Upstream } from "./Upstreams.ts"
 /**
  * Tries the ways in order. Only what the next one might do better goes on to it; nothing does once an answer has begun. A way that cannot
  * carry the request (`InvalidRequest`) is passed over: what an earlier one failed with stays the answer. A caller that has left hears of no
- * failure: the call ends with the interruption.
+ * failure: the call ends with the interruption. `isLast`: there is no next one.
  */
 export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | InvalidRequest>(
   ways: ReadonlyArray<Way>,
-  attempt: (way: Way) => Effect.Effect<A, E>,
+  attempt: (way: Way, isLast: boolean) => Effect.Effect<A, E>,
   before?: E
 ): Effect.Effect<A, E> => {
   const [first, ...others] = ways
-  return Effect.catchAll(attempt(first!), (problem) => {
+  return Effect.catchAll(attempt(first!, others.length === 0), (problem) => {
     // The upstream did answer; what it cost is on its way into the books.
     if (problem._tag === "BooksUnavailable") return Effect.fail(problem)
     const said = problem._tag === "InvalidRequest" ? (before ?? problem) : problem

@@ -173,9 +173,55 @@ describe.each(all)(
           })
         }
       })
+
+      it.each(names)("fails over to one of %s from a stream that fails at once, and pays that alone", async (other) => {
+        const { key, who } = await person()
+        const whole = await eventsOf(origin, vendor, "one two")
+        for (const events of [[failureOf(vendor), ...whole], [], [whole[0]!.subarray(0, 5)]]) {
+          await fault(vendor, streamOf(vendor, events))
+          const { body, status } = await call(key, ask("one two", { model: `${vendor}-${other}`, stream: true }))
+          expect([status, textIn(eventsIn(body)), isWhole(body)]).toEqual([200, "one two", true])
+          expect(await last(who)).toMatchObject({ provider: other, success: true, cost: 0.000036 })
+        }
+        expect(await service.usage(who)).toHaveLength(3)
+      })
+
+      it("stays with a stream of which its client has something", async () => {
+        if (vendor !== name) return
+        const { key, who } = await person()
+        const [first] = await eventsOf(origin, vendor, "one two")
+        await fault(vendor, streamOf(vendor, [first!, failureOf(vendor)]))
+        const asked = ask("one two", { model: `${vendor}-${vendor === "chat" ? "messages" : "chat"}`, stream: true })
+        const { body } = await call(key, asked)
+        expect(eventsIn(body).at(-1)!.error.message).toBe("the model broke off")
+        expect(await last(who)).toMatchObject({ provider: vendor, success: false, error_type: "upstream_error" })
+      })
     })
   }
 )
+
+describe("a stream that fails at once", () => {
+  const json = { model: "responses-chat", max_output_tokens: 50, input: "one two", stream: true }
+
+  it("is charged what it reports, and then nobody else is asked", async () => {
+    const { key, who } = await person()
+    const usage = { input_tokens: 7, output_tokens: 1, total_tokens: 8 }
+    const failed = { type: "response.failed", response: { status: "failed", usage } }
+    const event = Buffer.from(`event: response.failed\ndata: ${JSON.stringify(failed)}\n\n`)
+    await fault("responses", streamOf("responses", [event]))
+    const { body, status } = await service.call("/v1/responses", { token: key, json })
+    expect([status, eventsIn(body).at(-1)!.error.message]).toEqual([200, "the model broke off"])
+    expect(await last(who)).toMatchObject({ provider: "responses", success: false, cost: 0.000036 })
+  })
+
+  it("is an error of the stream where no other upstream is left", async () => {
+    const { key, who } = await person()
+    for (const vendor of ["responses", "chat"] as const) await fault(vendor, streamOf(vendor, [failureOf(vendor)]))
+    const { body, status } = await service.call("/v1/responses", { token: key, json })
+    expect([status, eventsIn(body).map(({ type }) => type)]).toEqual([200, ["error"]])
+    expect(await last(who)).toMatchObject({ provider: "chat", success: false, cost: 0, error_type: "upstream_error" })
+  })
+})
 
 describe("a request that one upstream cannot carry", () => {
   it("goes to one that can, and is refused by the field where none can", async () => {
