@@ -1,7 +1,7 @@
 /** The chat routes, and the models. */
 import { Clock, Effect } from "effect"
 import { Api } from "../Api.ts"
-import { CurrentCaller } from "../http/Caller.ts"
+import { callable } from "../http/Caller.ts"
 import { group, raw } from "../http/Raw.ts"
 import { toDecimal } from "../kernel/Price.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
@@ -26,11 +26,7 @@ export const ChatHttp = group(
     const catalogue = yield* Models
     const all = listed(catalogue, chat.reach, Math.floor((yield* Clock.currentTimeMillis) / 1_000))
     /** Those that the caller may call. */
-    const rows = Effect.map(CurrentCaller, ({ allowed_models: allowed }) =>
-      allowed === undefined
-        ? all
-        : all.filter(({ id }) => allowed.includes(id === "auto" ? (catalogue.auto ?? id) : id))
-    )
+    const rows = callable(all, ({ id }) => (id === "auto" ? (catalogue.auto ?? id) : id))
     const rowOf = (id: string) =>
       Effect.flatMap(rows, (found) => {
         const row = found.find((one) => one.id === id)

@@ -1,6 +1,7 @@
 /** The routes of embeddings: JSON to a request, the upstream's answer as it came. And the models. */
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
+import { callable } from "../http/Caller.ts"
 import { openAiRefusal } from "../http/OpenAiRefusal.ts"
 import { group, raw } from "../http/Raw.ts"
 import { toDecimal } from "../kernel/Price.ts"
@@ -25,9 +26,9 @@ export const EmbeddingsHttp = group(
   "embeddings",
   Effect.fnUntraced(function* (handlers) {
     const { embed, least } = yield* Embeddings
-    const data = (yield* EmbeddingModels).map(rowFor)
+    const models = (yield* EmbeddingModels).map(rowFor)
     return handlers
       .handleRaw("embed", raw(yield* single("embeddings", least, embed, openAiRefusal)))
-      .handle("embeddingModels", () => Effect.succeed({ object: "list" as const, data }))
+      .handle("embeddingModels", () => Effect.map(callable(models), (data) => ({ object: "list" as const, data })))
   })
 )

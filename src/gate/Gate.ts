@@ -15,6 +15,7 @@
  *   that it is estimated.
  */
 import { Cause, Context, Duration, Effect, Exit, Layer, Option } from "effect"
+import { mayCall } from "../kernel/Caller.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import * as FiberPool from "../kernel/FiberPool.ts"
 import * as Ids from "../kernel/Ids.ts"
@@ -320,8 +321,8 @@ const make = Effect.gen(function* () {
     call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>
   ) {
     const { beside, caller, enough, least, model, most } = claim
-    if (caller.allowed_models !== undefined && !caller.allowed_models.includes(model))
-      return yield* new ModelNotAllowed({ model, allowed_models: caller.allowed_models })
+    if (!mayCall(caller, model))
+      return yield* new ModelNotAllowed({ model, allowed_models: caller.allowed_models ?? [] })
     const now = clock.unsafeCurrentTimeMillis()
     const id = Ids.at("call", now)
     const sources = yield* payers(caller)

@@ -16,5 +16,9 @@ export interface Caller {
   readonly allowed_models?: ReadonlyArray<string>
 }
 
+/** Whether the caller's list of models has this one, by the name that usage records have. */
+export const mayCall = ({ allowed_models }: Pick<Caller, "allowed_models">, model: string): boolean =>
+  allowed_models === undefined || allowed_models.includes(model)
+
 /** Who acts, in which tenant: what a method needs that charges nothing. */
 export type Actor = Pick<Caller, "account_id" | "tenant_id">

@@ -17,6 +17,7 @@ import { UnknownChatModel } from "../chat/Problems.ts"
 import { promptTokensEstimate } from "../chat/Prompt.ts"
 import type { ValidPrompt } from "../chat/Prompt.ts"
 import { ModelNotAllowed } from "../gate/Problems.ts"
+import { mayCall } from "../kernel/Caller.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Nano } from "../kernel/Money.ts"
@@ -107,9 +108,8 @@ const make = Effect.gen(function* () {
     if (Either.isLeft(read)) return yield* read.left
     const model = findModel(catalogue, read.right.model)
     if (model === undefined) return yield* new UnknownChatModel(read.right.model)
-    const allowed_models = call.caller?.allowed_models
-    if (allowed_models !== undefined && !allowed_models.includes(model.id))
-      return yield* new ModelNotAllowed({ model: model.id, allowed_models })
+    if (call.caller !== undefined && !mayCall(call.caller, model.id))
+      return yield* new ModelNotAllowed({ model: model.id, allowed_models: call.caller.allowed_models ?? [] })
     const counted = yield* countedFor(model, read.right, call)
     return counted === undefined
       ? { input_tokens: promptTokensEstimate(model, read.right), estimated: true }

@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
 import { single } from "../embeddings/Face.ts"
+import { callable } from "../http/Caller.ts"
 import { group, raw } from "../http/Raw.ts"
 import { toDecimal } from "../kernel/Price.ts"
 import { Rerank } from "./Rerank.ts"
@@ -22,11 +23,11 @@ export const RerankHttp = group(
   "rerank",
   Effect.fnUntraced(function* (handlers) {
     const { least, rerank } = yield* Rerank
-    const data = (yield* RerankModels).map(rowFor)
+    const models = (yield* RerankModels).map(rowFor)
     const ordered = raw(yield* single("rerank", least, rerank))
     return handlers
       .handleRaw("rerank", ordered)
       .handleRaw("rerankV2", ordered)
-      .handle("rerankModels", () => Effect.succeed({ object: "list" as const, data }))
+      .handle("rerankModels", () => Effect.map(callable(models), (data) => ({ object: "list" as const, data })))
   })
 )

@@ -4,6 +4,7 @@ import { Effect, Either } from "effect"
 import { Api } from "../Api.ts"
 import type { Shape } from "../http/Annotations.ts"
 import { json } from "../http/Body.ts"
+import { callable } from "../http/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import { openAiRefusal } from "../http/OpenAiRefusal.ts"
 import { raw } from "../http/Raw.ts"
@@ -67,7 +68,11 @@ export const SpeechHttp = HttpApiBuilder.group(
 )
 
 export const SpeechModelsHttp = HttpApiBuilder.group(Api, "speechModels", (handlers) =>
-  handlers.handle("list", () => Effect.map(SpeechProviders, (providers) => modelsOf(providers, "character")))
+  handlers.handle("list", () =>
+    Effect.flatMap(SpeechProviders, (providers) =>
+      Effect.map(callable(modelsOf(providers, "character")), (models) => ({ models }))
+    )
+  )
 )
 
 const readOpenAi = json(OpenAiSpeechRequest)

@@ -5,6 +5,7 @@ import { Effect, Either } from "effect"
 import type { Schema } from "effect"
 import { Api } from "../Api.ts"
 import type { Shape } from "../http/Annotations.ts"
+import { callable } from "../http/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import { openAiRefusal } from "../http/OpenAiRefusal.ts"
 import { raw } from "../http/Raw.ts"
@@ -108,7 +109,11 @@ export const TranscriptionHttp = HttpApiBuilder.group(
 )
 
 export const TranscriptionModelsHttp = HttpApiBuilder.group(Api, "transcriptionModels", (handlers) =>
-  handlers.handle("list", () => Effect.map(TranscriptionProviders, (providers) => modelsOf(providers, "second")))
+  handlers.handle("list", () =>
+    Effect.flatMap(TranscriptionProviders, (providers) =>
+      Effect.map(callable(modelsOf(providers, "second")), (models) => ({ models }))
+    )
+  )
 )
 
 /** What a form's fields ask for. */

@@ -69,8 +69,8 @@ export const modelsOf = (
     Provider & { readonly models: ReadonlyArray<{ readonly id: string; readonly price: UnitPrice }> }
   >,
   unit: "character" | "second"
-): typeof ToolModelList.Type => ({
-  models: providers.flatMap(({ id: provider, models, name }, place) =>
+): (typeof ToolModelList.Type)["models"] =>
+  providers.flatMap(({ id: provider, models, name }, place) =>
     models.map(({ id, price }, i) => ({
       id,
       provider,
@@ -80,7 +80,6 @@ export const modelsOf = (
       default: place === 0 && i === 0
     }))
   )
-})
 
 export const namesOf = (providers: ReadonlyArray<Provider>) => ({ providers: idsOf(providers) })
 

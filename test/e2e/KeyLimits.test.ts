@@ -168,12 +168,24 @@ describe("a list of models", () => {
     expect((await service.call("/v1/models/sandbox-small", { token: key.key })).status).toBe(404)
     expect((await chat(key.key, { model: "auto" })).body).toMatchObject({ details: { model: "sandbox-small" } })
 
+    const lists = async () =>
+      Promise.all(
+        ["embeddings", "rerank", "tools/speech", "tools/transcriptions"].map(async (path) => {
+          const { body } = await service.call(`/v1/${path}/models`, { token: key.key })
+          return (body.data ?? body.models).map(({ id }: { readonly id: string }) => id)
+        })
+      )
+    expect(await lists()).toEqual([[], [], ["tts-1"], []])
+    await change(key, { allowed_models: ["sandbox-embedding", "sandbox-rerank", "whisper-1"] })
+    expect(await lists()).toEqual([["sandbox-embedding"], ["sandbox-rerank"], [], ["whisper-1"]])
+
     await change(key, { allowed_models: ["sandbox-small"] })
     expect((await chat(key.key, { model: "auto" })).status).toBe(200)
     expect(await seen()).toEqual(["auto", "sandbox-small"])
     await change(key, { allowed_models: null })
     expect((await search(key.key)).status).toBe(200)
     expect((await seen()).length).toBeGreaterThan(3)
+    for (const list of await lists()) expect(list.length).toBeGreaterThan(1)
   })
 
   it("holds for the count of tokens, which is free", async () => {
