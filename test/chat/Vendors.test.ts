@@ -1044,12 +1044,16 @@ describe("a client that has left", () => {
   })
 
   it("is waited for ten seconds, then its upstream is let go, and no other is asked", async () => {
-    const people = await Promise.all([person(), person()])
+    const people = await Promise.all([person(), person(), person()])
     let aborted = 0
-    main.answer = (response) => response.once("close", () => aborted++)
     for (const [i, { key }] of people.entries()) {
       main.received.length = 0
-      await leaves(key, { stream: i === 0 })
+      main.answer = (response) => {
+        response.once("close", () => aborted++)
+        // The last of them has the head of a stream, and nothing of it.
+        if (i === 2) response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders()
+      }
+      await leaves(key, { stream: i !== 1 })
     }
     for (const { who } of people) {
       expect(await eventually(() => last(who))).toMatchObject({
@@ -1058,7 +1062,7 @@ describe("a client that has left", () => {
         error_type: "client_disconnected"
       })
     }
-    await eventually(() => (aborted === 2 ? true : undefined))
+    await eventually(() => (aborted === 3 ? true : undefined))
     expect(spare.received).toEqual([])
   })
 })
