@@ -1,4 +1,7 @@
-/** Long work on the thread that serves, in pieces: whoever waits for something else waits for one piece at the most. */
+/**
+ * Long work on the thread that serves, in pieces: whoever waits for something else waits for one piece at the most, and has as much time as
+ * the pieces take, if they need it.
+ */
 import { Effect } from "effect"
 
 /** The numbers from `from` on, without `to`. */
@@ -24,19 +27,57 @@ export const inPieces = <A, E>(
     }
   )
 
+// ---- turns ----------------------------------------------------------------------------------------------------------------------
+
 const waiting: Array<() => void> = []
+/** Whether somebody's turn is to come, by an immediate or a timer. */
+let expected = false
+
+/** Milliseconds of pieces since the others had their time. */
+let owed = 0
+/** Shorter pieces are taken together. */
+const owedLeast = 1
+/** How much of what is owed the others have in any case, to be asked whether they need more. */
+const restLeast = 1 / 4
+let began = 0
+/** The time of the loop when the last piece ended. */
+let ended = performance.eventLoopUtilization()
 
 /**
  * Lets everybody else go first: of all work that is done in pieces there is one piece between two looks at the sockets, so such works
- * take turns. Not `yieldNow`, which goes on before the loop looks at its sockets.
+ * take turns. A call looks at its sockets several times, so behind a piece the others have a quarter of the time that it took, and as long as
+ * it took while they use more than half of that. (Not `yieldNow`, which goes on before the loop looks at its sockets.)
  */
 export const turn: Effect.Effect<void> = Effect.async<void>((resume) => {
   waiting.push(() => resume(Effect.void))
-  if (waiting.length === 1) setImmediate(next)
+  if (!expected) expect()
 })
 
-const next = () => {
-  const go = waiting.shift()
-  if (waiting.length > 0) setImmediate(next)
-  go?.()
+const expect = (): void => {
+  expected = true
+  if (isOwed()) return void setTimeout(expect, 1)
+  // Behind one another in one turn of the loop: between them is the piece, and nothing else.
+  setImmediate(begin)
+  setImmediate(end)
+}
+
+const isOwed = (): boolean => {
+  if (owed < owedLeast) return false
+  const { active, idle } = performance.eventLoopUtilization(ended)
+  const had = active + idle
+  if (had < owed && (had < owed * restLeast || active > idle)) return true
+  owed = 0
+  return false
+}
+
+const begin = (): void => {
+  began = performance.now()
+  waiting.shift()!()
+}
+
+const end = (): void => {
+  owed += performance.now() - began
+  ended = performance.eventLoopUtilization()
+  expected = false
+  if (waiting.length > 0) expect()
 }

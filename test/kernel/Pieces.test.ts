@@ -1,0 +1,71 @@
+/** Long work in pieces, beside others on the same thread. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { inPieces, turn } from "../../src/kernel/Pieces.ts"
+
+/** Keeps the thread busy, in milliseconds. */
+const work = (millis: number): void => {
+  for (const end = performance.now() + millis; performance.now() < end;);
+}
+
+describe("work in pieces", () => {
+  it.effect("reads each number of a range once, in order", () =>
+    Effect.gen(function* () {
+      const read = yield* inPieces({ from: 3, to: 10 }, ({ from, to }) => Effect.succeed([from, to]), 3)
+      expect(read).toEqual([
+        [3, 6],
+        [6, 9],
+        [9, 10]
+      ])
+      expect(yield* inPieces({ from: 3, to: 3 }, () => Effect.succeed(1))).toEqual([])
+    })
+  )
+
+  it.live("leaves others, who need many looks at their sockets, as much time as its pieces take", () =>
+    Effect.gen(function* () {
+      const order: Array<"piece" | "other"> = []
+      let going = true
+      const other = () => {
+        order.push("other")
+        work(2)
+        if (going) setImmediate(other)
+      }
+      setImmediate(other)
+      yield* Effect.forEach([1, 2, 3, 4], () =>
+        Effect.zipRight(
+          turn,
+          Effect.sync(() => {
+            order.push("piece")
+            work(12)
+          })
+        )
+      )
+      going = false
+      const between = order
+        .join(" ")
+        .split("piece")
+        .slice(1, -1)
+        .map((others) => others.trim().split(" ").length)
+      // Half of six, for the clock of a busy machine.
+      for (const others of between) expect(others).toBeGreaterThanOrEqual(3)
+    })
+  )
+
+  it.live("goes on where nobody else has anything to do, and lets several works take turns", () =>
+    Effect.gen(function* () {
+      const order: Array<string> = []
+      const long = (name: string) =>
+        Effect.forEach([1, 2, 3], () =>
+          Effect.zipRight(
+            turn,
+            Effect.sync(() => {
+              order.push(name)
+              work(2)
+            })
+          )
+        )
+      yield* Effect.all([long("a"), long("b")], { concurrency: "unbounded" })
+      expect(order.join("")).toBe("ababab")
+    })
+  )
+})
