@@ -3,6 +3,7 @@
  * the pieces take, if they need it.
  */
 import { Effect } from "effect"
+import { performance } from "node:perf_hooks"
 
 /** The numbers from `from` on, without `to`. */
 export interface Range {
