@@ -719,19 +719,19 @@ export class World {
 
 // ---- what is asked ------------------------------------------------------------------------------------------------------
 
-const limitOf = (name: string, { limit }: Of<"chat">) => (limit === undefined ? {} : { [name]: limit })
+const limitOf = ({ limit }: Of<"chat">) => (limit === undefined ? {} : { max_tokens: limit })
 
 const bodyBy: { readonly [Name in ProtocolName]: (deed: Of<"chat">, content: string) => object } = {
   chat: (deed, content) => ({
     model: deed.model,
     messages: [{ role: "user", content }],
-    ...limitOf("max_tokens", deed),
+    ...limitOf(deed),
     ...(deed.stream && { stream: true, stream_options: { include_usage: true } })
   }),
   text: (deed, content) => ({
     model: deed.model,
     prompt: content,
-    ...limitOf("max_tokens", deed),
+    ...limitOf(deed),
     ...(deed.stream && { stream: true, stream_options: { include_usage: true } })
   }),
   messages: (deed, content) => ({
@@ -743,7 +743,8 @@ const bodyBy: { readonly [Name in ProtocolName]: (deed: Of<"chat">, content: str
   responses: (deed, content) => ({
     model: deed.model,
     input: content,
-    ...limitOf("max_output_tokens", deed),
+    // Its vendor takes no fewer.
+    ...(deed.limit !== undefined && { max_output_tokens: Math.max(16, deed.limit) }),
     ...(deed.stream && { stream: true })
   })
 }

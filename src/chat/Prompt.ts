@@ -319,7 +319,9 @@ export const answerTokensWithin = (model: Model, prompt: ValidPrompt, reserved: 
   if (prompt.answer_tokens_max !== undefined) return prompt.answer_tokens_max
   const left = reserved - chargeOf(model, prompt, 0)
   const tokens = affordable(left > 0n ? left : 0n, dearestFor(model, prompt).completion) / prompt.answers
-  return Math.max(1, Math.floor(Math.min(tokens, model.output_tokens_max)))
+  // What was set aside affords the fewest, though a charge that was rounded may look like one token less.
+  const fewest = Math.min(answerTokensLeast, model.output_tokens_max)
+  return Math.max(fewest, Math.floor(Math.min(tokens, model.output_tokens_max)))
 }
 
 /** The most tokens that the request can cause, with answers of at most so many tokens each. */

@@ -83,6 +83,8 @@ const inputOf = ({ input }: Body): ReadonlyArray<unknown> => {
 
 // ---- what is answered -----------------------------------------------------------------------------------------------------------
 
+const limitLeast = 16
+
 const response = (body: Body, { cached, kept }: Memory, created_at: number): Answer => {
   const { instructions, max_output_tokens, previous_response_id, prompt_cache_key, reasoning, store, stream, tools } =
     body
@@ -108,6 +110,13 @@ const response = (body: Body, { cached, kept }: Memory, created_at: number): Ans
     throw refuse(400, "Your input exceeds the context window of this model.", "input", "context_length_exceeded")
   const thinks = isBody(reasoning) && reasoning.effort !== undefined && reasoning.effort !== "none"
   const limit = typeof max_output_tokens === "number" ? max_output_tokens : undefined
+  if (limit !== undefined && limit < limitLeast)
+    throw refuse(
+      400,
+      `Invalid 'max_output_tokens': integer below minimum value. Expected a value >= ${limitLeast}, but got ${limit} instead.`,
+      "max_output_tokens",
+      "integer_below_min_value"
+    )
   const speech = speechOf(saidIn(input.at(-1)), { limit, tools: namesOf(tools), thinks })
   const { read } = typeof prompt_cache_key === "string" ? cached(`${prompt_cache_key} ${told}`) : { read: 0 }
   const usage = {

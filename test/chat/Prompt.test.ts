@@ -3,6 +3,7 @@ import { Either, FastCheck as fc, Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import type { DetailPrices, Model } from "../../src/chat/Model.ts"
 import {
+  answerTokensLeast,
   answerTokensWithin,
   boundOf,
   ChatRequest,
@@ -210,6 +211,9 @@ describe("a charge", () => {
           const reserved = least + BigInt(Math.floor(Number(most - least) * affords))
           const limit = answerTokensWithin(model, prompt, reserved < most ? reserved : most)
           const takes = model.routes[0]!.limit_field !== "none"
+          // OpenAI's responses take no fewer.
+          if (prompt.answer_tokens_max === undefined)
+            expect(limit).toBeGreaterThanOrEqual(Math.min(answerTokensLeast, model.output_tokens_max))
           const bound = mostOf(model, prompt, takes ? limit : model.output_tokens_max)
           const seen = { prompt_tokens: promptTokensEstimate(model, prompt), completion_tokens }
           const tokens = tokensOf(usageOf(reported) ?? noUsage, () => seen, bound)

@@ -240,6 +240,28 @@ describe("a request that one upstream cannot carry", () => {
     expect(await last(who)).toMatchObject({ provider: "chat" })
   })
 
+  it("such as an answer of fewer than 16 tokens by responses, goes to another", async () => {
+    const { key, who } = await person()
+    const ask = (model: string, max_tokens = 15) =>
+      service.call("/v1/messages", {
+        token: key,
+        json: { model, max_tokens, messages: [{ role: "user", content: "hi" }] }
+      })
+    const refused = await ask("responses")
+    expect([refused.status, refused.body.error.message]).toEqual([
+      400,
+      "max_tokens: the upstream of this model takes a limit from 16 on"
+    ])
+    expect(await service.usage(who)).toEqual([])
+    expect((await ask("responses", 16)).status).toBe(200)
+    expect((await ask("responses-chat")).status).toBe(200)
+    expect(await last(who)).toMatchObject({ provider: "chat" })
+    // As it came, the vendor itself says so.
+    const json = { model: "responses", max_output_tokens: 15, input: "hi" }
+    const { body, status } = await service.call("/v1/responses", { token: key, json })
+    expect([status, body.error.message]).toEqual([400, expect.stringContaining("Expected a value >= 16")])
+  })
+
   it("has no limit for an upstream that takes none", async () => {
     const { key } = await person()
     const json = { model: "boundless", max_tokens: 5, messages: [{ role: "user", content: "hello" }] }

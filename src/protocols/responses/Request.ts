@@ -13,7 +13,8 @@
  * - Written for another client: `store` is false. Thoughts that OpenAI encrypted are asked for where there is to be thought, and given
  *   back without their id. Stop sequences and audio are refused; `top_k`, `seed`, penalties and cache marks are left out; that a
  *   tool's result is an error is in its text only. `strict` of a function is false where the client did not say it: so is it everywhere else.
- *   A conversation of Messages that ends with the assistant's words is refused.
+ *   A conversation of Messages that ends with the assistant's words is refused, and so is a limit of the answer below 16: OpenAI takes
+ *   none.
  */
 import { effortWord, isCustom, readFormat, schemaOf, userOf } from "../chat/Request.ts"
 import type { Conversation, FieldNames, JsonObject, Reasoning, Tool, ToolChoice, Turn } from "../Conversation.ts"
@@ -224,9 +225,14 @@ const leading = (turns: ReadonlyArray<Turn>): string | undefined => {
   return first?.role === "system" && first.parts.length === 1 ? first.parts[0]!.text : undefined
 }
 
+/** The least limit of an answer that OpenAI takes. */
+const limitLeast = 16
+
 export const writeRequest = writing((fields, conversation, options) => {
   const { names, protocol, stop, tools, turns } = conversation
   const limit = options.limit ?? conversation.limit
+  if (limit !== undefined && limit < limitLeast)
+    fields.refuse(names.limit, `the upstream of this model takes a limit from ${limitLeast} on`)
   if (stop.length > 0) fields.refuse(names.stop, "the upstream of this model takes no stop sequences")
   if (isPrefilled(conversation))
     fields.refuse(turns.at(-1)!.at, "the upstream of this model does not go on from an assistant's message")
