@@ -37,6 +37,7 @@ import { ApiMiddleware } from "./http/ApiMiddleware.ts"
 import { Observer } from "./http/Observer.ts"
 import { RateLimits } from "./http/RateLimits.ts"
 import { Idempotency } from "./idempotency/Idempotency.ts"
+import { Adder } from "./ledger/Adder.ts"
 import { Ledger } from "./ledger/Ledger.ts"
 import { Sorter } from "./ledger/Sorter.ts"
 import { Tallier } from "./ledger/Tallier.ts"
@@ -169,7 +170,16 @@ export const domains = Layer.mergeAll(
   Layer.provideMerge(Pooling.layerPayers),
   Layer.provideMerge(Pooling.layer),
   Layer.provideMerge(
-    Layer.mergeAll(Sums.layer, Series.layer, Daily.layer, BillingAccounts.layer, Sorter.layer, Tallier.layer, verifier)
+    Layer.mergeAll(
+      Sums.layer,
+      Series.layer,
+      Daily.layer,
+      BillingAccounts.layer,
+      Adder.layer,
+      Sorter.layer,
+      Tallier.layer,
+      verifier
+    )
   ),
   Layer.provideMerge(Ledger.layer),
   Layer.provideMerge(Layer.mergeAll(Tenants.layer, Tokens.layer)),
@@ -187,7 +197,7 @@ export const jobs = Layer.mergeAll(
   SigningKeys.layerJobs,
   Sorter.layerJobs,
   Tallier.layerJobs,
-  Daily.layerJobs,
+  Adder.layerJobs,
   Feed.layerJobs,
   Verifier.layerJobs,
   Transfers.layerJobs

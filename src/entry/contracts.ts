@@ -194,6 +194,7 @@ export type {
   UsageSource,
   Why
 } from "../ledger/Transaction.ts"
+export type { DailySum, Days } from "../ledger/ByProvider.ts"
 export type { FollowerContract } from "../ledger/Follower.ts"
 export type { Sorter, SorterContract } from "../ledger/Sorter.ts"
 export type { Tallier, TallierContract } from "../ledger/Tallier.ts"
@@ -458,7 +459,7 @@ export type {
   SeriesSet,
   Total
 } from "../usage/Series.ts"
-export type { Daily, DailyContract, DailySum } from "../usage/Daily.ts"
+export type { Daily, DailyContract } from "../usage/Daily.ts"
 export type {
   SumsContract,
   RollupAsked,

@@ -8,7 +8,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { SeveralWriters } from "./Audit.ts"
 
-/** How long batches wait behind this at most, if one of them takes that long to end, and how often it is tried. */
+/** How long batches wait behind this at most, if one of them takes that long to end, and how often it is tried again. */
 const lockPatience = "50ms"
 const triesMax = 30
 /** Between two tries, in milliseconds. */
@@ -21,7 +21,7 @@ const selectEnd = `SELECT
 type End = Effect.Effect.Success<SeveralWriters["end"]>
 
 /** `undefined` where it cannot be known: batches that take too long, a user who may only read. */
-export const find = (sql: SqlClient): Effect.Effect<End> => {
+export const find = (sql: SqlClient, times = triesMax): Effect.Effect<End> => {
   const look = sql.withTransaction(
     Effect.gen(function* () {
       yield* sql.unsafe(`SET LOCAL lock_timeout = '${lockPatience}'`)
@@ -33,6 +33,6 @@ export const find = (sql: SqlClient): Effect.Effect<End> => {
   const wait = Effect.promise(() => new Promise((again) => setTimeout(again, pause)))
   return Effect.retry(look, {
     while: (error) => Effect.as(wait, (error.cause as { readonly code?: unknown })?.code === "55P03"),
-    times: triesMax
+    times
   }).pipe(Effect.orElseSucceed(() => undefined))
 }

@@ -9,6 +9,7 @@ import { Effect } from "effect"
 import { toDecimal } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { turn } from "../kernel/Pieces.ts"
+import * as ByProvider from "./ByProvider.ts"
 import * as Limits from "./Limits.ts"
 import { quick } from "./Mark.ts"
 import type { Pace } from "./Mark.ts"
@@ -224,6 +225,12 @@ const tallies: Check = {
   sentence: ({ expected, found, id }) => `of a tally, ${id} should be ${expected}, but is ${found}`
 }
 
+const byProvider: Check = {
+  name: "sums by provider are what the records come to",
+  find: (sql) => Effect.map(ByProvider.faultsOf(sql), (faults) => faults.slice(0, findingsMax)),
+  sentence: ({ expected, found, id }) => `of the sums by provider, ${id} should be ${expected}, but is ${found}`
+}
+
 // ---- limits of API keys ---------------------------------------------------------------------------------------------------
 
 interface LimitedKey {
@@ -278,4 +285,4 @@ const limits: ReadonlyArray<Check> = [
 ]
 
 /** The checks of the ledger, and of usage, which it writes. */
-export const checks: ReadonlyArray<Check> = [...accounts, ...usage, sortedRuns, tallies, ...limits]
+export const checks: ReadonlyArray<Check> = [...accounts, ...usage, sortedRuns, tallies, byProvider, ...limits]

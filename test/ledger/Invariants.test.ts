@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { usd } from "../../src/kernel/Money.ts"
+import { Adder } from "../../src/ledger/Adder.ts"
 import { findingsMax, trialBalance } from "../../src/ledger/Invariants.ts"
 import { Ledger } from "../../src/ledger/Ledger.ts"
 import { checkNames, verify } from "../../src/Checks.ts"
@@ -25,7 +26,11 @@ const healthy = Effect.gen(function* () {
   yield* Scene.now("2026-03-02T23:30:00Z")
   yield* Scene.call({ cost: 7n, units: 0.3 })
   yield* Scene.call({ cost: 7n, tenant_id: other })
-  // One that the rollups do not hold yet.
+  yield* Effect.provide(
+    Effect.flatMap(Adder, ({ add }) => add),
+    Adder.layer
+  )
+  // One that the rollups do not hold yet, nor the sums by provider.
   yield* Scene.call({ cost: 9n, units: 0.4 })
   yield* Scene.reserve({ cost: usd })
 })
@@ -230,6 +235,22 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
   [
     "tallies are what the records come to",
     `INSERT INTO tollgate_usage_tallies (tenant_id, level, run, totals, kinds, sums) VALUES ('ten_acme', 0, 0, ${noBytes}, NULL, ${noBytes})`
+  ],
+  // A sum that is off, of no records, or missing; an end that was moved without adding, moved back, or is behind all records.
+  [
+    "sums by provider are what the records come to",
+    "UPDATE tollgate_usage_by_provider SET uncollected = uncollected + 1"
+  ],
+  ["sums by provider are what the records come to", "UPDATE tollgate_usage_by_provider SET units = units + 0.001"],
+  ["sums by provider are what the records come to", "UPDATE tollgate_usage_by_provider SET model = 'x'"],
+  ["sums by provider are what the records come to", "DELETE FROM tollgate_usage_by_provider"],
+  ["sums by provider are what the records come to", "UPDATE tollgate_usage_by_provider_end SET record = record + 1"],
+  ["sums by provider are what the records come to", "DELETE FROM tollgate_usage_by_provider_end"],
+  [
+    "sums by provider are what the records come to",
+    "DELETE FROM tollgate_usage_by_provider",
+    "DELETE FROM tollgate_usage_records",
+    "UPDATE tollgate_usage_by_provider_end SET record = 1"
   ]
 ]
 

@@ -1,6 +1,7 @@
 /**
  * The books where several nodes write to one PostgreSQL database: the property suite for ledgers told to three nodes in turn; what two of them would do twice; leases that lapse; a commit whose answer is lost; a connection that falls silent. A planted mistake shows that it bites.
  */
+import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Option, Schema } from "effect"
 import type { Clock } from "effect"
 import { connect as connectTo, createServer } from "node:net"
@@ -9,6 +10,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { verify, verifySince } from "../../src/Checks.ts"
 import { failure, Gate } from "../../src/gate/Gate.ts"
 import type { AccountId, BillingAccountId, TenantId } from "../../src/kernel/Ids.ts"
+import { Adder } from "../../src/ledger/Adder.ts"
+import { endOf } from "../../src/ledger/ByProvider.ts"
 import { Ledger } from "../../src/ledger/Ledger.ts"
 import { LedgerRefusal } from "../../src/ledger/Problems.ts"
 import type { Posting, Result } from "../../src/ledger/Transaction.ts"
@@ -512,6 +515,55 @@ describe("an audit of books that several write to", () => {
       expect(Number(-reached.world)).toBeGreaterThan(11)
       const last = await two!.runPromise(verifySince(reached))
       expect([last.findings, last.mark.world]).toEqual([[], -20n])
+    }))
+})
+
+describe("sums by provider", () => {
+  const add = (node: Node): Promise<boolean> =>
+    node.runPromise(
+      Effect.provide(
+        Effect.flatMap(Adder, (adder) => adder.add),
+        Adder.layer
+      )
+    )
+
+  const opened = async (node: Node) => {
+    await submitTo(node, [open("a"), open("b"), credit("a", 9n), credit("b", 9n)])
+    await submitTo(node, [reserve("call_1", "a", "run_x"), reserve("call_2", "b", "run_x"), settle("call_2", 1n)])
+  }
+
+  // `withNodes` verifies at its end.
+  it("wait for a batch that has taken its numbers, and have its records then", () =>
+    withNodes(2, async ([one, two], url) => {
+      await opened(one!)
+      expect(await add(two!)).toBe(true)
+      const { reached, release } = one!.hold()
+      const first = submitTo(one!, [settle("call_1", 1n)])
+      await reached
+      await submitTo(two!, [reserve("call_3", "b", "run_x"), settle("call_3", 1n)])
+      expect(await add(two!)).toBe(false)
+      release()
+      await first
+      expect((await Promise.all([add(one!), add(two!)])).includes(true)).toBe(true)
+      const { rows } = await asked(url, (client) =>
+        client.query("SELECT sum(requests)::int AS requests FROM tollgate_usage_by_provider")
+      )
+      expect(rows).toEqual([{ requests: 3 }])
+    }))
+
+  it("end at a row, not at a number that no row got: books that are moved to a file are numbered on from the last row", () =>
+    withNodes(1, async ([one], url) => {
+      await opened(one!)
+      // A call that is settled already takes a number for the record that it might have had.
+      await submitTo(one!, [settle("call_2", 1n)])
+      await add(one!)
+      const { rows } = await asked(url, (client) =>
+        client.query(
+          `SELECT (SELECT max(seq) FROM tollgate_usage_records)::int AS row, last_value::int AS taken FROM tollgate_usage_records_seq`
+        )
+      )
+      expect(rows[0].taken).toBeGreaterThan(rows[0].row)
+      expect(await one!.runPromise(Effect.flatMap(SqlClient, endOf))).toBe(rows[0].row)
     }))
 })
 

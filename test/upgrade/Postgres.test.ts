@@ -53,8 +53,8 @@ const expectServed = async (fixture: Fixture, url: string): Promise<void> => {
 
 describe.skipIf(isPostgres)("a PostgreSQL database of an earlier version", () => {
   it("stands here for each", () => {
-    expect(fixtures.map(({ figures }) => figures.migration)).toEqual([1, 2, 3, 4, 5, 7])
-    expect(newest).toBe(8)
+    expect(fixtures.map(({ figures }) => figures.migration)).toEqual([1, 2, 3, 4, 5, 7, 8])
+    expect(newest).toBe(9)
   })
 
   it.each(fixtures.map((fixture) => [fixture.name, fixture] as const))("%s", async (_, fixture) => {
@@ -62,7 +62,8 @@ describe.skipIf(isPostgres)("a PostgreSQL database of an earlier version", () =>
   })
 
   it("is served while its indexes are built, for which nobody waits", async () => {
-    const fixture = fixtures.at(-1)!
+    // The newest that lacks one.
+    const fixture = fixtures.findLast(({ figures }) => figures.migration < 8)!
     const url = await restored(fixture)
     await asked(url, async (client) => {
       // A build waits for the end of this.

@@ -612,6 +612,25 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       sums bytea NOT NULL
     )`,
     `CREATE UNIQUE INDEX tollgate_usage_tallies_run ON tollgate_usage_tallies (tenant_id, level, run)`
+  ],
+  "0009_by_provider": [
+    `CREATE TABLE tollgate_usage_by_provider (
+      start bigint NOT NULL,
+      provider ${text} NOT NULL,
+      model ${text} NOT NULL,
+      requests bigint NOT NULL,
+      successes bigint NOT NULL,
+      prompt_tokens bigint NOT NULL,
+      completion_tokens bigint NOT NULL,
+      units double precision NOT NULL,
+      cost bigint NOT NULL CHECK (cost >= 0),
+      uncollected bigint NOT NULL CHECK (uncollected >= 0),
+      PRIMARY KEY (start, provider, model)
+    )`,
+    `CREATE TABLE tollgate_usage_by_provider_end (
+      id bigint PRIMARY KEY CHECK (id = 1),
+      record bigint NOT NULL
+    )`
   ]
 }
 
