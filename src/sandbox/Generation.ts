@@ -4,6 +4,8 @@
  */
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
+import { film, fps, framesOf } from "./Film.ts"
+import type { FilmSize } from "./Film.ts"
 import * as Kept from "./Kept.ts"
 import { json, parse, Refusal } from "./Outside.ts"
 import { picture } from "./Picture.ts"
@@ -161,11 +163,15 @@ const authorize = (authorization: string | undefined): void => {
   if (!/^key +\S/i.test(authorization ?? "")) throw new Refusal(json(401, { detail: "Authentication is required" }))
 }
 
-const fps = 24
+const secondsOf = ({ duration, input }: SandboxJob): number => duration ?? Number(input["duration"] ?? 5)
+
+const filmSizeOf = ({ input }: SandboxJob): FilmSize => (input["resolution"] === "720p" ? "1280x720" : "854x480")
+
+const filmOf = (job: SandboxJob): Buffer => film(filmSizeOf(job), secondsOf(job))
 
 const videoOf = (job: SandboxJob, files: string) => {
-  const seconds = job.duration ?? Number(job.input["duration"] ?? 5)
-  const [width, height] = job.input["resolution"] === "720p" ? [1280, 720] : [854, 480]
+  const seconds = secondsOf(job)
+  const [width, height] = filmSizeOf(job).split("x").map(Number)
   return {
     actual_prompt: null,
     duration: seconds,
@@ -174,10 +180,10 @@ const videoOf = (job: SandboxJob, files: string) => {
       content_type: "video/mp4",
       duration: seconds,
       file_name: `${job.id}.mp4`,
-      file_size: Math.round(seconds * 250_000),
+      file_size: filmOf(job).length,
       fps,
       height,
-      num_frames: Math.round(seconds * fps),
+      num_frames: framesOf(seconds),
       url: `${files}/${job.id}.mp4`,
       width
     }
@@ -206,8 +212,9 @@ const imagesOf = (job: SandboxJob, files: string) => {
 /** The file of this name that one of these jobs made: `{job}.mp4`, or `{job}-{index}.png`. */
 const fileOf = (jobs: ReadonlyMap<string, SandboxJob>, name: string): Answer => {
   if (name.endsWith(".mp4")) {
-    const body = Buffer.from("\0\0\0\x18ftypisom\0\0\0\0isommp42")
-    return { status: 200, headers: { "content-type": "video/mp4" }, body }
+    const job = jobs.get(name.slice(0, -".mp4".length))
+    if (job === undefined) return json(404, { detail: "File not found" })
+    return { status: 200, headers: { "content-type": "video/mp4" }, body: filmOf(job) }
   }
   const [, id = "", index = ""] = /^(.*)-(\d+)\.png$/.exec(name) ?? []
   const input = jobs.get(id)?.input ?? {}
