@@ -41,6 +41,9 @@ const chat = async ({ page }: Tab): Promise<void> => {
 }
 
 const refused = async ({ page }: Tab): Promise<void> => {
+  // On a phone they are folded.
+  const settings = page.locator("summary").filter({ hasText: "Settings" })
+  if (await settings.isVisible()) await settings.click()
   await page.getByLabel("Model", { exact: true }).selectOption("sandbox-large")
   await page.getByLabel("Max tokens").fill("100000000")
   await page.getByLabel("Message", { exact: true }).fill("Write a novel about a tollgate.")

@@ -125,6 +125,24 @@ export class Tab {
     return this.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
   }
 
+  /** What a finger presses and is lower than 40 pixels, as its markup. Links within a text are as high as the text. */
+  cramped(): Promise<ReadonlyArray<string>> {
+    return this.page.evaluate(() =>
+      [
+        ...document.querySelectorAll<HTMLElement>(
+          "button, .button, summary, .field-box, [role=tab], .choice-option, .field-check"
+        )
+      ]
+        .filter((one) => one.checkVisibility() && one.closest(".shell-skip, .sr-only") === null)
+        .filter((one) => {
+          // What has a pixel is for screen readers alone.
+          const { height } = one.getBoundingClientRect()
+          return height > 2 && height < 39.5
+        })
+        .map((one) => `${one.getBoundingClientRect().height} ${one.outerHTML.slice(0, 120)}`)
+    )
+  }
+
   /** What axe finds that is serious, as `rule: selector`. */
   async axe(): Promise<ReadonlyArray<string>> {
     // A colour that is on its way to another is neither.

@@ -41,6 +41,13 @@ describe("on a phone", () => {
     await page.keyboard.press("Escape")
     await dialog.waitFor({ state: "detached" })
     expect(await tab.overflow()).toBe(0)
+
+    // A finger does not hover: a tap shows all digits, and is wide enough for them.
+    await page.goto(desk.at(""))
+    const balance = page.locator(".home-figure .money")
+    await balance.tap()
+    await page.locator(".tips").getByText("$5.99999775", { exact: true }).waitFor()
+    expect(await tab.cramped()).toEqual([])
     tab.done()
   })
 })
@@ -58,6 +65,12 @@ describe("a session", () => {
     await tab.page.getByRole("button", { name: "Sign in" }).click()
     await tab.page.waitForURL(/usage\?window=week$/)
     await tab.page.getByRole("heading", { name: "Usage" }).waitFor()
+    // Who is signed in is not asked again, and led to where they wanted.
+    await tab.page.goto(desk.at("sign-in?to=keys"))
+    await tab.page.waitForURL(/\/console\/keys$/)
+    await tab.page.getByRole("heading", { name: "Keys" }).waitFor()
+    await tab.page.goto(desk.at("sign-in"))
+    await tab.page.getByRole("heading", { name: "Home" }).waitFor()
     tab.done()
   })
 })

@@ -23,12 +23,24 @@ describe("on a phone", () => {
     const tab = await desk.signIn("pia", "playground", screens.phone)
     const { page } = tab
     await choose(tab, "sandbox-small")
+    // What else is set is folded, and says how much of it there is.
+    const settings = page.locator("summary").filter({ hasText: "Settings" })
+    const tokens = page.getByLabel("Max tokens")
+    expect(await tokens.isVisible()).toBe(false)
+    await settings.focus()
+    await page.keyboard.press("Enter")
+    await tokens.fill("100")
+    expect(await tab.axe()).toEqual([])
+    await settings.press("Enter")
+    await tokens.waitFor({ state: "hidden" })
+    await page.getByText("Settings, 1 set", { exact: true }).waitFor()
     await ask(tab, "one two three")
     const answer = page.locator(".playground-answer").first()
     await answer.getByText("one two three").waitFor()
     await answer.getByText("$0.00000225").first().waitFor({ state: "attached" })
     expect(await page.getByText("Answer: one two three").textContent()).toContain("Charged $0.00000225")
     expect(await tab.axe()).toEqual([])
+    expect(await tab.cramped()).toEqual([])
 
     await answer.getByRole("button", { name: "Line by line" }).click()
     await page.getByRole("dialog").getByText("Charged", { exact: true }).waitFor()
@@ -55,10 +67,10 @@ describe("a chat", () => {
     await desk.service.control("/faults", { service: "chat", chunk_delay_ms: 250, times: 1 })
     await ask(tab, "word ".repeat(200))
     const answer = page.locator(".playground-answer").first()
-    await answer.getByText("estimate").waitFor()
+    await answer.getByText("Estimate").waitFor()
     await answer.getByText("word", { exact: false }).nth(0).waitFor()
     await page.keyboard.press("Escape")
-    await answer.getByText("stopped", { exact: true }).waitFor()
+    await answer.getByText("Stopped", { exact: true }).waitFor()
     await answer.getByRole("button", { name: "Line by line" }).click()
     const dialog = page.getByRole("dialog")
     await dialog.getByText("Charged", { exact: true }).waitFor()
@@ -158,7 +170,7 @@ describe("media", () => {
     await page.locator(".playground-quote").getByText("$0.08").first().waitFor({ state: "attached" })
     await page.getByRole("button", { name: "Make it" }).click()
     const job = page.locator(".playground-job").first()
-    await job.getByText("done", { exact: true }).waitFor()
+    await job.getByText("Done", { exact: true }).waitFor()
     await job.getByText("Charged").waitFor()
     // Through the service: the page loads nothing from elsewhere, and what is saved is what is seen.
     await job.locator("img").nth(1).waitFor()
@@ -190,9 +202,27 @@ describe("media", () => {
       await desk.service.call("/v1/tools/media/jobs", { token: (await desk.service.signIn("mia@example.com")).token })
     ).body
     await desk.service.control("/media", { request_id: records[0].request_id, status: "FAILED" })
-    await job.getByText("failed", { exact: true }).waitFor()
+    await job.getByText("Failed", { exact: true }).waitFor()
     await job.getByText("Given back").waitFor()
     await job.getByText("$0.50").first().waitFor({ state: "attached" })
+
+    // A film comes when it is asked for, and is played here.
+    await resolution.fill("")
+    await page.getByLabel("Seconds").fill("2")
+    await page.getByRole("button", { name: "Make it" }).click()
+    await job.getByText("Done", { exact: true }).waitFor()
+    await job.getByText("854 × 480 · 2 sec").waitFor()
+    await job.getByRole("button", { name: "Show" }).click()
+    const video = job.locator("video")
+    await video.evaluate((film) => (film as HTMLVideoElement).play())
+    await video.evaluate((film) => new Promise((ended) => film.addEventListener("ended", ended)))
+    expect(
+      await video.evaluate((film) => {
+        const { duration, videoHeight, videoWidth } = film as HTMLVideoElement
+        return [videoWidth, videoHeight, duration]
+      })
+    ).toEqual([854, 480, 2])
+    expect(await tab.axe()).toEqual([])
     tab.done()
   })
 })

@@ -41,6 +41,7 @@ describe("on a phone", () => {
     await page.getByRole("button", { name: "Send the invitation" }).click()
     await page.getByRole("cell", { name: email }).waitFor()
     expect(await ada.axe()).toEqual([])
+    expect(await ada.cramped()).toEqual([])
 
     const grace = await desk.tab(screens.phone)
     await grace.page.goto(await linkTo(email))
@@ -83,6 +84,17 @@ describe("on a phone", () => {
     expect(await ada.axe()).toEqual([])
 
     await page.goto(desk.at("team"))
+    const spend = page.getByRole("checkbox", { name: /^Members may spend/ })
+    await page.getByText("Follows from the plan.").waitFor()
+    await spend.uncheck()
+    await page.getByText("Set by an owner or admin.").waitFor()
+    expect(await spend.isChecked()).toBe(false)
+    await grace.page.reload()
+    await place.getByText("Its members may not spend its balance, so it is passed over.").waitFor()
+    await spend.check()
+    await grace.page.reload()
+    await place.getByText(/You pinned it/).waitFor()
+
     await page.getByRole("button", { name: /^Actions for grace/ }).click()
     await page.getByRole("menuitem", { name: "Suspend" }).click()
     await page.getByRole("dialog").getByRole("button", { name: "Suspend" }).click()

@@ -41,6 +41,7 @@ describe("on a phone", () => {
     await ada.page.getByLabel("To").fill(to)
     await ada.page.getByLabel("Message").fill("For the review")
     expect(await ada.axe()).toEqual([])
+    expect(await ada.cramped()).toEqual([])
     await ada.page.getByRole("button", { name: "Review" }).click()
     await ada.page.getByText(/^\$5\.00 leaves the balance now and is held\. \$26\.00 remains\.$/).waitFor()
     await ada.page.getByRole("button", { name: "Send $5.00" }).click()

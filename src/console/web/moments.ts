@@ -4,27 +4,31 @@ const dateTime = new Intl.DateTimeFormat(undefined, {
   dateStyle: "medium",
   timeStyle: "long"
 })
-const dayTime = new Intl.DateTimeFormat(undefined, {
-  month: "short",
-  day: "numeric",
-  hour: "2-digit",
-  minute: "2-digit"
-})
 const yearDay = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "numeric" })
 const clockTime = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" })
-const utcDay = new Intl.DateTimeFormat(undefined, { weekday: "short", month: "short", day: "numeric", timeZone: "UTC" })
 const relativeTime = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" })
 
 type Instant = string | number | Date
 const dateOf = (at: Instant): Date => (at instanceof Date ? at : new Date(at))
 
+/** With the year wherever it is not this one. */
+const yearly = (options: Intl.DateTimeFormatOptions): ((at: Instant) => string) => {
+  const short = new Intl.DateTimeFormat(undefined, options)
+  const whole = new Intl.DateTimeFormat(undefined, { ...options, year: "numeric" })
+  const yearOf = (date: Date): number => (options.timeZone === "UTC" ? date.getUTCFullYear() : date.getFullYear())
+  return (at) => {
+    const date = dateOf(at)
+    return (yearOf(date) === yearOf(new Date()) ? short : whole).format(date)
+  }
+}
+
 /** With seconds and time zone: what a hover shows. */
 export const exactly = (at: Instant): string => dateTime.format(dateOf(at))
 export const day = (at: Instant): string => yearDay.format(dateOf(at))
 /** A day of the books, which are kept in UTC. */
-export const bookDay = (at: Instant): string => utcDay.format(dateOf(at))
+export const bookDay = yearly({ weekday: "short", month: "short", day: "numeric", timeZone: "UTC" })
 export const time = (at: Instant): string => clockTime.format(dateOf(at))
-export const dayAndTime = (at: Instant): string => dayTime.format(dateOf(at))
+export const dayAndTime = yearly({ month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" })
 
 const steps = [
   [60, 1, "second"],
@@ -82,18 +86,28 @@ export const fileSize = (bytes: number): string => {
   return new Intl.NumberFormat(undefined, { style: "unit", unit, maximumFractionDigits: 1 }).format(bytes / divisor)
 }
 
-const utcHour = new Intl.DateTimeFormat(undefined, {
+/** An hour of the books, which are kept in UTC. */
+export const bookHour = yearly({
   month: "short",
   day: "numeric",
   hour: "2-digit",
   minute: "2-digit",
   timeZone: "UTC"
 })
-/** An hour of the books, which are kept in UTC. */
-export const bookHour = (at: Instant): string => utcHour.format(dateOf(at))
+
+const utcDays = new Intl.DateTimeFormat(undefined, {
+  year: "numeric",
+  month: "short",
+  day: "numeric",
+  timeZone: "UTC"
+})
+/** From a day of the books to another: "Jan 5 – 6, 2027". */
+export const bookDays = (first: Instant, last: Instant): string => utcDays.formatRange(dateOf(first), dateOf(last))
 
 const monthDay = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", timeZone: "UTC" })
+const monthYear = new Intl.DateTimeFormat(undefined, { month: "short", year: "numeric", timeZone: "UTC" })
 const hourMinute = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", timeZone: "UTC" })
-/** Days and hours of the books on an axis. */
+/** Months, days and hours of the books on an axis. */
+export const tickMonth = (at: Instant): string => monthYear.format(dateOf(at))
 export const tickDay = (at: Instant): string => monthDay.format(dateOf(at))
 export const tickHour = (at: Instant): string => hourMinute.format(dateOf(at))

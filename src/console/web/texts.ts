@@ -144,6 +144,7 @@ export const texts = {
       available: "The balance without what is reserved."
     },
     changes: "Recent changes",
+    about: "About",
     noChanges: "Nothing yet.",
     allChanges: "All entries",
     spending: "Spending",
@@ -166,7 +167,9 @@ export const texts = {
       transfers === 1 ? "One transfer waits for your answer." : `${count} transfers wait for your answer.`,
     attentionReload: (why: string) => `Auto-reload is off: ${why}`,
     addCredit: "Add credit",
-    look: "Look"
+    seeKeys: "See the keys",
+    seeTransfers: "See transfers",
+    seeReload: "See auto-reload"
   },
   usage: {
     title: "Usage",
@@ -197,7 +200,7 @@ export const texts = {
     noRecords: "No call in this window",
     noneNarrowed: "No call fits what the list is narrowed to.",
     without: (words: string) => `Take away ${words}`,
-    states: { all: "All", ok: "ok", failed: "failed" },
+    states: { all: "All", ok: "OK", failed: "Failed" },
     noRecordsText: "Choose a longer window, or make the first call with a key.",
     when: "When",
     model: "Model",
@@ -206,9 +209,9 @@ export const texts = {
     cost: "Cost",
     latency: "Latency",
     state: "State",
-    ok: "ok",
-    failed: "failed",
-    uncollected: "not collected",
+    ok: "OK",
+    failed: "Failed",
+    uncollected: "Not collected",
     who: "Who",
     token: "User token",
     promptCompletion: "Prompt and answer",
@@ -285,3 +288,6 @@ export const texts = {
   },
   coming: { title: "Not here yet", text: "This view is being built." }
 } as const
+
+/** A code of the service, as words. */
+export const inWords = (code: string): string => code.replaceAll("_", " ")

@@ -5,7 +5,7 @@ import { texts } from "../texts.ts"
 
 const Block = ({ text }: { readonly text: string }) => (
   <div className="code">
-    <pre tabIndex={0}>
+    <pre className="scrolls" tabIndex={0}>
       <code>{text}</code>
     </pre>
     <div className="code-copy">

@@ -2,6 +2,7 @@
  * Form fields with label, help and the problem's own text. `FormOf` sends once, and shows a refusal at the field that it names
  * (`details.field`), or above the buttons.
  */
+import { ChevronDown } from "lucide-react"
 import { FieldError } from "react-aria-components/FieldError"
 import { Form } from "react-aria-components/Form"
 import { Input } from "react-aria-components/Input"
@@ -125,6 +126,7 @@ export const SelectField = ({
             </option>
           ))}
         </select>
+        <ChevronDown className="field-arrow" size={15} strokeWidth={1.75} aria-hidden />
       </div>
       {help === undefined ? null : (
         <span id={`${id}-help`} className="field-help">

@@ -49,7 +49,7 @@ const tableMax = 400
 /** The same as a table: newest first, buckets in which nothing was left out. */
 const Figures = memo(
   ({ format, formatTime, series, times }: Pick<PlotProps, "format" | "formatTime" | "series" | "times">) => (
-    <div className="plot-table-box" tabIndex={0} role="region" aria-label={texts.plot.asTable}>
+    <div className="plot-table-box scrolls" tabIndex={0} role="region" aria-label={texts.plot.asTable}>
       <table>
         <thead>
           <tr>

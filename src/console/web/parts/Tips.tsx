@@ -1,6 +1,6 @@
 /**
- * The one tooltip of the page: shows `data-tip` of what is pointed at or focused; of a focused row, that of its first figure. The text is
- * for the eyes: what a screen reader needs stands in the element itself.
+ * The one tooltip of the page: shows `data-tip` of what is pointed at, tapped or focused; of a focused row, that of its first figure. The
+ * text is for the eyes: what a screen reader needs stands in the element itself.
  */
 import { useEffect, useRef } from "react"
 
@@ -23,6 +23,8 @@ export const Tips = () => {
       if (target === undefined || text === undefined || text === "") return hide()
       box.textContent = text
       box.hidden = false
+      // Where it stood is no limit to how wide it may be.
+      box.style.left = "0"
       const at = target.getBoundingClientRect()
       const { height, width } = box.getBoundingClientRect()
       const above = at.top - height - gap
@@ -39,6 +41,12 @@ export const Tips = () => {
           undefined
       )
     }
+    /** A finger does not hover. What does something of its own when it is tapped does that alone. */
+    const tapped = (event: Event): void => {
+      if (!(event instanceof PointerEvent) || event.pointerType !== "touch") return
+      const at = tipOf(event.target)
+      if (at?.closest("a, button, .table-open") === null) show(at)
+    }
     const key = (event: Event): void => {
       if (event instanceof KeyboardEvent && event.key === "Escape") hide()
     }
@@ -47,6 +55,7 @@ export const Tips = () => {
       ["focusin", focused],
       ["focusout", hide],
       ["pointerdown", hide],
+      ["click", tapped],
       ["keydown", key]
     ]
     for (const [type, listener] of listeners) document.addEventListener(type, listener)

@@ -1,6 +1,6 @@
-/** An instant: how long ago, or the day; exactly, in the reader's time zone, on hover. */
+/** An instant: how long ago, or the day; exactly, in the reader's time zone, on hover or a tap. */
 import { useSyncExternalStore } from "react"
-import { dayAndTime, exactly, relative, time } from "../moments.ts"
+import { day, dayAndTime, exactly, relative, time } from "../moments.ts"
 
 const listeners = new Set<() => void>()
 let now = Date.now()
@@ -26,19 +26,16 @@ export const useNow = (): number => useSyncExternalStore(subscribe, () => now)
 
 interface WhenProps {
   readonly at: string
-  /** `ago`: "3 min. ago". `moment`: day and time. `time`: the time alone, in lists of today. */
-  readonly as?: "ago" | "moment" | "time"
+  /** `ago`: "3 min. ago". `day`, `moment`: day and time. `time`: the time alone, in lists of today. `exact`: all that is known. */
+  readonly as?: "ago" | "day" | "moment" | "time" | "exact"
 }
+
+const written = { day, moment: dayAndTime, time, exact: exactly }
 
 export const When = ({ as = "ago", at }: WhenProps) => {
   const now = useNow()
   // What has just happened may be ahead of a clock that turns every fifteen seconds.
-  const text =
-    as === "ago"
-      ? relative(at, Math.max(now, Math.min(Date.now(), Date.parse(at))))
-      : as === "time"
-        ? time(at)
-        : dayAndTime(at)
+  const text = as === "ago" ? relative(at, Math.max(now, Math.min(Date.now(), Date.parse(at)))) : written[as](at)
   return (
     <time dateTime={at} data-tip={exactly(at)} className="when">
       {text}

@@ -34,11 +34,7 @@ export const transfersTexts = {
   },
   nextOf: {
     pending: (until: string) => `comes back ${until} unless accepted`,
-    pendingForYou: (until: string) => `goes back ${until} unless you accept`,
-    accepted: (at: string) => `accepted ${at}`,
-    declined: (at: string) => `declined ${at}`,
-    revoked: (at: string) => `taken back ${at}`,
-    expired: (at: string) => `expired ${at}`
+    pendingForYou: (until: string) => `goes back ${until} unless you accept`
   },
   kinds: { gift: "Gift", transfer: "Transfer" },
   reasons: { thanks: "Thanks", welcome: "Welcome", congrats: "Congratulations" },

@@ -43,7 +43,7 @@ const useKeyMatters = (): ReadonlyArray<Matter> => {
       spent_usd !== undefined &&
       nano(spent_usd) * 10n >= nano(spending_limit_usd) * 9n
   )
-  const matter = (id: string, text: string): Matter => ({ id, text, to: "/keys", action: texts.home.look })
+  const matter = (id: string, text: string): Matter => ({ id, text, to: "/keys", action: texts.home.seeKeys })
   return [
     ...(ending.length === 0 ? [] : [matter("ending", texts.home.attentionKeys(ending.length, count(ending.length)))]),
     ...full.map(({ id, name }) => matter(id, texts.home.attentionLimit(name)))
@@ -63,7 +63,7 @@ const useTransferMatters = (): ReadonlyArray<Matter> => {
           id: "transfers",
           text: texts.home.attentionTransfers(waiting, count(waiting)),
           to: "/transfers",
-          action: texts.home.look
+          action: texts.home.seeTransfers
         }
       ]
 }
@@ -79,7 +79,7 @@ const useReloadMatters = (): ReadonlyArray<Matter> => {
   const why = data?.auto_reload.disabled_reason ?? null
   return why === null
     ? []
-    : [{ id: "reload", text: texts.home.attentionReload(why), to: "/credit", action: texts.home.look }]
+    : [{ id: "reload", text: texts.home.attentionReload(why), to: "/credit", action: texts.home.seeReload }]
 }
 
 export const Attention = () => {

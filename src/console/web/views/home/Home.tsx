@@ -99,16 +99,16 @@ const Changes = () => {
                 id: "what",
                 title: texts.call.line,
                 card: "title",
+                cell: nameOfEntry
+              },
+              {
+                id: "about",
+                title: texts.home.about,
+                card: "plain",
                 cell: (entry) => {
-                  const name = nameOfEntry(entry)
                   const { description } = entry
-                  return (
-                    <span className="home-entry">
-                      {name}
-                      {description.toLowerCase() === name.toLowerCase() ? null : (
-                        <span className="quiet ellipsis">{description}</span>
-                      )}
-                    </span>
+                  return description.toLowerCase() === nameOfEntry(entry).toLowerCase() ? null : (
+                    <span className="quiet">{description}</span>
                   )
                 }
               },

@@ -111,7 +111,9 @@ const AcceptTransfer = ({ amount, token }: { readonly amount: number | string; r
 const Missing = () => (
   <>
     <Empty title={invitationTexts.missing}>{invitationTexts.missingText}</Empty>
-    <ButtonLink to="/">{invitationTexts.home}</ButtonLink>
+    <div>
+      <ButtonLink to="/">{invitationTexts.home}</ButtonLink>
+    </div>
   </>
 )
 

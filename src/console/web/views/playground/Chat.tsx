@@ -2,10 +2,12 @@
 import { useEffect, useRef, useState, useSyncExternalStore } from "react"
 import type { KeyboardEvent } from "react"
 import { MessageSquareText, Send, Square, SquarePen } from "lucide-react"
+import { count } from "../../moments.ts"
 import { exact, nano } from "../../money.ts"
 import { personSession } from "../../app/PersonSession.ts"
 import { Button } from "../../parts/Button.tsx"
 import { SelectField, TextField } from "../../parts/Fields.tsx"
+import { Folded } from "../../parts/Folded.tsx"
 import { Money } from "../../parts/Money.tsx"
 import { Answer, Empty } from "../../parts/States.tsx"
 import { playgroundTexts } from "../../texts/playground.ts"
@@ -53,40 +55,43 @@ const SettingsForm = ({ models, of, onChange }: SettingsProps) => {
     onChange: (value: string) => onChange({ ...of, [name]: value })
   })
   const model = models.find(({ id }) => id === of.model)
+  const set = [of.system, of.maxTokens, of.temperature].filter((text) => text.trim() !== "").length
   return (
     <div className="form playground-settings">
       <SelectField
         name="model"
         label={playgroundTexts.model}
-        options={models.map(({ id, name }) => [id, name === id ? id : `${name} (${id})`])}
+        options={models.map(({ id, name }) => [id, name.toLowerCase() === id.toLowerCase() ? name : `${name} (${id})`])}
         {...(model !== undefined && { help: `${priceText(model)} · ${contextText(model)}` })}
         {...field("model")}
       />
-      <TextField
-        name="system"
-        label={playgroundTexts.system}
-        help={playgroundTexts.systemHelp}
-        lines={3}
-        {...field("system")}
-      />
-      <div className="playground-pair">
+      <Folded title={set === 0 ? playgroundTexts.settings : playgroundTexts.settingsSet(count(set))}>
         <TextField
-          name="max_tokens"
-          label={playgroundTexts.maxTokens}
-          help={playgroundTexts.maxTokensHelp}
-          placeholder={playgroundTexts.asModel}
-          inputMode="numeric"
-          {...field("maxTokens")}
+          name="system"
+          label={playgroundTexts.system}
+          help={playgroundTexts.systemHelp}
+          lines={3}
+          {...field("system")}
         />
-        <TextField
-          name="temperature"
-          label={playgroundTexts.temperature}
-          help={playgroundTexts.temperatureHelp}
-          placeholder={playgroundTexts.asModel}
-          inputMode="decimal"
-          {...field("temperature")}
-        />
-      </div>
+        <div className="playground-pair">
+          <TextField
+            name="max_tokens"
+            label={playgroundTexts.maxTokens}
+            help={playgroundTexts.maxTokensHelp}
+            placeholder={playgroundTexts.asModel}
+            inputMode="numeric"
+            {...field("maxTokens")}
+          />
+          <TextField
+            name="temperature"
+            label={playgroundTexts.temperature}
+            help={playgroundTexts.temperatureHelp}
+            placeholder={playgroundTexts.asModel}
+            inputMode="decimal"
+            {...field("temperature")}
+          />
+        </div>
+      </Folded>
     </div>
   )
 }

@@ -42,24 +42,26 @@ interface ResultProps {
 
 /** The file itself, which came through the service. */
 const Save = ({ file, name }: { readonly file: string; readonly name: string }) => (
-  <a className="row small" href={file} download={name}>
-    {playgroundTexts.download}
-    <Download size={13} strokeWidth={1.75} aria-hidden />
-  </a>
+  <div>
+    <a className="button button-ghost" href={file} download={name}>
+      <Download size={15} strokeWidth={1.75} aria-hidden />
+      {playgroundTexts.download}
+    </a>
+  </div>
 )
 
 /** Where the vendor has it, for as long as that lasts. */
 const Way = ({ of }: { readonly of: Made }) =>
   isWebAddress(of.url) ? (
     <a
-      className="row small"
+      className="button button-ghost"
       href={of.url}
       target="_blank"
       rel="noreferrer noopener"
       data-tip={playgroundTexts.opensAt(hostOf(of.url))}
     >
+      <ExternalLink size={15} strokeWidth={1.75} aria-hidden />
       {playgroundTexts.open}
-      <ExternalLink size={13} strokeWidth={1.75} aria-hidden />
     </a>
   ) : null
 
@@ -189,12 +191,16 @@ export const JobCard = (props: JobCardProps) => {
         <Badge tone={tone}>{word}</Badge>
       </div>
       {now.error === undefined ? null : <p className="small playground-error">{now.error}</p>}
-      <dl className="playground-facts">
-        <Costs cost_usd={now.cost_usd} settled={now.settled} quote={quote} />
-      </dl>
-      <div className="row between small quiet">
-        <When at={of.created_at} />
-        {isOpen ? (
+      <div className="row between">
+        <dl className="playground-facts">
+          <Costs cost_usd={now.cost_usd} settled={now.settled} quote={quote} />
+        </dl>
+        <span className="small quiet">
+          <When at={of.created_at} />
+        </span>
+      </div>
+      {isOpen ? (
+        <div>
           <Button
             kind="ghost"
             icon={X}
@@ -208,8 +214,8 @@ export const JobCard = (props: JobCardProps) => {
           >
             {playgroundTexts.cancel}
           </Button>
-        ) : null}
-      </div>
+        </div>
+      ) : null}
       <span role="status" className="sr-only">
         {isOpen ? `${name}: ${word}` : of.settled ? "" : `${name}: ${word}`}
       </span>

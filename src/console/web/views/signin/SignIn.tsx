@@ -6,18 +6,30 @@ import { Mark } from "../../app/Brand.tsx"
 import { personSession } from "../../app/PersonSession.ts"
 import { useProviders } from "../../app/Providers.ts"
 import { useSession } from "../../app/Session.ts"
+import { Loading } from "../../parts/States.tsx"
 import { texts } from "../../texts.ts"
 import { Ways } from "./Ways.tsx"
 
 const route = getRouteApi("/sign-in")
+
 export const SignIn = () => {
   const { error, to = "" } = route.useSearch()
   const providers = useProviders()
   const state = useSession(personSession)
   const { history } = useRouter()
+  // Who has a session is led on, unless there is something to say of the last attempt.
+  const isAsked = error === undefined && state.kind === "unknown"
   useEffect(() => {
+    if (isAsked) void personSession.renew()
     if (state.kind === "open") history.replace(pageAt(to))
-  }, [state.kind, history, to])
+  }, [isAsked, state.kind, history, to])
+  if (isAsked || state.kind === "open") {
+    return (
+      <main className="shell-alone">
+        <Loading lines={3} />
+      </main>
+    )
+  }
   return (
     <main className="shell-alone">
       <div className="signin">

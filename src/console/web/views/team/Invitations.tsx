@@ -76,7 +76,7 @@ const columnsOf = (onTakeBack: (invite: Invite) => void): ReadonlyArray<Column<I
       </Badge>
     )
   },
-  { id: "until", title: teamTexts.until, cell: ({ expires_at }) => <When at={expires_at} /> },
+  { id: "until", title: teamTexts.until, cell: ({ expires_at }) => <When at={expires_at} as="day" /> },
   {
     id: "actions",
     title: teamTexts.actions,

@@ -160,7 +160,7 @@ const columnsOf = (
     // What is as it should be is quiet.
     cell: ({ status }) =>
       status === "active" ? (
-        <span className="quiet">{teamTexts.statuses[status]}</span>
+        <span className="quiet table-usual">{teamTexts.statuses[status]}</span>
       ) : (
         <Badge tone={tones[status]}>{teamTexts.statuses[status]}</Badge>
       )

@@ -25,9 +25,9 @@ const endingOf = (transfer: Transfer, side: Side): Step => {
     case "declined":
       return { at, title: isMine ? words.youDeclined : words.declined(to), text: words.returnedText, tone: "bad" }
     case "revoked":
-      return { at, title: isMine ? words.revoked : words.youRevoked, text: words.returnedText, tone: "bad" }
+      return { at, title: isMine ? words.revoked : words.youRevoked, text: words.returnedText }
     case "expired":
-      return { at, title: words.expired, text: words.returnedText, tone: "bad" }
+      return { at, title: words.expired, text: words.returnedText }
     default:
       return { at: transfer.expires_at, title: words.ends, text: words.endsText, isAhead: true }
   }

@@ -61,7 +61,7 @@ const Next = ({ of: transfer, side }: { readonly of: Transfer; readonly side: Si
     const until = relative(transfer.expires_at, now)
     return side === "sent" ? transfersTexts.nextOf.pending(until) : transfersTexts.nextOf.pendingForYou(until)
   }
-  return transfersTexts.nextOf[status](relative(endOf(transfer), now))
+  return <When at={endOf(transfer)} />
 }
 
 const columnsOf = (side: Side): ReadonlyArray<Column<Transfer>> => [

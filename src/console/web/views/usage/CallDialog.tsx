@@ -12,7 +12,7 @@ import { Money } from "../../parts/Money.tsx"
 import { Facts } from "../../parts/Page.tsx"
 import { Answer } from "../../parts/States.tsx"
 import { When } from "../../parts/When.tsx"
-import { texts } from "../../texts.ts"
+import { inWords, texts } from "../../texts.ts"
 
 type Explanation = Schemas["Explanation"]
 
@@ -31,7 +31,7 @@ const Lines = ({ of }: { readonly of: NonNullable<Explanation["price"]> }) => (
       {of.lines.map(({ amount_usd, quantity, unit, unit_price_usd }) => (
         <tr key={unit} role="row">
           <th scope="row" role="rowheader">
-            {unit.replaceAll("_", " ")}
+            {inWords(unit)}
           </th>
           <td role="cell" className="call-quantity">
             {count(quantity)}
@@ -91,10 +91,10 @@ const Explained = ({ of }: { readonly of: Explanation }) => {
           [texts.call.provider, of.provider],
           [
             texts.usage.state,
-            of.success ? texts.usage.ok : <Badge tone="bad">{of.error_type ?? texts.usage.failed}</Badge>
+            of.success ? texts.usage.ok : <Badge tone="bad">{inWords(of.error_type ?? texts.usage.failed)}</Badge>
           ],
           [texts.call.usage, texts.call.measured[of.usage_source] ?? of.usage_source],
-          [texts.usage.when, <When key="when" at={of.timestamp} as="moment" />],
+          [texts.usage.when, <When key="when" at={of.timestamp} as="exact" />],
           ...(of.price === null ? [] : [[texts.call.version, <code key="version">{of.price.version}</code>] as const]),
           [
             texts.call.id,

@@ -7,7 +7,7 @@ import { When } from "../../parts/When.tsx"
 import type { Schemas } from "../../app/Client.ts"
 import { nano } from "../../money.ts"
 import { count, duration } from "../../moments.ts"
-import { texts } from "../../texts.ts"
+import { inWords, texts } from "../../texts.ts"
 
 export type Call = Schemas["UsageRecord"]
 export type CallSort = "timestamp" | "cost" | "total_tokens" | "latency"
@@ -17,10 +17,10 @@ const State = ({ of }: { readonly of: Call }) =>
     of.uncollected !== undefined && nano(of.uncollected) > 0n ? (
       <Badge tone="warn">{texts.usage.uncollected}</Badge>
     ) : (
-      <span className="quiet">{texts.usage.ok}</span>
+      <span className="quiet table-usual">{texts.usage.ok}</span>
     )
   ) : (
-    <Badge tone="bad">{of.error_type ?? texts.usage.failed}</Badge>
+    <Badge tone="bad">{inWords(of.error_type ?? texts.usage.failed)}</Badge>
   )
 
 const tokensOf = ({ completion_tokens, prompt_tokens, total_tokens }: Call) =>
@@ -59,6 +59,7 @@ const columns: ReadonlyArray<Column<Call, CallSort>> = [
     id: "latency",
     title: texts.usage.latency,
     align: "end",
+    card: "plain",
     needs: "medium",
     sort: "latency",
     cell: ({ latency }) => duration(latency)

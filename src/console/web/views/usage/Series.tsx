@@ -4,17 +4,18 @@ import { useMemo } from "react"
 import { useKeys, useMemberships } from "../../app/Asking.ts"
 import { api, resultOf, tenantId } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
-import { bookDay, bookHour, count, shortCount, tickDay, tickHour } from "../../moments.ts"
+import { bookDay, bookHour, count, shortCount, tickDay, tickHour, tickMonth } from "../../moments.ts"
 import { approximate, plotted } from "../../money.ts"
 import { Money } from "../../parts/Money.tsx"
 import { Plot } from "../../parts/Plot.tsx"
 import type { PlotProps } from "../../parts/Plot.tsx"
-import { Empty } from "../../parts/States.tsx"
 import { texts } from "../../texts.ts"
 import type { Span } from "./Window.ts"
 
 type Series = Schemas["UsageSeries"]
 export type SeriesBy = Series["by"]
+/** In seconds. */
+const dayLong = 86_400
 export type Measure = "cost" | "requests" | "tokens" | "failures"
 
 export const useSeries = (span: Span, by: SeriesBy) => {
@@ -87,8 +88,9 @@ export const SeriesPlot = ({ chosen, data, height, measure, onBucket }: SeriesPl
     [data, measure, nameOf]
   )
   const totals = useMemo(() => new Map(data.series.map(({ key, total }) => [key ?? "…rest", total])), [data])
-  const isShort = times.length > 1 && times.at(-1)! - times[0]! < 3 * 86_400
-  if (shown.length === 0 || data.total.requests === 0) return <Empty title={texts.home.noSpending} />
+  const length = times.length > 1 ? times.at(-1)! - times[0]! : dayLong
+  const tick = length < 3 * dayLong ? tickHour : length < 200 * dayLong ? tickDay : tickMonth
+  if (shown.length === 0 || data.total.requests === 0) return <p className="quiet">{texts.home.noSpending}</p>
   return (
     <Plot
       title={texts.usage.plot[measure]}
@@ -97,7 +99,7 @@ export const SeriesPlot = ({ chosen, data, height, measure, onBucket }: SeriesPl
       isWhole={measure !== "cost"}
       format={measure === "cost" ? plotted : shortCount}
       formatTime={(seconds) => (data.grain === "hour" ? bookHour : bookDay)(seconds * 1000)}
-      formatTick={(seconds) => (isShort ? tickHour : tickDay)(seconds * 1000)}
+      formatTick={(seconds) => tick(seconds * 1000)}
       {...(height !== undefined && { height })}
       {...(onBucket !== undefined && { onBucket })}
       {...(chosen !== undefined && { chosen })}

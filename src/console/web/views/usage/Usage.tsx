@@ -5,7 +5,7 @@ import { ChartColumn, X } from "lucide-react"
 import { useEffect, useState } from "react"
 import { api, resultOf, tenantId } from "../../app/Client.ts"
 import type { UsageSearch } from "../../app/Router.tsx"
-import { bookDay, count } from "../../moments.ts"
+import { bookDays, count } from "../../moments.ts"
 import { Button } from "../../parts/Button.tsx"
 import { Choice } from "../../parts/Choice.tsx"
 import { TextField } from "../../parts/Fields.tsx"
@@ -247,7 +247,7 @@ const Calls = ({
   return (
     <Section
       title={texts.usage.records}
-      lead={`${bookDay(span.start)} \u2013 ${bookDay(Date.parse(span.end) - 1)}`}
+      lead={bookDays(span.start, Date.parse(span.end) - 1)}
       actions={
         <>
           <Narrowed search={search} change={change} />

@@ -1,0 +1,21 @@
+/** What a form can do without: folded behind its name where there is little room, always there where there is enough. */
+import { useSyncExternalStore } from "react"
+import type { ReactNode } from "react"
+
+/** As wide as the column of fields beside what they are for; below it they stand above that. */
+const narrow = matchMedia("(max-width: 62rem)")
+
+const subscribe = (listener: () => void): (() => void) => {
+  narrow.addEventListener("change", listener)
+  return () => narrow.removeEventListener("change", listener)
+}
+
+export const Folded = ({ children, title }: { readonly children: ReactNode; readonly title: string }) =>
+  useSyncExternalStore(subscribe, () => narrow.matches) ? (
+    <details className="folded">
+      <summary>{title}</summary>
+      <div className="form">{children}</div>
+    </details>
+  ) : (
+    children
+  )
