@@ -228,6 +228,36 @@ describe("an operator", () => {
     tab.done()
   })
 
+  it("is told what failed until it is asked again, by hand or after a while", async () => {
+    const tab = await enter("grace")
+    const { allowed, page } = tab
+    allowed.push(/operator\/(verify|flight)/)
+    let asked = 0
+    const refuse = (path: string, onRefused: () => void) =>
+      page.route(path, (route) => {
+        onRefused()
+        return route.fulfill({ status: 503, json: { error: "unavailable" } })
+      })
+    await refuse("**/v1/operator/verify", () => asked++)
+    await refuse("**/v1/operator/flight", () => {})
+    await page.reload()
+    const ofBooks = page.getByRole("region", { name: "Books", exact: true }).getByRole("alert")
+    const ofFlight = page.getByRole("region", { name: "Money in flight" }).getByRole("alert")
+    await ofBooks.waitFor()
+    await ofFlight.waitFor()
+    const before = asked
+    // Longer than between two questions for what is in flight.
+    for (let looks = 0; looks < 16; looks++) {
+      await page.waitForTimeout(400)
+      expect(await ofFlight.isVisible()).toBe(true)
+    }
+    expect(asked).toBe(before)
+    await page.unroute("**/v1/operator/verify")
+    await ofBooks.getByRole("button", { name: "Try again" }).click()
+    await page.getByText("Last found right").waitFor()
+    tab.done()
+  })
+
   it("opens a call of anybody, line by line", async () => {
     const tab = await enter("grace")
     const { page } = tab

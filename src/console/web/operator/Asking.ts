@@ -46,7 +46,7 @@ export const useVerifications = () =>
   useQuery({
     queryKey: ["operator", "verify"],
     queryFn: () => resultOf(operatorApi.GET("/v1/operator/verify")),
-    refetchInterval: ({ state }) => (state.data?.running === null ? 30_000 : 500)
+    refetchInterval: ({ state }) => (state.data === undefined || state.data.running === null ? 30_000 : 500)
   })
 
 export const useTenant = (tenant_id: string) =>

@@ -2,6 +2,7 @@
 import type { LucideIcon } from "lucide-react"
 import { RotateCw } from "lucide-react"
 import type { UseQueryResult } from "@tanstack/react-query"
+import { useState } from "react"
 import type { ReactNode } from "react"
 import { Refusal, SignedOut, Unreachable } from "../app/Refusal.ts"
 import { texts } from "../texts.ts"
@@ -58,10 +59,12 @@ const sentence = (text: string): string =>
 interface FailedProps {
   readonly error: unknown
   readonly retry?: () => void
+  /** It is being asked again. */
+  readonly isRetrying?: boolean
   readonly title?: string
 }
 
-export const Failed = ({ error, retry, title = texts.failed.title }: FailedProps) => {
+export const Failed = ({ error, isRetrying = false, retry, title = texts.failed.title }: FailedProps) => {
   const requestId = error instanceof Refusal ? error.requestId : undefined
   return (
     <div className="states-failed" role="alert">
@@ -69,7 +72,7 @@ export const Failed = ({ error, retry, title = texts.failed.title }: FailedProps
       <p className="quiet">{advice(error)}</p>
       <div className="states-ways">
         {retry === undefined ? null : (
-          <Button icon={RotateCw} onPress={retry}>
+          <Button icon={RotateCw} isPending={isRetrying} onPress={retry}>
             {texts.app.retry}
           </Button>
         )}
@@ -91,9 +94,17 @@ interface AnswerProps<A> {
   readonly children: (value: A) => ReactNode
 }
 
-/** A query as it stands: its answer, or one of the states above. An answer that could not be renewed stays. */
+/**
+ * A query as it stands: its answer, or one of the states above. An answer that could not be renewed stays, and so does a failure while it is
+ * asked again: a view that asks every few seconds would else change between the two.
+ */
 export const Answer = <A,>({ children, lines, of }: AnswerProps<A>) => {
+  const [last, setLast] = useState(of.error)
+  if (of.error !== null && of.error !== last) setLast(of.error)
   if (of.data !== undefined) return children(of.data)
-  if (of.error !== null) return <Failed error={of.error} retry={() => void of.refetch()} />
+  const error = of.error ?? (of.errorUpdateCount > 0 ? last : null)
+  if (error !== null) {
+    return <Failed error={error} isRetrying={of.isFetching} retry={() => void of.refetch()} />
+  }
   return <Loading {...(lines !== undefined && { lines })} />
 }
