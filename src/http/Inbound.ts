@@ -164,7 +164,7 @@ export const ofRequest = (request: HttpServerRequest.HttpServerRequest, open = f
       heldBy: (account) => {
         holder = account
       },
-      withRoom: (use) =>
+      withRoom: <A, E, R>(use: (room: Share) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
         Effect.suspend(() => {
           const room = bytes.share(holder)
           return Effect.ensuring(use(room), released(room))
