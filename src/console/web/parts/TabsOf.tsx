@@ -15,7 +15,7 @@ export const TabsOf = ({ label, onSelect, selected, tabs }: TabsOfProps) => (
     {...(selected !== undefined && { selectedKey: selected })}
     {...(onSelect !== undefined && { onSelectionChange: (key) => onSelect(String(key)) })}
   >
-    <TabList className="tabs-list scrolls" aria-label={label}>
+    <TabList className="tabs-list" aria-label={label}>
       {tabs.map(({ id, title }) => (
         <Tab key={id} id={id} className="tabs-tab">
           {title}

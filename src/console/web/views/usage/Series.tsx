@@ -106,7 +106,7 @@ export const SeriesPlot = ({ chosen, data, height, measure, onBucket }: SeriesPl
       total={(key) => {
         const total = totals.get(key)
         if (total === undefined) return null
-        return measure === "cost" ? <Money of={total.cost} /> : count(total[measure])
+        return measure === "cost" ? <Money of={total.cost} as="aligned" /> : count(total[measure])
       }}
     />
   )
