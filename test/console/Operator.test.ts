@@ -77,6 +77,13 @@ describe("the operator", () => {
     await page.getByRole("button", { name: "Verify what is new" }).click()
     await page.getByText("found nothing", { exact: false }).first().waitFor()
     await looks("")
+    const unsaid = await page
+      .getByRole("region", { name: "Loops and jobs" })
+      .locator("tbody tr")
+      .evaluateAll((rows) =>
+        rows.filter(({ children }) => children[1]!.textContent === "").map((row) => row.textContent)
+      )
+    expect(unsaid).toEqual([])
     const views = [
       ["find", "Find"],
       ["find?q=ada", "Find"],

@@ -15,6 +15,7 @@ import { When } from "../parts/When.tsx"
 import { useCursors } from "./Asking.ts"
 import { PersonLink, TenantLink } from "./Lines.tsx"
 import { operatorApi } from "./OperatorSession.ts"
+import { inWords } from "../texts.ts"
 import { operatorTexts as texts } from "../texts/operator.ts"
 
 const route = getRouteApi("/operator/audit")
@@ -31,7 +32,7 @@ const Details = ({ of: { details, subject } }: { readonly of: Entry }) => {
       {subject === null ? null : <code className="quiet">{subject}</code>}
       {named.map(([name, value]) => (
         <span key={name}>
-          <span className="quiet">{name.replaceAll("_", " ")}:</span> {textOf(value)}
+          <span className="quiet">{inWords(name)}:</span> {textOf(value)}
         </span>
       ))}
     </span>

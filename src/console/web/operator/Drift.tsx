@@ -4,7 +4,7 @@ import { FileUp } from "lucide-react"
 import { useState } from "react"
 import { resultOf } from "../app/Client.ts"
 import type { Schemas } from "../app/Client.ts"
-import { bookDay, count } from "../moments.ts"
+import { bookDay, bookDays, count } from "../moments.ts"
 import { nano } from "../money.ts"
 import { Button } from "../parts/Button.tsx"
 import { FormOf, TextField } from "../parts/Fields.tsx"
@@ -46,8 +46,7 @@ const Rows = ({ of }: { readonly of: Drift }) => {
           id: "day",
           title: texts.field.day,
           card: "plain",
-          cell: ({ day, isTotal = false }) =>
-            isTotal && of.from !== of.to ? t.span(bookDay(of.from), bookDay(of.to)) : bookDay(day)
+          cell: ({ day, isTotal = false }) => (isTotal && of.from !== of.to ? bookDays(of.from, of.to) : bookDay(day))
         },
         {
           id: "requests",

@@ -11,7 +11,7 @@ import { Money } from "../parts/Money.tsx"
 import { Table } from "../parts/Table.tsx"
 import type { Column } from "../parts/Table.tsx"
 import { useNow, When } from "../parts/When.tsx"
-import { texts as common } from "../texts.ts"
+import { inWords, texts as common } from "../texts.ts"
 import { CallDialog } from "../views/usage/CallDialog.tsx"
 import { operatorApi } from "./OperatorSession.ts"
 import { operatorTexts as texts } from "../texts/operator.ts"
@@ -188,7 +188,7 @@ export type CallLine = Schemas["OperatorOpenCall"] | Schemas["OperatorEndedCall"
 
 const CallState = ({ of }: { readonly of: CallLine }) => {
   if (of.state === "open") return <Badge tone="accent">{f.open}</Badge>
-  if (!of.success) return <Badge tone="bad">{of.error_type ?? common.usage.failed}</Badge>
+  if (!of.success) return <Badge tone="bad">{inWords(of.error_type ?? common.usage.failed)}</Badge>
   return <span className="quiet">{common.usage.ok}</span>
 }
 
