@@ -257,7 +257,7 @@ export const operatorTexts = {
     node: (node: string) => `as the node ${node} saw them`,
     none: "No upstream is configured",
     noneText: "Upstreams are named in the configuration, under upstreams.",
-    states: { ok: "ok", failing: "failing", unused: "not asked" },
+    states: { ok: "OK", failing: "failing", unused: "not asked" },
     requests: "Requests",
     latency: "Time to answer",
     p: (p50: string, p95: string) => `median ${p50}, 95th percentile ${p95}`,
