@@ -157,7 +157,8 @@ const useTroubles = (): ReadonlyArray<Trouble> | undefined => {
 
 const Troubles = () => {
   const troubles = useTroubles()
-  if (troubles === undefined) return null
+  // Its line is there from the beginning: what is below does not move away from a press.
+  if (troubles === undefined) return <p className="small">{"\u00a0"}</p>
   if (troubles.length === 0) {
     return (
       <p className="row quiet small operator-calm">
