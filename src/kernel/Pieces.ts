@@ -3,7 +3,6 @@
  * the pieces take, if they need it.
  */
 import { Effect } from "effect"
-import { performance } from "node:perf_hooks"
 
 /** The numbers from `from` on, without `to`. */
 export interface Range {
@@ -30,6 +29,16 @@ export const inPieces = <A, E>(
 
 // ---- turns ----------------------------------------------------------------------------------------------------------------------
 
+/** Milliseconds in which the loop of this thread did something, and waited. */
+interface LoopTime {
+  readonly active: number
+  readonly idle: number
+}
+
+/** The time of the loop so far, or since an earlier look. The compiler finds the types of a browser first, which has none. */
+const loopTime = (performance as unknown as { readonly eventLoopUtilization: (since?: LoopTime) => LoopTime })
+  .eventLoopUtilization
+
 const waiting: Array<() => void> = []
 /** Whether somebody's turn is to come, by an immediate or a timer. */
 let expected = false
@@ -42,7 +51,7 @@ const owedLeast = 1
 const restLeast = 1 / 4
 let began = 0
 /** The time of the loop when the last piece ended. */
-let ended = performance.eventLoopUtilization()
+let ended = loopTime()
 
 /**
  * Lets everybody else go first: of all work that is done in pieces there is one piece between two looks at the sockets, so such works
@@ -64,7 +73,7 @@ const expect = (): void => {
 
 const isOwed = (): boolean => {
   if (owed < owedLeast) return false
-  const { active, idle } = performance.eventLoopUtilization(ended)
+  const { active, idle } = loopTime(ended)
   const had = active + idle
   if (had < owed && (had < owed * restLeast || active > idle)) return true
   owed = 0
@@ -78,7 +87,7 @@ const begin = (): void => {
 
 const end = (): void => {
   owed += performance.now() - began
-  ended = performance.eventLoopUtilization()
+  ended = loopTime()
   expected = false
   if (waiting.length > 0) expect()
 }
