@@ -86,6 +86,7 @@ const MemberSpend = ({ manages }: { readonly manages: boolean }) => {
   const tenant_id = tenantId()
   const { data: account } = useBillingAccount()
   const queries = useQueryClient()
+  const [pressed, press] = useState<boolean>()
   const set = useMutation({
     mutationFn: (member_spend_enabled: boolean) =>
       resultOf(
@@ -96,8 +97,10 @@ const MemberSpend = ({ manages }: { readonly manages: boolean }) => {
       ),
     onSuccess: () => toast(teamTexts.saved),
     onError: (error) => toast(advice(error), "bad"),
-    onSettled: () => {
-      for (const about of ["balance", "payers"]) void queries.invalidateQueries({ queryKey: [about] })
+    // What was pressed stands there until the account is known anew: the mark would else jump back for a moment.
+    onSettled: async () => {
+      await Promise.all(["balance", "payers"].map((about) => queries.invalidateQueries({ queryKey: [about] })))
+      press(undefined)
     }
   })
   if (account === undefined) return null
@@ -107,8 +110,11 @@ const MemberSpend = ({ manages }: { readonly manages: boolean }) => {
     <CheckField
       label={teamTexts.spend}
       help={teamTexts.spendSource[member_spend_source]}
-      value={set.isPending ? set.variables : member_spend_effective}
-      onChange={(isOn) => set.mutate(isOn)}
+      value={pressed ?? member_spend_effective}
+      onChange={(isOn) => {
+        press(isOn)
+        set.mutate(isOn)
+      }}
     />
   )
 }
