@@ -47,6 +47,11 @@ let expected = false
 let owed = 0
 /** Shorter pieces are taken together. */
 const owedLeast = 1
+/**
+ * No piece works for longer. One that took longer has waited, for a disk or in a process that was stopped, and the others with it: nobody
+ * needs as much time after it.
+ */
+const owedMost = 250
 /** How much of what is owed the others have in any case, to be asked whether they need more. */
 const restLeast = 1 / 4
 let began = 0
@@ -86,7 +91,7 @@ const begin = (): void => {
 }
 
 const end = (): void => {
-  owed += performance.now() - began
+  owed = Math.min(owedMost, owed + performance.now() - began)
   ended = loopTime()
   expected = false
   if (waiting.length > 0) expect()

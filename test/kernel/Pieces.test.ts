@@ -51,6 +51,17 @@ describe("work in pieces", () => {
     })
   )
 
+  it.live("goes on soon after a piece in which the process was stopped", () =>
+    Effect.gen(function* () {
+      yield* turn
+      // As long as it takes to be no piece of work. The others would be left a quarter of it.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4_000)
+      const before = performance.now()
+      yield* turn
+      expect(performance.now() - before).toBeLessThan(600)
+    })
+  )
+
   it.live("goes on where nobody else has anything to do, and lets several works take turns", () =>
     Effect.gen(function* () {
       const order: Array<string> = []
