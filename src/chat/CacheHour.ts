@@ -10,6 +10,7 @@
  * - Where no write has a price, those for an hour cost what any token of the prompt costs.
  */
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import { inAnyCase } from "./Extras.ts"
 import { hourPriceOf } from "./Model.ts"
 import type { Model } from "./Model.ts"
 import type { ValidPrompt } from "./Prompt.ts"
@@ -57,13 +58,21 @@ const isClients = (name: string, value: unknown): boolean =>
   // The input of responses is a list; that of a tool's call is an object.
   (name === "input" && !Array.isArray(value))
 
+/** What a mark calls its hour: `cache_control`, or by another name what says that it is `ephemeral`, as gateways take it. */
+const hourOf = (name: string, value: unknown): string | undefined => {
+  if (typeof value !== "object" || value === null) return undefined
+  const fields = Object.entries(value).map(([field, one]) => [field, inAnyCase(field), one] as const)
+  const isMark =
+    inAnyCase(name) === "cache_control" || fields.some(([, is, one]) => is === "type" && one === "ephemeral")
+  return isMark ? fields.find(([, is, one]) => is === "ttl" && one === "1h")?.[0] : undefined
+}
+
 /** The first field of a value that asks for an hour. */
 const hourIn = (value: unknown): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined
   for (const [name, one] of Object.entries(value)) {
-    if (name === "cache_control" && (one as { readonly ttl?: unknown } | null)?.ttl === "1h") return `${name}.ttl`
     if (isClients(name, one)) continue
-    const found = hourIn(one)
+    const found = hourOf(name, one) ?? hourIn(one)
     if (found !== undefined) return `${name}.${found}`
   }
   return undefined

@@ -6,6 +6,8 @@
  * - `chat/Extras` has the fields that change what a vendor bills, each with the reason. A model's `extras` name those that it serves: a
  *   factor on its token prices, an amount for each call, or both, in bound and charge alike. `service_tier` passes as `auto` and
  *   `default`, which clients send; `store`, `metadata` and every unknown field pass as they are.
+ * - A field that differs from one that is read, or changes a bill, by capitals alone is refused: an upstream that is written in Go takes `Model`
+ *   for `model`, and the last of both, so it could be asked for another model than the one that is charged.
  */
 import { Either } from "effect"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
@@ -38,18 +40,19 @@ export const otherThan =
   (value) =>
     value === null || plain.includes(value as string) ? nothing : [text(value)]
 
-const typeOf = (tool: unknown): unknown =>
-  typeof tool === "object" && tool !== null ? Reflect.get(tool, "type") : tool
+/** Its type, in any case; none is `undefined`. */
+const typesOf = (tool: unknown): ReadonlyArray<unknown> => {
+  if (typeof tool !== "object" || tool === null) return [tool]
+  const types = Object.entries(tool).flatMap(([name, value]) => (inAnyCase(name) === "type" ? [value] : []))
+  return types.length === 0 ? [undefined] : types
+}
 
 /** Tools of other types than these, which the client runs. */
 export const toolsOtherThan =
   (isClients: (type: unknown) => boolean): AsksFor =>
   (tools) =>
     Array.isArray(tools)
-      ? tools.flatMap((tool) => {
-          const type = typeOf(tool)
-          return type === null || isClients(type) ? nothing : [text(type)]
-        })
+      ? tools.flatMap(typesOf).flatMap((type) => (type === null || isClients(type) ? nothing : [text(type)]))
       : anything(tools)
 
 const modalities: AsksFor = (value) =>
@@ -118,6 +121,28 @@ export const extrasOf = (
   return problem === undefined ? Either.right(asked.length === 0 ? none : asked) : Either.left(problem)
 }
 
+/** Fields by which a request is bounded, charged or answered, beside those that change a bill. */
+const read: ReadonlySet<string> = new Set(
+  (
+    "model messages prompt input system instructions stream stream_options max_tokens max_completion_tokens max_output_tokens n best_of " +
+    "store previous_response_id conversation dimensions encoding_format query documents top_n return_documents"
+  ).split(" ")
+)
+
+/** Letters that have a smaller one in ASCII are among these. */
+const capital = /[A-Z\u0080-\uffff]/
+
+/** A name as it is read where capitals do not matter. */
+export const inAnyCase = (name: string): string => (capital.test(name) ? name.toUpperCase().toLowerCase() : name)
+
+/** Why a field is refused that only looks like one of those. */
+export const lookalike = (billed: Billed, field: string): InvalidRequest | undefined => {
+  const name = inAnyCase(field)
+  return name !== field && (read.has(name) || billed.has(name))
+    ? InvalidRequest.of(field, `written as ${name}`)
+    : undefined
+}
+
 const addTo = (
   asked: Array<Extra>,
   model: Model,
@@ -126,7 +151,11 @@ const addTo = (
 ): InvalidRequest | undefined => {
   for (const field in fields) {
     const rule = billed.get(field)
-    if (rule === undefined) continue
+    if (rule === undefined) {
+      const other = lookalike(billed, field)
+      if (other !== undefined) return other
+      continue
+    }
     for (const value of rule.asksFor(fields[field])) {
       const extra = model.extras.find((one) => one.field === field && (one.values?.includes(value) ?? true))
       if (extra === undefined) return refused(field, rule)

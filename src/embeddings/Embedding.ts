@@ -9,7 +9,7 @@
  *   `GET /v1/embeddings/models`.
  */
 import { Either, Schema } from "effect"
-import { billed } from "../chat/Extras.ts"
+import { billed, lookalike } from "../chat/Extras.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { isObject } from "../upstream/Failures.ts"
 import { UnknownModel } from "../upstream/Provider.ts"
@@ -106,11 +106,14 @@ const dimensionsRule = ({ dimensions, shortens }: EmbeddingModel, asked: unknown
     : `a whole number from 1${dimensions === undefined ? " on" : ` to ${dimensions}`}`
 }
 
-/** A field that makes a vendor bill otherwise than by tokens of the input. */
+/** A field that makes a vendor bill otherwise than by tokens of the input, or that a vendor may take for another. */
 export const billedOtherwise = (request: Readonly<Record<string, unknown>>): InvalidRequest | undefined => {
   for (const field in request) {
     const rule = billed.get(field)
-    if (rule !== undefined && rule.asksFor(request[field]).length > 0) {
+    if (rule === undefined) {
+      const other = lookalike(billed, field)
+      if (other !== undefined) return other
+    } else if (rule.asksFor(request[field]).length > 0) {
       return InvalidRequest.of(field, `this model does not serve what it asks for: ${rule.why}`)
     }
   }

@@ -87,6 +87,7 @@ beforeAll(async () => {
     clients: [{ client_id: "console", name: "Console" }],
     identity: { google: { issuer, audiences: ["sandbox-google"] } },
     prices: { default_new_credits: 6, default_registration_credits: 0 },
+    rate_limits: { sign_in: 1_000 },
     upstreams: {
       main: { base_url: main.url, api_key: "k" },
       spare: { base_url: spare.url, api_key: "k" },
@@ -336,6 +337,37 @@ describe("a field that changes what the vendor bills", () => {
     }
     expect(main.received).toEqual([])
     expect(await service.usage(who)).toEqual([])
+  })
+
+  it("is refused by a name that only some upstreams take for it, as is any that bounds the bill", async () => {
+    const { key } = await person()
+    for (const [field, value, name] of [
+      ["Model", "dear", "model"],
+      ["max_Tokens", 2_000, "max_tokens"],
+      ["Max_Output_Tokens", 2_000, "max_output_tokens"],
+      ["N", 5, "n"],
+      ["Messages", [], "messages"],
+      ["\u017ftream", true, "stream"],
+      ["Service_Tier", "priority", "service_tier"],
+      ["TOOLS", [{ type: "web_search" }], "tools"]
+    ] as const) {
+      const said = { field, rule: `written as ${name}` }
+      for (const ask of [chat, complete]) {
+        const { body, status } = await ask(key, { [field]: value })
+        expect([status, body.details]).toEqual([400, said])
+      }
+      for (const [path, json] of [
+        ["messages", { max_tokens: 20, messages }],
+        ["responses", { input: "hello there" }]
+      ] as const) {
+        const asked = { model: "acme/newer", ...json, [field]: value }
+        const { body, status } = await service.call(`/v1/${path}`, { token: key, json: asked })
+        expect([status, body.error.message]).toEqual([400, `${field}: written as ${name}`])
+      }
+    }
+    const tool = { type: "function", function: { name: "f" }, Type: "web_search" }
+    expect((await chat(key, { tools: [tool] })).body.details?.field).toBe("tools")
+    expect(main.received).toEqual([])
   })
 
   it("passes where it asks for nothing, as clients send it; and so does every field that is unknown here", async () => {
@@ -646,6 +678,26 @@ describe("tokens that a vendor bills apart", () => {
         expect([refused.status, refused.body.error]).toEqual([400, `${field}: ${rule}`])
       }
       expect([main.received, await service.usage(who)]).toEqual([[], []])
+    })
+
+    it("where a gateway takes it for one", async () => {
+      const { key } = await person()
+      const control = { type: "ephemeral", ttl: "1h" }
+      for (const [field, body] of [
+        ["Cache_Control.TTL", { Cache_Control: { type: "ephemeral", TTL: "1h" } }],
+        ["cacheControl.ttl", { cacheControl: { Type: "ephemeral", ttl: "1h" } }],
+        [
+          "cache_control_injection_points.0.control.ttl",
+          { cache_control_injection_points: [{ location: "message", role: "system", control }] }
+        ]
+      ] as const) {
+        const refused = await chat(key, { model: "minutes-by-main", ...body })
+        expect([refused.status, refused.body.error]).toEqual([400, `${field}: ${rule}`])
+      }
+      expect(main.received).toEqual([])
+      // What the client calls so is its own.
+      const metadata = { cache_control: "1h", ttl: "1h" }
+      expect((await chat(key, { model: "minutes-by-main", metadata })).status).toBe(200)
     })
 
     it("but not where it is no mark, or stands for an upstream that knows none", async () => {
