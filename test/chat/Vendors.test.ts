@@ -1050,17 +1050,49 @@ describe("a client that has left", () => {
 
   it("before its stream begins is read on for to the end, however long that is", async () => {
     for (const headers of [{}, { "idempotency-key": "left-stream-0123456789" }]) {
-      const { key, who } = await person()
-      main.received.length = 0
-      const choices = [{ index: 0, delta: { content: "x".repeat(400_000) }, finish_reason: "stop" }]
-      let answer: (() => void) | undefined
-      main.answer = (response) =>
-        (answer = () => sse(response, [event({ choices }), event({ choices: [], usage }), "data: [DONE]\n\n"]))
-      await leaves(key, { stream: true }, headers)
-      await new Promise((resolve) => setTimeout(resolve, 200))
-      answer!()
-      expect(await eventually(() => last(who))).toMatchObject({ success: true, prompt_tokens: 3, completion_tokens: 2 })
-      expect(spare.received).toEqual([])
+      for (const has_head of [false, true]) {
+        const { key, who } = await person()
+        main.received.length = 0
+        const choices = [{ index: 0, delta: { content: "x".repeat(400_000) }, finish_reason: "stop" }]
+        let answer: (() => void) | undefined
+        main.answer = (response) => {
+          if (has_head) response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders()
+          const events = [event({ choices }), event({ choices: [], usage }), "data: [DONE]\n\n"]
+          answer = () => (has_head ? response.end(events.join("")) : sse(response, events))
+        }
+        await leaves(key, { stream: true }, headers)
+        await new Promise((resolve) => setTimeout(resolve, 200))
+        answer!()
+        expect(await eventually(() => last(who))).toMatchObject({
+          success: true,
+          prompt_tokens: 3,
+          completion_tokens: 2
+        })
+        expect(spare.received).toEqual([])
+      }
+    }
+  })
+
+  it("is asked no further upstream for where its stream breaks before anything of it came, and pays what that reported", async () => {
+    for (const headers of [{}, { "idempotency-key": "left-broken-0123456789" }]) {
+      for (const reported of [false, true]) {
+        const { key, who } = await person()
+        main.received.length = 0
+        let fail: (() => void) | undefined
+        main.answer = (response) => {
+          response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders()
+          fail = () => response.end(reported ? event({ error: { message: "down" }, choices: [], usage }) : undefined)
+        }
+        await leaves(key, { stream: true }, headers)
+        await new Promise((resolve) => setTimeout(resolve, 200))
+        fail!()
+        expect(await eventually(() => last(who))).toMatchObject(
+          reported
+            ? { success: false, prompt_tokens: 3, completion_tokens: 2, error_type: "upstream_error" }
+            : { success: false, cost: 0, error_type: "client_disconnected" }
+        )
+        expect(spare.received).toEqual([])
+      }
     }
   })
 
