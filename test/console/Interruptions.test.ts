@@ -64,6 +64,18 @@ describe("the console", () => {
     tab.done()
   })
 
+  it.each([
+    ["expired", "The sign-in took longer than ten minutes. Please begin again."],
+    ["unheard-of", "The sign-in did not work. Please begin again."],
+    ["__proto__", "The sign-in did not work. Please begin again."]
+  ])("says what went wrong with a sign-in, whatever the address calls it: %s", async (error, words) => {
+    const tab = await desk.tab()
+    tab.allowed.push(/Failed to load resource.* 401 /)
+    await tab.page.goto(desk.at(`sign-in?error=${error}`))
+    expect(await tab.page.getByRole("alert").textContent()).toBe(words)
+    tab.done()
+  })
+
   it("says what a view could not load, with the request's id, and loads it when it is asked again", async () => {
     const tab = await desk.signIn("alan")
     const { page } = tab

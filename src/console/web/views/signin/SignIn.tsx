@@ -12,6 +12,10 @@ import { Ways } from "./Ways.tsx"
 
 const route = getRouteApi("/sign-in")
 
+/** What stands in the address may be the name of anything. */
+const whatWentWrong = (error: string): string =>
+  (Object.hasOwn(texts.signIn.errors, error) ? texts.signIn.errors[error] : undefined) ?? texts.signIn.errorElse
+
 export const SignIn = () => {
   const { error, to = "" } = route.useSearch()
   const providers = useProviders()
@@ -41,7 +45,7 @@ export const SignIn = () => {
         </header>
         {error === undefined ? null : (
           <p className="signin-error" role="alert">
-            {texts.signIn.errors[error] ?? texts.signIn.errorElse}
+            {whatWentWrong(error)}
           </p>
         )}
         <Ways to={to} />
