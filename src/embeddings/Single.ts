@@ -112,11 +112,12 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
       faultIn: kind.faultIn(asked),
       request_id
     })
-    room?.become(answer.bytes.length)
     const completed = kind.completed(asked, answer.body)
+    const bytes = completed === undefined ? answer.bytes : Buffer.from(JSON.stringify(completed))
+    room?.become(bytes.length)
     return yield* admission.answer(kind.measuredOf(asked, name, answer.body), (receipt): SingleAnswer => ({
       answer: completed ?? answer.body,
-      bytes: completed === undefined ? answer.bytes : Buffer.from(JSON.stringify(completed)),
+      bytes,
       receipt
     }))
   })

@@ -133,7 +133,10 @@ export const faultIn =
       typeof one.relevance_score === "number" &&
       Number.isInteger(one.index) &&
       request.documents[one.index as number] !== undefined
-    return Array.isArray(results) && results.every(isResult)
+    // One that is named often would be given back as often, with its text.
+    const isOrder = (all: ReadonlyArray<{ readonly index: number }>) =>
+      new Set(all.map(({ index }) => index)).size === all.length
+    return Array.isArray(results) && results.every(isResult) && isOrder(results)
       ? undefined
       : "its answer orders no documents of the request"
   }

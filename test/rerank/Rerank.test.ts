@@ -55,4 +55,16 @@ layer(over(room, "ranking/v1"), { excludeTestServices: true })("reranking", (it)
       expect((yield* booksOf(caller)).calls).toMatchObject([{ units: 2, usage_source: "estimated" }])
     })
   )
+
+  it.effect("is no order where a document stands in it twice, and then costs nothing", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const { rerank } = yield* Rerank
+      const twice = [0, 0].map((index) => ({ index, relevance_score: 1 }))
+      yield* fault("rerank", { body: { results: twice } })
+      const request = { model: "both", query: "tide", documents: ["high tide", "low"], return_documents: true }
+      expect(yield* Effect.flip(rerank({ caller, request }))).toMatchObject({ _tag: "UpstreamFailed" })
+      expect(yield* booksOf(caller)).toMatchObject({ balance: usd, reserved: 0n, findings: [] })
+    })
+  )
 })
