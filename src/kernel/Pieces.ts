@@ -45,8 +45,8 @@ let expected = false
 
 /** Milliseconds of pieces since the others had their time. */
 let owed = 0
-/** Shorter pieces are taken together. */
-const owedLeast = 1
+/** Shorter pieces are taken together, with one look at the sockets between them: no rest is shorter than a millisecond. */
+const owedLeast = 4
 /**
  * No piece works for longer. One that took longer has waited, for a disk or in a process that was stopped, and the others with it: nobody
  * needs as much time after it.
