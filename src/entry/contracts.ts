@@ -194,6 +194,7 @@ export type {
   UsageSource,
   Why
 } from "../ledger/Transaction.ts"
+export type { Adder, AdderContract } from "../ledger/Adder.ts"
 export type { DailySum, Days } from "../ledger/ByProvider.ts"
 export type { FollowerContract } from "../ledger/Follower.ts"
 export type { Sorter, SorterContract } from "../ledger/Sorter.ts"
