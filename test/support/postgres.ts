@@ -14,6 +14,9 @@ import { Effect, Redacted } from "effect"
 import { Client } from "pg"
 import * as Engine from "../../src/sql/Engine.ts"
 
+// The library of the server ends a process that has nothing left to do with 0, however it went: failed tests were a run that ended well.
+process.prependListener("beforeExit", () => process.exit())
+
 /** What the tests' processes know the server by. */
 const variable = "TEST_POSTGRES_URL"
 
