@@ -40,8 +40,8 @@ const loopTime = (performance as unknown as { readonly eventLoopUtilization: (si
   .eventLoopUtilization
 
 const waiting: Array<() => void> = []
-/** Whether somebody's turn is to come, by an immediate or a timer. */
-let expected = false
+/** Whether the next turn is scheduled, by an immediate or a timer. */
+let scheduled = false
 
 /** Milliseconds of pieces since the others had their time. */
 let owed = 0
@@ -65,12 +65,12 @@ let ended = loopTime()
  */
 export const turn: Effect.Effect<void> = Effect.async<void>((resume) => {
   waiting.push(() => resume(Effect.void))
-  if (!expected) expect()
+  if (!scheduled) schedule()
 })
 
-const expect = (): void => {
-  expected = true
-  if (isOwed()) return void setTimeout(expect, 1)
+const schedule = (): void => {
+  scheduled = true
+  if (isOwed()) return void setTimeout(schedule, 1)
   // Behind one another in one turn of the loop: between them is the piece, and nothing else.
   setImmediate(begin)
   setImmediate(end)
@@ -93,6 +93,6 @@ const begin = (): void => {
 const end = (): void => {
   owed = Math.min(owedMost, owed + performance.now() - began)
   ended = loopTime()
-  expected = false
-  if (waiting.length > 0) expect()
+  scheduled = false
+  if (waiting.length > 0) schedule()
 }
