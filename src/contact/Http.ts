@@ -1,7 +1,7 @@
 import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { contract } from "../http/Contract.ts"
-import { MissingAuthorization } from "../auth/Problems.ts"
+import { MissingAuthorization } from "../auth/credentials/Problems.ts"
 import { storable } from "../http/Answer.ts"
 import { RateLimits } from "../http/RateLimits.ts"
 import { envelope } from "../kernel/Envelope.ts"
