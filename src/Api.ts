@@ -1,8 +1,9 @@
 /** The contract: every route of the service. The OpenAPI document and the typed client derive from it. */
-import { HttpApi, OpenApi } from "@effect/platform"
+import { OpenApi } from "@effect/platform"
 import { AuthApi, BrowserApi, ConsentApi, OAuthApi, UserInfoApi } from "./auth/Api.ts"
 import { AutoReloadApi } from "./autoreload/Api.ts"
 import { BillingApi } from "./billing/Api.ts"
+import { contract } from "./http/Contract.ts"
 import { described } from "./http/Documented.ts"
 import { InternalError } from "./http/Problems.ts"
 import { ChatApi } from "./chat/Api.ts"
@@ -32,7 +33,7 @@ import { TranscriptionApi, TranscriptionModelsApi } from "./transcription/Api.ts
 import { UsageApi } from "./usage/Api.ts"
 import { version } from "./Version.ts"
 
-const routes = HttpApi.make("tollgate")
+const routes = contract
   .add(AuthApi)
   .add(OAuthApi)
   .add(ConsentApi)

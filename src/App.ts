@@ -3,6 +3,7 @@
  * the rooms repeat by themselves. `face` is the service over HTTP, for node's own server and to be mounted in any server of the platform.
  */
 import { HttpApiBuilder } from "@effect/platform"
+import type { HttpApi } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { Api } from "./Api.ts"
 import { Credentials } from "./auth/Credentials.ts"
@@ -251,7 +252,11 @@ const api = HttpApiBuilder.api(Api).pipe(
 
 /** The service over HTTP, beneath a prefix of the server that serves it (its documents say where that is); empty on its own server. */
 export const face = (prefix: "" | `/${string}`) =>
-  Face.layer(Layer.mergeAll(ApiMiddleware, documents(prefix), page(prefix)).pipe(Layer.provideMerge(api)))
+  Face.layer(
+    Layer.mergeAll(ApiMiddleware, documents(Api as unknown as HttpApi.HttpApi.AnyWithProps, prefix), page(prefix)).pipe(
+      Layer.provideMerge(api)
+    )
+  )
 
 /** Tells the metrics of every request that is over, and them and the health of upstreams of every exchange with one. */
 export const observers = Layer.merge(

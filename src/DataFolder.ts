@@ -7,7 +7,7 @@ import type { EnvironmentFacts } from "./Environment.ts"
 import { ConfigProblem } from "./kernel/Setting.ts"
 import * as Files from "./sql/Files.ts"
 import * as Engine from "./sql/Engine.ts"
-import type { DatabaseUnusable } from "./sql/Opening.ts"
+import type { DatabaseUnusable } from "./sql/Unusable.ts"
 
 /**
  * Keeps the data for the service's own user, from now on and when the scope is left. To be entered before the database is opened, once

@@ -12,13 +12,15 @@ import {
   AccountSuspended,
   ClientIdNotFound,
   ClientIdRequired,
-  IdentityProviderUnavailable,
-  IdentityProviderUnconfigured,
-  IdentityRejected,
   InvalidGrant,
   InvalidScope,
   UnsupportedGrantType
 } from "./Problems.ts"
+import {
+  IdentityProviderUnavailable,
+  IdentityProviderUnconfigured,
+  IdentityRejected
+} from "../upstream/identity/Problems.ts"
 
 /** What an application asks for. What is required is optional here, so that the texts of the specification come first. */
 export const AuthorizationRequest = Schema.Struct({

@@ -4,7 +4,8 @@ import { Duration, Effect } from "effect"
 import { randomBytes } from "node:crypto"
 import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
-import type { DeploymentSecretContract, Ending } from "./DeploymentSecret.ts"
+import type { DeploymentSecretContract } from "./DeploymentSecret.ts"
+import type { Ending } from "../ledger/Ending.ts"
 
 export const tokenLifetime = Duration.minutes(30)
 

@@ -8,7 +8,8 @@ import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import type { WriterContract } from "../ledger/Writer.ts"
 import type { AuthorizationContract } from "./Authorization.ts"
-import type { DeploymentSecretContract, Ending } from "./DeploymentSecret.ts"
+import type { DeploymentSecretContract } from "./DeploymentSecret.ts"
+import type { Ending } from "../ledger/Ending.ts"
 import { toRow } from "./Scope.ts"
 
 const lifetime = Duration.toMillis(Duration.minutes(1))

@@ -17,8 +17,8 @@ import {
   InvalidKeyFormat,
   InvalidToken,
   MissingAuthorization
-} from "./Problems.ts"
-import type { ExpiredKey } from "./Problems.ts"
+} from "./credentials/Problems.ts"
+import type { ExpiredKey } from "./credentials/Problems.ts"
 import { includes } from "./Scope.ts"
 import type { Demand, Grant } from "./Scope.ts"
 import { Applications } from "../tenants/Applications.ts"

@@ -2,12 +2,9 @@
  * The one secret of a deployment. Keys and tokens are stored only as its keyed hashes, private keys only sealed by it; a copy of
  * the database alone gives away no key and no token.
  */
-import type { SqlClient } from "@effect/sql/SqlClient"
-import type { Statement as SqlStatement } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
 import { CompactEncrypt, compactDecrypt } from "jose"
 import { createHmac, hkdfSync } from "node:crypto"
-import type { Statement } from "../ledger/Transaction.ts"
 
 /** What a hash is for: a value hashed for one purpose matches no other. */
 export const purposes = [
@@ -28,16 +25,6 @@ export type Purpose = (typeof purposes)[number]
 
 /** Everything that the secret protects: what is hashed for each purpose, and what is stored sealed. */
 export type Protected = Purpose | "signing_key" | "letter"
-
-/**
- * What becomes of what a room protects by the secret when another secret takes its place: nothing of it can be matched or opened any
- * more. `count` is how much there is of it, `statements` end it, `notice` says so with that number.
- */
-export interface Ending {
-  readonly count: (sql: SqlClient, now: number) => SqlStatement<{ readonly n: number }>
-  readonly statements: (sql: SqlClient, now: number) => ReadonlyArray<Statement>
-  readonly notice: (n: number) => string
-}
 
 export interface DeploymentSecretContract {
   /** HMAC-SHA256 as 64 hex digits. */

@@ -1,7 +1,7 @@
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Duration, Effect, Schema } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { storable } from "../http/Answer.ts"
 import { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import { CurrentCaller } from "../http/Caller.ts"
@@ -10,6 +10,7 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { RateLimits } from "../http/RateLimits.ts"
 import type { RateLimitName } from "../http/RateLimits.ts"
+import { AuthApi, OAuthApi, ConsentApi, UserInfoApi, BrowserApi } from "./Api.ts"
 import { described, scopes, scopeText } from "./Scope.ts"
 import { envelope } from "../kernel/Envelope.ts"
 import { Tenants } from "../tenants/Tenants.ts"
@@ -32,7 +33,7 @@ interface Received<Payload> {
 }
 
 export const AuthHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(AuthApi),
   "auth",
   Effect.fnUntraced(function* (handlers) {
     const identity = yield* Identity
@@ -98,7 +99,7 @@ export const AuthHttp = HttpApiBuilder.group(
 )
 
 export const OAuthHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(OAuthApi),
   "oauth",
   Effect.fnUntraced(function* (handlers) {
     const authorization = yield* Authorization
@@ -231,7 +232,7 @@ const named = <E extends { readonly _tag: string }>(problem: E, service_name: st
     : problem
 
 export const ConsentHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(ConsentApi),
   "consent",
   Effect.fnUntraced(function* (handlers) {
     const authorization = yield* Authorization
@@ -250,7 +251,7 @@ export const ConsentHttp = HttpApiBuilder.group(
 )
 
 export const UserInfoHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(UserInfoApi),
   "userinfo",
   Effect.fnUntraced(function* (handlers) {
     const authorization = yield* Authorization
@@ -260,7 +261,7 @@ export const UserInfoHttp = HttpApiBuilder.group(
 )
 
 export const BrowserHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(BrowserApi),
   "browser",
   Effect.fnUntraced(function* (handlers) {
     const browser = yield* Browser

@@ -18,7 +18,7 @@ import type { Statement } from "../ledger/Transaction.ts"
 import { Writer } from "../ledger/Writer.ts"
 import { Signals } from "../sql/Signals.ts"
 import { DeploymentSecret } from "./DeploymentSecret.ts"
-import type { Ending } from "./DeploymentSecret.ts"
+import type { Ending } from "../ledger/Ending.ts"
 
 export interface SigningKey {
   readonly kid: string

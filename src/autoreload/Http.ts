@@ -1,11 +1,12 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { answer } from "../http/Answer.ts"
+import { AutoReloadApi } from "./Api.ts"
 import { AutoReloads } from "./AutoReloads.ts"
 
 export const AutoReloadHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(AutoReloadApi),
   "autoReload",
   Effect.fnUntraced(function* (handlers) {
     const reloads = yield* AutoReloads

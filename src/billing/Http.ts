@@ -1,12 +1,13 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { answer } from "../http/Answer.ts"
+import { BillingApi } from "./Api.ts"
 import { BillingAccounts } from "./BillingAccounts.ts"
 import { ledgerOf } from "./Query.ts"
 
 export const BillingHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(BillingApi),
   "billing",
   Effect.fnUntraced(function* (handlers) {
     const accounts = yield* BillingAccounts

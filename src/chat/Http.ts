@@ -1,12 +1,13 @@
 /** The chat routes, and the models. */
 import { Clock, Effect } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { callable } from "../http/Caller.ts"
 import { group, raw } from "../http/Raw.ts"
 import { toDecimal } from "../kernel/Price.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
 import { detailNames } from "../kernel/TokenDetails.ts"
 import type { TokenDetail } from "../kernel/TokenDetails.ts"
+import { ChatApi } from "./Api.ts"
 import type { ModelEntry } from "./Api.ts"
 import { Chat } from "./Chat.ts"
 import type { ChatContract } from "./Chat.ts"
@@ -18,7 +19,7 @@ import type { Catalogue, DetailPrices, LongContext, Model } from "./Model.ts"
 import { ModelNotFound } from "./Problems.ts"
 
 export const ChatHttp = group(
-  Api,
+  contract.add(ChatApi),
   "chat",
   Effect.fnUntraced(function* (handlers) {
     const chat = yield* Chat

@@ -1,7 +1,7 @@
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Effect, Schema } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { Browser, names } from "../auth/Browser.ts"
 import { BrowserSessions } from "../auth/BrowserSessions.ts"
 import * as ConsoleReturn from "../auth/ConsoleReturn.ts"
@@ -15,7 +15,7 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { ServiceInfo } from "../kernel/ServiceInfo.ts"
 import { CurrentSandbox } from "../sandbox/SandboxInfo.ts"
 import { Identity } from "../upstream/Identity.ts"
-import { ConsoleToken, SessionRequest } from "./Api.ts"
+import { ConsoleToken, SessionRequest, ConsoleApi } from "./Api.ts"
 import { ConsoleSettings } from "./Settings.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -24,7 +24,7 @@ const readRequest = Schema.decodeUnknown(SessionRequest, { onExcessProperty: "ig
 const encodeToken = Schema.encodeSync(ConsoleToken)
 
 export const ConsoleHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(ConsoleApi),
   "console",
   Effect.fnUntraced(function* (handlers) {
     const { enabled } = yield* ConsoleSettings

@@ -1,10 +1,11 @@
 import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
 import { Effect, Layer } from "effect"
-import { Api } from "../Api.ts"
-import { MissingAuthorization } from "../auth/Problems.ts"
+import { contract } from "../http/Contract.ts"
+import { MissingAuthorization } from "../auth/credentials/Problems.ts"
 import { storable } from "../http/Answer.ts"
 import { RateLimits } from "../http/RateLimits.ts"
 import { envelope } from "../kernel/Envelope.ts"
+import { ContactApi } from "./Api.ts"
 import { Contacts } from "./Contacts.ts"
 import { HeldClientToken } from "./HeldClientToken.ts"
 import { ClientTokenOf } from "./Security.ts"
@@ -28,7 +29,7 @@ const ClientTokenHttp = Layer.effect(
 )
 
 export const ContactHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(ContactApi),
   "contact",
   Effect.fnUntraced(function* (handlers) {
     const contacts = yield* Contacts

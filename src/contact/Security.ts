@@ -1,7 +1,7 @@
 /** How the contact route asks for its credential. */
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { MissingAuthorization } from "../auth/Problems.ts"
+import { MissingAuthorization } from "../auth/credentials/Problems.ts"
 import { RateLimited } from "../http/Problems.ts"
 import { HeldClientToken } from "./HeldClientToken.ts"
 import { InvalidClientToken } from "./Problems.ts"

@@ -1,6 +1,6 @@
 /** The decisions routes: bytes to a request, a decision to bytes. */
 import { Effect, Either } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import { notJson, parse } from "../http/Json.ts"
 import { group, raw } from "../http/Raw.ts"
@@ -12,6 +12,7 @@ import { write } from "../kernel/Decimal.ts"
 import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { toDecimal, toJson } from "../kernel/Money.ts"
 import { isObject } from "../upstream/Failures.ts"
+import { DecisionsApi } from "./Api.ts"
 import type { DecisionRequest } from "./Decision.ts"
 import { Decisions } from "./Decisions.ts"
 import type { Decision, DecisionCall } from "./Decisions.ts"
@@ -48,7 +49,7 @@ const routes = Effect.gen(function* () {
   }
 })
 
-export const DecisionsHttp = group(Api, "decisions", (handlers) =>
+export const DecisionsHttp = group(contract.add(DecisionsApi), "decisions", (handlers) =>
   Effect.map(routes, (route) =>
     handlers.handleRaw("decide", raw(route("decisions"))).handleRaw("systemOne", raw(route("systemone")))
   )

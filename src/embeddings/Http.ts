@@ -1,10 +1,11 @@
 /** The routes of embeddings: JSON to a request, the upstream's answer as it came. And the models. */
 import { Effect } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { callable } from "../http/Caller.ts"
 import { openAiRefusal } from "../http/OpenAiRefusal.ts"
 import { group, raw } from "../http/Raw.ts"
 import { toDecimal } from "../kernel/Price.ts"
+import { EmbeddingsApi } from "./Api.ts"
 import { Embeddings } from "./Embeddings.ts"
 import { single } from "./Face.ts"
 import { EmbeddingModels } from "./Settings.ts"
@@ -22,7 +23,7 @@ const rowFor = ({ description, dimensions, id, input_tokens_max, name, owned_by,
 })
 
 export const EmbeddingsHttp = group(
-  Api,
+  contract.add(EmbeddingsApi),
   "embeddings",
   Effect.fnUntraced(function* (handlers) {
     const { embed, least } = yield* Embeddings

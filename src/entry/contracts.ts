@@ -18,15 +18,11 @@ export type { Browser, BrowserContract } from "../auth/Browser.ts"
 export type { Access, BrowserSessions, BrowserSessionsContract, Held } from "../auth/BrowserSessions.ts"
 export type { Client, ClientKind, Clients, ConfiguredClients, ClientsContract } from "../auth/Clients.ts"
 export type { CredentialsContract, Credentials, KeyProblem } from "../auth/Credentials.ts"
-export type {
-  DeploymentSecretContract,
-  DeploymentSecret,
-  Ending,
-  Protected,
-  Purpose
-} from "../auth/DeploymentSecret.ts"
+export type { DeploymentSecretContract, DeploymentSecret, Protected, Purpose } from "../auth/DeploymentSecret.ts"
+export type { Ending } from "../ledger/Ending.ts"
 export type { DeviceCodes } from "../auth/Devices.ts"
 export type * from "../auth/Problems.ts"
+export type * from "../auth/credentials/Problems.ts"
 export type { OpenSignIn, SessionsContract, Sessions, SignIn, TokenPair } from "../auth/Sessions.ts"
 export type { SigningKeysContract, SigningKey, SigningKeys } from "../auth/SigningKeys.ts"
 export type { SignInSettings } from "../auth/Settings.ts"
@@ -433,6 +429,7 @@ export type {
   ProcessorSilent
 } from "../upstream/Payments.ts"
 export type * from "../upstream/Problems.ts"
+export type * from "../upstream/identity/Problems.ts"
 export type { Provider, ProviderList, ProviderNames, UnknownModel, UnknownProvider } from "../upstream/Provider.ts"
 export type { SearchResult } from "../upstream/search/SearchVendor.ts"
 export type {
@@ -494,7 +491,7 @@ export type {
 } from "../usage/Usage.ts"
 export type { JobRejected, NotTaken, VendorBusy, VendorUnavailable } from "../upstream/GenerationQueue.ts"
 export type { Indexes, IndexesContract } from "../sql/Indexes.ts"
-export type { UpgradeFailed } from "../sql/Sql.ts"
+export type { UpgradeFailed } from "../sql/Unusable.ts"
 export type { EnvironmentFacts } from "../Environment.ts"
 export type { ConfigProblem } from "../kernel/Setting.ts"
 export type { ServiceFacts, ServiceInfo } from "../kernel/ServiceInfo.ts"

@@ -10,11 +10,13 @@ import { Indexes } from "../sql/Indexes.ts"
 import type { Location, PostgresDatabase } from "../sql/Location.ts"
 import * as Postgres from "../sql/postgres/Client.ts"
 import * as Sql from "../sql/Sql.ts"
+import type { UpgradeFailed } from "../sql/Unusable.ts"
 import { version } from "../Version.ts"
 import "./contracts.ts"
 
 export { Writer } from "../ledger/Writer.ts"
-export { migrate, UpgradeFailed } from "../sql/Sql.ts"
+export { migrate } from "../sql/Sql.ts"
+export { UpgradeFailed } from "../sql/Unusable.ts"
 export { verify } from "../Checks.ts"
 export { postgresDatabase, sqliteFile } from "../sql/Location.ts"
 export type { Connections, Location, PostgresDatabase, SqliteFile } from "../sql/Location.ts"
@@ -33,7 +35,7 @@ export const layer = (file: string) => Writer.layerThread(file).pipe(Layer.provi
 export const layerPostgres = (
   url: Redacted.Redacted,
   options: Pick<PostgresDatabase, "connections" | "node"> = {}
-): Layer.Layer<Writer | SqlClient, Sql.UpgradeFailed | ConfigError.ConfigError | SqlError> => {
+): Layer.Layer<Writer | SqlClient, UpgradeFailed | ConfigError.ConfigError | SqlError> => {
   const settings = { ...Engine.settingsOf({ url, ...options }), version }
   const migrated = Layer.effectDiscard(Engine.migrate({ engine: "postgres", url, shown: "the database" }))
   return PostgresWriter.layer.pipe(Layer.provideMerge(Postgres.layer(settings)), Layer.provide(migrated))

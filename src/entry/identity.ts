@@ -33,7 +33,9 @@ export { IdentityProviders } from "../upstream/Identity.ts"
 export type { VerifiedIdentity } from "../upstream/Identity.ts"
 export type { Caller } from "../kernel/Caller.ts"
 export * from "../auth/Problems.ts"
+export * from "../auth/credentials/Problems.ts"
 export * from "../tenants/Problems.ts"
+export * from "../upstream/identity/Problems.ts"
 
 /** All of it. Needs a database, the secret, `IdentityProviders`, `ConfiguredClients`, `PriceList` and `ServiceInfo`. */
 export const layer = Authorization.layer.pipe(

@@ -1,7 +1,7 @@
 import { HttpApiBuilder } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Schema } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { Credentials } from "../auth/Credentials.ts"
 import { Credits } from "../billing/Billing.ts"
 import { CurrentCaller } from "../http/Caller.ts"
@@ -9,6 +9,7 @@ import { beatText, eventText, served } from "../http/EventStream.ts"
 import { write } from "../kernel/Decimal.ts"
 import { Notification } from "../notifications/Notification.ts"
 import { UsageRecord } from "../usage/Usage.ts"
+import { EventsApi } from "./Api.ts"
 import { cursorOf, placeIn } from "./Event.ts"
 import type { FeedEvent, Place } from "./Event.ts"
 import { Feed } from "./Feed.ts"
@@ -36,7 +37,7 @@ const textOf = (event: FeedEvent, place: Place): string =>
   event.type === "beat" ? beatText : eventText(event.type, write(dataOf(event)), cursorOf(place))
 
 export const EventsHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(EventsApi),
   "events",
   Effect.fnUntraced(function* (handlers) {
     const feed = yield* Feed

@@ -15,7 +15,7 @@ import {
   MissingAuthorization,
   TenantMismatch,
   TenantMismatchUsage
-} from "../auth/Problems.ts"
+} from "../auth/credentials/Problems.ts"
 import type { Demand } from "../auth/Scope.ts"
 
 const bearer = (format: string, description: string) =>

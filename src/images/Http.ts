@@ -1,7 +1,7 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Clock, Effect, Either, Schema } from "effect"
 import { createHash } from "node:crypto"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { Gate } from "../gate/Gate.ts"
 import { json } from "../http/Body.ts"
 import { CurrentCaller } from "../http/Caller.ts"
@@ -20,6 +20,7 @@ import { charge } from "../kernel/Price.ts"
 import { UpstreamFailed, UpstreamRejected } from "../upstream/Problems.ts"
 import { listOf, namesOf } from "../upstream/Provider.ts"
 import type { Unreachable } from "../upstream/Wire.ts"
+import { ImagesApi } from "./Api.ts"
 import { ImageRequest } from "./Image.ts"
 import type { ImageAnswer } from "./Image.ts"
 import { imageTypeOf, OpenAiEditFields, OpenAiImageRequest } from "./OpenAi.ts"
@@ -143,7 +144,7 @@ const costsOf = (providers: ReadonlyArray<ImageProvider>): ReadonlyArray<Nano> =
   )
 
 export const ImagesHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(ImagesApi),
   "images",
   Effect.fnUntraced(function* (handlers) {
     const images = yield* Images

@@ -1,12 +1,13 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { json } from "../http/Body.ts"
 import { raw } from "../http/Raw.ts"
 import * as Reply from "../http/Reply.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
 import { envelope } from "../kernel/Envelope.ts"
 import { toDecimal } from "../kernel/Money.ts"
+import { MailApi } from "./Api.ts"
 import { SelfLetter } from "./Letter.ts"
 import { SelfMail } from "./SelfMail.ts"
 import type { SentLetter } from "./SelfMail.ts"
@@ -19,7 +20,7 @@ const replyOf = ({ message_id, receipt, to }: SentLetter): Reply.Reply =>
   Reply.json(200, envelope({ message: `sent to ${to}`, message_id }), { "x-charge-usd": toDecimal(receipt.charged) })
 
 export const MailHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(MailApi),
   "mail",
   Effect.fnUntraced(function* (handlers) {
     const selfMail = yield* SelfMail

@@ -14,7 +14,7 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Fiber, Layer } from "effect"
 import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
-import type { Ending } from "../auth/DeploymentSecret.ts"
+import type { Ending } from "../ledger/Ending.ts"
 import type { AccountId } from "../kernel/Ids.ts"
 import * as Loop from "../kernel/Loop.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"

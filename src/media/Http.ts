@@ -1,6 +1,6 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect, Either, Schema } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { storable } from "../http/Answer.ts"
 import { CurrentCaller } from "../http/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
@@ -8,6 +8,7 @@ import { parse } from "../http/Json.ts"
 import { raw } from "../http/Raw.ts"
 import * as Reply from "../http/Reply.ts"
 import { Idempotency } from "../idempotency/Idempotency.ts"
+import { MediaApi, MediaModelsApi } from "./Api.ts"
 import { entryOf, jobEntryOf, MediaSubmitted, resultOf, statusOf, submittedOf } from "./Answer.ts"
 import type { MediaContent } from "./Content.ts"
 import type { Job } from "./Job.ts"
@@ -36,7 +37,7 @@ const contentOf = ({ body, content_type, file_name, length }: MediaContent): Rep
 const submitted = (job: Job): Reply.Reply => Reply.json(200, encodeSubmitted(submittedOf(job)))
 
 export const MediaHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(MediaApi),
   "media",
   Effect.fnUntraced(function* (handlers) {
     const media = yield* Media
@@ -92,6 +93,6 @@ export const MediaHttp = HttpApiBuilder.group(
   })
 )
 
-export const MediaModelsHttp = HttpApiBuilder.group(Api, "mediaModels", (handlers) =>
+export const MediaModelsHttp = HttpApiBuilder.group(contract.add(MediaModelsApi), "mediaModels", (handlers) =>
   handlers.handle("list", () => Effect.map(MediaModels, (models) => ({ models: models.map(entryOf) })))
 )

@@ -1,11 +1,12 @@
 /** The routes of messages. */
 import { Effect } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { bodyOf, routes } from "../chat/Face.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import { group, raw } from "../http/Raw.ts"
 import * as Reply from "../http/Reply.ts"
 import type { Caller } from "../kernel/Caller.ts"
+import { MessagesApi } from "./Api.ts"
 import { Messages } from "./Messages.ts"
 import type { CountTokensCall, MessagesContract, Preview } from "./Messages.ts"
 import { messagesRefusal } from "./Refusal.ts"
@@ -27,7 +28,7 @@ const counting = ({ countTokens }: MessagesContract) =>
   })
 
 export const MessagesHttp = group(
-  Api,
+  contract.add(MessagesApi),
   "messages",
   Effect.fnUntraced(function* (handlers) {
     const messages = yield* Messages

@@ -1,11 +1,12 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { answer } from "../http/Answer.ts"
+import { NotificationsApi } from "./Api.ts"
 import { Notifications } from "./Notifications.ts"
 
 export const NotificationsHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(NotificationsApi),
   "notifications",
   Effect.fnUntraced(function* (handlers) {
     const notifications = yield* Notifications

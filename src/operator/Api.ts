@@ -1,7 +1,7 @@
 /** The operator's routes: their session, the audit log, what is found, and what is done. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { InvalidToken } from "../auth/Problems.ts"
+import { InvalidToken } from "../auth/credentials/Problems.ts"
 import { LedgerPage, LedgerQuery } from "../billing/Billing.ts"
 import { BodyBytesMax, NoHead } from "../http/Annotations.ts"
 import { Example } from "../http/Documented.ts"

@@ -1,6 +1,6 @@
 import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
 import { Effect, Layer } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { BillingAccounts } from "../billing/BillingAccounts.ts"
 import { ledgerOf } from "../billing/Query.ts"
 import { storable } from "../http/Answer.ts"
@@ -9,6 +9,7 @@ import { envelope } from "../kernel/Envelope.ts"
 import { Explanations } from "../usage/Explanations.ts"
 import { recordsOf } from "../usage/Query.ts"
 import { Records } from "../usage/Records.ts"
+import { OperatorApi } from "./Api.ts"
 import { OperatorActs } from "./Acts.ts"
 import { AuditLog } from "./AuditLog.ts"
 import { CurrentOperator } from "./CurrentOperator.ts"
@@ -38,7 +39,7 @@ const by = <A, E, R>(act: (operator: SignedInOperator) => Effect.Effect<A, E, R>
   answered(Effect.flatMap(CurrentOperator, act))
 
 export const OperatorHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(OperatorApi),
   "operator",
   Effect.fnUntraced(function* (handlers) {
     const sessions = yield* OperatorSessions

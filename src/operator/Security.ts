@@ -1,7 +1,7 @@
 /** How the operator's routes ask for their credential. */
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { InvalidToken, MissingAuthorization } from "../auth/Problems.ts"
+import { InvalidToken, MissingAuthorization } from "../auth/credentials/Problems.ts"
 import { CurrentOperator } from "./CurrentOperator.ts"
 
 /** A token of an operator's session, asked for before anything else of the request is read. */

@@ -1,7 +1,7 @@
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Duration, Effect } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { ConsoleSettings } from "../console/Settings.ts"
 import { storable } from "../http/Answer.ts"
 import * as Body from "../http/Body.ts"
@@ -10,6 +10,7 @@ import { RateLimits } from "../http/RateLimits.ts"
 import { ownCookie } from "../http/OwnCookie.ts"
 import { sameOrigin, saysJson } from "../http/SameOrigin.ts"
 import { ServiceInfo } from "../kernel/ServiceInfo.ts"
+import { OperatorSessionApi } from "./Api.ts"
 import { SessionRequest } from "./Session.ts"
 import { OperatorSessions, sessionLifetime } from "./Sessions.ts"
 
@@ -18,7 +19,7 @@ const noStore = { "cache-control": "no-store" }
 const read = Body.json(SessionRequest)
 
 export const OperatorSessionHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(OperatorSessionApi),
   "operatorSession",
   Effect.fnUntraced(function* (handlers) {
     const sessions = yield* OperatorSessions

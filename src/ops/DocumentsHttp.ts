@@ -5,12 +5,11 @@
 import { HttpApiBuilder } from "@effect/platform"
 import type { HttpApi } from "@effect/platform"
 import { Effect } from "effect"
-import { Api } from "../Api.ts"
 import { pathTo, ServiceInfo } from "../kernel/ServiceInfo.ts"
 import { CurrentSandbox } from "../sandbox/SandboxInfo.ts"
 
-/** `/openapi.json` and `/docs`, for a service whose routes begin behind `prefix`. */
-export const documents = (prefix: "" | `/${string}`) =>
+/** `/openapi.json` and `/docs` of a contract, for a service whose routes begin with `prefix`. */
+export const documents = (api: HttpApi.HttpApi.AnyWithProps, prefix: "" | `/${string}`) =>
   HttpApiBuilder.Router.use((router) =>
     Effect.gen(function* () {
       const { public_url } = yield* ServiceInfo
@@ -18,7 +17,7 @@ export const documents = (prefix: "" | `/${string}`) =>
       const made = yield* Effect.cached(
         Effect.flatMap(
           Effect.promise(() => import("./Documents.ts")),
-          ({ make }) => make(Api as unknown as HttpApi.HttpApi.AnyWithProps, pathTo(prefix, public_url) || "/", sandbox)
+          ({ make }) => make(api, pathTo(prefix, public_url) || "/", sandbox)
         )
       )
       // A client that leaves while they are made must not be what everybody gets from then on.

@@ -1,16 +1,17 @@
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { Gate } from "../gate/Gate.ts"
 import { Ledger } from "../ledger/Ledger.ts"
 import { Indexes } from "../sql/Indexes.ts"
+import { OpsApi } from "./Api.ts"
 import * as Gauges from "./Gauges.ts"
 import { Loops } from "./Loops.ts"
 import { Metrics } from "./Metrics.ts"
 import { Readiness } from "./Readiness.ts"
 
 export const OpsHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(OpsApi),
   "ops",
   Effect.fnUntraced(function* (handlers) {
     const ledger = yield* Ledger

@@ -1,11 +1,12 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { answer, storable } from "../http/Answer.ts"
+import { PaymentsApi, WebhooksApi } from "./Api.ts"
 import { Purchases } from "./Purchases.ts"
 
 export const PaymentsHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(PaymentsApi),
   "payments",
   Effect.fnUntraced(function* (handlers) {
     const purchases = yield* Purchases
@@ -28,7 +29,7 @@ export const PaymentsHttp = HttpApiBuilder.group(
 )
 
 export const WebhooksHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(WebhooksApi),
   "webhooks",
   Effect.fnUntraced(function* (handlers) {
     const purchases = yield* Purchases

@@ -1,12 +1,13 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { answer } from "../http/Answer.ts"
 import { windowOf } from "../usage/Query.ts"
+import { PoolingApi } from "./Api.ts"
 import { Pooling } from "./Pooling.ts"
 
 export const PoolingHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(PoolingApi),
   "pooling",
   Effect.fnUntraced(function* (handlers) {
     const pooling = yield* Pooling

@@ -1,9 +1,10 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { envelope } from "../kernel/Envelope.ts"
+import { PricesApi } from "./Api.ts"
 import { PriceList } from "./PriceList.ts"
 
-export const PricesHttp = HttpApiBuilder.group(Api, "prices", (handlers) =>
+export const PricesHttp = HttpApiBuilder.group(contract.add(PricesApi), "prices", (handlers) =>
   handlers.handle("list", () => Effect.map(PriceList, (prices) => envelope(prices)))
 )

@@ -1,10 +1,11 @@
 /** The routes of reranking: JSON to a request, the upstream's answer as it came. And the models. */
 import { Effect } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { single } from "../embeddings/Face.ts"
 import { callable } from "../http/Caller.ts"
 import { group, raw } from "../http/Raw.ts"
 import { toDecimal } from "../kernel/Price.ts"
+import { RerankApi } from "./Api.ts"
 import { Rerank } from "./Rerank.ts"
 import { RerankModels } from "./Settings.ts"
 import type { RerankModel } from "./Settings.ts"
@@ -19,7 +20,7 @@ const rowFor = ({ description, id, name, owned_by, search_price, token_price }: 
 })
 
 export const RerankHttp = group(
-  Api,
+  contract.add(RerankApi),
   "rerank",
   Effect.fnUntraced(function* (handlers) {
     const { least, rerank } = yield* Rerank

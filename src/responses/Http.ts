@@ -1,13 +1,14 @@
 /** The route of responses. */
 import { Effect } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { routes } from "../chat/Face.ts"
 import { group, raw } from "../http/Raw.ts"
 import { openAiRefusal } from "../http/OpenAiRefusal.ts"
+import { ResponsesApi } from "./Api.ts"
 import { Responses } from "./Responses.ts"
 
 export const ResponsesHttp = group(
-  Api,
+  contract.add(ResponsesApi),
   "responses",
   Effect.fnUntraced(function* (handlers) {
     const { create, least, stream } = yield* Responses

@@ -1,11 +1,12 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { RouteNotFound } from "../http/Problems.ts"
+import { SandboxApi } from "./Api.ts"
 import { CurrentSandbox } from "./SandboxInfo.ts"
 
 export const SandboxHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(SandboxApi),
   "sandbox",
   Effect.fnUntraced(function* (handlers) {
     const sandbox = yield* CurrentSandbox

@@ -1,6 +1,6 @@
 /** The search routes: a query string to a query, results to JSON. */
 import { Effect } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { query } from "../http/Body.ts"
 import type { Inbound } from "../http/Inbound.ts"
 import { group, raw } from "../http/Raw.ts"
@@ -9,6 +9,7 @@ import type { Reply } from "../http/Reply.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import { toDecimal } from "../kernel/Money.ts"
 import { listOf, namesOf } from "../upstream/Provider.ts"
+import { SearchApi } from "./Api.ts"
 import { SearchQuery } from "./Query.ts"
 import { SearchProviders } from "./Settings.ts"
 import { Search } from "./Search.ts"
@@ -27,7 +28,7 @@ const search = Effect.map(
 )
 
 export const SearchHttp = group(
-  Api,
+  contract.add(SearchApi),
   "search",
   Effect.fnUntraced(function* (handlers) {
     const handler = raw(yield* search)

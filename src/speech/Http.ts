@@ -1,7 +1,7 @@
 /** The speech routes: JSON to a request, audio as it comes. */
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect, Either } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import type { Shape } from "../http/Annotations.ts"
 import { json } from "../http/Body.ts"
 import { callable } from "../http/Caller.ts"
@@ -15,6 +15,7 @@ import type { Caller } from "../kernel/Caller.ts"
 import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { toDecimal } from "../kernel/Money.ts"
 import { modelsOf, withModel } from "../upstream/Provider.ts"
+import { SpeechApi, SpeechModelsApi } from "./Api.ts"
 import { OpenAiSpeechRequest, SpeechRequest, ToolSpeechRequest } from "./Request.ts"
 import { SpeechProviders } from "./Settings.ts"
 import { Speech } from "./Speech.ts"
@@ -23,7 +24,7 @@ import type { SpeechAudio } from "./Speech.ts"
 const bodyBytesMax = 1024 * 1024
 
 export const SpeechHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(SpeechApi),
   "speech",
   Effect.fnUntraced(function* (handlers) {
     const speech = yield* Speech
@@ -67,7 +68,7 @@ export const SpeechHttp = HttpApiBuilder.group(
   })
 )
 
-export const SpeechModelsHttp = HttpApiBuilder.group(Api, "speechModels", (handlers) =>
+export const SpeechModelsHttp = HttpApiBuilder.group(contract.add(SpeechModelsApi), "speechModels", (handlers) =>
   handlers.handle("list", () =>
     Effect.flatMap(SpeechProviders, (providers) =>
       Effect.map(callable(modelsOf(providers, "character")), (models) => ({ models }))

@@ -19,8 +19,9 @@ import { findingsMax } from "../ledger/Invariants.ts"
 import type { Finding } from "../ledger/Invariants.ts"
 import { blank } from "./Files.ts"
 import * as Opening from "./Opening.ts"
-import type { DatabaseUnusable } from "./Opening.ts"
+import type { DatabaseUnusable } from "./Unusable.ts"
 import * as Sql from "./Sql.ts"
+import { reasonOf } from "./Unusable.ts"
 
 export class BackupFailed extends Data.TaggedError("BackupFailed")<{ readonly message: string }> {}
 
@@ -143,7 +144,7 @@ export const restore = (
         Effect.provide(Sql.layer(fresh)),
         Effect.scoped,
         Effect.catchAllCause((cause) =>
-          failed(`${from} is not a database of this service: ${Sql.reasonOf(cause).replaceAll(fresh, from)}`)
+          failed(`${from} is not a database of this service: ${reasonOf(cause).replaceAll(fresh, from)}`)
         )
       )
       if (wrong.length > 0)

@@ -4,7 +4,7 @@ import type { Scope } from "effect"
 import { connectionsPreset } from "./Location.ts"
 import type { Location, PostgresDatabase } from "./Location.ts"
 import * as SqliteOpening from "./Opening.ts"
-import type { DatabaseUnusable, Use } from "./Opening.ts"
+import type { DatabaseUnusable, Use } from "./Unusable.ts"
 import * as Client from "./postgres/Client.ts"
 import * as Indexes from "./postgres/Indexes.ts"
 import * as Migrate from "./postgres/Migrate.ts"
@@ -12,6 +12,7 @@ import * as PostgresOpening from "./postgres/Opening.ts"
 import * as ServiceLock from "./ServiceLock.ts"
 import type { AlreadyServed } from "./ServiceLock.ts"
 import * as Sql from "./Sql.ts"
+import { reasonOf, UpgradeFailed } from "./Unusable.ts"
 
 /** The newest migration that there is of this engine. */
 export const newest = (location: Location): number => (location.engine === "sqlite" ? Sql.newest : Migrate.newest)
@@ -46,11 +47,11 @@ export const completeIndexes = (
         Effect.catchTag(
           "BuildFailed",
           ({ cause, index }) =>
-            new Sql.UpgradeFailed({
+            new UpgradeFailed({
               message:
                 index === undefined
                   ? PostgresOpening.wordsOf(location, cause)
-                  : `${location.shown} can be served, but is slow without its index ${index}, which could not be built: ${Sql.reasonOf(Cause.fail(cause))}`
+                  : `${location.shown} can be served, but is slow without its index ${index}, which could not be built: ${reasonOf(Cause.fail(cause))}`
             })
         )
       )

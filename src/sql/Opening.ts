@@ -6,30 +6,11 @@
  *   refused and stays as it is. Commands but `serve`, `migrate` and `restore` never make a database.
  */
 import Sqlite from "better-sqlite3"
-import { Cause, Data, Effect } from "effect"
+import { Cause, Effect } from "effect"
 import { accessSync, constants, statSync } from "node:fs"
 import { dirname } from "node:path"
-
-export class DatabaseUnusable extends Data.TaggedError("DatabaseUnusable")<{ readonly message: string }> {}
-
-/** The table that says which migrations a file has applied. */
-export const migrationsTable = "tollgate_migrations"
-
-/** The table of a database that is being copied to (`sql/copy`): how far that is. */
-export const copyTable = "tollgate_sql_copy"
-
-/** Why such a database is not used. `source`: what is copied. */
-export const unfinishedCopy = (shown: string, source: string): DatabaseUnusable =>
-  new DatabaseUnusable({
-    message: `${shown} is an unfinished copy of ${source}: finish it (tollgate migrate --to, with the settings of the source), or take another`
-  })
-
-/** What is going to be done with a database. */
-export interface Use {
-  readonly writing: boolean
-  /** It is copied to: an unfinished copy is what it may be. */
-  readonly copying?: boolean
-}
+import { copyTable, DatabaseUnusable, migrationsTable, selectSource, unfinishedCopy } from "./Unusable.ts"
+import type { Use } from "./Unusable.ts"
 
 /**
  * The newest migration that a file has applied, 0 where it holds nothing at all; `undefined` where there is no file. It is neither made
@@ -103,9 +84,6 @@ const appliedIn = (file: string, copying: boolean): number => {
     db.close()
   }
 }
-
-/** What an unfinished copy is a copy of. */
-export const selectSource = `SELECT value FROM ${copyTable} WHERE name = 'source'`
 
 /** The error of SQLite or of the file system that is behind another one, if there is one. */
 export const faultOf = (error: unknown): (Error & { readonly code: string }) | undefined => {

@@ -9,7 +9,8 @@
 import { Data, Effect } from "effect"
 import type { Scope } from "effect"
 import * as Lock from "./Lock.ts"
-import { DatabaseUnusable, faultOf, wordsOf } from "./Opening.ts"
+import { faultOf, wordsOf } from "./Opening.ts"
+import { DatabaseUnusable } from "./Unusable.ts"
 
 /** Another process serves the database. */
 export class AlreadyServed extends Data.TaggedError("AlreadyServed")<{ readonly message: string }> {}

@@ -5,7 +5,7 @@
 import * as Migrator from "@effect/sql/Migrator"
 import { SqlClient } from "@effect/sql/SqlClient"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
-import { Cause, Data, Effect, Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { rmSync } from "node:fs"
 import ledger from "./migrations/0001_ledger.ts"
 import identity from "./migrations/0002_identity.ts"
@@ -37,7 +37,8 @@ import consoleLists from "./migrations/0029_console.ts"
 import tallies from "./migrations/0030_tallies.ts"
 import byProvider from "./migrations/0031_by_provider.ts"
 import { blank } from "./Files.ts"
-import { migrationsTable as table, wordsOf } from "./Opening.ts"
+import { wordsOf } from "./Opening.ts"
+import { migrationsTable as table, reasonOf, UpgradeFailed } from "./Unusable.ts"
 
 /** Append only: a database that has applied one never looks at it again. The table is ours, so a host's migrations stay its own. */
 export const migrations = {
@@ -71,9 +72,6 @@ export const migrations = {
   "0030_tallies": tallies,
   "0031_by_provider": byProvider
 }
-
-/** The database cannot be brought up to date; it is as it was. The message is for whoever starts the service. */
-export class UpgradeFailed extends Data.TaggedError("UpgradeFailed")<{ readonly message: string }> {}
 
 /** The newest migration that there is. */
 export const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
@@ -160,13 +158,6 @@ const leavingReferences = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
         ).pipe(Effect.orDie)
     )
   )
-
-/** The innermost words of what went wrong. */
-export const reasonOf = (cause: Cause.Cause<unknown>): string => {
-  let error: unknown = Cause.squash(cause)
-  while (error instanceof Error && error.cause !== undefined) error = error.cause
-  return error instanceof Error ? error.message : String(error)
-}
 
 const migrated = (file: string | undefined) =>
   Layer.effectDiscard(

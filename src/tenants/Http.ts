@@ -1,15 +1,16 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { answer } from "../http/Answer.ts"
 import { RateLimits } from "../http/RateLimits.ts"
 import { envelope } from "../kernel/Envelope.ts"
+import { TenantsApi, OrganisationsApi, TenantInvitesApi } from "./Api.ts"
 import { Applications } from "./Applications.ts"
 import { Organisations } from "./Organisations.ts"
 import { Tenants } from "./Tenants.ts"
 
 export const TenantsHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(TenantsApi),
   "tenants",
   Effect.fnUntraced(function* (handlers) {
     const tenants = yield* Tenants
@@ -37,7 +38,7 @@ export const TenantsHttp = HttpApiBuilder.group(
 )
 
 export const OrganisationsHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(OrganisationsApi),
   "organisations",
   Effect.fnUntraced(function* (handlers) {
     const organisations = yield* Organisations
@@ -68,7 +69,7 @@ export const OrganisationsHttp = HttpApiBuilder.group(
 )
 
 export const TenantInvitesHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(TenantInvitesApi),
   "tenantInvites",
   Effect.fnUntraced(function* (handlers) {
     const organisations = yield* Organisations

@@ -3,7 +3,7 @@ import { HttpApiBuilder } from "@effect/platform"
 import type { FileSystem, Path } from "@effect/platform"
 import { Effect, Either } from "effect"
 import type { Schema } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import type { Shape } from "../http/Annotations.ts"
 import { callable } from "../http/Caller.ts"
 import type { Inbound } from "../http/Inbound.ts"
@@ -19,6 +19,7 @@ import { envelope } from "../kernel/Envelope.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { toDecimal } from "../kernel/Money.ts"
 import { modelsOf, withModel } from "../upstream/Provider.ts"
+import { TranscriptionApi, TranscriptionModelsApi } from "./Api.ts"
 import { OpenAiTranscriptionFields, OpenAiTranslationFields, TranscriptionFields } from "./Fields.ts"
 import type { OpenAiFields, TranscriptionAnswer } from "./Fields.ts"
 import { events, formatted } from "./Formats.ts"
@@ -28,7 +29,7 @@ import type { Transcript, TranscriptionCall } from "./Transcription.ts"
 import { receive } from "./Upload.ts"
 
 export const TranscriptionHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(TranscriptionApi),
   "transcription",
   Effect.fnUntraced(function* (handlers) {
     const transcription = yield* Transcription
@@ -108,12 +109,15 @@ export const TranscriptionHttp = HttpApiBuilder.group(
   })
 )
 
-export const TranscriptionModelsHttp = HttpApiBuilder.group(Api, "transcriptionModels", (handlers) =>
-  handlers.handle("list", () =>
-    Effect.flatMap(TranscriptionProviders, (providers) =>
-      Effect.map(callable(modelsOf(providers, "second")), (models) => ({ models }))
+export const TranscriptionModelsHttp = HttpApiBuilder.group(
+  contract.add(TranscriptionModelsApi),
+  "transcriptionModels",
+  (handlers) =>
+    handlers.handle("list", () =>
+      Effect.flatMap(TranscriptionProviders, (providers) =>
+        Effect.map(callable(modelsOf(providers, "second")), (models) => ({ models }))
+      )
     )
-  )
 )
 
 /** What a form's fields ask for. */

@@ -1,7 +1,7 @@
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
 import { isLosslessNumber, parse } from "lossless-json"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { answer, storable } from "../http/Answer.ts"
 import { json } from "../http/Body.ts"
 import { CurrentCaller } from "../http/Caller.ts"
@@ -11,12 +11,12 @@ import { isKey } from "../idempotency/Idempotency.ts"
 import { IdempotencyKeyInvalid, IdempotencyKeyRequired, IdempotencyKeyReused } from "../idempotency/Problems.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { envelope } from "../kernel/Envelope.ts"
-import { Created } from "./Api.ts"
+import { Created, TransfersApi, TransferInvitesApi } from "./Api.ts"
 import { NewTransfer, wholeCents } from "./Transfer.ts"
 import { Transfers } from "./Transfers.ts"
 
 export const TransfersHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(TransfersApi),
   "transfers",
   Effect.fnUntraced(function* (handlers) {
     const transfers = yield* Transfers
@@ -50,7 +50,7 @@ export const TransfersHttp = HttpApiBuilder.group(
 )
 
 export const TransferInvitesHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(TransferInvitesApi),
   "transferInvites",
   Effect.fnUntraced(function* (handlers) {
     const transfers = yield* Transfers

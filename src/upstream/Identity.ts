@@ -9,7 +9,7 @@
 import { Clock, Context, Deferred, Duration, Effect, FiberId, Layer } from "effect"
 import { createRemoteJWKSet, errors, jwtVerify } from "jose"
 import type { JWTVerifyGetKey } from "jose"
-import { IdentityProviderUnavailable, IdentityProviderUnconfigured, IdentityRejected } from "../auth/Problems.ts"
+import { IdentityProviderUnavailable, IdentityProviderUnconfigured, IdentityRejected } from "./identity/Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { toDate } from "../kernel/Moment.ts"
 import { isStorable } from "../kernel/StoredText.ts"

@@ -1,8 +1,9 @@
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
-import { Api } from "../Api.ts"
+import { contract } from "../http/Contract.ts"
 import { answer } from "../http/Answer.ts"
 import { CurrentCaller } from "../http/Caller.ts"
+import { UsageApi } from "./Api.ts"
 import { Explanations } from "./Explanations.ts"
 import { payersOf, recordsOf, rollupOf, seriesOf, summaryWindow, teamOf } from "./Query.ts"
 import { Records } from "./Records.ts"
@@ -12,7 +13,7 @@ import { Sums } from "./Sums.ts"
 import { TeamUsage } from "./TeamUsage.ts"
 
 export const UsageHttp = HttpApiBuilder.group(
-  Api,
+  contract.add(UsageApi),
   "usage",
   Effect.fnUntraced(function* (handlers) {
     const records = yield* Records

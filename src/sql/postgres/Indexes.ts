@@ -11,11 +11,9 @@
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Data, Duration, Effect } from "effect"
-import type { Scope } from "effect"
 import type { Client } from "pg"
 import { waker as makeWaker } from "../../kernel/Loop.ts"
 import type { Job } from "../../kernel/Loop.ts"
-import type { IndexesContract } from "../Indexes.ts"
 import { Postgres } from "./Client.ts"
 import * as Locks from "./Locks.ts"
 import { indexes } from "./Schema.ts"
@@ -159,7 +157,7 @@ const pauseFirst = 60
 const pauseLast = 3_600
 
 /** Builds what is missing beside the service. A failure is logged, and makes the node neither end nor less ready. */
-export const make: Effect.Effect<IndexesContract, never, SqlClient | Postgres | Scope.Scope> = Effect.gen(function* () {
+export const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const postgres = yield* Postgres
   const waker = yield* makeWaker

@@ -11,8 +11,7 @@ import { Effect } from "effect"
 import { hostname } from "node:os"
 import type { Client } from "pg"
 import * as Ids from "../../kernel/Ids.ts"
-import { migrationsTable } from "../Opening.ts"
-import type { RunsContract } from "../Runs.ts"
+import { migrationsTable } from "../Unusable.ts"
 import { Postgres } from "./Client.ts"
 import * as Locks from "./Locks.ts"
 
@@ -129,7 +128,7 @@ export const make = Effect.gen(function* () {
   )
   return {
     run,
-    hasEnded: (name) =>
+    hasEnded: (name: string) =>
       name === run
         ? Effect.succeed(false)
         : asked(endRun, name).pipe(
@@ -145,12 +144,12 @@ export const make = Effect.gen(function* () {
       leads,
       leader: () => (leads() ? name : found.leader),
       nodes: () => found.nodes,
-      on: (event, listener) => {
+      on: (event: "lead" | "lapse", listener: () => void) => {
         listeners[event].add(listener)
         return () => void listeners[event].delete(listener)
       }
     }
-  } satisfies RunsContract
+  }
 })
 
 interface Found {

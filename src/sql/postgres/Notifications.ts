@@ -5,8 +5,10 @@
 import { Effect } from "effect"
 import type { Client } from "pg"
 import * as Ids from "../../kernel/Ids.ts"
-import type { SignalListener, SignalsContract } from "../Signals.ts"
 import { Postgres } from "./Client.ts"
+
+/** Called with what a node published, or with `undefined` after signals may have been lost. */
+type Listener = (ids: ReadonlyArray<string> | undefined) => void
 
 const channel = "tollgate_signals"
 
@@ -22,7 +24,7 @@ const idsMax = 100
 export const make = Effect.gen(function* () {
   const { connect } = yield* Postgres
   const self = yield* Ids.make("run")
-  const listeners = new Map<string, Set<SignalListener>>()
+  const listeners = new Map<string, Set<Listener>>()
   let connection: Client | undefined
   let closed = false
   let close = () => {}
@@ -111,21 +113,21 @@ export const make = Effect.gen(function* () {
   )
 
   return {
-    publish: (topic, ids) =>
+    publish: (topic: string, ids: ReadonlyArray<string>) =>
       Effect.tryPromise(() => send(topic, ids)).pipe(
         Effect.catchAll(({ cause }) =>
           Effect.annotateLogs(Effect.logWarning("the other nodes could not be told", cause), "topic", topic)
         )
       ),
-    subscribe: (topic, listener) =>
+    subscribe: (topic: string, listener: Listener) =>
       Effect.acquireRelease(
         Effect.sync(() => {
-          const those = listeners.get(topic) ?? new Set()
+          const those = listeners.get(topic) ?? new Set<Listener>()
           listeners.set(topic, those.add(listener))
         }),
         () => Effect.sync(() => listeners.get(topic)?.delete(listener))
       )
-  } satisfies SignalsContract
+  }
 })
 
 /** Waits so many milliseconds, or until one of these comes. */

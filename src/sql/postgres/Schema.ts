@@ -2,7 +2,7 @@
  * The tables on PostgreSQL: those that SQLite's migrations come to (`test/sql/Engines.test.ts` compares them), and what several writers need
  * beside: numbers that are handed out under a row's lock, and the leases of nodes.
  */
-import { migrationsTable } from "../Opening.ts"
+import { migrationsTable } from "../Unusable.ts"
 
 /** Compared and sorted by bytes, as SQLite does, whatever the database's own order of letters is. */
 const text = 'text COLLATE "C"'

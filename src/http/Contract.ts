@@ -1,0 +1,7 @@
+/**
+ * The contract before it has groups. `Api` adds every group to it. Handlers add only their own group: the platform matches handlers by the
+ * contract's id and the group's name.
+ */
+import { HttpApi } from "@effect/platform"
+
+export const contract = HttpApi.make("tollgate")

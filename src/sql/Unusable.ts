@@ -1,0 +1,36 @@
+/** Why a database of either engine cannot be used or upgraded, and the tables that tell. */
+import { Cause, Data } from "effect"
+
+export class DatabaseUnusable extends Data.TaggedError("DatabaseUnusable")<{ readonly message: string }> {}
+
+/** The table that lists the migrations which a database has applied. */
+export const migrationsTable = "tollgate_migrations"
+
+/** A database that is the target of an unfinished copy has this table: the copy's progress. */
+export const copyTable = "tollgate_sql_copy"
+
+/** Refuses the target of an unfinished copy of `source`. */
+export const unfinishedCopy = (shown: string, source: string): DatabaseUnusable =>
+  new DatabaseUnusable({
+    message: `${shown} is an unfinished copy of ${source}: finish it (tollgate migrate --to, with the settings of the source), or take another`
+  })
+
+/** How a database is going to be used. */
+export interface Use {
+  readonly writing: boolean
+  /** The database is the target of a copy, so it may be an unfinished one. */
+  readonly copying?: boolean
+}
+
+/** Reads the source of an unfinished copy. */
+export const selectSource = `SELECT value FROM ${copyTable} WHERE name = 'source'`
+
+/** The database cannot be upgraded and is unchanged. The message is for the operator who starts the service. */
+export class UpgradeFailed extends Data.TaggedError("UpgradeFailed")<{ readonly message: string }> {}
+
+/** The message of the innermost error. */
+export const reasonOf = (cause: Cause.Cause<unknown>): string => {
+  let error: unknown = Cause.squash(cause)
+  while (error instanceof Error && error.cause !== undefined) error = error.cause
+  return error instanceof Error ? error.message : String(error)
+}
