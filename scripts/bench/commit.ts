@@ -5,10 +5,14 @@ import { join } from "node:path"
 import { say } from "./frame.ts"
 import { root } from "./processes.ts"
 
-const git = (...args: ReadonlyArray<string>): string => execFileSync("git", args, { cwd: root, encoding: "utf8" }).trim()
+const git = (...args: ReadonlyArray<string>): string =>
+  execFileSync("git", args, { cwd: root, encoding: "utf8" }).trim()
 
 /** The path of the commit's built `main.js` below `directory`, and a function that removes the checkout. */
-export const buildCommit = (commit: string, directory: string): { readonly main: string; readonly remove: () => void } => {
+export const buildCommit = (
+  commit: string,
+  directory: string
+): { readonly main: string; readonly remove: () => void } => {
   const id = git("rev-parse", "--verify", `${commit}^{commit}`)
   const checkout = join(directory, "against")
   git("worktree", "add", "--detach", "--quiet", checkout, id)
