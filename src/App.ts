@@ -251,7 +251,13 @@ const api = HttpApiBuilder.api(Api).pipe(
 
 /** The service over HTTP, beneath a prefix of the server that serves it (its documents say where that is); empty on its own server. */
 export const face = (prefix: "" | `/${string}`) =>
-  Face.layer(Layer.mergeAll(ApiMiddleware, documents(prefix, () => import("./app/guides/GuidePages.ts")), page(prefix)).pipe(Layer.provideMerge(api)))
+  Face.layer(
+    Layer.mergeAll(
+      ApiMiddleware,
+      documents(prefix, () => import("./app/guides/GuidePages.ts")),
+      page(prefix)
+    ).pipe(Layer.provideMerge(api))
+  )
 
 /** Tells the metrics of every request that is over, and them and the health of upstreams of every exchange with one. */
 export const observers = Layer.merge(
