@@ -25,6 +25,7 @@ import { inject } from "postject"
 import { packed } from "./binary/Pack.ts"
 import { common, direct, root, withoutSchemas } from "./bundle.ts"
 import { buildConsole } from "./console.ts"
+import { copyGuides } from "./guides.ts"
 
 const cache = join(root, "node_modules", ".cache", "tollgate-binary")
 const out = join(root, "out")
@@ -107,6 +108,7 @@ const parts = (driver: string): Plugin => ({
     onResolve({ filter: /^\.\/ThreadCode\.ts$/ }, () => here("ThreadCode.ts"))
     onResolve({ filter: /^\.\/CatalogueFile\.ts$/ }, () => here("CatalogueFile.ts"))
     onResolve({ filter: /^\.\/PageFiles\.ts$/ }, () => here("PageFiles.ts"))
+    onResolve({ filter: /^\.\/GuideFiles\.ts$/ }, () => here("GuideFiles.ts"))
   }
 })
 
@@ -123,6 +125,7 @@ const escaped = (character: string): string => `\\u${character.charCodeAt(0).toS
 const bundle = async (assets: string, driver: string): Promise<void> => {
   copyFileSync(join(root, "src", "catalogue", "catalogue.json"), join(assets, "catalogue.json"))
   await buildConsole(join(assets, "console"))
+  await copyGuides(join(assets, "guides"))
   const options = {
     ...common,
     target: "node24",

@@ -9,6 +9,7 @@ import { chmod, copyFile, mkdtemp, readdir, readFile, rename, rm, writeFile } fr
 import { join } from "node:path"
 import { common, direct, root, withoutSchemas } from "./bundle.ts"
 import { buildConsole, described } from "./console.ts"
+import { copyGuides } from "./guides.ts"
 
 // Written beside and moved into place whole: a process that starts meanwhile finds the old one or the new one.
 const target = await mkdtemp(join(root, "dist."))
@@ -46,6 +47,7 @@ await build({
 console.log(described(await buildConsole(join(target, "console"))))
 
 await copyFile(join(root, "src", "catalogue", "catalogue.json"), join(target, "catalogue.json"))
+await copyGuides(join(target, "guides"))
 
 // V8 keeps the text of what it runs, in twice the memory if a single character of it needs two bytes. esbuild writes those of the
 // program as escapes; what is left stands in comments of dependencies, and anything else is left as it is.

@@ -1,15 +1,20 @@
 /**
- * The types of the console's client, out of the OpenAPI document: `src/console/web/Contract.d.ts`. The file is committed, so that an
- * editor and the compiler need no step before; `test/package.test.ts` holds it to the contract, and `vitest -u` writes it anew.
+ * `npm run contract` writes the types of the console's client from the OpenAPI document to `src/console/web/Contract.d.ts`. The file is not
+ * committed: `npm run types` writes it before the compiler runs. Run it once for an editor.
  */
+import { OpenApi } from "@effect/platform"
+import { writeFile } from "node:fs/promises"
+import { join } from "node:path"
 import openapiTypes, { astToString } from "openapi-typescript"
 import type { OpenAPI3 } from "openapi-typescript"
 import ts from "typescript"
+import { Api } from "../src/Api.ts"
+import { root } from "./bundle.ts"
 
 type Documented = Record<string, unknown>
 
 const head = `/**
- * The contract as types, made from its OpenAPI document by \`npx vitest run test/package.test.ts -u\`: not written by hand.
+ * The contract as types, generated from its OpenAPI document by \`npm run contract\`.
  * \`Usd\` is an amount with all its digits: a number where that holds them, else a text. Read it with \`nano\` of \`money.ts\`.
  */
 `
@@ -44,7 +49,7 @@ const named = (document: OpenAPI3): OpenAPI3 => {
   return { ...document, components: { ...document.components, schemas } }
 }
 
-export const contractTypes = async (document: unknown): Promise<string> => {
+const contractTypes = async (document: unknown): Promise<string> => {
   const nodes = await openapiTypes(named(withoutRefusals(structuredClone(document) as OpenAPI3)), {
     transform: (_, { path }) =>
       path === "#/components/schemas/Usd"
@@ -56,3 +61,5 @@ export const contractTypes = async (document: unknown): Promise<string> => {
   })
   return head + astToString(nodes)
 }
+
+await writeFile(join(root, "src", "console", "web", "Contract.d.ts"), await contractTypes(OpenApi.fromApi(Api)))

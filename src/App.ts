@@ -253,9 +253,11 @@ const api = HttpApiBuilder.api(Api).pipe(
 /** The service over HTTP, beneath a prefix of the server that serves it (its documents say where that is); empty on its own server. */
 export const face = (prefix: "" | `/${string}`) =>
   Face.layer(
-    Layer.mergeAll(ApiMiddleware, documents(Api as unknown as HttpApi.HttpApi.AnyWithProps, prefix), page(prefix)).pipe(
-      Layer.provideMerge(api)
-    )
+    Layer.mergeAll(
+      ApiMiddleware,
+      documents(Api as unknown as HttpApi.HttpApi.AnyWithProps, prefix, () => import("./app/guides/GuidePages.ts")),
+      page(prefix)
+    ).pipe(Layer.provideMerge(api))
   )
 
 /** Tells the metrics of every request that is over, and them and the health of upstreams of every exchange with one. */

@@ -11,6 +11,7 @@ import * as Client from "./commands/Client.ts"
 import * as CommandLine from "./commands/CommandLine.ts"
 import * as Grant from "./commands/Grant.ts"
 import * as Health from "./commands/Health.ts"
+import * as Help from "./commands/Help.ts"
 import * as Key from "./commands/Key.ts"
 import * as Migrate from "./commands/Migrate.ts"
 import * as Models from "./commands/Models.ts"
@@ -43,7 +44,8 @@ const commands = [
   Reseal.command,
   Migrate.command,
   Models.command,
-  Health.command
+  Health.command,
+  Help.command
 ] as const
 
 const tollgate = Command.make("tollgate").pipe(
@@ -71,7 +73,7 @@ const environmentHelp = HelpDoc.blocks([
       variables.map(([name, preset, meaning]) => [name, preset === "" ? meaning : `${meaning} (${preset})`])
     )
   ),
-  HelpDoc.p("tollgate COMMAND --help says what a command takes.")
+  HelpDoc.p("tollgate COMMAND --help lists a command's options. tollgate help lists the guides.")
 ])
 
 const cli = Command.run(tollgate, { name: "Tollgate", version, footer: environmentHelp })

@@ -6,11 +6,12 @@ import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { Api } from "../src/Api.ts"
 import { decodeFile } from "../src/Config.ts"
-import { contractTypes } from "../scripts/contract.ts"
+import { decisions } from "../scripts/decisions.ts"
+import { byTag } from "../scripts/openapi.ts"
 import { version } from "../src/Version.ts"
 
 const root = join(import.meta.dirname, "..")
-const readme = readFileSync(join(root, "README.md"), "utf8")
+const guide = (name: string): string => readFileSync(join(root, "src", "app", "guides", `${name}.md`), "utf8")
 
 describe("the version", () => {
   it("is the package's", () => {
@@ -20,10 +21,12 @@ describe("the version", () => {
 })
 
 describe("the example configurations", () => {
-  const [first] = [...readme.matchAll(/```json\n([\s\S]*?)```/g)].map(([, text]) => JSON.parse(text!) as unknown)
+  const [first] = [...guide("configure").matchAll(/```json\n([\s\S]*?)```/g)].map(
+    ([, text]) => JSON.parse(text!) as unknown
+  )
   const whole: unknown = JSON.parse(readFileSync(join(root, "scripts", "deploy", "tollgate.example.json"), "utf8"))
 
-  it("are taken: the README's, and the one with every part", () => {
+  it("are valid: the guide's, and the one with every part", () => {
     for (const document of [first, whole]) {
       expect(Either.getOrElse(decodeFile(document, "the example"), ({ message }) => message)).toMatchObject({})
       expect(Either.isRight(decodeFile(document, "the example"))).toBe(true)
@@ -31,7 +34,7 @@ describe("the example configurations", () => {
   })
 
   it("send a limit that OpenAI's newer models take", () => {
-    const { models } = Either.getOrThrow(decodeFile(first, "the README"))
+    const { models } = Either.getOrThrow(decodeFile(first, "the guide"))
     const limits = models.flatMap(({ routes }) => routes.map(({ limit_field }) => limit_field))
     expect(new Set(limits)).toEqual(new Set(["max_completion_tokens"]))
   })
@@ -40,7 +43,7 @@ describe("the example configurations", () => {
     const folder = join(root, "src", "commands")
     const files = [join(root, "src", "Cli.ts"), ...readdirSync(folder).map((file) => join(folder, file))]
     const cli = files.map((file) => readFileSync(file, "utf8")).join("\n")
-    for (const [, line] of readme.matchAll(/^\| `([a-z][^|]*)` \|/gm)) {
+    for (const [, line] of guide("operate").matchAll(/^\| `([a-z][^|]*)` \|/gm)) {
       const command = /^[a-z-]+/.exec(line!)![0]
       expect(cli.includes(`Command.make("${command}"`) || cli.includes(`Command.make(\n  "${command}"`)).toBe(true)
     }
@@ -49,10 +52,13 @@ describe("the example configurations", () => {
 
 describe("the contract", () => {
   it("is the one that was agreed to; after a change that is meant, run vitest -u", async () => {
-    await expect(`${JSON.stringify(OpenApi.fromApi(Api), null, 1)}\n`).toMatchFileSnapshot("conformance/openapi.json")
+    const files = byTag(OpenApi.fromApi(Api))
+    const folder = join(root, "test", "conformance", "openapi")
+    for (const [name, text] of files) await expect(text).toMatchFileSnapshot(`conformance/openapi/${name}.json`)
+    expect(readdirSync(folder).toSorted()).toEqual([...files.keys()].map((name) => `${name}.json`).toSorted())
   })
 
-  it("is what the console's client is typed by", async () => {
-    await expect(await contractTypes(OpenApi.fromApi(Api))).toMatchFileSnapshot("../src/console/web/Contract.d.ts")
+  it("has every decision in the index; after a change that is meant, run vitest -u", async () => {
+    await expect(decisions()).toMatchFileSnapshot("../src/DECISIONS.md")
   })
 })

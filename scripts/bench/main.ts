@@ -6,6 +6,7 @@ import { cpus, tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { parseArgs } from "node:util"
 import type { Workload } from "./calls.ts"
+import { buildCommit } from "./commit.ts"
 import { print, Results, say } from "./frame.ts"
 import type { Bench, Options, Part } from "./frame.ts"
 import { runAgainst } from "./parts/against.ts"
@@ -82,7 +83,7 @@ const { values } = parseArgs({
 const usageText = `npm run bench -- [options]
   --only <part>               one part (may be repeated):
 ${parts.map(({ about, name }) => `      ${name.padEnd(12)} ${about}`).join("\n")}
-  --against <main.js>         compares two builds instead, in turns of a second (${Object.keys(comparable).join(", ")})
+  --against <commit|main.js>  compares this build with that one instead, in turns of a second (${Object.keys(comparable).join(", ")})
   --rounds 5                  alternated rounds; medians are taken over them
   --seconds 2                 length of a measurement
   --warmup 4                  seconds of load before the first round; the peer needs three of them to reach its rate
@@ -147,12 +148,14 @@ const main = async (): Promise<void> => {
       print(`NOTE: ${directory} is in memory, where fsync costs nothing; see --dir`)
     if (values.against !== undefined) {
       const names = wanted(Object.keys(comparable).map((name) => ({ name }))).map(({ name }) => name)
-      await runAgainst(
-        bench,
-        resolve(values.against),
-        names.flatMap((name) => comparable[name]!(options))
-      )
-      return
+      const workloads = names.flatMap((name) => comparable[name]!(options))
+      if (values.against.endsWith(".js")) return await runAgainst(bench, resolve(values.against), workloads)
+      const { main: other, remove } = buildCommit(values.against, directory)
+      try {
+        return await runAgainst(bench, other, workloads)
+      } finally {
+        remove()
+      }
     }
     for (const part of wanted(parts)) {
       const others = watchOthers()

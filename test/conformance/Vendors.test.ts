@@ -1,4 +1,4 @@
-/** The README's entries for vendors: each is a configuration, and a request goes where its vendor expects it, with its credential. */
+/** The guide's entries for vendors: each is a configuration, and a request goes where its vendor expects it, with its credential. */
 import { generateKeyPairSync } from "node:crypto"
 import { readFileSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
@@ -20,8 +20,8 @@ interface Entry {
   readonly speaks?: ReadonlyArray<string>
 }
 
-const readme = readFileSync("README.md", "utf8")
-const entries = [...readme.matchAll(/```json\n([^`]*)```/g)]
+const guide = readFileSync("src/app/guides/configure.md", "utf8")
+const entries = [...guide.matchAll(/```json\n([^`]*)```/g)]
   .map(([, json]) => JSON.parse(json!) as { readonly upstreams?: Readonly<Record<string, Entry>> })
   .find(({ upstreams }) => upstreams !== undefined && "bedrock" in upstreams)!.upstreams!
 const names = Object.keys(entries)
@@ -151,7 +151,7 @@ const asked: Readonly<Record<string, readonly [whole: string, streamed: string, 
   compatible: ["/v1/chat/completions", "/v1/chat/completions", { authorization: "Bearer COMPATIBLE" }]
 }
 
-describe("an entry of the README", () => {
+describe("an entry of the guide", () => {
   it("stands there for each vendor", () => {
     expect(names).toEqual(Object.keys(asked))
   })

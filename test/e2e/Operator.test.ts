@@ -611,7 +611,9 @@ describe("the command line", () => {
     expect(help.code).toBe(0)
     // oxlint-disable-next-line no-control-regex -- it is what must not be there
     expect(help.stdout + help.stderr).not.toMatch(/\u001b/)
-    const documented = [...readFileSync(join(root, "README.md"), "utf8").matchAll(/^\| `([A-Z_`, ]+)` +\|/gm)]
+    const documented = [
+      ...readFileSync(join(root, "src", "app", "guides", "configure.md"), "utf8").matchAll(/^\| `([A-Z_`, ]+)` +\|/gm)
+    ]
     const variables = documented.flatMap(([, names]) => names!.split(/[`, ]+/))
     expect(variables).toContain("TOLLGATE_SECRET")
     for (const name of [...variables, "SANDBOX_PAYMENTS", "NO_COLOR"]) expect(help.stdout).toContain(name)

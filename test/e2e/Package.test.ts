@@ -241,8 +241,8 @@ describe("the package", () => {
   })
 
   it("says with which versions it is installed", () => {
-    const readme = readFileSync(join(root, "README.md"), "utf8")
-    const line = /^npm install \.\/tollgate-\S+\.tgz .*$/m.exec(readme)?.[0] ?? ""
+    const guide = readFileSync(join(root, "src", "app", "guides", "embed.md"), "utf8")
+    const line = /^npm install \.\/tollgate-\S+\.tgz .*$/m.exec(guide)?.[0] ?? ""
     const wanted = Object.entries(peerDependencies).filter(([name]) => name !== "fast-check")
     expect(line.split(" ").slice(3).toSorted()).toEqual(wanted.map(([name, range]) => `${name}@${range}`).toSorted())
   })

@@ -1,0 +1,12 @@
+/** Reads the guides' Markdown: from beside this module, from the package, or from beside the bundle. The executable replaces this module. */
+import { readFileSync } from "node:fs"
+
+const folder = (module: string): string => {
+  if (module.endsWith("/GuideFiles.ts")) return "./"
+  // In the package the modules are below the bundle.
+  return module.endsWith("/GuideFiles.js") ? "../../../guides/" : "./guides/"
+}
+
+/** The Markdown of one guide. */
+export const read = (name: string): string =>
+  readFileSync(new URL(`${folder(import.meta.url)}${name}.md`, import.meta.url), "utf8")

@@ -1,0 +1,47 @@
+/** The guides as HTML pages, rendered when they are first requested. */
+import { marked } from "marked"
+import { guides, isGuide, textOf } from "./Guides.ts"
+
+const style = `
+:root { color-scheme: light dark }
+body { font: 16px/1.55 system-ui, sans-serif; margin: 0 auto; max-width: 52rem; padding: 1.5rem }
+nav a { margin-right: 1rem }
+pre, code { font: 14px/1.45 ui-monospace, monospace }
+pre { overflow-x: auto; padding: 0.75rem; border: 1px solid color-mix(in srgb, currentColor 20%, transparent); border-radius: 6px }
+table { border-collapse: collapse; display: block; overflow-x: auto }
+th, td { border-bottom: 1px solid color-mix(in srgb, currentColor 20%, transparent); padding: 0.35rem 0.75rem 0.35rem 0; text-align: left; vertical-align: top }
+`
+
+/** Links between the pages: the reference at `docs`, and each guide. */
+const navigation = (docs: string): string =>
+  `<nav aria-label="Documentation"><a href="${docs}">Reference</a>${Object.keys(guides)
+    .map((name) => `<a href="${docs}/guides/${name}">${name}</a>`)
+    .join("")}</nav>`
+
+/** Guides link each other by file; every other relative link leads into the repository, which a page cannot reach. */
+const linked = (docs: string, html: string): string =>
+  html
+    .replace(/<a href="([a-z-]+)\.md">/g, `<a href="${docs}/guides/$1">`)
+    .replace(/<a href="\.[^"]*">(.*?)<\/a>/g, "<code>$1</code>")
+
+const page = (docs: string, title: string, body: string): string =>
+  `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">` +
+  `<title>${title}</title><style>${style}</style></head><body>${navigation(docs)}<main>${body}</main></body></html>`
+
+/** A guide as a page, `undefined` if there is none of this name. `docs` is the path of the reference, for links. */
+export const guidePage = (name: string, docs: string): string | undefined =>
+  isGuide(name) ? page(docs, name, linked(docs, marked.parse(textOf(name), { async: false }))) : undefined
+
+/** The list of guides as a page. */
+export const listPage = (docs: string): string =>
+  page(
+    docs,
+    "Guides",
+    `<h1>Guides</h1><ul>${Object.entries(guides)
+      .map(([name, summary]) => `<li><a href="${docs}/guides/${name}">${name}</a>: ${summary}</li>`)
+      .join("")}</ul>`
+  )
+
+/** The reference's page with links to the guides above it. */
+export const withNavigation = (html: string, docs: string): string =>
+  html.replace(/<body([^>]*)>/, (body) => `${body}${navigation(docs)}`)

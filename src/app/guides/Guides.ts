@@ -1,0 +1,20 @@
+/** The guides that ship with this version: `tollgate help GUIDE` prints one, and `/docs/guides` shows them as pages. */
+import { read } from "./GuideFiles.ts"
+
+/** Each guide with a line about it, in reading order. */
+export const guides = {
+  clients: "call it from SDKs and coding agents; retries, key limits, OAuth",
+  configure: "models, prices, vendors, environment",
+  operate: "commands, monitoring, backup, upgrades, payments",
+  postgres: "PostgreSQL, many nodes, moving the books",
+  embed: "layers and entry points for host programs",
+  "your-ledger": "the property suites against your own ledger",
+  errors: "statuses, codes, and what to do about each"
+} as const
+
+export type GuideName = keyof typeof guides
+
+export const isGuide = (name: string): name is GuideName => Object.hasOwn(guides, name)
+
+/** The Markdown of a guide. */
+export const textOf = (name: GuideName): string => read(name)

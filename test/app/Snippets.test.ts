@@ -1,0 +1,235 @@
+/** Runs every fenced snippet of the README and the guides as a reader would. A snippet without a runner here fails the last test. */
+import { execFile } from "node:child_process"
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { freshFolder, root, start } from "../support/Service.ts"
+import type { Person, Service } from "../support/Service.ts"
+
+interface Snippet {
+  readonly file: string
+  readonly language: string
+  readonly text: string
+}
+
+const guides = join("src", "app", "guides")
+const documents = [
+  "README.md",
+  ...readdirSync(join(root, guides))
+    .filter((file) => file.endsWith(".md"))
+    .map((file) => join(guides, file))
+]
+const snippets: ReadonlyArray<Snippet> = documents.flatMap((file) =>
+  [...readFileSync(join(root, file), "utf8").matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, language, text]) => ({
+    file,
+    language: language!,
+    text: text!
+  }))
+)
+
+const ran = new Set<Snippet>()
+/** Takes the snippets that match, at least one, and remembers that they were run. */
+const take = (language: string, has: RegExp): ReadonlyArray<Snippet> => {
+  const found = snippets.filter((snippet) => snippet.language === language && has.test(snippet.text))
+  expect(found.length).toBeGreaterThan(0)
+  for (const snippet of found) ran.add(snippet)
+  return found
+}
+
+let service: Service
+let person: Person
+let key: string
+const scratch = join(root, "test", "app", ".snippets")
+
+beforeAll(async () => {
+  service = await start()
+  person = await service.signIn("reader@example.com")
+  key = await service.key(person)
+  mkdirSync(scratch, { recursive: true })
+})
+afterAll(async () => {
+  rmSync(scratch, { recursive: true, force: true })
+  await service?.discard()
+})
+
+/** The snippet with this service's address and key. */
+const here = (text: string): string =>
+  text.replaceAll("http://127.0.0.1:8787", service.url).replaceAll("svc-prod-…", key)
+
+const run = promisify(execFile)
+
+/** Runs a shell snippet. `tollgate` is the built command on this service's data. */
+const shell = async (text: string, env: Record<string, string> = {}, before = ""): Promise<string> => {
+  const script = `set -eu\ntollgate() { node "${root}/dist/main.js" "$@"; }\n${before}\n${here(text)}`
+  const { stdout } = await run("bash", ["-c", script], {
+    cwd: scratch,
+    env: { ...process.env, DATA_DIR: service.folder, LOG_LEVEL: "error", ...env }
+  })
+  return stdout
+}
+
+/** Runs TypeScript, with the package's entry points found in the source. */
+const typescript = async (name: string, text: string): Promise<string> => {
+  const file = join(scratch, `${name}.ts`)
+  writeFileSync(file, here(text))
+  const { stdout } = await run(process.execPath, ["--import", "tsx", file], { cwd: root })
+  return stdout
+}
+
+describe("a first call", () => {
+  it("is made by OpenAI's client", async () => {
+    const [snippet] = take("ts", /new OpenAI/)
+    const printed = await typescript("openai", `${snippet!.text}\nconsole.log(answer.choices[0]!.message.content)`)
+    expect(printed).toContain("Hello")
+  })
+
+  it("shows up in the usage", async () => {
+    const [snippet] = take("sh", /^curl \S+\/v1\/usage /)
+    expect(JSON.parse(await shell(snippet!.text, { KEY: key }))).toMatchObject({ total_requests: 1 })
+  })
+
+  it("is made by Claude Code's settings", async () => {
+    const [snippet] = take("sh", /^export ANTHROPIC_BASE_URL/)
+    const claude = `claude() { curl -sS "$ANTHROPIC_BASE_URL/v1/messages" -H "Authorization: Bearer $ANTHROPIC_AUTH_TOKEN" \\
+      -H 'Content-Type: application/json' -d "{\\"model\\":\\"$ANTHROPIC_MODEL\\",\\"max_tokens\\":50,\\"messages\\":[{\\"role\\":\\"user\\",\\"content\\":\\"hi\\"}]}"; }`
+    expect(JSON.parse(await shell(snippet!.text, { KEY: key }, claude))).toMatchObject({ type: "message" })
+  })
+
+  it("is made by Codex's settings", async () => {
+    const [snippet] = take("toml", /wire_api = "responses"/)
+    const value = (name: string): string => new RegExp(`^${name} = "([^"]*)"`, "m").exec(here(snippet!.text))![1]!
+    const answer = await service.call(`${value("base_url")}/${value("wire_api")}`, {
+      token: key,
+      json: { model: value("model"), input: "hi", store: false }
+    })
+    expect(answer.body).toMatchObject({ object: "response", status: "completed" })
+  })
+})
+
+describe("a key", () => {
+  it("gets limits", async () => {
+    const [snippet] = take("sh", /^curl -X PATCH/)
+    const { body } = await service.call(`/v1/tenants/${person.tenant_id}/applications`, { token: person.token })
+    const printed = await shell(snippet!.text, {
+      TENANT: person.tenant_id,
+      ID: body.result.records[0].id,
+      TOKEN: person.token
+    })
+    expect(JSON.parse(printed).result).toMatchObject({ spending_limit_usd: 20, allowed_models: ["auto"] })
+  })
+
+  it("gets 402 in the documented shape when the balance is too small", async () => {
+    const [snippet] = take("json", /insufficient_credits/)
+    const poor = await service.signIn("poor@example.com")
+    const answer = await service.call("/v1/chat/completions", {
+      token: await service.key(poor),
+      json: { model: "sandbox-large", max_tokens: 1_000_000, messages: [{ role: "user", content: "hi" }] }
+    })
+    expect(answer.status).toBe(402)
+    const documented = JSON.parse(snippet!.text) as { error: string; code: string; details: object }
+    expect(answer.body).toMatchObject({ error: documented.error, code: documented.code })
+    expect(Object.keys(answer.body.details)).toEqual(expect.arrayContaining(Object.keys(documented.details)))
+  })
+})
+
+describe("a configuration", () => {
+  it("starts the service with the documented command line", async () => {
+    const [command] = take("sh", /npm start -- --config tollgate\.json/)
+    const folder = freshFolder()
+    for (const { text } of take("json", /"clients"/)) {
+      writeFileSync(join(folder, "tollgate.json"), text)
+      const args = /-- (--config \S+)/
+        .exec(command!.text)![1]!
+        .replace("tollgate.json", join(folder, "tollgate.json"))
+        .split(" ")
+      const served = await start({ args, env: { UPSTREAM_KEY: "sk" } })
+      expect((await served.call("/v1/prices")).status).toBe(200)
+      await served.discard()
+    }
+  })
+
+  it("has the entries of vendors that conformance/Vendors calls", () => {
+    take("json", /"bedrock"/)
+    expect(readFileSync(join(root, "test", "conformance", "Vendors.test.ts"), "utf8")).toContain("configure.md")
+  })
+
+  it("takes the documented price", async () => {
+    const [snippet] = take("json", /"long_context"/)
+    const [whole] = take("json", /"clients"/)
+    const config = JSON.parse(whole!.text) as { models: Array<{ price: unknown }> }
+    config.models[0]!.price = JSON.parse(snippet!.text)
+    const file = join(freshFolder(), "tollgate.json")
+    writeFileSync(file, JSON.stringify(config))
+    const served = await start({ args: ["--config", file], env: { UPSTREAM_KEY: "sk" } })
+    await served.discard()
+  })
+})
+
+describe("an operator", () => {
+  it("runs the documented commands on a live database", async () => {
+    const [snippet] = take("sh", /^tollgate serve/)
+    // This service is already served; the other commands run beside it.
+    const commands = snippet!.text.replace(/^tollgate serve.*\n/, "").replace("TENANT", person.tenant_id)
+    const printed = await shell(commands.replace("--search ada", "--search reader"))
+    expect(printed).toContain(person.tenant_id)
+    expect(printed).toMatch(/http:\/\/127\.0\.0\.1/)
+  })
+
+  it("moves the books as e2e/Moving does", () => {
+    take("sh", /^tollgate migrate --to postgres/)
+    expect(readFileSync(join(root, "test", "e2e", "Moving.test.ts"), "utf8")).toContain("--to")
+  })
+})
+
+describe("a host program", () => {
+  it("builds the documented layers over its own database", async () => {
+    for (const [i, { text }] of take("ts", /Database\.layerOver/).entries()) {
+      const imports = /^import \{ (?:Effect, )?Layer \} from "effect"$/m
+      const program = text
+        .replace(imports, `import { Effect, Layer } from "effect"\nconst secretBytes = new Uint8Array(32).fill(7)`)
+        .replace('"yours.db"', JSON.stringify(join(freshFolder(), "yours.db")))
+      const name = /const (\w+) = layer\.pipe/.exec(text)![1]!
+      expect(
+        await typescript(
+          `host-${i}`,
+          `${program}\nawait Effect.runPromise(Effect.scoped(Layer.build(${name})))\nconsole.log("built")`
+        )
+      ).toBe("built\n")
+    }
+  })
+
+  it("is installed as e2e/Package does", () => {
+    take("sh", /^npm install \.\/tollgate/)
+    expect(readFileSync(join(root, "test", "e2e", "Package.test.ts"), "utf8")).toContain("embed.md")
+  })
+
+  it("checks a ledger with the suites", async () => {
+    // The reader's own ledger and transfers are this project's, in memory. `without` is tested in testing/LedgerSuite.
+    const mine = `import { layerMemory, layerTransfersMemory } from "tollgate/testing"
+      const MyLedger = { layer: layerMemory }
+      const MyTransfers = { layer: layerTransfersMemory }
+      const it = async (name: string, check: () => Promise<unknown>) => { await check(); console.log(name) }\n`
+    const [readme, guide] = take("ts", /checkLedger/)
+    expect(await typescript("suite", mine + readme!.text)).toContain("keeps its books")
+    expect(await typescript("suites", mine + guide!.text)).toContain("loses no credit")
+    take("", /goes wrong/)
+  })
+})
+
+describe("the commands of a first minute", () => {
+  it("are what CI and the package's scripts run", () => {
+    const scripts = (
+      JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { scripts: Record<string, string> }
+    ).scripts
+    for (const { text } of take("sh", /^npm ci && npm (start|test)$/m))
+      expect(Object.keys(scripts)).toContain(/npm (start|test)$/m.exec(text)![1])
+    expect(readFileSync(join(root, ".ci", "run"), "utf8")).toMatch(/npm ci[\s\S]*npm test/)
+  })
+})
+
+it("every snippet has a runner", () => {
+  expect(
+    snippets.filter((snippet) => !ran.has(snippet)).map(({ file, text }) => `${file}: ${text.split("\n")[0]}`)
+  ).toEqual([])
+})
