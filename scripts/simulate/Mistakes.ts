@@ -190,8 +190,8 @@ export const mistakes: ReadonlyArray<Mistake> = [
   ]),
   mistake("nobody-reads-on", "a call whose client has left is read on", [
     "kernel/ReadOn.ts",
-    "if (this.stop === undefined || !this.reads_on) {",
-    "if (this.stop !== undefined || !this.reads_on) {"
+    "if (this.stop === undefined || reads_on === false) {",
+    "if (this.stop !== undefined || reads_on === false) {"
   ]),
   // ---- models ----
   mistake("absurd-figures", "figures are believed within what the request could cause", [

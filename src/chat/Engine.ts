@@ -8,7 +8,8 @@
  *
  * Where the specification is silent:
  * - The next upstream is tried after anything but a refusal of the request itself, unless the client has left. An upstream that has not
- *   begun to answer ten seconds after that is let go; such a call costs nothing, its record says `client_disconnected`.
+ *   begun to stream ten seconds after that is let go; such a call costs nothing, its record says `client_disconnected`. An answer that does
+ *   not stream is read on to its end, and costs what it would have cost.
  * - An answer of 200 is believed only if it is one: choices, or an event stream that finishes. Else the next upstream is tried, or the
  *   stream is broken. What an upstream says of its failure is passed on without addresses and keys.
  * - A stream that breaks before its client has anything of it, and of which no usage was reported, is a failure like any other where another
@@ -106,8 +107,9 @@ export type ChatProblem = InvalidRequest | GateRefusal | UpstreamProblem
  * Each face picks its answer's form by itself: `stream` of the prompt is not looked at. A prompt that is not valid is an
  * `InvalidRequest`, one for a model that there is not an `UnknownChatModel`.
  *
- * Who is interrupted has left: no further upstream is asked, the one that works is read on for up to ten seconds, and what came is
- * charged; else the call is a `client_disconnected` that costs nothing. Who interrupts waits for that, or says `Effect.disconnect`.
+ * A caller that is interrupted has left: no further upstream is asked. The upstream that works is read on, a stream for up to ten seconds and
+ * any other answer to its end, and what came is charged; else the call is a `client_disconnected` that costs nothing. The interrupting fiber
+ * waits for that; `Effect.disconnect` spares it the wait.
  */
 export interface EngineContract {
   readonly complete: <Prompt, A>(protocol: Protocol) => (call: Call<Prompt>) => Effect.Effect<Completed<A>, ChatProblem>
@@ -402,7 +404,7 @@ interface Attempt {
 const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (attempt) {
   const { admission, request, request_id, upstream } = attempt
   const answer = yield* Effect.catchAll(
-    upstream.wire(admission).exchange(request, { limit: answerBytesMax }),
+    upstream.wire(admission).exchange(request, { limit: answerBytesMax, read_on: admission.to_its_end }),
     ({ reason }) => failed(upstream.name, reason, request_id)
   )
   if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)
@@ -573,9 +575,9 @@ const measured = ({ model, upstream }: Attempt, tokens: Tokens, error_type: stri
   token_details: tokens.token_details
 })
 
-/** What was counted of a call whose answer came to so many tokens. */
-const countedOf = ({ model, prompt }: Attempt, completion_tokens: number): Figures => ({
-  prompt_tokens: promptTokensEstimate(model, prompt),
+/** What was counted of a call whose answer came to so many tokens. A prompt that lies elsewhere cannot be counted: its bound counts. */
+const countedOf = ({ model, most, prompt }: Attempt, completion_tokens: number): Figures => ({
+  prompt_tokens: prompt.attached_elsewhere ? most.prompt_tokens : promptTokensEstimate(model, prompt),
   completion_tokens
 })
 

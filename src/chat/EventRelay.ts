@@ -108,7 +108,7 @@ export const make = (upstream: Source, reader: Reader): Relay => {
   const stream = new ByteStream(upstream, { read_on: readOnFor, tap })
   return {
     body: stream.body,
-    begun: stream.begun,
+    begun: stream.begun(true),
     ended: stream.ended,
     report: () => {
       const { tokens_counted, usage } = reader.report()

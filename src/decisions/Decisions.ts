@@ -116,7 +116,7 @@ const make = Effect.gen(function* () {
     const request = { method: "POST", path: model.path, headers: upstream.headers, body } as const
     const answer = yield* upstream
       .wire(admission)
-      .exchange(request, { limit: answerBytesMax, timeout: timeoutMillis })
+      .exchange(request, { limit: answerBytesMax, timeout: timeoutMillis, read_on: admission.to_its_end })
       .pipe(
         Effect.catchAll(({ reason }) =>
           Effect.andThen(

@@ -169,7 +169,7 @@ const make = Effect.gen(function* () {
           },
           body: form.body
         },
-        { limit: answerBytesMax }
+        { limit: answerBytesMax, read_on: admission.to_its_end }
       ),
       ({ reason }) => failed(upstream.name, reason)
     )

@@ -59,7 +59,7 @@ export const ask = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Answered, UpstreamProblem> {
   const request = { method: "POST", path, headers: upstream.headersFor(protocol), body } as const
   const answer = yield* Effect.catchAll(
-    upstream.wire(admission).exchange(request, { limit: answerBytesMax }),
+    upstream.wire(admission).exchange(request, { limit: answerBytesMax, read_on: admission.to_its_end }),
     ({ reason }) => failed(upstream.name, reason, request_id)
   )
   if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)

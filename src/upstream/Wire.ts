@@ -2,11 +2,11 @@
  * HTTP to an upstream: one keep-alive pool for each address, a whole answer or one that streams. It says what happened on the
  * wire and judges nothing.
  *
- * Interruption: a call that has not been sent when its fiber is interrupted is not sent. One that has been sent is read on for up to
- * ten seconds (`kernel/ReadOn`), since it may be charged: what comes in that time is the call's answer as always, for a caller in an uninterruptible
- * region (which the gate makes of every metered call) to put into the books. After that it is aborted, and fails with the
- * interruption; so it does where it fails by itself. Who interrupts therefore waits up to ten seconds; who does not want to says
- * `Effect.disconnect`.
+ * Interruption: a call that has not been sent when its fiber is interrupted is not sent. A call that has been sent may be charged, so it is
+ * read on (`kernel/ReadOn`): to its end, within the limits of the upstream, where the caller names an admission's `to_its_end`, else for up
+ * to ten seconds. The answer that comes is the call's answer as always, for a caller in an uninterruptible region (the gate makes one of every
+ * metered call) to put into the books. A call that fails or is aborted meanwhile fails with the interruption. The interrupting fiber
+ * waits for all that; `Effect.disconnect` spares it the wait.
  */
 import { Data, Effect } from "effect"
 import type { Scope } from "effect"
@@ -15,6 +15,7 @@ import { Pool } from "undici"
 import type { Dispatcher } from "undici"
 import type { Sink, Source } from "./ByteStream.ts"
 import { Work } from "../kernel/ReadOn.ts"
+import type { ReadsOn } from "../kernel/ReadOn.ts"
 import { lookupPublic } from "./PublicAddress.ts"
 
 export type WireHeaders = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
@@ -48,15 +49,15 @@ export interface Limits {
   readonly limit: number
   /** How long it may take from the request to the answer's last byte, in milliseconds; without it only silence is limited. */
   readonly timeout?: number
-  /** `false` for a call that costs nothing: it is aborted as soon as it is interrupted. */
-  readonly read_on?: boolean
+  /** What becomes of the call when it is interrupted. `false` aborts it at once: it costs nothing. Without it the call has ten seconds. */
+  readonly read_on?: ReadsOn
 }
 
 export interface Wire {
   /** The whole answer. */
   readonly exchange: (request: WireRequest, limits: Limits) => Effect.Effect<Whole, Unreachable>
-  /** The answer's head; its body flows when asked. */
-  readonly open: (request: WireRequest) => Effect.Effect<Streaming, Unreachable>
+  /** The answer's head; its body flows when asked. `read_on` says how long the head is waited for once the caller has left. */
+  readonly open: (request: WireRequest, read_on?: ReadsOn) => Effect.Effect<Streaming, Unreachable>
 }
 
 export interface WireOptions {
@@ -137,9 +138,9 @@ export const make = ({
         })
       )
 
-    const open: Wire["open"] = (request) =>
+    const open: Wire["open"] = (request, read_on) =>
       Effect.suspend(() =>
-        new Work<Streaming, Unreachable>().done((call) => {
+        new Work<Streaming, Unreachable>(read_on).done((call) => {
           let started = false
           const began = performance.now()
           let sink: Sink | undefined

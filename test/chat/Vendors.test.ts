@@ -1127,26 +1127,35 @@ describe("a client that has left", () => {
     expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([200, null])
   })
 
-  it("is waited for ten seconds, then its upstream is let go, and no other is asked", async () => {
+  it("of a stream is waited for ten seconds, then its upstream is let go; any other call is read on; and no other upstream is asked", async () => {
     const people = await Promise.all([person(), person(), person()])
     let aborted = 0
+    let answer: (() => void) | undefined
     for (const [i, { key }] of people.entries()) {
       main.received.length = 0
       main.answer = (response) => {
         response.once("close", () => aborted++)
         // The last of them has the head of a stream, and nothing of it.
+        if (i === 1) answer = () => plainly(response, {}, undefined as never)
         if (i === 2) response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders()
       }
       await leaves(key, { stream: i !== 1 })
     }
-    for (const { who } of people) {
+    for (const { who } of [people[0]!, people[2]!]) {
       expect(await eventually(() => last(who))).toMatchObject({
         success: false,
         cost: 0,
         error_type: "client_disconnected"
       })
     }
-    await eventually(() => (aborted === 3 ? true : undefined))
+    await eventually(() => (aborted === 2 ? true : undefined))
+    expect(await last(people[1]!.who)).toBeUndefined()
+    answer!()
+    expect(await eventually(() => last(people[1]!.who))).toMatchObject({
+      success: true,
+      prompt_tokens: 3,
+      completion_tokens: 2
+    })
     expect(spare.received).toEqual([])
   })
 })

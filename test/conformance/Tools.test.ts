@@ -283,7 +283,7 @@ describe("speech", () => {
       success: true,
       units: 1000,
       cost: 0.015,
-      error_type: "client_disconnected"
+      error_type: null
     })
   })
 })
