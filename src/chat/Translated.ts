@@ -127,6 +127,10 @@ export const answerOf = (
     })
   })
 
+/** What a whole answer of the upstream reports, be it an answer or not. */
+export const usageIn = ({ vendor }: Pair, { usage, usageMetadata }: Readonly<Record<string, unknown>>): Usage =>
+  vendor.usageOf(usage ?? usageMetadata) ?? noUsage
+
 const tokensOfText = (text: string): number => tokensOfString(Buffer.byteLength(text))
 
 const tokensOfPart = (part: AnswerPart): number =>

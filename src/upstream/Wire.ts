@@ -13,6 +13,8 @@ import type { Scope } from "effect"
 import type { Readable } from "node:stream"
 import { Pool } from "undici"
 import type { Dispatcher } from "undici"
+import { Gist } from "../protocols/Gist.ts"
+import type { Generated } from "../protocols/Gist.ts"
 import type { Sink, Source } from "./ByteStream.ts"
 import { Work } from "../kernel/ReadOn.ts"
 import type { ReadsOn } from "../kernel/ReadOn.ts"
@@ -36,6 +38,8 @@ export interface Whole {
   readonly status: number
   readonly headers: WireHeaders
   readonly body: Buffer
+  /** The gist of an answer that is longer than its limit: the body is then empty. */
+  readonly gist?: Gist | undefined
 }
 
 /** An answer whose head is here and whose body is still coming. */
@@ -47,6 +51,8 @@ export interface Streaming extends Source {
 export interface Limits {
   /** The longest answer, in bytes. */
   readonly limit: number
+  /** The names of generated strings: the gist of a longer answer is then read. Without them a longer answer is a failure. */
+  readonly gist?: Generated
   /** How long it may take from the request to the answer's last byte, in milliseconds; without it only silence is limited. */
   readonly timeout?: number
   /** What becomes of the call when it is interrupted. `false` aborts it at once: it costs nothing. Without it the call has ten seconds. */
@@ -69,6 +75,9 @@ export interface WireOptions {
   /** Told how each call ended (`2xx`, `4xx`, `5xx`, `unreachable`), and how long the head of its answer took. */
   readonly observe?: (outcome: string, millis: number) => void
 }
+
+/** An answer that goes on beyond this is a failure in any case. */
+const gistBytesMax = 1024 * 1024 * 1024
 
 const cutShort = new Error("aborted by the caller")
 
@@ -103,11 +112,13 @@ export const make = ({
 
     const answered = (status: number, millis: number) => observe?.(`${Math.floor(status / 100)}xx`, millis)
 
-    const exchange: Wire["exchange"] = (request, { limit, read_on, timeout }) =>
+    const exchange: Wire["exchange"] = (request, { gist: names, limit, read_on, timeout }) =>
       Effect.suspend(() =>
         new Work<Whole, Unreachable>(read_on).done((call) => {
           const chunks: Array<Buffer> = []
+          const longest = names === undefined ? limit : gistBytesMax
           let size = 0
+          let gist: Gist | undefined
           let status = 0
           let head: WireHeaders = {}
           const began = performance.now()
@@ -122,13 +133,18 @@ export const make = ({
             },
             onResponseData: (controller, chunk) => {
               size += chunk.length
-              if (size > limit) controller.abort(new Error(`the answer is longer than ${limit} bytes`))
-              else chunks.push(chunk)
+              if (size > longest) controller.abort(new Error(`the answer is longer than ${longest} bytes`))
+              else if (names === undefined || size <= limit) chunks.push(chunk)
+              else {
+                gist ??= new Gist(names)
+                for (const kept of chunks.splice(0)) gist.take(kept)
+                gist.take(chunk)
+              }
             },
             onResponseEnd: () => {
-              const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)
+              const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
               answered(status, millis)
-              call.end(Effect.succeed({ status, headers: head, body }))
+              call.end(Effect.succeed({ status, headers: head, body, gist }))
             },
             onResponseError: (_, error) => {
               observe?.("unreachable", performance.now() - began)
