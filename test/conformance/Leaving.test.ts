@@ -86,16 +86,22 @@ const paths: ReadonlyArray<
 ]
 
 /** Sends a request, and leaves when its vendor has been asked. */
-const leave = async (who: Person, path: string, vendor: string, request: RequestInit): Promise<void> => {
-  await service.control("/calls", undefined, "DELETE")
+const leave = async (
+  who: Person,
+  path: string,
+  vendor: string,
+  request: RequestInit,
+  at: Service = service
+): Promise<void> => {
+  await at.control("/calls", undefined, "DELETE")
   const leaving = new AbortController()
-  const answer = fetch(service.url + path, {
+  const answer = fetch(at.url + path, {
     method: "POST",
     ...request,
     headers: { ...(request.headers as Record<string, string>), authorization: `Bearer ${who.token}` },
     signal: leaving.signal
   })
-  await expect.poll(async () => (await service.control(`/calls?service=${vendor}`)).length).toBe(1)
+  await expect.poll(async () => (await at.control(`/calls?service=${vendor}`)).length).toBe(1)
   leaving.abort()
   await expect(answer).rejects.toThrow()
 }
@@ -150,4 +156,17 @@ it("a client that leaves any of them pays what staying costs, though its vendor 
   for (const [who, record] of later)
     await expect.poll(() => service.usage(who), { timeout: 40_000, interval: 500 }).toMatchObject([record])
   await nothingIsOpen()
+}, 60_000)
+
+it("a service that is stopped waits for ten seconds for a call whose client has left, and ends the call in the books", async () => {
+  const stopped = await start()
+  const who = await stopped.signIn("stopped@example.com")
+  await stopped.control("/faults", { service: "chat", delay_ms: 300_000, times: 1 })
+  await leave(who, "/v1/chat/completions", "chat", json({ model, messages }), stopped)
+  expect(await stopped.end("SIGTERM")).toBe(0)
+  expect(await Tables.ask(stopped.folder, "SELECT id FROM tollgate_ledger_reservations")).toEqual([])
+  expect(await Tables.ask(stopped.folder, "SELECT error_type FROM tollgate_usage_records")).toMatchObject([
+    { error_type: "client_disconnected" }
+  ])
+  await stopped.discard()
 }, 60_000)
