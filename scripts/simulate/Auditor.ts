@@ -368,9 +368,13 @@ export class Auditor {
     }
     const last = seen.at(-1)!
     const end = this.computer.ends.get(last.life) ?? Number.POSITIVE_INFINITY
-    // One whose client has left is read on for ten seconds.
-    const isServed = last.manner.kind === "well" || (last.manner.kind === "late" && last.manner.millis <= 8_000)
-    if (isServed && end > last.at + 2 * minute && record === undefined)
+    const late = last.manner.kind === "late" ? last.manner.millis : 0
+    // A stream whose client has left is read on for ten seconds, any other call to its end.
+    const isServed =
+      last.manner.kind === "well" ||
+      (last.manner.kind === "late" && (late <= 8_000 || !deed.stream)) ||
+      (last.manner.kind === "long" && deed.leaves === undefined)
+    if (isServed && end > last.at + late + 2 * minute && record === undefined)
       this.find(`call ${id} was served by its vendor and not charged`)
   }
 
@@ -688,7 +692,7 @@ const isFigureless = ({ seen }: Call): boolean =>
 
 /** Its client may have left in the midst of a stream, so that what came was counted. */
 const mayBeEstimated = ({ deed, heard, seen }: Call): boolean =>
-  seen.some(({ manner }) => manner.kind === "paced" || manner.kind === "late") &&
+  seen.some(({ manner }) => manner.kind === "paced" || manner.kind === "late" || manner.kind === "long") &&
   deed.leaves !== undefined &&
   !heard.some(isWhole)
 

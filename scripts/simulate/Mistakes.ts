@@ -190,8 +190,13 @@ export const mistakes: ReadonlyArray<Mistake> = [
   ]),
   mistake("nobody-reads-on", "a call whose client has left is read on", [
     "kernel/ReadOn.ts",
-    "if (this.stop === undefined || !this.reads_on) {",
-    "if (this.stop !== undefined || !this.reads_on) {"
+    "if (this.stop === undefined || reads_on === false) {",
+    "if (this.stop !== undefined || reads_on === false) {"
+  ]),
+  mistake("late-answers-are-free", "a call that does not stream is read on to its end when its client has left", [
+    "kernel/ReadOn.ts",
+    "reads_on === true ? after(readOnFor, stop) : reads_on.until(stop)",
+    "after(readOnFor, stop)"
   ]),
   // ---- models ----
   mistake("absurd-figures", "figures are believed within what the request could cause", [
@@ -215,13 +220,18 @@ export const mistakes: ReadonlyArray<Mistake> = [
   ),
   mistake("refusals-are-charged", "what a vendor refuses is no answer", [
     "chat/Engine.ts",
-    "if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)\n  const parsed",
-    "const parsed"
+    "if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)\n  if (answer.gist",
+    "if (answer.gist"
   ]),
   mistake("broken-streams-are-whole", "a stream that its vendor broke off is not complete", [
     "chat/EventRelay.ts",
     'return reader.isFinished() ? "complete" : "broken"',
     'return "complete"'
+  ]),
+  mistake("long-events-are-not-read", "an event that is too long to be kept is read for its usage and its end", [
+    "chat/EventRelay.ts",
+    "if (this.reader.skipped(skipped, stream)) return true",
+    'if (this.reader.skipped({ ...skipped, text: "data: {}\\n\\n" }, stream)) return true'
   ]),
   // ---- keys of requests ----
   mistake("key-without-its-call", "an Idempotency-Key is tied to its call", [

@@ -17,6 +17,8 @@ export type Manner =
   | { readonly kind: "refuses"; readonly status: number; readonly answers?: boolean }
   | { readonly kind: "absurd" }
   | { readonly kind: "uncounted" }
+  /** Ends a stream of responses with an event that is too long to be kept. */
+  | { readonly kind: "long" }
 
 /** How a client leaves: after so many bytes that it sent or received, or after so many milliseconds. */
 export interface Leaving {
@@ -197,7 +199,10 @@ const chat = (random: Random, who: number, more: Partial<Extract<Deed, { readonl
 /** In which protocol it is asked, and how its vendor treats that. */
 const spoken = (random: Random): Pick<Extract<Deed, { readonly do: "chat" }>, "protocol" | "manner"> => {
   if (random.chance(0.6)) return { manner: manner(random) }
-  return { protocol: random.pick(["text", "messages", "responses"]), manner: plainManner(random) }
+  const protocol = random.pick(["text", "messages", "responses"] as const)
+  const plain = plainManner(random)
+  const isLong = protocol === "responses" && plain.kind === "well" && random.chance(0.1)
+  return { protocol, manner: isLong ? { kind: "long" } : plain }
 }
 
 const disk = (random: Random): Deed => {
@@ -596,6 +601,8 @@ const mannerText = (vendor: string, manner: Manner): string => {
       return `; ${vendor} reports absurd figures`
     case "uncounted":
       return `; ${vendor} reports no figures`
+    case "long":
+      return `; ${vendor} ends a stream with a long event`
   }
 }
 

@@ -190,7 +190,7 @@ export class World {
       call.seen.push(seen(manner))
       this.note(`the vendor sees call ${call.id} (${manner.kind})`)
       if (manner.kind !== "well") this.meet(`vendor ${manner.kind}`)
-      return faultOf(manner, call)
+      return faultOf(manner, call, service)
     }
     if (service === "search") {
       const found = /search(\d+)/.exec(`${received?.query.toString()}${text}`)?.[1]
@@ -793,7 +793,7 @@ const said = (what: string, { complete, error, status }: Heard): string =>
   `${what}: ${status === 0 ? "no answer" : status}${complete ? "" : ` (${error ?? "cut"})`}`
 
 /** What a manner is to the sandbox; of a call of a model with figures. */
-const faultOf = (manner: Manner, call?: Call): object | undefined => {
+const faultOf = (manner: Manner, call?: Call, service?: string): object | undefined => {
   switch (manner.kind) {
     case "well":
       return undefined
@@ -812,6 +812,8 @@ const faultOf = (manner: Manner, call?: Call): object | undefined => {
     case "absurd":
     case "uncounted":
       return call === undefined ? undefined : figures(call, manner.kind === "absurd" ? absurd : undefined)
+    case "long":
+      return call?.deed.stream === true && service === "responses" ? longStream(call) : undefined
   }
 }
 
@@ -848,6 +850,20 @@ const figures = ({ deed }: Call, usage: object | undefined): object => {
     chunk({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }),
     ...(usage === undefined ? [] : [chunk({ choices: [], usage })]),
     "data: [DONE]\n\n"
+  ]
+  return { status: 200, headers: { "content-type": "text/event-stream" }, body: events.join("") }
+}
+
+/** A stream of responses whose last event says the answer again with nine megabytes of what may go with it. */
+const longStream = ({ deed, words }: Call): object => {
+  const tokens = Math.min(words, deed.limit ?? words, 10)
+  const event = (type: string, more: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
+  const usage = { input_tokens: words, output_tokens: tokens, total_tokens: words + tokens }
+  const output = [{ type: "message", content: [{ type: "output_text", text: "w", logprobs: "x".repeat(9_437_184) }] }]
+  const events = [
+    event("response.created", { response: { id: "resp_simulated", status: "in_progress" } }),
+    event("response.output_text.delta", { output_index: 0, content_index: 0, delta: "w" }),
+    event("response.completed", { response: { id: "resp_simulated", status: "completed", output, usage } })
   ]
   return { status: 200, headers: { "content-type": "text/event-stream" }, body: events.join("") }
 }

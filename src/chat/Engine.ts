@@ -8,9 +8,11 @@
  *
  * Where the specification is silent:
  * - The next upstream is tried after anything but a refusal of the request itself, unless the client has left. An upstream that has not
- *   begun to answer ten seconds after that is let go; such a call costs nothing, its record says `client_disconnected`.
+ *   begun to stream ten seconds after that is let go; such a call costs nothing, its record says `client_disconnected`. An answer that does
+ *   not stream is read on to its end, and costs what it would have cost.
  * - An answer of 200 is believed only if it is one: choices, or an event stream that finishes. Else the next upstream is tried, or the
- *   stream is broken. What an upstream says of its failure is passed on without addresses and keys.
+ *   stream is broken. A whole answer that reports its usage is charged by it all the same (one too long to be handed on, one that cannot be
+ *   translated, one without choices), and no other upstream is asked. What an upstream says of its failure is passed on without addresses and keys.
  * - A stream that breaks before its client has anything of it, and of which no usage was reported, is a failure like any other where another
  *   upstream is left: until its first event has come, the client is not answered.
  * - An upstream that speaks several protocols but not the client's is asked in the first of its list that can be translated. One that cannot
@@ -30,13 +32,16 @@ import { charge } from "../kernel/Price.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { messages } from "../messages/Protocol.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
+import { generated } from "../protocols/Gist.ts"
+import type { Gist } from "../protocols/Gist.ts"
 import type { Usage } from "../protocols/Usage.ts"
 import type { StreamOptions } from "../protocols/Translation.ts"
 import { responses } from "../responses/Protocol.ts"
 import { handedOver } from "../upstream/ByteStream.ts"
 import type { How } from "../upstream/ByteStream.ts"
 import { failed, parse, refused } from "../upstream/Failures.ts"
-import { firstOf } from "../upstream/Failover.ts"
+import { firstOf, spent, tooLong } from "../upstream/Failover.ts"
+import type { Spent } from "../upstream/Failover.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
 import { protocolNames } from "../upstream/Protocol.ts"
 import type { ClientProtocol, ProtocolName } from "../upstream/Protocol.ts"
@@ -57,7 +62,7 @@ import type { Protocol, Spoken } from "./Protocol.ts"
 import * as Translated from "./Translated.ts"
 import { pairOf } from "./Translated.ts"
 import type { Pair } from "./Translated.ts"
-import { beyondIn, costOf, tokensOf } from "./Tokens.ts"
+import { beyondIn, bytesAToken, costOf, tokensOf } from "./Tokens.ts"
 import type { Figures, Most, Tokens } from "./Tokens.ts"
 import { bedrock, google } from "./Vendors.ts"
 
@@ -106,8 +111,9 @@ export type ChatProblem = InvalidRequest | GateRefusal | UpstreamProblem
  * Each face picks its answer's form by itself: `stream` of the prompt is not looked at. A prompt that is not valid is an
  * `InvalidRequest`, one for a model that there is not an `UnknownChatModel`.
  *
- * Who is interrupted has left: no further upstream is asked, the one that works is read on for up to ten seconds, and what came is
- * charged; else the call is a `client_disconnected` that costs nothing. Who interrupts waits for that, or says `Effect.disconnect`.
+ * A caller that is interrupted has left: no further upstream is asked. The upstream that works is read on, a stream for up to ten seconds and
+ * any other answer to its end, and what came is charged; else the call is a `client_disconnected` that costs nothing. The interrupting fiber
+ * waits for that; `Effect.disconnect` spares it the wait.
  */
 export interface EngineContract {
   readonly complete: <Prompt, A>(protocol: Protocol) => (call: Call<Prompt>) => Effect.Effect<Completed<A>, ChatProblem>
@@ -143,7 +149,7 @@ export class Engine extends Context.Tag("tollgate/chat/Engine")<Engine, EngineCo
 /** How an answer comes. */
 interface Form<A> {
   readonly streams: boolean
-  readonly ask: (attempt: Attempt) => Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable>
+  readonly ask: (attempt: Attempt) => Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable | Spent>
 }
 
 /** A route of a model, in the protocol of a client. */
@@ -274,7 +280,7 @@ const make = Effect.gen(function* () {
     const limit = answerTokensWithin(model, prompt, admission.reserved)
     return firstOf(
       ways,
-      (way, is_last): Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable | InvalidRequest> => {
+      (way, is_last): Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable | InvalidRequest | Spent> => {
         const takes = way.route.limit_field !== "none"
         const body = bodyFor(protocol, way, prompt, form.streams, takes ? limit : undefined)
         if (Either.isLeft(body)) return body.left
@@ -402,10 +408,13 @@ interface Attempt {
 const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (attempt) {
   const { admission, request, request_id, upstream } = attempt
   const answer = yield* Effect.catchAll(
-    upstream.wire(admission).exchange(request, { limit: answerBytesMax }),
+    upstream
+      .wire(admission)
+      .exchange(request, { limit: answerBytesMax, gist: generated, read_on: admission.to_its_end }),
     ({ reason }) => failed(upstream.name, reason, request_id)
   )
   if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)
+  if (answer.gist !== undefined) return yield* unusable(attempt, answer.gist.object, tooLong, answer.gist)
   const parsed = parse(answer.body.toString("utf8"))
   if (parsed === undefined) return yield* failed(upstream.name, "its answer is not a JSON object", request_id)
   const { pair } = attempt
@@ -413,7 +422,7 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
     pair === undefined
       ? readAsItIs(attempt.protocol, parsed)
       : Translated.answerOf(pair, parsed, yield* answerOptions(attempt))
-  if (Either.isLeft(read)) return yield* failed(upstream.name, read.left, request_id)
+  if (Either.isLeft(read)) return yield* unusable(attempt, parsed, read.left)
 
   const { shown, tokens_counted, usage } = read.right
   const isBeyond = beyondIn(usage, attempt.most)
@@ -426,7 +435,25 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
   }))
 })
 
-type Body = Record<string, unknown>
+type Body = Readonly<Record<string, unknown>>
+
+/**
+ * Ends a call whose whole answer is of no use to the client: it costs what it reports. Where it reports nothing, what was generated is counted
+ * of an answer that is too long; any other has failed, and the next upstream may be asked.
+ */
+const unusable = (
+  attempt: Attempt,
+  answer: Body,
+  reason: string,
+  long?: Gist
+): Effect.Effect<never, UpstreamFailed | Spent | BooksUnavailable> => {
+  const { admission, most, pair, protocol, request_id, upstream } = attempt
+  const usage = pair === undefined ? protocol.usageIn(answer) : Translated.usageIn(pair, answer)
+  const counted = () => (long === undefined ? nothing() : countedOf(attempt, Math.round(long.generated / bytesAToken)))
+  const tokens = tokensOf(usage, counted, most)
+  if (tokens.prompt_tokens + tokens.completion_tokens === 0) return failed(upstream.name, reason, request_id)
+  return spent(upstream, admission, measured(attempt, tokens), reason, request_id)
+}
 
 /** An answer in the client's own protocol, or what is wrong with it. */
 const readAsItIs = (protocol: Protocol, answer: Body): Either.Either<Translated.ReadAnswer, string> => {
@@ -573,9 +600,9 @@ const measured = ({ model, upstream }: Attempt, tokens: Tokens, error_type: stri
   token_details: tokens.token_details
 })
 
-/** What was counted of a call whose answer came to so many tokens. */
-const countedOf = ({ model, prompt }: Attempt, completion_tokens: number): Figures => ({
-  prompt_tokens: promptTokensEstimate(model, prompt),
+/** What was counted of a call whose answer came to so many tokens. A prompt that lies elsewhere cannot be counted: its bound counts. */
+const countedOf = ({ model, most, prompt }: Attempt, completion_tokens: number): Figures => ({
+  prompt_tokens: prompt.attached_elsewhere ? most.prompt_tokens : promptTokensEstimate(model, prompt),
   completion_tokens
 })
 

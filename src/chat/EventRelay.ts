@@ -4,11 +4,13 @@
  */
 import type { Effect } from "effect"
 import type { Readable } from "node:stream"
+import { Gist } from "../protocols/Gist.ts"
+import type { Generated } from "../protocols/Gist.ts"
 import type { Usage } from "../protocols/Usage.ts"
 import { ByteStream } from "../upstream/ByteStream.ts"
 import type { How, Source, Tap } from "../upstream/ByteStream.ts"
 import { readOnFor } from "../kernel/ReadOn.ts"
-import { tokensOfString } from "./Tokens.ts"
+import { bytesAToken, tokensOfString } from "./Tokens.ts"
 
 /** What has come of a stream. */
 export interface Report {
@@ -39,8 +41,12 @@ export type Onward = Pick<ByteStream, "pass" | "end" | "abort">
 export interface Reader {
   /** Looks at whole events; passes on, in one piece, what the client is to have of them. An event that says a failure ends the stream. */
   readonly take: (events: Buffer, stream: Onward) => void
-  /** Passes on what has come of an event that is too long to be looked at. */
+  /** Passes on what has come of an event that is too long to be kept. */
   readonly skip: (bytes: Buffer, stream: Onward) => void
+  /** That event has ended. Passes on its blank line, or keeps it for the end. Answers `false` where the event says a failure. */
+  readonly skipped: (event: Skipped, stream: Onward) => boolean
+  /** The names of the strings that count as generated in such an event. */
+  readonly generated: Generated
   /** Whether this is a whole event but for the blank line behind it. */
   readonly isWhole: (text: string) => boolean
   /** Whether the upstream has said that it has finished. */
@@ -50,7 +56,17 @@ export interface Reader {
   readonly last: (how: How) => string | Buffer
 }
 
-/** An event longer than this is passed on without a look, and counted by its bytes. */
+/** An event that was too long to be kept. */
+export interface Skipped {
+  /** The event without what is long in it: what is left of its JSON is its gist. */
+  readonly text: string
+  /** How many tokens were generated in it. */
+  readonly tokens: number
+  /** The blank line that ends it, which has not been passed on. */
+  readonly blank: Buffer
+}
+
+/** An event longer than this is not kept: its bytes pass as they come, and its gist is read. */
 const eventMax = 8 * 1024 * 1024
 
 export const blankLine = "\n\n"
@@ -58,19 +74,29 @@ const blankLineCrLf = "\r\n\r\n"
 
 export const make = (upstream: Source, reader: Reader): Relay => {
   let rest: Buffer | undefined
+  let long: LongEvent | undefined
   const tap: Tap = {
     data: (chunk, stream) => {
-      const bytes = rest === undefined ? chunk : Buffer.concat([rest, chunk])
+      let bytes = chunk
+      if (long !== undefined) {
+        const behind = long.take(chunk, stream)
+        if (behind === undefined) return
+        long = undefined
+        if (behind.length === 0) return
+        bytes = behind
+      } else if (rest !== undefined) bytes = Buffer.concat([rest, chunk])
       const whole = endOfEvents(bytes)
       const all = whole === bytes.length
       rest = all ? undefined : bytes.subarray(whole)
       if (whole > 0) reader.take(all ? bytes : bytes.subarray(0, whole), stream)
       if (rest !== undefined && rest.length > eventMax) {
-        reader.skip(rest, stream)
+        long = new LongEvent(reader)
+        long.take(rest, stream)
         rest = undefined
       }
     },
     end: (stream) => {
+      if (long?.isWhole === true && long.ends(Buffer.from(blankLine), stream)) long = undefined
       // The last event may lack its blank line, but one that was cut in its midst is nothing to pass on.
       if (rest !== undefined && reader.isWhole(rest.toString("latin1"))) {
         reader.take(Buffer.concat([rest, Buffer.from(blankLine)]), stream)
@@ -82,12 +108,101 @@ export const make = (upstream: Source, reader: Reader): Relay => {
   const stream = new ByteStream(upstream, { read_on: readOnFor, tap })
   return {
     body: stream.body,
-    begun: stream.begun,
+    begun: stream.begun(true),
     ended: stream.ended,
-    report: reader.report,
-    finish: (how) => stream.finish(reader.last(how)),
+    report: () => {
+      const { tokens_counted, usage } = reader.report()
+      return { usage, tokens_counted: tokens_counted + (long?.tokens ?? 0) }
+    },
+    finish: (how) => {
+      const last = reader.last(how)
+      // Half an event that the client has is not to run into the words that it broke.
+      stream.finish(long === undefined ? last : blankLine + last.toString("latin1"))
+    },
     cut: () => stream.cut("the end of the call is not in the books yet")
   }
+}
+
+/** The longest lines that are read before the data of a long event. */
+const headMax = 1_024
+
+/** An event that is too long to be kept, on its way. */
+class LongEvent {
+  private readonly reader: Reader
+  private readonly gist: Gist
+  /** Its lines before its data. */
+  private head: string | undefined
+  /** Line ends that may be the beginning of its blank line. */
+  private held: Buffer = empty
+
+  constructor(reader: Reader) {
+    this.reader = reader
+    this.gist = new Gist(reader.generated)
+  }
+
+  /** How many tokens of it have come. */
+  get tokens(): number {
+    return Math.round(this.gist.generated / bytesAToken)
+  }
+
+  /** Whether all of its data has come. */
+  get isWhole(): boolean {
+    return this.gist.isWhole
+  }
+
+  /** Passes its bytes on, and answers those behind it; `undefined` where it goes on, or says a failure. */
+  take(chunk: Buffer, stream: Onward): Buffer | undefined {
+    const before = this.held.length
+    const bytes = before === 0 ? chunk : Buffer.concat([this.held, chunk])
+    const { at, length } = firstBlankLine(bytes)
+    const end = at === -1 ? lineEndsFrom(bytes) : at
+    this.note(at === -1 ? chunk : chunk.subarray(0, Math.max(0, at - before)))
+    this.reader.skip(bytes.subarray(0, end), stream)
+    if (at === -1) {
+      this.held = bytes.subarray(end)
+      return undefined
+    }
+    this.held = empty
+    return this.ends(bytes.subarray(at, at + length), stream) ? bytes.subarray(at + length) : undefined
+  }
+
+  /** Whether the stream goes on behind it. */
+  ends(blank: Buffer, stream: Onward): boolean {
+    const text = `${this.head ?? ""}data: ${JSON.stringify(this.gist.object)}${blankLine}`
+    const skipped = { text, tokens: this.tokens, blank: Buffer.concat([this.held, blank]) }
+    if (this.reader.skipped(skipped, stream)) return true
+    stream.end("broken")
+    stream.abort()
+    return false
+  }
+
+  private note(bytes: Buffer): void {
+    const data = this.head === undefined ? bytes.subarray(0, headMax).indexOf("data:") : 0
+    this.head ??= bytes.toString("latin1", 0, Math.max(0, data))
+    this.gist.take(bytes.subarray(Math.max(0, data)))
+  }
+}
+
+const empty = Buffer.alloc(0)
+
+const firstBlankLine = (bytes: Buffer): { readonly at: number; readonly length: number } => {
+  const lf = bytes.indexOf(blankLine)
+  const crlf = bytes.indexOf(blankLineCrLf)
+  return crlf !== -1 && (lf === -1 || crlf < lf)
+    ? { at: crlf, length: blankLineCrLf.length }
+    : { at: lf, length: blankLine.length }
+}
+
+/** Where the line ends begin that stand last. */
+const lineEndsFrom = (bytes: Buffer): number => {
+  let from = bytes.length
+  while (
+    from > 0 &&
+    bytes.length - from < blankLineCrLf.length &&
+    (bytes[from - 1] === 0x0a || bytes[from - 1] === 0x0d)
+  )
+    from--
+  return from
 }
 
 /** How events are looked at that are not all alike. */

@@ -8,11 +8,12 @@
  * - From a stream whose client did not ask for usage, the member `usage` is cut out of each chunk; every other byte stays as it came.
  */
 import { usageOf } from "../protocols/chat/Usage.ts"
+import { generated } from "../protocols/Gist.ts"
 import { noUsage as nothingReported } from "../protocols/Usage.ts"
 import type { How } from "../upstream/ByteStream.ts"
 import { blankLine, dataOf, eachEvent, endOfEvent, endOfString, parse } from "./EventRelay.ts"
 import type { Looking, Reader, Run } from "./EventRelay.ts"
-import { bytesAToken, tokensIn, tokensOfString } from "./Tokens.ts"
+import { tokensIn, tokensOfString } from "./Tokens.ts"
 
 /** How an event ends that has no usage yet, the way most upstreams write it: that is cut off, and the event not parsed. */
 const noUsage = `,"usage":null}${blankLine}`
@@ -77,10 +78,14 @@ export const reader = (options: { readonly show_usage: boolean }): Reader => {
 
   return {
     take,
-    skip: (bytes, stream) => {
-      tokens_counted += Math.round(bytes.length / bytesAToken)
-      stream.pass(bytes)
+    skip: (bytes, stream) => stream.pass(bytes),
+    skipped: ({ blank, text, tokens }, stream) => {
+      tokens_counted += tokens
+      if (look(text) === undefined) return false
+      stream.pass(blank)
+      return true
     },
+    generated,
     isWhole: (text) => isDone.test(text) || parse(text) !== undefined,
     isFinished: () => finished,
     report: () => ({ usage: usageOf(usage) ?? nothingReported, tokens_counted }),

@@ -8,6 +8,8 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { AnswerPart } from "../protocols/Answer.ts"
 import type { Conversation } from "../protocols/Conversation.ts"
 import type { Delta } from "../protocols/Delta.ts"
+import { generated, generatedInResponses } from "../protocols/Gist.ts"
+import type { Generated } from "../protocols/Gist.ts"
 import { translations } from "../protocols/Protocols.ts"
 import type { AnswerOptions, StreamOptions, StreamReader, StreamWriter, Translation } from "../protocols/Translation.ts"
 import type { Uncarriable } from "../protocols/Uncarriable.ts"
@@ -125,6 +127,10 @@ export const answerOf = (
     })
   })
 
+/** What a whole answer of the upstream reports, be it an answer or not. */
+export const usageIn = ({ vendor }: Pair, { usage, usageMetadata }: Readonly<Record<string, unknown>>): Usage =>
+  vendor.usageOf(usage ?? usageMetadata) ?? noUsage
+
 const tokensOfText = (text: string): number => tokensOfString(Buffer.byteLength(text))
 
 const tokensOfPart = (part: AnswerPart): number =>
@@ -132,13 +138,16 @@ const tokensOfPart = (part: AnswerPart): number =>
 
 /** Reads the upstream's stream, and writes the client's, whose broken streams end with `broken`. */
 export const readerOf = ({ client, vendor }: Pair, broken: Protocol["broken"], options: StreamOptions): Reader =>
-  new TranslatingReader(vendor.reader(), client.writer(options), broken)
+  new TranslatingReader(vendor, client.writer(options), broken)
 
 class TranslatingReader implements Reader {
+  readonly generated: Generated
   private readonly from: StreamReader
   private readonly to: StreamWriter
   private readonly broken: Protocol["broken"]
   private failed = false
+  /** A piece of the answer could not be translated: the client has no more of it. The stream is read on for its usage. */
+  private lost = false
   private ended = false
   private usage: Usage = noUsage
   private tokens = 0
@@ -148,15 +157,16 @@ class TranslatingReader implements Reader {
   private closing = ""
   private latest = ""
 
-  constructor(from: StreamReader, to: StreamWriter, broken: Protocol["broken"]) {
-    this.from = from
+  constructor(vendor: Translation, to: StreamWriter, broken: Protocol["broken"]) {
+    this.from = vendor.reader()
+    this.generated = vendor.protocol === "responses" ? generatedInResponses : generated
     this.to = to
     this.broken = broken
   }
 
   readonly take: Reader["take"] = (events, stream) => {
     const text = this.translated(events.toString("utf8"))
-    if (text !== "") {
+    if (text !== "" && !this.lost) {
       this.latest = text
       stream.pass(Buffer.from(text))
     }
@@ -165,10 +175,14 @@ class TranslatingReader implements Reader {
     stream.abort()
   }
 
-  /** Half an event cannot be translated. */
-  readonly skip: Reader["skip"] = (_bytes, stream) => {
-    stream.end("broken")
-    stream.abort()
+  /** An event that is too long to be kept is not translated; its gist is read. */
+  readonly skip: Reader["skip"] = () => {}
+
+  readonly skipped: Reader["skipped"] = ({ text, tokens }, stream) => {
+    this.tokens += tokens
+    this.lost ||= !repeats.test(text)
+    this.take(Buffer.from(text, "latin1"), stream)
+    return !this.failed
   }
 
   readonly isWhole: Reader["isWhole"] = (text) => isDone.test(text) || parse(text) !== undefined
@@ -180,7 +194,8 @@ class TranslatingReader implements Reader {
 
   readonly report: Reader["report"] = () => ({ usage: this.usage, tokens_counted: this.tokens })
 
-  readonly last: Reader["last"] = (how) => (how === "complete" ? this.closing + this.end : this.broken(this.latest))
+  readonly last: Reader["last"] = (how) =>
+    how === "complete" && !this.lost ? this.closing + this.end : this.broken(this.latest)
 
   /** Line by line: to split by regular expressions took a tenth of the time of a translation. */
   private translated(events: string): string {
@@ -237,5 +252,8 @@ class TranslatingReader implements Reader {
     }
   }
 }
+
+/** The events of `responses` that say again what earlier events have said. */
+const repeats = /"type":"response\.(?:[a-z_.]+\.done|completed|incomplete)"/
 
 const isDone = /^data: ?\[DONE\]\s*$/

@@ -5,6 +5,7 @@ import * as Config from "../Config.ts"
 import type { ConfigFile } from "../Config.ts"
 import * as Database from "../entry/database.ts"
 import type { EnvironmentFacts } from "../Environment.ts"
+import { Gate } from "../gate/Gate.ts"
 import * as NodeServer from "../http/NodeServer.ts"
 import { Loops } from "../ops/Loops.ts"
 import { Metrics } from "../ops/Metrics.ts"
@@ -13,8 +14,12 @@ import * as Telemetry from "../ops/Telemetry.ts"
 import * as Secret from "../Secret.ts"
 import * as V8 from "../V8.ts"
 
+/** Stops first: the calls whose callers have left have ten seconds from the word to stop, not from the end of the last answer. */
+const closing = Layer.scopedDiscard(Effect.flatMap(Gate, (gate) => Effect.addFinalizer(() => gate.closing)))
+
 export const service = (facts: EnvironmentFacts, file: ConfigFile) =>
-  NodeServer.layer(facts).pipe(
+  closing.pipe(
+    Layer.provideMerge(NodeServer.layer(facts)),
     Layer.tap(() => Effect.sync(V8.collectSoon)),
     Layer.provide(face("")),
     Layer.provide(jobs),

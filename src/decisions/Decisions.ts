@@ -13,6 +13,8 @@ import type { Nano } from "../kernel/Money.ts"
 import { affordable, charge } from "../kernel/Price.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
+import { generated } from "../protocols/Gist.ts"
+import { tooLong } from "../upstream/Failover.ts"
 import { isObject, parse } from "../upstream/Failures.ts"
 import { upstreamLookup } from "../upstream/Upstreams.ts"
 import * as Wire from "../upstream/Wire.ts"
@@ -116,7 +118,12 @@ const make = Effect.gen(function* () {
     const request = { method: "POST", path: model.path, headers: upstream.headers, body } as const
     const answer = yield* upstream
       .wire(admission)
-      .exchange(request, { limit: answerBytesMax, timeout: timeoutMillis })
+      .exchange(request, {
+        limit: answerBytesMax,
+        gist: generated,
+        timeout: timeoutMillis,
+        read_on: admission.to_its_end
+      })
       .pipe(
         Effect.catchAll(({ reason }) =>
           Effect.andThen(
@@ -131,7 +138,13 @@ const make = Effect.gen(function* () {
       yield* admission.settle(costless(refusal.error_type))
       return yield* refusal
     }
-    const parsed = status >= 200 && status < 300 ? parse(answer.body) : undefined
+    const parsed = status >= 200 && status < 300 ? (answer.gist?.object ?? parse(answer.body)) : undefined
+    if (parsed !== undefined && answer.gist !== undefined) {
+      const measured = measuredOf(model, parsed.usage, Buffer.byteLength(body))
+      yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
+      yield* failed(upstream.name, tooLong, request_id)
+      return yield* DecisionUpstreamFailed.of(upstream.name, status)
+    }
     if (parsed === undefined) {
       yield* failed(upstream.name, `status ${status}`, request_id)
       return yield* DecisionUpstreamFailed.of(upstream.name, status)

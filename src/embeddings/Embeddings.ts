@@ -44,6 +44,7 @@ const make = Effect.gen(function* () {
     answerBytesOf,
     faultIn,
     completed: encoded,
+    reports: (answer) => tokensReported(answer) !== undefined,
     measuredOf
   })
   return { embed: call, least } satisfies EmbeddingsContract

@@ -84,6 +84,8 @@ export interface Kind<Model extends Routed, Asked extends Valid<Model>> {
   readonly faultIn: (asked: Asked) => (answer: Json) => string | undefined
   /** The answer with what was asked for and left out; `undefined` where it is as it was asked for. */
   readonly completed: (asked: Asked, answer: Json) => Json | undefined
+  /** Whether an answer says how much it used. */
+  readonly reports: (answer: Json) => boolean
   readonly measuredOf: (asked: Asked, provider: string, answer: Json) => Measured
 }
 
@@ -110,6 +112,8 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
       path: `/${protocol}`,
       body: written({ ...asked.request, model }, long, json),
       faultIn: kind.faultIn(asked),
+      costOf: (answer, isTooLong) =>
+        isTooLong || kind.reports(answer) ? kind.measuredOf(asked, name, answer) : undefined,
       request_id
     })
     const completed = kind.completed(asked, answer.body)

@@ -20,6 +20,7 @@ import type { Caller } from "../kernel/Caller.ts"
 import * as FiberPool from "../kernel/FiberPool.ts"
 import * as Ids from "../kernel/Ids.ts"
 import * as Loop from "../kernel/Loop.ts"
+import { ToItsEnd } from "../kernel/ReadOn.ts"
 import { toDecimal } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { isProblem } from "../kernel/Problem.ts"
@@ -87,6 +88,8 @@ export interface Admission {
   readonly call: string
   readonly reserved: Nano
   readonly payer: Source
+  /** For calls that do not stream: they are read on to their end after their caller has left. */
+  readonly to_its_end: ToItsEnd
   /** Ends the call: charge, entry, usage record and sums are on disk when this returns. Ending it again changes nothing. */
   readonly settle: (measured: Measured) => Effect.Effect<Receipt, BooksUnavailable>
   /** The same, with statements that stand or fall with it: `Conflict` if one did not find its rows, and then nothing has ended. */
@@ -117,8 +120,9 @@ export interface Metered<A> {
 export interface GateContract {
   /**
    * Admits the claim and runs the call. From the admission on it cannot be interrupted, but where it waits for an upstream
-   * (`upstream/Wire`) or says `Effect.interruptible` itself: whoever leaves, the call is ended in the books. Its upstream is read on
-   * for up to ten seconds, and what came is charged. Who interrupts waits for that; who does not want to says `Effect.disconnect`.
+   * (`upstream/Wire`) or says `Effect.interruptible` itself: the call is ended in the books even where its caller leaves. The upstream of
+   * a stream is read on for up to ten seconds, that of any other call to its end, and what came is charged. The interrupting fiber waits
+   * for that; `Effect.disconnect` spares it the wait.
    * A call that fails costs 0 and leaves a record with `success: false`; one that its interruption ended is a `client_disconnected`.
    */
   readonly meter: <A, E, R>(
@@ -144,6 +148,11 @@ export interface GateContract {
    * Held calls stay. The layer does it once when it opens, `layerJobs` once a minute.
    */
   readonly reclaim: Effect.Effect<number, BooksUnavailable>
+  /**
+   * The host begins to close: a call whose caller has left is read on for ten seconds more, then it is aborted and costs nothing. The layer's
+   * end says it too; a host that first waits for its own requests says it before.
+   */
+  readonly closing: Effect.Effect<void>
   /** How many calls have ended whose end could not be written yet. */
   readonly unsettled: Effect.Effect<number>
 }
@@ -200,9 +209,11 @@ const make = Effect.gen(function* () {
   /** Calls that have ended, but not yet in the books. */
   const unsettled = new Map<string, Unsettled>()
   let closed = false
+  const to_its_end = new ToItsEnd()
+  const closing = Effect.sync(() => to_its_end.close())
   yield* Effect.addFinalizer(() =>
     Effect.andThen(
-      fibers.quiet(drainLimit),
+      Effect.zipRight(closing, fibers.quiet(drainLimit)),
       Effect.suspend(() => {
         closed = true
         return Effect.forEach(
@@ -314,7 +325,7 @@ const make = Effect.gen(function* () {
       })
     )
 
-  const books: Books = { endingOf, holdingOf, write, writeLater, fibers }
+  const books: Books = { endingOf, holdingOf, write, writeLater, fibers, to_its_end }
 
   const admit = Effect.fnUntraced(function* <A, E, R>(
     claim: Claim,
@@ -430,6 +441,7 @@ const make = Effect.gen(function* () {
     isOrphan,
     isAbandoned,
     reclaim,
+    closing,
     unsettled: Effect.sync(() => unsettled.size)
   } satisfies GateContract
 })
@@ -504,6 +516,7 @@ interface Books {
   readonly write: (ending: Ending) => Effect.Effect<Receipt, Conflict | BooksUnavailable>
   readonly writeLater: (admitted: Admitted, ending: Ending) => Effect.Effect<Receipt, Conflict | BooksUnavailable>
   readonly fibers: FiberPool.FiberPool
+  readonly to_its_end: ToItsEnd
 }
 
 /** Nobody tries to write this end any more: what the call cost is for the operator to follow up. */
@@ -533,6 +546,10 @@ class Admitted implements Omit<Admission, typeof admitted> {
     this.payer = payer
     this.reserved = reserved
     this.books = books
+  }
+
+  get to_its_end(): ToItsEnd {
+    return this.books.to_its_end
   }
 
   settle(measured: Measured): Effect.Effect<Receipt, BooksUnavailable> {

@@ -1,11 +1,41 @@
 /**
- * Waiting for work of somebody outside that may be charged. When the waiting fiber is interrupted the work goes on for up to
- * `readOnFor`, so that what it comes to can be put into the books; then it is aborted.
+ * Waiting for outside work that may be charged. When the waiting fiber is interrupted the work goes on, so that the books get its
+ * outcome: to its end where the call is read on `ToItsEnd`, else for up to `readOnFor`, and then it is aborted.
  */
 import { Cause, Effect, FiberId, HashSet } from "effect"
 
-/** How long work is waited for after its caller has left: milliseconds. */
+/** How long a stream is read on after its caller has left, and any call after its host has begun to close: milliseconds. */
 export const readOnFor = 10_000
+
+/** The calls that are read on to their end after their caller has left. Once their host closes, they have `readOnFor` left. */
+export class ToItsEnd {
+  private closing = false
+  private readonly works = new Set<() => void>()
+
+  /** Calls `stop` once the host has been closing for `readOnFor`, unless the returned function is called first. */
+  until(stop: () => void): () => void {
+    let timer: NodeJS.Timeout | undefined
+    const begin = () => {
+      timer = setTimeout(stop, readOnFor)
+    }
+    if (this.closing) begin()
+    else this.works.add(begin)
+    return () => {
+      clearTimeout(timer)
+      this.works.delete(begin)
+    }
+  }
+
+  /** The host has begun to close. */
+  close(): void {
+    this.closing = true
+    for (const begin of this.works) begin()
+    this.works.clear()
+  }
+}
+
+/** How a call is read on after its caller has left: to its end, for `readOnFor` (`true`), or not at all. */
+export type ReadsOn = ToItsEnd | boolean
 
 /** Stands beside who interrupted, where the work had not been started. */
 const notStarted = FiberId.runtime(-1, 0)
@@ -21,9 +51,9 @@ export class Work<A, E> {
   private waiter: ((outcome: Effect.Effect<A, E>) => void) | undefined
   private stop: (() => void) | undefined
   private timer: NodeJS.Timeout | undefined
-  private readonly reads_on: boolean
+  private readonly reads_on: ReadsOn
 
-  constructor(reads_on = true) {
+  constructor(reads_on: ReadsOn = true) {
     this.reads_on = reads_on
   }
 
@@ -56,7 +86,7 @@ export class Work<A, E> {
 
   /**
    * Begins it and waits for its outcome. The wait can be interrupted in an uninterruptible region too. Work that has not been `started`
-   * then never is; other work is read on, and its outcome is the answer where it succeeds in time, else the interruption. Work that
+   * then never is; other work is read on, and its outcome is the answer where it succeeds, else the interruption. Work that
    * is under way already (`started`) goes on whenever its caller has left.
    */
   done(begin: (work: this) => void): Effect.Effect<A, E> {
@@ -85,21 +115,29 @@ export class Work<A, E> {
   }
 
   private interrupted(cause: Cause.Cause<never>): Effect.Effect<A, E> {
-    if (this.stop === undefined || !this.reads_on) {
+    const { reads_on } = this
+    if (this.stop === undefined || reads_on === false) {
       const started = this.stop !== undefined
       // What has not been started, such as a request whose connection is still being made, is not started any more.
       this.abort()
       return Effect.failCause(started ? cause : Cause.parallel(cause, Cause.interrupt(notStarted)))
     }
     return Effect.async<A, E>((resume) => {
-      const limit = setTimeout(() => {
+      const stop = () => {
         resume(Effect.failCause(cause))
         this.abort()
-      }, readOnFor)
+      }
+      const goOn = reads_on === true ? after(readOnFor, stop) : reads_on.until(stop)
       this.wait((outcome) => {
-        clearTimeout(limit)
+        goOn()
         resume(Effect.catchAll(outcome, () => Effect.failCause(cause)))
       })
     })
   }
+}
+
+/** Calls `stop` after so many milliseconds, unless the returned function is called first. */
+export const after = (millis: number, stop: () => void): (() => void) => {
+  const timer = setTimeout(stop, millis)
+  return () => clearTimeout(timer)
 }

@@ -10,9 +10,9 @@
 import type { How } from "../upstream/ByteStream.ts"
 import { blankLine, eachEvent, parse, runOf } from "../chat/EventRelay.ts"
 import type { Looking, Reader } from "../chat/EventRelay.ts"
+import { generatedInMessages } from "../protocols/Gist.ts"
 import { usageOf } from "../protocols/messages/Usage.ts"
 import { noUsage } from "../protocols/Usage.ts"
-import { bytesAToken } from "../chat/Tokens.ts"
 
 const stop = `event: message_stop\ndata: {"type":"message_stop"}${blankLine}`
 const brokenOff = `event: error\ndata: ${JSON.stringify({
@@ -83,9 +83,18 @@ export const reader = (): Reader => {
   return {
     take: (events, stream) => eachEvent(events, events.toString("latin1"), looking, stream),
     skip: (bytes, stream) => {
-      tokens_counted += Math.round(bytes.length / bytesAToken)
-      stream.pass(bytes)
+      if (last === undefined) stream.pass(bytes)
     },
+    skipped: ({ blank, text, tokens }, stream) => {
+      if (last !== undefined) return true
+      tokens_counted += tokens
+      if (look(text) === undefined) return false
+      // Where it is the last event, the client takes it for one once its blank line has come.
+      if (last === undefined) stream.pass(blank)
+      else last = blank.toString("latin1")
+      return true
+    },
+    generated: generatedInMessages,
     isWhole: (text) => parse(text) !== undefined,
     isFinished: () => finished,
     report: () => ({ usage: usageOf(usage) ?? noUsage, tokens_counted }),

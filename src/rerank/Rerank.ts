@@ -45,6 +45,7 @@ const make = Effect.gen(function* () {
     answerBytesOf,
     faultIn,
     completed: withDocuments,
+    reports: (answer) => Object.values(reported(answer)).some((figure) => figure !== undefined),
     measuredOf
   })
   return { rerank: call, least } satisfies RerankContract

@@ -7,7 +7,7 @@
  */
 import { blankLine, eachEvent, parse, runOf } from "../chat/EventRelay.ts"
 import type { Looking, Reader } from "../chat/EventRelay.ts"
-import { bytesAToken } from "../chat/Tokens.ts"
+import { generatedInResponses } from "../protocols/Gist.ts"
 import { usageOf } from "../protocols/responses/Usage.ts"
 import { noUsage } from "../protocols/Usage.ts"
 import type { Usage } from "../protocols/Usage.ts"
@@ -71,9 +71,19 @@ export const reader = (): Reader => {
       eachEvent(events, latest, looking, stream)
     },
     skip: (bytes, stream) => {
-      tokens_counted += Math.round(bytes.length / bytesAToken)
-      stream.pass(bytes)
+      if (last === undefined) stream.pass(bytes)
     },
+    skipped: ({ blank, text, tokens }, stream) => {
+      if (last !== undefined) return true
+      tokens_counted += tokens
+      latest = text
+      if (look(text) === undefined) return false
+      // Where it is the last event, the client takes it for one once its blank line has come.
+      if (last === undefined) stream.pass(blank)
+      else last = blank.toString("latin1")
+      return true
+    },
+    generated: generatedInResponses,
     isWhole: (text) => parse(text) !== undefined,
     isFinished: () => last !== undefined,
     report: () => ({ usage, tokens_counted }),

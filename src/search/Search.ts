@@ -91,7 +91,7 @@ const make = Effect.gen(function* () {
     const vendor = searchVendors[provider.vendor]
     const request = vendor.request(query, Redacted.value(upstream.key))
     const answer = yield* Effect.catchAll(
-      upstream.wire(admission).exchange(request, { limit: answerBytesMax }),
+      upstream.wire(admission).exchange(request, { limit: answerBytesMax, read_on: admission.to_its_end }),
       ({ reason }) => failed(upstream.name, reason, request_id)
     )
     if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)

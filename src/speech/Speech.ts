@@ -126,7 +126,7 @@ const make = Effect.gen(function* () {
       stream_format: events ? stream_format : undefined
     })
     const sent = { method: "POST", path: "/audio/speech", headers: upstream.headers, body } as const
-    const answer = yield* Effect.catchAll(upstream.wire(admission).open(sent), unreachable)
+    const answer = yield* Effect.catchAll(upstream.wire(admission).open(sent, admission.to_its_end), unreachable)
     if (answer.status < 200 || answer.status > 299) {
       const whole = yield* Effect.catchAll(Wire.collect(answer, refusalBytesMax), unreachable)
       return yield* refused(upstream.name, whole)
@@ -136,7 +136,7 @@ const make = Effect.gen(function* () {
       answer.abort()
       return yield* failed(upstream.name, `its answer is ${type}, not ${events ? "events" : "audio"}`)
     }
-    const passage = Passage.make(answer)
+    const passage = Passage.make(answer, admission.to_its_end)
     // Once an answer has begun, the only way to say that it is empty is to cut it off.
     if (!(yield* passage.begun)) return yield* failed(upstream.name, "its answer is empty")
     const receipt = yield* Deferred.make<Receipt, BooksUnavailable>()
@@ -165,7 +165,7 @@ const make = Effect.gen(function* () {
 const eventStream = /^text\/event-stream\b/i
 const noEvents = InvalidRequest.of("stream_format", "audio: this model makes no events")
 
-/** Audio whose reader leaves was made all the same; what the upstream broke off costs nothing. */
+/** Audio that the upstream broke off costs nothing. `left`: the service stopped before the rest of it came, which was made all the same. */
 const measuredOf = (how: How, { characters, cost, provider }: Order): Measured => ({
   cost: how === "broken" ? 0n : cost,
   prompt_tokens: 0,

@@ -10,6 +10,8 @@ import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
+import { generated } from "../protocols/Gist.ts"
+import { tooLong } from "../upstream/Failover.ts"
 import { failed, isObject, parse, refused } from "../upstream/Failures.ts"
 import type { UpstreamProblem } from "../upstream/Failures.ts"
 import { pick, pickModel } from "../upstream/Provider.ts"
@@ -169,19 +171,13 @@ const make = Effect.gen(function* () {
           },
           body: form.body
         },
-        { limit: answerBytesMax }
+        { limit: answerBytesMax, gist: generated, read_on: admission.to_its_end }
       ),
       ({ reason }) => failed(upstream.name, reason)
     )
     if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer)
-    const parsed = parse(answer.body)
-    const text = parsed?.text
-    if (parsed === undefined || typeof text !== "string") {
-      return yield* failed(upstream.name, "its answer holds no text")
-    }
-    if (detail === "segments" && segmentsIn(parsed) === undefined) {
-      return yield* failed(upstream.name, "its answer holds no segments")
-    }
+    const parsed = answer.gist?.object ?? parse(answer.body)
+    if (parsed === undefined) return yield* failed(upstream.name, "its answer is not a JSON object")
     const reported = parsed.duration ?? (isObject(parsed.usage) ? parsed.usage.seconds : undefined)
     const { duration, seconds, usage_source } = lengthOf(reported, lengthInBytes(audio))
     const measured: Measured = {
@@ -194,8 +190,15 @@ const make = Effect.gen(function* () {
       error_type: null,
       usage_source
     }
+    const fault = answer.gist === undefined ? faultIn(parsed, detail) : tooLong
+    if (fault !== undefined) {
+      // What it reports is charged. Of an answer that is too long the length of the audio is charged in any case.
+      if (answer.gist !== undefined || (reported !== undefined && reported !== null))
+        yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
+      return yield* failed(upstream.name, fault)
+    }
     return yield* admission.answer(measured, (receipt): Transcript => ({
-      text,
+      text: String(parsed.text),
       provider: provider.id,
       ...(duration !== undefined && { duration }),
       receipt,
@@ -213,6 +216,15 @@ const make = Effect.gen(function* () {
       )
   } satisfies TranscriptionContract
 })
+
+/** What is wrong with an answer, for the log. */
+const faultIn = (
+  answer: Readonly<Record<string, unknown>>,
+  detail: TranscriptionCall["detail"]
+): string | undefined => {
+  if (typeof answer.text !== "string") return "its answer holds no text"
+  return detail === "segments" && segmentsIn(answer) === undefined ? "its answer holds no segments" : undefined
+}
 
 /** The provider and the model that are asked, which must give what is wanted. */
 const chosen = (

@@ -6,7 +6,8 @@
  */
 import { Cause, Effect, FiberRef } from "effect"
 import { Readable } from "node:stream"
-import { Work } from "../kernel/ReadOn.ts"
+import { after, Work } from "../kernel/ReadOn.ts"
+import type { ReadsOn, ToItsEnd } from "../kernel/ReadOn.ts"
 
 /** Takes a source's bytes. Exactly one of `end` and `cut` is called, last. */
 export interface Sink {
@@ -36,12 +37,14 @@ export interface Tap {
 
 export interface Options {
   readonly tap: Tap
-  /** How long the source is read on after its reader has left, in milliseconds. With 0 it is aborted at once. */
-  readonly read_on: number
+  /** How long the source is read on after its reader has left: to its end, or so many milliseconds. With 0 it is aborted at once. */
+  readonly read_on: ToItsEnd | number
 }
 
 /** How many bytes wait for the reader before the source is paused. */
 const highWaterMark = 64 * 1024
+
+const nothing = () => {}
 
 export class ByteStream {
   /** What the reader reads. To destroy it is to leave. */
@@ -51,7 +54,8 @@ export class ByteStream {
   private how: How | undefined
   private gone = false
   private any = false
-  private timer: NodeJS.Timeout | undefined
+  /** Ends the wait for a source that is read on. */
+  private readToEnd: () => void = nothing
   private onEnded: ((how: How) => void) | undefined
   private onBegun: ((any: boolean) => void) | undefined
 
@@ -90,7 +94,7 @@ export class ByteStream {
   /** The source has ended, or nothing more of it is wanted: then it is to be aborted too. The first end stays. */
   end(how: How): void {
     if (this.how !== undefined) return
-    clearTimeout(this.timer)
+    this.readToEnd()
     this.how = how
     this.onBegun?.(this.any)
     this.onEnded?.(how)
@@ -110,12 +114,12 @@ export class ByteStream {
 
   /**
    * Waits for the first bytes: `false` where the stream ends without any. A caller that is interrupted meanwhile has left; the source is then
-   * read on until it begins, for a while.
+   * read on until it begins, as long as `reads_on` says.
    */
-  get begun(): Effect.Effect<boolean> {
+  begun(reads_on: ReadsOn): Effect.Effect<boolean> {
     return Effect.suspend(() => {
       if (this.any) return Effect.succeed(true)
-      const work = new Work<boolean, never>()
+      const work = new Work<boolean, never>(reads_on)
       work.started(() => {
         this.leave(0)
         this.body.destroy()
@@ -143,7 +147,8 @@ export class ByteStream {
     if (!this.gone) this.body.destroy(new Error(reason))
   }
 
-  private leave(read_on: number): void {
+  private leave(read_on: ToItsEnd | number): void {
+    if (this.gone) return
     this.gone = true
     if (this.how !== undefined) return
     const stop = () => {
@@ -152,7 +157,7 @@ export class ByteStream {
     }
     if (read_on === 0) return stop()
     this.source.resume()
-    this.timer = setTimeout(stop, read_on)
+    this.readToEnd = typeof read_on === "number" ? after(read_on, stop) : read_on.until(stop)
   }
 }
 

@@ -1,12 +1,33 @@
 /** Several ways to the same answer: the next is tried where it might do better. */
-import { Effect } from "effect"
-import type { Admission } from "../gate/Gate.ts"
+import { Data, Effect } from "effect"
+import type { Admission, Measured } from "../gate/Gate.ts"
 import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
+import { generated } from "../protocols/Gist.ts"
 import { failed, parse, refused } from "./Failures.ts"
 import type { UpstreamProblem } from "./Failures.ts"
+import type { UpstreamFailed } from "./Problems.ts"
 import type { ProtocolName } from "./Protocol.ts"
 import type { Upstream } from "./Upstreams.ts"
+
+/** An answer that was charged, and is of no use to the caller. No other upstream is asked: the caller would pay twice. */
+export class Spent extends Data.TaggedError("Spent")<{ readonly problem: UpstreamFailed }> {}
+
+/** Ends a call at what its answer cost, though that is of no use: the caller hears that the upstream failed. */
+export const spent = (
+  upstream: Upstream,
+  admission: Admission,
+  measured: Measured,
+  reason: string,
+  request_id: string | undefined
+): Effect.Effect<never, Spent | BooksUnavailable> =>
+  Effect.zipRight(
+    admission.settle({ ...measured, success: false, error_type: "upstream_error" }),
+    Effect.mapError(failed(upstream.name, reason, request_id), (problem) => new Spent({ problem }))
+  )
+
+/** Why an answer is of no use that is longer than can be handed on. */
+export const tooLong = "its answer is too long to be handed on"
 
 /**
  * Tries the ways in order. Only what the next one might do better goes on to it; nothing does once an answer has begun. A way that cannot
@@ -15,11 +36,12 @@ import type { Upstream } from "./Upstreams.ts"
  */
 export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | InvalidRequest>(
   ways: ReadonlyArray<Way>,
-  attempt: (way: Way, isLast: boolean) => Effect.Effect<A, E>,
+  attempt: (way: Way, isLast: boolean) => Effect.Effect<A, E | Spent>,
   before?: E
-): Effect.Effect<A, E> => {
+): Effect.Effect<A, E | UpstreamFailed> => {
   const [first, ...others] = ways
-  return Effect.catchAll(attempt(first!, others.length === 0), (problem) => {
+  return Effect.catchAll(attempt(first!, others.length === 0), (problem): Effect.Effect<A, E | UpstreamFailed> => {
+    if (problem._tag === "Spent") return Effect.interruptible(Effect.fail((problem as Spent).problem))
     // The upstream did answer; what it cost is on its way into the books.
     if (problem._tag === "BooksUnavailable") return Effect.fail(problem)
     const said = problem._tag === "InvalidRequest" ? (before ?? problem) : problem
@@ -48,6 +70,8 @@ export interface Question {
   readonly body: string | Buffer
   /** What is wrong with an answer of a 2xx status, for the log; `undefined` where it is an answer. */
   readonly faultIn: (body: Answered["body"]) => string | undefined
+  /** What an answer costs that is of no use; `undefined` where it reports nothing. One that is too long has its gist for a body. */
+  readonly costOf: (body: Answered["body"], isTooLong: boolean) => Measured | undefined
   readonly request_id: string | undefined
 }
 
@@ -55,16 +79,23 @@ export interface Question {
 export const ask = Effect.fnUntraced(function* (
   upstream: Upstream,
   admission: Admission,
-  { body, faultIn, path, protocol, request_id }: Question
-): Effect.fn.Return<Answered, UpstreamProblem> {
+  { body, costOf, faultIn, path, protocol, request_id }: Question
+): Effect.fn.Return<Answered, UpstreamProblem | BooksUnavailable | Spent> {
   const request = { method: "POST", path, headers: upstream.headersFor(protocol), body } as const
   const answer = yield* Effect.catchAll(
-    upstream.wire(admission).exchange(request, { limit: answerBytesMax }),
+    upstream
+      .wire(admission)
+      .exchange(request, { limit: answerBytesMax, gist: generated, read_on: admission.to_its_end }),
     ({ reason }) => failed(upstream.name, reason, request_id)
   )
   if (answer.status < 200 || answer.status > 299) return yield* refused(upstream.name, answer, request_id)
-  const parsed = parse(answer.body)
+  const isTooLong = answer.gist !== undefined
+  const parsed = answer.gist?.object ?? parse(answer.body)
   if (parsed === undefined) return yield* failed(upstream.name, "its answer is not a JSON object", request_id)
-  const fault = faultIn(parsed)
-  return fault === undefined ? { bytes: answer.body, body: parsed } : yield* failed(upstream.name, fault, request_id)
+  const fault = isTooLong ? tooLong : faultIn(parsed)
+  if (fault === undefined) return { bytes: answer.body, body: parsed }
+  const cost = costOf(parsed, isTooLong)
+  return yield* cost === undefined
+    ? failed(upstream.name, fault, request_id)
+    : spent(upstream, admission, cost, fault, request_id)
 })

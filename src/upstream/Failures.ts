@@ -2,8 +2,8 @@
  * What an upstream's failure becomes for the caller, and what the operator reads of it.
  *
  * Where the specification is silent:
- * - A provider's answer that makes no sense is a failure, not a charge. Audio that breaks off costs nothing and is cut off, so that
- *   nobody takes it for whole; audio that the client leaves was made all the same.
+ * - A provider's answer that makes no sense is a failure, and costs nothing unless it reports its usage. Audio that breaks off costs nothing
+ *   and is cut off, so that no client takes it for whole. Audio whose client has left is read on to its end, and costs what it costs others.
  */
 import { Clock, Effect } from "effect"
 import { UpstreamBusy, UpstreamFailed, UpstreamRejected } from "./Problems.ts"

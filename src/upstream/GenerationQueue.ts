@@ -6,6 +6,7 @@ import { Data, Effect, Redacted } from "effect"
 import type { Admission } from "../gate/Gate.ts"
 import { isObject, messageOf, parse, refusalOf, retryAfterOf } from "./Failures.ts"
 import type { UpstreamWords } from "./Failures.ts"
+import type { ReadsOn } from "../kernel/ReadOn.ts"
 import type { Upstream } from "./Upstreams.ts"
 import type { Whole, WireRequest } from "./Wire.ts"
 
@@ -55,7 +56,7 @@ const ask = (
   admission: Admission,
   method: WireRequest["method"],
   path: string,
-  { body, read_on = true }: { readonly body?: string; readonly read_on?: boolean } = {}
+  { body, read_on = admission.to_its_end }: { readonly body?: string; readonly read_on?: ReadsOn } = {}
 ): Effect.Effect<Whole, VendorUnavailable> =>
   upstream
     .wire(admission)

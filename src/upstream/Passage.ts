@@ -1,6 +1,7 @@
 /** Bytes of an upstream's answer that pass through as they come; the end waits for the books. */
 import type { Effect } from "effect"
 import type { Readable } from "node:stream"
+import type { ToItsEnd } from "../kernel/ReadOn.ts"
 import { ByteStream } from "./ByteStream.ts"
 import type { How, Source, Tap } from "./ByteStream.ts"
 
@@ -9,7 +10,7 @@ export interface Passage {
   readonly begun: Effect.Effect<boolean>
   /** What the client reads. */
   readonly body: Readable
-  /** Ends once, whatever the client does. `broken` where nothing came, too. Who leaves is not read on for. */
+  /** Ends once, whatever the client does. `broken` where nothing came, too. An answer whose client has left is read on to its end. */
   readonly ended: Effect.Effect<How>
   /** Lets the client have the end; one that is broken is cut off, so that nobody takes it for whole. */
   readonly finish: (how: How) => void
@@ -17,10 +18,10 @@ export interface Passage {
   readonly cut: () => void
 }
 
-export const make = (upstream: Source): Passage => {
-  const stream = new ByteStream(upstream, { read_on: 0, tap: counted() })
+export const make = (upstream: Source, to_its_end: ToItsEnd): Passage => {
+  const stream = new ByteStream(upstream, { read_on: to_its_end, tap: counted() })
   return {
-    begun: stream.begun,
+    begun: stream.begun(to_its_end),
     body: stream.body,
     ended: stream.ended,
     finish: (how) => (how === "broken" ? stream.cut("the upstream broke off") : stream.finish()),

@@ -171,7 +171,7 @@ const wireOf = (name: string, settings: UpstreamSettings): Effect.Effect<Wire.Wi
       : Effect.flatMap(Clock.currentTimeMillis, (now) => send(sign(addressed(request), now)))
   return Effect.map(wire, ({ exchange, open }) => ({
     exchange: (request, limits) => prepared(request, (sent) => exchange(sent, limits)),
-    open: (request) => prepared(request, open)
+    open: (request, read_on) => prepared(request, (sent) => open(sent, read_on))
   }))
 }
 
@@ -193,7 +193,7 @@ const withToken = (
     })
   return {
     exchange: (request, limits) => prepared(request, (sent) => exchange(sent, limits)),
-    open: (request) => prepared(request, open)
+    open: (request, read_on) => prepared(request, (sent) => open(sent, read_on))
   }
 }
 
@@ -212,6 +212,6 @@ const observed = (name: string, options: Wire.WireOptions): Effect.Effect<Wire.W
       )
     return {
       exchange: (request, limits) => withTrace(request, (sent) => wire.exchange(sent, limits)),
-      open: (request) => withTrace(request, wire.open)
+      open: (request, read_on) => withTrace(request, (sent) => wire.open(sent, read_on))
     }
   })

@@ -2,19 +2,22 @@
  * HTTP to an upstream: one keep-alive pool for each address, a whole answer or one that streams. It says what happened on the
  * wire and judges nothing.
  *
- * Interruption: a call that has not been sent when its fiber is interrupted is not sent. One that has been sent is read on for up to
- * ten seconds (`kernel/ReadOn`), since it may be charged: what comes in that time is the call's answer as always, for a caller in an uninterruptible
- * region (which the gate makes of every metered call) to put into the books. After that it is aborted, and fails with the
- * interruption; so it does where it fails by itself. Who interrupts therefore waits up to ten seconds; who does not want to says
- * `Effect.disconnect`.
+ * Interruption: a call that has not been sent when its fiber is interrupted is not sent. A call that has been sent may be charged, so it is
+ * read on (`kernel/ReadOn`): to its end, within the limits of the upstream, where the caller names an admission's `to_its_end`, else for up
+ * to ten seconds. The answer that comes is the call's answer as always, for a caller in an uninterruptible region (the gate makes one of every
+ * metered call) to put into the books. A call that fails or is aborted meanwhile fails with the interruption. The interrupting fiber
+ * waits for all that; `Effect.disconnect` spares it the wait.
  */
 import { Data, Effect } from "effect"
 import type { Scope } from "effect"
 import type { Readable } from "node:stream"
 import { Pool } from "undici"
 import type { Dispatcher } from "undici"
+import { Gist } from "../protocols/Gist.ts"
+import type { Generated } from "../protocols/Gist.ts"
 import type { Sink, Source } from "./ByteStream.ts"
 import { Work } from "../kernel/ReadOn.ts"
+import type { ReadsOn } from "../kernel/ReadOn.ts"
 import { lookupPublic } from "./PublicAddress.ts"
 
 export type WireHeaders = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
@@ -35,6 +38,8 @@ export interface Whole {
   readonly status: number
   readonly headers: WireHeaders
   readonly body: Buffer
+  /** The gist of an answer that is longer than its limit: the body is then empty. */
+  readonly gist?: Gist | undefined
 }
 
 /** An answer whose head is here and whose body is still coming. */
@@ -46,17 +51,19 @@ export interface Streaming extends Source {
 export interface Limits {
   /** The longest answer, in bytes. */
   readonly limit: number
+  /** The names of generated strings: the gist of a longer answer is then read. Without them a longer answer is a failure. */
+  readonly gist?: Generated
   /** How long it may take from the request to the answer's last byte, in milliseconds; without it only silence is limited. */
   readonly timeout?: number
-  /** `false` for a call that costs nothing: it is aborted as soon as it is interrupted. */
-  readonly read_on?: boolean
+  /** What becomes of the call when it is interrupted. `false` aborts it at once: it costs nothing. Without it the call has ten seconds. */
+  readonly read_on?: ReadsOn
 }
 
 export interface Wire {
   /** The whole answer. */
   readonly exchange: (request: WireRequest, limits: Limits) => Effect.Effect<Whole, Unreachable>
-  /** The answer's head; its body flows when asked. */
-  readonly open: (request: WireRequest) => Effect.Effect<Streaming, Unreachable>
+  /** The answer's head; its body flows when asked. `read_on` says how long the head is waited for once the caller has left. */
+  readonly open: (request: WireRequest, read_on?: ReadsOn) => Effect.Effect<Streaming, Unreachable>
 }
 
 export interface WireOptions {
@@ -68,6 +75,9 @@ export interface WireOptions {
   /** Told how each call ended (`2xx`, `4xx`, `5xx`, `unreachable`), and how long the head of its answer took. */
   readonly observe?: (outcome: string, millis: number) => void
 }
+
+/** An answer that goes on beyond this is a failure in any case. */
+const gistBytesMax = 1024 * 1024 * 1024
 
 const cutShort = new Error("aborted by the caller")
 
@@ -102,11 +112,13 @@ export const make = ({
 
     const answered = (status: number, millis: number) => observe?.(`${Math.floor(status / 100)}xx`, millis)
 
-    const exchange: Wire["exchange"] = (request, { limit, read_on, timeout }) =>
+    const exchange: Wire["exchange"] = (request, { gist: names, limit, read_on, timeout }) =>
       Effect.suspend(() =>
         new Work<Whole, Unreachable>(read_on).done((call) => {
           const chunks: Array<Buffer> = []
+          const longest = names === undefined ? limit : gistBytesMax
           let size = 0
+          let gist: Gist | undefined
           let status = 0
           let head: WireHeaders = {}
           const began = performance.now()
@@ -121,13 +133,18 @@ export const make = ({
             },
             onResponseData: (controller, chunk) => {
               size += chunk.length
-              if (size > limit) controller.abort(new Error(`the answer is longer than ${limit} bytes`))
-              else chunks.push(chunk)
+              if (size > longest) controller.abort(new Error(`the answer is longer than ${longest} bytes`))
+              else if (names === undefined || size <= limit) chunks.push(chunk)
+              else {
+                gist ??= new Gist(names)
+                for (const kept of chunks.splice(0)) gist.take(kept)
+                gist.take(chunk)
+              }
             },
             onResponseEnd: () => {
-              const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)
+              const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
               answered(status, millis)
-              call.end(Effect.succeed({ status, headers: head, body }))
+              call.end(Effect.succeed({ status, headers: head, body, gist }))
             },
             onResponseError: (_, error) => {
               observe?.("unreachable", performance.now() - began)
@@ -137,9 +154,9 @@ export const make = ({
         })
       )
 
-    const open: Wire["open"] = (request) =>
+    const open: Wire["open"] = (request, read_on) =>
       Effect.suspend(() =>
-        new Work<Streaming, Unreachable>().done((call) => {
+        new Work<Streaming, Unreachable>(read_on).done((call) => {
           let started = false
           const began = performance.now()
           let sink: Sink | undefined

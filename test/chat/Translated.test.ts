@@ -223,6 +223,24 @@ describe("a stream that fails at once", () => {
   })
 })
 
+describe("an answer of Gemini that comes to nothing", () => {
+  it.each(["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"])(
+    "with %s is charged what it reports, and no other upstream is asked",
+    async (finishReason) => {
+      const { key, who } = await person()
+      const usageMetadata = { promptTokenCount: 7, candidatesTokenCount: 1, thoughtsTokenCount: 2, totalTokenCount: 10 }
+      await fault("google", { body: { candidates: [{ content: {}, finishReason, index: 0 }], usageMetadata } })
+      const asked = { model: "google-chat", max_tokens: 50, messages: [{ role: "user", content: "one two" }] }
+      const { body, status } = await service.call("/v1/chat/completions", { token: key, json: asked })
+      expect([status, body.code]).toEqual([500, "upstream_error"])
+      const records = await service.usage(who)
+      expect(records).toHaveLength(1)
+      // 7 × 3 + 3 × 15 USD a million.
+      expect(records[0]).toMatchObject({ provider: "google", success: false, cost: 0.000066 })
+    }
+  )
+})
+
 describe("a request that one upstream cannot carry", () => {
   it("goes to one that can, and is refused by the field where none can", async () => {
     const { key, who } = await person()

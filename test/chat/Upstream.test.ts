@@ -46,7 +46,7 @@ describe("a 200 that is no answer", () => {
   const bodies = [
     { error: { message: "out of memory" } },
     { error: "out of memory", choices: [] },
-    { id: "chatcmpl-1", usage },
+    { id: "chatcmpl-1", usage: { prompt_tokens: 0, completion_tokens: 0 } },
     { choices: "none" }
   ]
 
@@ -73,6 +73,30 @@ describe("a 200 that is no answer", () => {
       await fault({ status: 200, body: bodies[0] })
       expect((await chat(key, { model: "sandbox-failover", stream })).status).toBe(200)
       expect((await service.usage(who))[0]).toMatchObject({ provider: "sandbox-b", success: true, cost: 0.0000015 })
+    }
+  })
+
+  it("is charged what it reports, and then no other upstream is asked", async () => {
+    const { key, who } = await person()
+    for (const [i, body] of [
+      { id: "chatcmpl-1", usage },
+      { error: { message: "out of memory" }, usage }
+    ].entries()) {
+      await fault({ status: 200, body })
+      expect(await chat(key, { model: "sandbox-failover" })).toMatchObject({
+        status: 500,
+        body: { code: "upstream_error" }
+      })
+      const records = await service.usage(who)
+      expect(records).toHaveLength(i + 1)
+      expect(records[0]).toMatchObject({
+        provider: "sandbox-a",
+        success: false,
+        error_type: "upstream_error",
+        prompt_tokens: 3,
+        completion_tokens: 2,
+        cost: 0.00000165
+      })
     }
   })
 

@@ -978,6 +978,72 @@ describe("stream_options", () => {
   })
 })
 
+describe("an answer that is too long to be handed on", () => {
+  /** Begins with an answer of 65 MiB. */
+  const long = (more: string) => (response: ServerResponse) => {
+    response.writeHead(200, { "content-type": "application/json" })
+    response.write('{"id":"1","choices":[{"index":0,"message":{"role":"assistant","content":"')
+    for (let i = 0; i < 65; i++) response.write(Buffer.alloc(1024 * 1024, "x"))
+    response.end(`"},"finish_reason":"stop"}]${more}}`)
+  }
+
+  it("is charged by the usage at its end, and no other upstream is asked", async () => {
+    const { key, who } = await person()
+    main.answer = long(`,"usage":${JSON.stringify(usage)}`)
+    const asked = { model: "failover", max_tokens: 50, messages }
+    const { body, status } = await service.call("/v1/chat/completions", { token: key, json: asked })
+    expect([status, body.code]).toEqual([500, "upstream_error"])
+    expect(await service.usage(who)).toMatchObject([
+      { success: false, prompt_tokens: 3, completion_tokens: 2, error_type: "upstream_error" }
+    ])
+    expect((await last(who)).cost).toBeGreaterThan(0)
+    expect(spare.received).toEqual([])
+  })
+
+  it("is charged what was counted where it reports nothing, at most its limit", async () => {
+    const { key, who } = await person()
+    main.answer = long("")
+    const asked = { model: "failover", max_tokens: 50, messages }
+    expect((await service.call("/v1/chat/completions", { token: key, json: asked })).status).toBe(500)
+    expect(await service.usage(who)).toMatchObject([{ completion_tokens: 50, usage_source: "estimated" }])
+    expect(spare.received).toEqual([])
+  })
+})
+
+describe("a document that lies elsewhere", () => {
+  it("is charged at the bound where its stream is left early, and no usage came", async () => {
+    const { key, who } = await person()
+    const document = { type: "file", file: { file_id: "file_1" } }
+    const gone = new AbortController()
+    main.answer = (response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" })
+      response.write(event({ choices: [{ index: 0, delta: { content: "hi" } }] }))
+    }
+    const answer = await fetch(`${service.url}/v1/chat/completions`, {
+      method: "POST",
+      signal: gone.signal,
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({
+        model: "failover",
+        stream: true,
+        max_tokens: 20,
+        messages: [{ role: "user", content: [document] }]
+      })
+    })
+    await answer.body!.getReader().read()
+    gone.abort()
+    const model = (await service.call("/v1/models", { token: key })).body.data.find(
+      ({ id }: { readonly id: string }) => id === "failover"
+    )
+    expect(await eventually(() => last(who))).toMatchObject({
+      prompt_tokens: model.context_length,
+      completion_tokens: 1,
+      usage_source: "estimated",
+      error_type: "client_disconnected"
+    })
+  })
+})
+
 describe("a client that has left", () => {
   /** Asks, and leaves once the first upstream has been asked. */
   const leaves = async (key: string, body: object, headers: Record<string, string> = {}) => {
@@ -1127,26 +1193,35 @@ describe("a client that has left", () => {
     expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([200, null])
   })
 
-  it("is waited for ten seconds, then its upstream is let go, and no other is asked", async () => {
+  it("of a stream is waited for ten seconds, then its upstream is let go; any other call is read on; and no other upstream is asked", async () => {
     const people = await Promise.all([person(), person(), person()])
     let aborted = 0
+    let answer: (() => void) | undefined
     for (const [i, { key }] of people.entries()) {
       main.received.length = 0
       main.answer = (response) => {
         response.once("close", () => aborted++)
         // The last of them has the head of a stream, and nothing of it.
+        if (i === 1) answer = () => plainly(response, {}, undefined as never)
         if (i === 2) response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders()
       }
       await leaves(key, { stream: i !== 1 })
     }
-    for (const { who } of people) {
+    for (const { who } of [people[0]!, people[2]!]) {
       expect(await eventually(() => last(who))).toMatchObject({
         success: false,
         cost: 0,
         error_type: "client_disconnected"
       })
     }
-    await eventually(() => (aborted === 3 ? true : undefined))
+    await eventually(() => (aborted === 2 ? true : undefined))
+    expect(await last(people[1]!.who)).toBeUndefined()
+    answer!()
+    expect(await eventually(() => last(people[1]!.who))).toMatchObject({
+      success: true,
+      prompt_tokens: 3,
+      completion_tokens: 2
+    })
     expect(spare.received).toEqual([])
   })
 })

@@ -205,6 +205,14 @@ describe("embeddings", () => {
     expect(await service.balance(who)).toBe(6)
   })
 
+  it("that are of no use are charged by what they report", async () => {
+    const who = await person()
+    await fault("embeddings", { body: { data: [], usage: { prompt_tokens: 3, total_tokens: 3 } } })
+    expect(said(await embed(who)).slice(0, 2)).toEqual([500, "upstream_error"])
+    await recorded(who, { success: false, cost: 6e-8, error_type: "upstream_error" })
+    expect(await service.usage(who)).toHaveLength(1)
+  })
+
   it("come from the next upstream where one fails, and are charged once", async () => {
     const who = await person()
     for (const more of [{ status: 503 }, { drop: true }, { body: { data: 5 } }, { status: 429 }]) {

@@ -1,6 +1,6 @@
 /**
- * A client that leaves while its answer is made, on each path whose answer comes whole: charged as its vendor measures it where that comes in
- * time, else for nothing; and nothing stays set aside.
+ * A client that leaves while its answer is made, on each path whose answer comes whole, and speech: it is charged as its vendor measures it,
+ * however late, and for nothing where the vendor fails. Nothing stays set aside.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { start } from "../support/Service.ts"
@@ -27,6 +27,9 @@ const json = (body: object): RequestInit => ({
 const wave = () => new File([new Uint8Array(16_000)], "talk.wav", { type: "audio/wav" })
 const png = () => new File([Buffer.from("89504e470d0a1a0a", "hex")], "a.png", { type: "image/png" })
 
+/** A search has no body. */
+const nothing = (): RequestInit => ({ method: "GET" })
+
 const form = (fields: Readonly<Record<string, string | File>>): RequestInit => {
   const body = new FormData()
   for (const [name, value] of Object.entries(fields)) body.set(name, value)
@@ -37,6 +40,19 @@ const form = (fields: Readonly<Record<string, string | File>>): RequestInit => {
 const paths: ReadonlyArray<
   readonly [path: string, vendor: string, request: () => RequestInit, record: Readonly<Record<string, unknown>>]
 > = [
+  [
+    "/v1/chat/completions",
+    "chat",
+    () => json({ model, messages }),
+    { endpoint: "chat/completions", prompt_tokens: 3, completion_tokens: 3, cost: 0.00000225 }
+  ],
+  ["/v1/search?query=tide", "search", nothing, { endpoint: "search", units: 1, cost: 0.005 }],
+  [
+    "/v1/speech",
+    "speech",
+    () => json({ input: "x".repeat(1_000), model: "tts-1", voice: "nova" }),
+    { endpoint: "speech", units: 1_000, cost: 0.015 }
+  ],
   [
     "/v1/messages",
     "messages",
@@ -70,16 +86,22 @@ const paths: ReadonlyArray<
 ]
 
 /** Sends a request, and leaves when its vendor has been asked. */
-const leave = async (who: Person, path: string, vendor: string, request: RequestInit): Promise<void> => {
-  await service.control("/calls", undefined, "DELETE")
+const leave = async (
+  who: Person,
+  path: string,
+  vendor: string,
+  request: RequestInit,
+  at: Service = service
+): Promise<void> => {
+  await at.control("/calls", undefined, "DELETE")
   const leaving = new AbortController()
-  const answer = fetch(service.url + path, {
-    ...request,
+  const answer = fetch(at.url + path, {
     method: "POST",
+    ...request,
     headers: { ...(request.headers as Record<string, string>), authorization: `Bearer ${who.token}` },
     signal: leaving.signal
   })
-  await expect.poll(async () => (await service.control(`/calls?service=${vendor}`)).length).toBe(1)
+  await expect.poll(async () => (await at.control(`/calls?service=${vendor}`)).length).toBe(1)
   leaving.abort()
   await expect(answer).rejects.toThrow()
 }
@@ -118,3 +140,33 @@ it("a client that leaves /v1/images/edits pays for the images that were made", a
     .toMatchObject([{ endpoint: "images/edits", cost: 0.04, success: true }])
   await nothingIsOpen()
 })
+
+it("a client that leaves any of them pays what staying costs, though its vendor answers after more than ten seconds", async () => {
+  const later: Array<readonly [Person, Readonly<Record<string, unknown>>]> = []
+  const images = () => json({ prompt: "a hill", sync_mode: true })
+  for (const [path, vendor, request, record] of [
+    ...paths,
+    ["/v1/images/generate", "images", images, { endpoint: "images/generate", cost: 0.04 }] as const
+  ]) {
+    const who = await person()
+    await service.control("/faults", { service: vendor, delay_ms: 12_000, times: 1 })
+    await leave(who, path, vendor, request())
+    later.push([who, record])
+  }
+  for (const [who, record] of later)
+    await expect.poll(() => service.usage(who), { timeout: 40_000, interval: 500 }).toMatchObject([record])
+  await nothingIsOpen()
+}, 60_000)
+
+it("a service that is stopped waits for ten seconds for a call whose client has left, and ends the call in the books", async () => {
+  const stopped = await start()
+  const who = await stopped.signIn("stopped@example.com")
+  await stopped.control("/faults", { service: "chat", delay_ms: 300_000, times: 1 })
+  await leave(who, "/v1/chat/completions", "chat", json({ model, messages }), stopped)
+  expect(await stopped.end("SIGTERM")).toBe(0)
+  expect(await Tables.ask(stopped.folder, "SELECT id FROM tollgate_ledger_reservations")).toEqual([])
+  expect(await Tables.ask(stopped.folder, "SELECT error_type FROM tollgate_usage_records")).toMatchObject([
+    { error_type: "client_disconnected" }
+  ])
+  await stopped.discard()
+}, 60_000)

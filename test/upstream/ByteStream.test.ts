@@ -114,7 +114,7 @@ describe("a byte stream", () => {
     Effect.gen(function* () {
       const some = byHand()
       const first = new ByteStream(some.source, { tap: whole, read_on: 0 })
-      const begun = yield* Effect.fork(first.begun)
+      const begun = yield* Effect.fork(first.begun(true))
       yield* turn
       expect(begun.unsafePoll()).toBeNull()
       some.send("a")
@@ -123,7 +123,7 @@ describe("a byte stream", () => {
       const none = byHand()
       const second = new ByteStream(none.source, { tap: whole, read_on: 0 })
       none.sink().cut("gone")
-      expect(yield* second.begun).toBe(false)
+      expect(yield* second.begun(true)).toBe(false)
       expect(yield* second.ended).toBe("broken")
     })
   )
