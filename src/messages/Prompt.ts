@@ -12,7 +12,7 @@ import type { Either, ParseResult } from "effect"
 import { addData, addImage, addImageData, nothingAttached } from "../chat/Attachments.ts"
 import type { Attached } from "../chat/Attachments.ts"
 import { between, byHand, fits, Flag, ModelName, optional, whole } from "../chat/Fields.ts"
-import { read } from "../chat/Prompt.ts"
+import { isAny, read } from "../chat/Prompt.ts"
 import type { Read } from "../chat/Prompt.ts"
 
 const isContent = (content: unknown): boolean =>
@@ -164,6 +164,7 @@ const reads = (
         bytes: length - attached.bytes,
         attachments: attached.count,
         attached_elsewhere: attached.elsewhere,
+        with_tools: isAny(request.tools),
         prompts: 1,
         answers: 1,
         // Of a request whose tokens are counted there is no answer.

@@ -11,7 +11,7 @@ import { Schema } from "effect"
 import { addData, addImage, nothingAttached } from "../chat/Attachments.ts"
 import type { Attached } from "../chat/Attachments.ts"
 import { between, byHand, fits, Flag, ModelName, optional, whole } from "../chat/Fields.ts"
-import { read } from "../chat/Prompt.ts"
+import { isAny, read } from "../chat/Prompt.ts"
 import type { Read } from "../chat/Prompt.ts"
 
 const isInput = (input: unknown): boolean =>
@@ -114,6 +114,7 @@ export const readResponses: Read = (prompt, json) =>
       bytes: length - attached.bytes,
       attachments: attached.count,
       attached_elsewhere: attached.elsewhere,
+      with_tools: isAny(request.tools),
       prompts: 1,
       answers: 1,
       answer_tokens_max: request.max_output_tokens ?? undefined

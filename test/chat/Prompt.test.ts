@@ -75,6 +75,7 @@ const model: fc.Arbitrary<Model> = fc
     output_tokens_max: fc.integer({ min: 1, max: 200_000 }),
     attachment_tokens_max: fc.integer({ min: 1, max: 5_000 }),
     added_tokens_max: fc.nat(500),
+    tool_tokens_max: fc.nat(500),
     prompt_price: price,
     completion_price: price,
     request_price: price,
@@ -97,6 +98,7 @@ const limits = fc.record(
   {
     max_tokens: fc.integer({ min: 1, max: 10 ** 9 }),
     max_completion_tokens: fc.integer({ min: 1, max: 10 ** 9 }),
+    tools: fc.constantFrom([], [{ type: "function", function: { name: "f" } }]),
     n: count,
     best_of: count
   },
@@ -187,7 +189,8 @@ describe("what is attached", () => {
 })
 
 describe("a charge", () => {
-  it("is never more than was set aside, whatever the balance affords and the provider reports", () => {
+  it("is more than was set aside only where the provider counts more of the prompt, up to its context", () => {
+    let beyond = 0
     fc.assert(
       fc.property(
         model,
@@ -212,13 +215,17 @@ describe("a charge", () => {
           const limit = answerTokensWithin(model, prompt, reserved < most ? reserved : most)
           const takes = model.routes[0]!.limit_field !== "none"
           // OpenAI's responses take no fewer.
+          expect(limit).toBeLessThanOrEqual(model.output_tokens_max)
           if (prompt.answer_tokens_max === undefined)
             expect(limit).toBeGreaterThanOrEqual(Math.min(answerTokensLeast, model.output_tokens_max))
           const bound = mostOf(model, prompt, takes ? limit : model.output_tokens_max)
           const seen = { prompt_tokens: promptTokensEstimate(model, prompt), completion_tokens }
           const tokens = tokensOf(usageOf(reported) ?? noUsage, () => seen, bound)
           expect(costOf(model, bound) <= (reserved < most ? reserved : most)).toBe(true)
-          expect(costOf(model, tokens) <= (reserved < most ? reserved : most)).toBe(true)
+          expect(tokens.completion_tokens).toBeLessThanOrEqual(bound.completion_tokens)
+          expect(tokens.prompt_tokens).toBeLessThanOrEqual(model.context_length * prompt.prompts)
+          if (tokens.prompt_tokens > bound.prompt_tokens) beyond++
+          else expect(costOf(model, tokens) <= (reserved < most ? reserved : most)).toBe(true)
           const { token_details = {} } = tokens
           for (const [names, total] of [
             [promptDetails, tokens.prompt_tokens],
@@ -229,11 +236,78 @@ describe("a charge", () => {
       ),
       { numRuns: 5_000 }
     )
+    expect(beyond).toBeGreaterThan(0)
+  })
+})
+
+describe("the bound of a prompt", () => {
+  const [sample] = fc.sample(model, 1)
+  const asking: Model = {
+    ...sample!,
+    context_length: 100_000,
+    output_tokens_max: 200,
+    attachment_tokens_max: 1_000,
+    added_tokens_max: 30,
+    tool_tokens_max: 700
+  }
+  const tool = { name: "look", description: "looks", input_schema: {}, parameters: {}, type: "function" }
+  const readers = {
+    chat: (more: object) => readChat({ model: "m", messages: [{ role: "user", content: "hello" }], ...more }),
+    messages: (more: object) =>
+      readMessages({ model: "m", max_tokens: 5, messages: [{ role: "user", content: "hello" }], ...more }),
+    responses: (more: object) => readResponses({ model: "m", input: "hello", ...more })
+  }
+  const added = (read: (more: object) => ReturnType<typeof readChat>, more: object) => {
+    const prompt = Either.getOrThrow(read(more))
+    return mostOf(asking, prompt, 10).prompt_tokens - prompt.bytes
+  }
+
+  it.each(Object.entries(readers))(
+    "has room for the vendor's template, and for its words about tools (%s)",
+    (_, read) => {
+      expect(added(read, {})).toBe(30)
+      expect(added(read, { tools: [] })).toBe(30)
+      expect(added(read, { tools: null })).toBe(30)
+      expect(added(read, { tools: [tool] })).toBe(730)
+      expect(added(read, { tools: [tool, tool] })).toBe(730)
+    }
+  )
+
+  it("has room for tools under their older name", () => {
+    expect(added(readers.chat, { functions: [{ name: "look" }] })).toBe(730)
+  })
+
+  it("is no more than the context, up to which a vendor is believed", () => {
+    const most = mostOf({ ...asking, context_length: 100 }, Either.getOrThrow(readers.chat({ tools: [tool] })), 10)
+    expect([most.prompt_tokens, most.context_tokens]).toEqual([100, 100])
+    const three = Either.getOrThrow(readCompletion({ model: "m", prompt: ["a", "b", "c"] }))
+    expect(mostOf(asking, three, 10).context_tokens).toBe(300_000)
+  })
+})
+
+describe("a limit of the answer", () => {
+  it("is the model's own where a client asks for more", () => {
+    fc.assert(
+      fc.property(model, fc.integer({ min: 1, max: 10 ** 9 }), (model, max_tokens) => {
+        const chat = (more: object) =>
+          Either.getOrThrow(readChat({ model: "m", messages: [{ role: "user", content: "hello" }], ...more }))
+        const own = Math.min(max_tokens, model.output_tokens_max)
+        const [asked, meant] = [chat({ max_tokens }), chat({ max_tokens: own })]
+        expect(answerTokensWithin(model, asked, 0n)).toBe(own)
+        const same = { ...asked, bytes: meant.bytes }
+        expect(boundOf(model, same)).toEqual(boundOf(model, meant))
+      })
+    )
   })
 })
 
 describe("tokens that are billed apart", () => {
-  const most = { prompt_tokens: 100, completion_tokens: 100, kinds: { attachments: true, hour: true } }
+  const most = {
+    prompt_tokens: 100,
+    context_tokens: 100,
+    completion_tokens: 100,
+    kinds: { attachments: true, hour: true }
+  }
   const told = (usage: object, more = most) =>
     tokensOf(usageOf({ prompt_tokens: 50, completion_tokens: 20, ...usage })!, () => most, more)
 

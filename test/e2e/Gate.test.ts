@@ -86,7 +86,7 @@ describe("admission", () => {
   it("refuses before any upstream is reached, and leaves no record", async () => {
     const { key, who } = await person()
     const before = await upstreamCalls()
-    expect((await chat(key, { max_tokens: 1_000_000_000 })).status).toBe(402)
+    expect((await chat(key, { model: "sandbox-large", n: 128 })).status).toBe(402)
     expect((await chat(key, { temperature: 3 })).status).toBe(400)
     expect((await chat(key, { model: "no-such-model" })).status).toBe(400)
     expect(await upstreamCalls()).toBe(before)

@@ -47,6 +47,7 @@ const model: Models["Type"]["models"][number] = {
   output_tokens_max: 100,
   attachment_tokens_max: 100,
   added_tokens_max: 0,
+  tool_tokens_max: 0,
   prompt_price: price,
   completion_price: price,
   request_price: 0n as UnitPrice,
