@@ -4,8 +4,8 @@
  *
  * Where the specification is silent:
  * - The bound of a prompt is its bytes (a token is at least one), `max_added_tokens`, and with tools `max_tool_tokens`, at most the
- *   model's context. An image in it counts `max_attachment_tokens`, whatever its bytes. `Attachments` says which files count their bytes
- *   too and which count the whole context.
+ *   model's context. An image in it counts `max_attachment_tokens`, whatever its bytes; `Attachments` says which files count their bytes
+ *   too. A film, most other files, and all that is attached by an id or address (but an image) count the whole context.
  * - The bound is an estimate from above. A vendor may count more of a prompt than it: the vendor's figure is believed up to the context.
  * - A limit of the answer above `max_output_tokens` counts as that, and goes upstream as that.
  * - Each token of the bound costs what the dearest line of the price says that can count for the request: one for what is written to a cache,

@@ -4,8 +4,8 @@
  *
  * Where the specification is silent:
  * - The bound counts as that of chat does (`chat/Prompt`): a token is at least a byte of the request; an image counts
- *   `max_attachment_tokens`, whatever its bytes, also in the result of a tool; a document counts its bytes too; one by address or id,
- *   and a film, counts the whole context.
+ *   `max_attachment_tokens`, whatever its bytes, also in the result of a tool; a document that is a text counts its bytes too; any other
+ *   document, one by address or id, and a film, counts the whole context.
  */
 import { Schema } from "effect"
 import type { Either, ParseResult } from "effect"

@@ -4,8 +4,8 @@
  *
  * Where the specification is silent:
  * - The bound counts as that of chat does (`chat/Prompt`): a token is at least a byte of the request; an image counts
- *   `max_attachment_tokens`, whatever its bytes, also in what a tool gave; a file or audio counts its bytes too; a film, what is attached
- *   by an address or id (but an image), an earlier answer and a summary in its vendor's own form count the whole context.
+ *   `max_attachment_tokens`, whatever its bytes, also in what a tool gave; a text and some audio count their bytes too; any other file,
+ *   what is attached by an address or id (but an image), an earlier answer and a summary in its vendor's own form count the whole context.
  */
 import { Schema } from "effect"
 import { addData, addImage, nothingAttached } from "../chat/Attachments.ts"

@@ -18,6 +18,7 @@ import { costOf, tokensIn, tokensOf } from "../../src/chat/Tokens.ts"
 import { usageOf } from "../../src/protocols/chat/Usage.ts"
 import { noUsage } from "../../src/protocols/Usage.ts"
 import type { UnitPrice } from "../../src/kernel/Price.ts"
+import { flac, mp3, opus, tagged, wave } from "../support/Sounds.ts"
 import { completionDetails, detailNames, promptDetails } from "../../src/kernel/TokenDetails.ts"
 
 const rarely = fc.oneof(fc.constantFrom(null, "", "text", "assistant", 0, true), fc.constant([]), fc.constant({}))
@@ -140,8 +141,10 @@ const usage = fc.oneof(
 describe("what is attached", () => {
   const png = `data:image/png;base64,${"A".repeat(500)}`
   const film = `data:video/mp4;base64,${"A".repeat(500)}`
-  const pdf = `data:application/pdf;base64,${"A".repeat(500)}`
-  const data = "A".repeat(500)
+  const base64 = (bytes: Buffer | string) => Buffer.from(bytes).toString("base64")
+  const words = base64("words ".repeat(80))
+  const pdf = `data:application/pdf;base64,${base64(`%PDF-1.7\n${"\u00ff".repeat(400)}`)}`
+  const data = base64(mp3())
   const ofChat = (part: object) => readChat({ model: "m", messages: [{ role: "user", content: [part] }] })
   const ofMessages = (part: object) =>
     readMessages({ model: "m", max_tokens: 5, messages: [{ role: "user", content: [part] }] })
@@ -158,21 +161,80 @@ describe("what is attached", () => {
   it.each([
     ["an image", ofChat({ type: "image_url", image_url: { url: png } }), "as an image"],
     ["an image at an address", ofChat({ type: "image_url", image_url: { url: "https://a.example/b" } }), "as an image"],
-    ["a document as an image", ofChat({ type: "image_url", image_url: { url: pdf } }), "its bytes"],
+    ["a document as an image", ofChat({ type: "image_url", image_url: { url: pdf } }), "context"],
     ["a film as an image", ofChat({ type: "image_url", image_url: { url: film } }), "context"],
     ["a film that says it is an image too", ofChat({ type: "video_url", video_url: {}, image_url: png }), "context"],
-    ["a file", ofChat({ type: "file", file: { file_data: pdf } }), "its bytes"],
+    ["a file", ofChat({ type: "file", file: { file_data: pdf } }), "context"],
+    ["a text", ofChat({ type: "file", file: { file_data: `data:text/plain;base64,${words}` } }), "its bytes"],
+    [
+      "a text as an image",
+      ofChat({ type: "image_url", image_url: { url: `data:text/plain;base64,${words}` } }),
+      "its bytes"
+    ],
+    [
+      "a document that says it is a text",
+      ofChat({ type: "file", file: { file_data: pdf.replace("application/pdf", "text/plain") } }),
+      "context"
+    ],
+    [
+      "a document without a binary byte",
+      ofChat({
+        type: "file",
+        file: { file_data: `data:text/plain;base64,${base64(`${"\n".repeat(1_500)}%PDF-1.7`)}` }
+      }),
+      "context"
+    ],
+    [
+      "a file that is a text but for its end",
+      ofChat({ type: "file", file: { file_data: `${base64("w".repeat(2_100))}AAAA` } }),
+      "context"
+    ],
     ["a film as a file", ofChat({ type: "file", file: { file_data: film } }), "context"],
     ["a file at an address", ofChat({ type: "file", file: { file_data: "https://a.example/b.pdf" } }), "context"],
     ["a file by its id and as data", ofChat({ type: "file", file: { file_data: "AA", file_id: "file-1" } }), "context"],
     ["a file by its id with audio", ofChat({ type: "file", file: { file_id: "f" }, input_audio: { data } }), "context"],
-    ["audio", ofChat({ type: "input_audio", input_audio: { data, format: "wav" } }), "its bytes"],
+    ["audio in MP3", ofChat({ type: "input_audio", input_audio: { data, format: "mp3" } }), "its bytes"],
+    [
+      "audio in MP3 behind a tag",
+      ofChat({ type: "input_audio", input_audio: { data: base64(tagged(mp3())) } }),
+      "its bytes"
+    ],
+    ["audio in WAV", ofChat({ type: "input_audio", input_audio: { data: base64(wave({})) } }), "its bytes"],
+    [
+      "audio of ten samples a second",
+      ofChat({ type: "input_audio", input_audio: { data: base64(wave({ rate: 10 })) } }),
+      "context"
+    ],
+    [
+      "audio in FLAC",
+      ofChat({ type: "input_audio", input_audio: { data: base64(flac({ frames: 50 })), format: "wav" } }),
+      "context"
+    ],
+    [
+      "audio in FLAC behind a tag",
+      ofChat({ type: "input_audio", input_audio: { data: base64(tagged(flac({ frames: 50 }))) } }),
+      "context"
+    ],
+    [
+      "audio in Ogg",
+      ofResponses({ type: "input_audio", input_audio: { data: base64(opus([Buffer.alloc(400)])) } }),
+      "context"
+    ],
+    ["audio that is nothing known", ofChat({ type: "input_audio", input_audio: { data: "A".repeat(500) } }), "context"],
     ["an image", block("image", { type: "base64", media_type: "image/png", data }), "as an image"],
     ["an image at an address", block("image", { type: "url", url: "https://a.example/b" }), "as an image"],
-    ["a document as an image", block("image", { type: "base64", media_type: "application/pdf", data }), "its bytes"],
+    [
+      "a document as an image",
+      block("image", { type: "base64", media_type: "application/pdf", data: pdf.split(",")[1] }),
+      "context"
+    ],
     ["a film as an image", block("image", { type: "base64", media_type: "video/mp4", data }), "context"],
     ["a film in the address of an image", block("image", { type: "url", url: film }), "context"],
-    ["a document", block("document", { type: "base64", media_type: "application/pdf", data }), "its bytes"],
+    [
+      "a document",
+      block("document", { type: "base64", media_type: "application/pdf", data: pdf.split(",")[1] }),
+      "context"
+    ],
     ["a film as a document", block("document", { type: "base64", media_type: "video/mp4", data }), "context"],
     [
       "a document at an address, and data",
@@ -181,7 +243,7 @@ describe("what is attached", () => {
     ],
     ["an image", ofResponses({ type: "input_image", image_url: png }), "as an image"],
     ["a film as an image", ofResponses({ type: "input_image", image_url: film }), "context"],
-    ["a file", ofResponses({ type: "input_file", file_data: pdf }), "its bytes"],
+    ["a file", ofResponses({ type: "input_file", file_data: pdf }), "context"],
     ["a file at an address, and data", ofResponses({ type: "input_file", file_url: "x", file_data: pdf }), "context"]
   ])("%s is bounded by what its vendor may read of it", (_, read, bound) => {
     expect(boundedBy(read)).toBe(bound)
