@@ -167,6 +167,7 @@ const spoken: ReadonlyArray<
         RerankModels.layer([
           {
             ...single,
+            input_tokens_max: 1,
             documents_max: 1,
             documents_per_search: 1,
             tokens_per_document: 1,

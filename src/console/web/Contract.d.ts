@@ -1553,7 +1553,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who makes images, described */
+        /** Who makes images, described, with prices */
         get: operations["images.toolProviders"];
         put?: never;
         post?: never;
@@ -3861,11 +3861,16 @@ export interface components {
         ProviderNames: {
             providers: string[];
         };
-        ProviderList: {
+        ImageProviderList: {
             providers: {
                 id: string;
                 name: string;
                 description: string;
+                prices: {
+                    size: string;
+                    usd_per_image: number;
+                    usd_per_edited_image?: number;
+                }[];
             }[];
         };
         MediaRequest: {
@@ -3967,6 +3972,13 @@ export interface components {
             }[];
             provider?: string;
             error?: string;
+        };
+        ProviderList: {
+            providers: {
+                id: string;
+                name: string;
+                description: string;
+            }[];
         };
         SpeechRequest: {
             input: string;
@@ -7695,13 +7707,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description ProviderList */
+            /** @description ImageProviderList */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ProviderList"];
+                    "application/json": components["schemas"]["ImageProviderList"];
                 };
             };
         };
