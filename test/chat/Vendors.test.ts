@@ -7,6 +7,7 @@ import { join } from "node:path"
 import OpenAI from "openai"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { freePort, freshFolder, start } from "../support/Service.ts"
+import { flac, wave } from "../support/Sounds.ts"
 import type { Person, Service } from "../support/Service.ts"
 import * as Tables from "../support/tables.ts"
 
@@ -941,16 +942,20 @@ describe("what is attached to a prompt", () => {
       expect(image).toBeGreaterThanOrEqual(500)
       expect(image).toBeLessThan(700)
     }
+    const text = Buffer.from("words ".repeat(1_000)).toString("base64")
     for (const part of [
-      { type: "input_audio", input_audio: { data, format: "wav" } },
-      { type: "file", file: { filename: "a.pdf", file_data: data } },
-      { type: "image_url", image_url: { url: `data:application/pdf;base64,${data}` } }
+      { type: "input_audio", input_audio: { data: wave({ bytes: 6_000 }).toString("base64"), format: "wav" } },
+      { type: "file", file: { filename: "a.txt", file_data: text } },
+      { type: "image_url", image_url: { url: `data:text/plain;base64,${text}` } }
     ]) {
       const file = await bound(part)
       expect(file).toBeGreaterThanOrEqual(8_000)
       expect(file).toBeLessThan(9_000)
     }
     for (const part of [
+      { type: "file", file: { filename: "a.pdf", file_data: data } },
+      { type: "image_url", image_url: { url: `data:application/pdf;base64,${data}` } },
+      { type: "input_audio", input_audio: { data: flac({ frames: 500 }).toString("base64"), format: "wav" } },
       { type: "file", file: { file_id: "file-1" } },
       { type: "video_url", video_url: { url: "https://x.example/a.mp4" } }
     ]) {
