@@ -275,6 +275,43 @@ const merged = (one: Price | undefined, other: Price | undefined): Pick<Stored, 
   return { price: withoutNothing({ ...other, ...one, long_context: other.long_context ?? one.long_context }) }
 }
 
+// ---- what vendors add to prompts ---------------------------------------------------------------------------------------
+
+type Added = Pick<Stored, "max_added_tokens" | "max_tool_tokens" | "max_attachment_tokens">
+
+/**
+ * How many tokens vendors add to a prompt at the most, by families of models: the first whose expression is in the id. They come from the
+ * vendors' documentation of images and tools. What a family does not say is the default of the configuration.
+ *
+ * OpenAI counts an image by tiles (a base, and up to eight tiles of 512 pixels), or by patches of 32 pixels times a factor: up to 1,536 of
+ * them, in newer models up to 10,000. Anthropic scales an image down to some 1,600 tokens, in newer models to 4,784. Google counts 258
+ * for each of up to sixteen tiles.
+ */
+const families: ReadonlyArray<readonly [id: RegExp, Added]> = [
+  [/gpt-oss/, { max_added_tokens: 100, max_tool_tokens: 500 }],
+  [/gpt-4o-mini/, { max_tool_tokens: 500, max_attachment_tokens: 2_833 + 8 * 5_667 }],
+  [/gpt-[4-9][.\d]*-mini|codex-mini/, { max_tool_tokens: 500, max_attachment_tokens: 2_489 }],
+  [/gpt-[4-9][.\d]*-nano/, { max_tool_tokens: 500, max_attachment_tokens: 3_779 }],
+  [/o4-mini/, { max_tool_tokens: 500, max_attachment_tokens: 2_642 }],
+  [/gpt-4|(^|\/)o[13]/, { max_tool_tokens: 500, max_attachment_tokens: 85 + 8 * 170 }],
+  [/gpt-5(\.[0-3])?([-:]|$)/, { max_tool_tokens: 500, max_attachment_tokens: 1_536 }],
+  [/gpt-[5-9]/, { max_tool_tokens: 500, max_attachment_tokens: 10_000 }],
+  [
+    /claude-(?:3|(?:opus|sonnet|haiku)-4(?:$|[@:]|[-.][0-6](?!\d)|-20))/,
+    { max_tool_tokens: 1_700, max_attachment_tokens: 1_600 }
+  ],
+  [/claude/, { max_tool_tokens: 1_700, max_attachment_tokens: 4_784 }],
+  [/gemini/, { max_attachment_tokens: 16 * 258 }],
+  [/pixtral|(mi|mini|magi)stral/, { max_attachment_tokens: 4_160 }],
+  [/qwen/, { max_attachment_tokens: 16_384 }]
+]
+
+/** What the vendor adds to prompts of a model. Only a model that reads images has a figure for them. */
+const addedTo = (id: string, readsImages: boolean): Added => {
+  const [, added = {}] = families.find(([name]) => name.test(id.toLowerCase())) ?? []
+  return readsImages ? added : { ...added, max_attachment_tokens: undefined }
+}
+
 // ---- the document -------------------------------------------------------------------------------------------------------
 
 const limitsFolder = fetched(packages.limits)
@@ -301,6 +338,7 @@ const storedOf = (model: Limits, lines: Lines | undefined): Stored =>
     max_output_tokens: model.maxTokens,
     input_modalities: model.input.includes("image") ? (["text", "image"] as const) : undefined,
     limit_field: model.compat?.maxTokensField === "max_tokens" ? ("max_tokens" as const) : undefined,
+    ...addedTo(model.id, model.input.includes("image")),
     ...(isBilledBeside(model.id, lines) ? {} : merged(priceOfLimits(model), lines && priceOfLines(lines, day)))
   })
 
@@ -319,7 +357,13 @@ const vendorOf = (vendor: string): Vendor => {
       if (price === undefined || !isName || models.has(lines.id)) continue
       models.set(
         lines.id,
-        withoutNothing({ name: lines.name ?? lines.id, context_length: lines.context_window, price })
+        withoutNothing({
+          name: lines.name ?? lines.id,
+          context_length: lines.context_window,
+          // Its package does not say what it reads.
+          ...addedTo(lines.id, true),
+          price
+        })
       )
     }
   const hosts = new Set(own.map(({ baseUrl }) => baseUrl.split("/")[2] ?? ""))

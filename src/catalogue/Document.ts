@@ -28,6 +28,10 @@ export interface Stored {
   /** Text alone where it is missing. */
   readonly input_modalities?: readonly ["text", "image"] | undefined
   readonly limit_field?: "max_tokens" | undefined
+  /** How many tokens the vendor adds to a prompt at the most: its template, its words about tools, an image. */
+  readonly max_added_tokens?: number | undefined
+  readonly max_tool_tokens?: number | undefined
+  readonly max_attachment_tokens?: number | undefined
   readonly price?: Price | undefined
   /** What another source says instead. */
   readonly differs?: PriceFields | undefined

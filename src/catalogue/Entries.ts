@@ -62,6 +62,7 @@ const unknownModel = (catalogue: Catalogue, id: unknown): string => {
 
 const wholeEntry = (known: KnownModel, beside: Fields, asked: ReadonlyArray<string>): Fields => {
   const { context_length, id, input_modalities, limit_field, max_output_tokens, name, price, vendor } = known
+  const { max_added_tokens, max_attachment_tokens, max_tool_tokens } = known
   const route = Array.isArray(beside["upstreams"])
     ? beside["upstreams"].map((one: unknown) => (isFields(one) ? { model: known.model, ...one } : one))
     : asked.map((upstream) => ({ upstream, model: known.model }))
@@ -73,6 +74,9 @@ const wholeEntry = (known: KnownModel, beside: Fields, asked: ReadonlyArray<stri
     ...(context_length !== undefined && { context_length }),
     ...(max_output_tokens !== undefined && { max_output_tokens }),
     ...(limit_field !== undefined && { limit_field }),
+    ...(max_added_tokens !== undefined && { max_added_tokens }),
+    ...(max_tool_tokens !== undefined && { max_tool_tokens }),
+    ...(max_attachment_tokens !== undefined && { max_attachment_tokens }),
     ...beside,
     ...(price !== undefined && { price: priceWith(settingOf(price), beside["price"]) }),
     upstreams: route

@@ -1,4 +1,13 @@
-/** What is attached to a prompt, and how far its bytes bound its tokens; it is the same in all protocols of clients. */
+/**
+ * The attachments of a prompt, and how far their bytes bound their tokens. It is the same in all protocols of clients.
+ *
+ * Where the specification is silent:
+ * - A text has at most a token for each of its bytes. So has audio in MP3, and in WAV with plain samples. Any other file counts the whole
+ *   context: a PDF holds a hundred pages in a few kilobytes, and FLAC an hour of silence.
+ * - The bytes of a file say what it is, since a vendor may go by them and not by the name that the client gives it.
+ */
+import { isUtf8 } from "node:buffer"
+import { bytesASecond, bytesASecondOf, isMp3, tagBytesOf } from "../kernel/AudioForm.ts"
 
 /** What is attached, as it is found. */
 export interface Attached {
@@ -14,7 +23,7 @@ export const nothingAttached = (): Attached => ({ count: 0, bytes: 0, elsewhere:
 const head = 100
 
 /** Some vendors read a document where an image is expected. */
-const isNoImage = (media_type: string): boolean => !/^image\//i.test(media_type)
+const isImage = (media_type: string): boolean => /^image\//i.test(media_type)
 
 /** A film has no bytes of its own for most of its pictures. */
 const isFilm = (media_type: string): boolean => /^video\//i.test(media_type)
@@ -39,16 +48,40 @@ export const addImageData = (attached: Attached, media_type: unknown, data: stri
 }
 
 const countImage = (attached: Attached, media_type: string | undefined, data: string): void => {
-  if (media_type === undefined || !isNoImage(media_type)) attached.bytes += data.length
-  else if (isFilm(media_type)) attached.elsewhere = true
+  if (media_type === undefined || isImage(media_type)) attached.bytes += data.length
+  else if (isFilm(media_type) || !isBounded(data)) attached.elsewhere = true
 }
 
-/** Audio or a file: what is sent with the request, as base64 or in a data address, has at most a token for each byte of it. */
+/** Audio or a file, as base64 or in a data address. */
 export const addData = (attached: Attached, data: unknown, media_type?: unknown): void => {
   attached.count++
   if (typeof data !== "string") attached.elsewhere = true
   else {
     const type = mediaTypeOf(data)
-    if (type === undefined ? isAddress(data) || isFilm(String(media_type)) : isFilm(type)) attached.elsewhere = true
+    const isElsewhere = type === undefined ? isAddress(data) || isFilm(String(media_type)) : isFilm(type)
+    if (isElsewhere || !isBounded(data)) attached.elsewhere = true
   }
 }
+
+/** How much of a file says what it is. */
+const sniffed = 1_024
+
+/** Whether the bytes of a file bound its tokens. */
+const isBounded = (data: string): boolean => {
+  const from = mediaTypeOf(data) === undefined ? 0 : data.indexOf(",") + 1
+  const head = decoded(data, from, 0, sniffed)
+  const tag = tagBytesOf(head)
+  if (isMp3(tag === 0 ? head : decoded(data, from, tag, sniffed))) return true
+  if (bytesASecondOf(head) >= bytesASecond) return true
+  return isText(head.subarray(0, -4)) && isText(Buffer.from(data.slice(from), "base64"))
+}
+
+/** Bytes of base64 that begins at `from`, as many as asked for or a few less or more. */
+const decoded = (data: string, from: number, at: number, length: number): Buffer => {
+  const skipped = at % 3
+  const start = from + ((at - skipped) / 3) * 4
+  return Buffer.from(data.slice(start, start + Math.ceil((length + skipped) / 3) * 4), "base64").subarray(skipped)
+}
+
+/** A text has no NUL. A PDF may be written without one, but it says its name. */
+const isText = (bytes: Buffer): boolean => isUtf8(bytes) && !bytes.includes(0) && !bytes.includes("%PDF-")

@@ -56,7 +56,7 @@ import { extrasOf, withExtras } from "./Extras.ts"
 import { findModel, leastOf, linesOf, Models } from "./Model.ts"
 import type { Model, ModelRoute } from "./Model.ts"
 import { UnknownChatModel } from "./Problems.ts"
-import { answerTokensWithin, boundOf, mostOf, promptTokensEstimate } from "./Prompt.ts"
+import { answerTokensAsked, answerTokensWithin, boundOf, mostOf, promptTokensEstimate } from "./Prompt.ts"
 import type { ValidPrompt } from "./Prompt.ts"
 import type { Protocol, Spoken } from "./Protocol.ts"
 import * as Translated from "./Translated.ts"
@@ -358,7 +358,7 @@ const hindrance = (
 ): InvalidRequest | undefined => {
   if (way.pair === undefined) return refusal?.(prompt, way)
   const takes = way.route.limit_field !== "none"
-  const limit = takes ? (prompt.answer_tokens_max ?? model.output_tokens_max) : undefined
+  const limit = takes ? (answerTokensAsked(model, prompt) ?? model.output_tokens_max) : undefined
   const body = Translated.bodyFor(way.pair, prompt, way.route, streams, limit)
   return Either.isLeft(body) ? body.left : undefined
 }

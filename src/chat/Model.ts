@@ -59,8 +59,10 @@ export interface Model {
   readonly output_tokens_max: number
   /** What an image in a prompt counts at the most, in tokens. */
   readonly attachment_tokens_max: number
-  /** What the upstream adds to a prompt at the most, in tokens: its template, its own words about tools. */
+  /** How many tokens the upstream adds to any prompt at the most: its template. */
   readonly added_tokens_max: number
+  /** How many tokens the upstream adds to a prompt with tools at the most: its own words about tools. */
+  readonly tool_tokens_max: number
   readonly prompt_price: UnitPrice
   readonly completion_price: UnitPrice
   /** For each call, beside its tokens. */

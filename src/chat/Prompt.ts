@@ -3,9 +3,11 @@
  * most that it can cost.
  *
  * Where the specification is silent:
- * - The bound of a prompt is its bytes (a token is at least one) and `max_added_tokens`, at most the model's context; an image in it
- *   counts `max_attachment_tokens`, whatever its bytes; a file or audio counts its bytes too; a film, and what is attached by an id or
- *   address (but an image), counts the whole context.
+ * - The bound of a prompt is its bytes (a token is at least one), `max_added_tokens`, and with tools `max_tool_tokens`, at most the
+ *   model's context. An image in it counts `max_attachment_tokens`, whatever its bytes; `Attachments` says which files count their bytes
+ *   too. A film, most other files, and all that is attached by an id or address (but an image) count the whole context.
+ * - The bound is an estimate from above. A vendor may count more of a prompt than it: the vendor's figure is believed up to the context.
+ * - A limit of the answer above `max_output_tokens` counts as that, and goes upstream as that.
  * - Each token of the bound costs what the dearest line of the price says that can count for the request: one for what is written to a cache,
  *   one for longer prompts if the bound is that long, one for audio or images in a prompt only where something is attached.
  */
@@ -144,6 +146,8 @@ export interface Size {
   readonly attachments: number
   /** Something is attached by its name or address: it may be as long as the model can read. */
   readonly attached_elsewhere: boolean
+  /** The client offers tools. The vendor may add its own words about them. */
+  readonly with_tools: boolean
   readonly prompts: number
   /** How many answers are generated. */
   readonly answers: number
@@ -188,11 +192,15 @@ export const readChat: Read = (prompt, json) =>
       bytes: length - attached.bytes,
       attachments: attached.count,
       attached_elsewhere: attached.elsewhere,
+      with_tools: isAny(request.tools) || isAny((request as ChatPrompt).functions),
       prompts: 1,
       answers: answersOf(request),
       answer_tokens_max: limitOf(request)
     }
   })
+
+/** Whether a list has anything in it. */
+export const isAny = (list: unknown): boolean => Array.isArray(list) && list.length > 0
 
 /** The limit of a text completion whose client sets none. */
 const completionTokens = 16
@@ -206,6 +214,7 @@ export const readCompletion: Read = (prompt, json) =>
       bytes: length,
       attachments: 0,
       attached_elsewhere: false,
+      with_tools: false,
       prompts,
       answers: prompts * answersOf(request),
       answer_tokens_max: limitOf(request) ?? completionTokens
@@ -230,6 +239,7 @@ export const read = <A extends Pick<ChatRequest, "model" | "stream_options">>(
       bytes: size.bytes,
       attachments: size.attachments,
       attached_elsewhere: size.attached_elsewhere,
+      with_tools: size.with_tools,
       prompts: size.prompts,
       answers: size.answers,
       answer_tokens_max: size.answer_tokens_max,
@@ -273,14 +283,22 @@ export interface Bound {
   readonly most: Nano
 }
 
-/** The most tokens that the prompt can have: an upstream refuses one that is longer than the model's context. */
+/** The most tokens that an upstream takes: it refuses a prompt that is longer than the model's context. */
+const contextOf = (model: Model, prompt: ValidPrompt): number => model.context_length * prompt.prompts
+
+/** How many tokens are set aside for the prompt. */
 const promptTokensMax = (model: Model, prompt: ValidPrompt): number => {
-  const context = model.context_length * prompt.prompts
+  const context = contextOf(model, prompt)
   if (prompt.attached_elsewhere) return context
   // A token is at least a byte of the request.
   const sent = prompt.bytes + prompt.attachments * model.attachment_tokens_max
-  return Math.min(sent + prompt.prompts * model.added_tokens_max, context)
+  const added = prompt.prompts * model.added_tokens_max + (prompt.with_tools ? model.tool_tokens_max : 0)
+  return Math.min(sent + added, context)
 }
+
+/** The limit of each answer: the client's, and never more than the model's own. `undefined` where the client sets none. */
+export const answerTokensAsked = (model: Model, { answer_tokens_max }: ValidPrompt): number | undefined =>
+  answer_tokens_max === undefined ? undefined : Math.min(answer_tokens_max, model.output_tokens_max)
 
 const kinds = (hour: boolean) => ({ plain: { attachments: false, hour }, attached: { attachments: true, hour } })
 const forMinutes = kinds(false)
@@ -305,7 +323,7 @@ const chargeOf = (model: Model, prompt: ValidPrompt, answer: number): Nano => {
 
 /** The most that the call can cost. Without a limit on the answer the model's own applies, or what the balance affords of it. */
 export const boundOf = (model: Model, prompt: ValidPrompt): Bound => {
-  const whole = takesLimit(model) ? prompt.answer_tokens_max : model.output_tokens_max
+  const whole = takesLimit(model) ? answerTokensAsked(model, prompt) : model.output_tokens_max
   if (whole !== undefined) {
     const exact = chargeOf(model, prompt, whole)
     return { least: exact, enough: exact, most: exact }
@@ -316,7 +334,8 @@ export const boundOf = (model: Model, prompt: ValidPrompt): Bound => {
 
 /** How long each answer may become within what was set aside: the limit that is sent to the upstream. */
 export const answerTokensWithin = (model: Model, prompt: ValidPrompt, reserved: Nano): number => {
-  if (prompt.answer_tokens_max !== undefined) return prompt.answer_tokens_max
+  const asked = answerTokensAsked(model, prompt)
+  if (asked !== undefined) return asked
   const left = reserved - chargeOf(model, prompt, 0)
   const tokens = affordable(left > 0n ? left : 0n, dearestFor(model, prompt).completion) / prompt.answers
   // What was set aside affords the fewest, though a charge that was rounded may look like one token less.
@@ -324,9 +343,10 @@ export const answerTokensWithin = (model: Model, prompt: ValidPrompt, reserved: 
   return Math.max(fewest, Math.floor(Math.min(tokens, model.output_tokens_max)))
 }
 
-/** The most tokens that the request can cause, with answers of at most so many tokens each. */
+/** The most tokens that the request is expected to cause, and that a vendor is believed, with answers of at most so many tokens each. */
 export const mostOf = (model: Model, prompt: ValidPrompt, answer: number): Most => ({
   prompt_tokens: promptTokensMax(model, prompt),
+  context_tokens: contextOf(model, prompt),
   completion_tokens: answer * prompt.answers,
   kinds: kindsOf(model, prompt)
 })

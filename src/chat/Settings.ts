@@ -104,10 +104,12 @@ const ModelEntry = Schema.Struct({
   output_modalities: Modalities,
   context_length: Count,
   max_output_tokens: Count,
-  /** What an image in a prompt counts at the most. */
+  /** How many tokens are set aside for an image in a prompt. The vendor's own count is charged. */
   max_attachment_tokens: Schema.optionalWith(Count, { default: () => 4_096 }),
-  /** What the upstream adds to a prompt at the most: its template, its own words about tools. */
+  /** How many are set aside for the upstream's template. The JSON about a prompt is longer than most templates. */
   max_added_tokens: Schema.optionalWith(Schema.NonNegativeInt, { default: () => 0 }),
+  /** How many are set aside for the upstream's own words about tools, where a request has tools. */
+  max_tool_tokens: Schema.optionalWith(Schema.NonNegativeInt, { default: () => 1_700 }),
   /**
    * The name under which the upstream takes the limit of an answer. Newer models of OpenAI know `max_completion_tokens` only; many
    * others know `max_tokens` only, and do not say so: their answers have no limit then.
@@ -145,6 +147,7 @@ const modelOf = (entry: typeof ModelEntry.Type): Model => ({
   output_tokens_max: entry.max_output_tokens,
   attachment_tokens_max: entry.max_attachment_tokens,
   added_tokens_max: entry.max_added_tokens,
+  tool_tokens_max: entry.max_tool_tokens,
   prompt_price: entry.price.prompt_usd_per_million,
   completion_price: entry.price.completion_usd_per_million,
   request_price: entry.price.usd_per_request,

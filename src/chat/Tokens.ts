@@ -1,11 +1,13 @@
 /**
- * What a call used: what the upstream says, believed as far as the request can have caused it; else what came, counted.
+ * The tokens that a call used: the upstream's figures, as far as the request can have caused them; else a count of what came.
  *
  * Where the specification is silent:
- * - A figure of an upstream is believed up to what the request can cause: the bound of the prompt, and the limit that was sent times the
- *   number of answers. One beyond counts as that. In place of one that is missing or no count stands what came: four bytes a token of
- *   the prompt, `max_attachment_tokens` for each attachment, and of an answer a token for each short piece of text, reasoning, refusal,
- *   tool call or transcript. Either is marked `estimated`. An explicit zero is believed.
+ * - A figure of an upstream is believed up to what the request can cause. A prompt may have the whole context of the model, since vendors
+ *   add templates, words about tools, images and pages in their own count. An answer may have the limit that was sent, times the number of
+ *   answers. A figure beyond counts as that.
+ * - A figure that is missing, or no count, is replaced by a count of what came: four bytes a token of the prompt,
+ *   `max_attachment_tokens` for each attachment, and of an answer a token for each short piece of text, reasoning, refusal, tool call or
+ *   transcript. Both replacements are marked `estimated`. An explicit zero is believed.
  * - Tokens of a kind that is billed apart (`kernel/TokenDetails`) are believed up to what is left of their total by those before them, in
  *   the order of that list: audio that came from a cache counts as that alone. More of one kind than the total has, or audio
  *   and images in answer to a prompt without attachments, mark the record `estimated`. So does what is cached for an hour though the
@@ -26,8 +28,10 @@ export interface Figures {
   readonly completion_tokens: number
 }
 
-/** The most tokens that a request can cause. */
+/** The most tokens of a request. `prompt_tokens` is the bound of the prompt: an estimate from above, which is set aside. */
 export interface Most extends Figures {
+  /** How many tokens of the prompt a vendor is believed to have counted. */
+  readonly context_tokens: number
   /** What tokens of its prompt can be. */
   readonly kinds: Kinds
 }
@@ -39,17 +43,18 @@ export interface Tokens extends Figures {
 }
 
 /**
- * The tokens to charge. Each total is believed up to `most`, an explicit zero included; one beyond it counts as `most`, and in place of
- * one that was not reported stands what is `counted`, if need be.
+ * The tokens to charge. Each total is believed up to `most`, an explicit zero included, and a total beyond it counts as `most`. What was
+ * not reported is `counted`.
  */
 export const tokensOf = (reported: Usage, counted: () => Figures, most: Most): Tokens => {
   const { completion_tokens: completion, prompt_tokens: prompt } = reported
   const asItIs =
     prompt !== undefined &&
     completion !== undefined &&
-    prompt <= most.prompt_tokens &&
+    prompt <= most.context_tokens &&
     completion <= most.completion_tokens
-  const prompt_tokens = Math.min(prompt ?? counted().prompt_tokens, most.prompt_tokens)
+  const prompt_tokens =
+    prompt === undefined ? Math.min(counted().prompt_tokens, most.prompt_tokens) : Math.min(prompt, most.context_tokens)
   const completion_tokens = Math.min(completion ?? counted().completion_tokens, most.completion_tokens)
   const details = new Details(reported)
   details.believe(promptDetails, prompt_tokens, most.kinds)
@@ -113,7 +118,7 @@ export const beyondIn = (
   { cache_write_1h_tokens, completion_tokens, prompt_tokens }: Usage,
   most: Most
 ): "total" | "hour" | undefined => {
-  if ((prompt_tokens ?? 0) > most.prompt_tokens || (completion_tokens ?? 0) > most.completion_tokens) return "total"
+  if ((prompt_tokens ?? 0) > most.context_tokens || (completion_tokens ?? 0) > most.completion_tokens) return "total"
   return !most.kinds.hour && (cache_write_1h_tokens ?? 0) > 0 ? "hour" : undefined
 }
 

@@ -2,8 +2,9 @@
  * A request for embeddings: what may be asked, and how many tokens it can cost.
  *
  * Where the specification is silent:
- * - A token is a byte at least, so the bytes of a text bound its tokens; a list of tokens has as many as it has. No input counts more than
- *   `max_input_tokens`, and each may count `max_added_tokens` more. What an upstream reports is believed within that.
+ * - A token is a byte at least, so the bytes of a text bound its tokens; a list of tokens has as many as it has. Each input may count
+ *   `max_added_tokens` more, and no input counts more than `max_input_tokens`. That is set aside. An upstream's figure is believed up to
+ *   `max_input_tokens` for each input, since upstreams add what is theirs.
  * - Fields that would make a vendor bill otherwise (`chat/Extras`) are refused; every other field passes as it is.
  * - Embedding models are not listed by `GET /v1/models`, from which clients choose models to chat with, but by
  *   `GET /v1/embeddings/models`.
@@ -55,8 +56,10 @@ export interface Asked {
   readonly request: EmbeddingRequest
   /** How many embeddings are due. */
   readonly inputs: number
-  /** The most tokens that they can have. */
+  /** How many tokens are set aside for them. */
   readonly most: number
+  /** The most tokens that the model reads of them. */
+  readonly context: number
   /** How many they have where nobody counted. */
   readonly estimate: number
 }
@@ -122,7 +125,7 @@ export const billedOtherwise = (request: Readonly<Record<string, unknown>>): Inv
 
 // ---- the input ------------------------------------------------------------------------------------------------------------------
 
-type Size = Pick<Asked, "inputs" | "most" | "estimate">
+type Size = Pick<Asked, "inputs" | "most" | "context" | "estimate">
 
 const rule = "required: a text, or a list of texts, of tokens, or of lists of tokens; none of them empty"
 const wrong = refused("input", rule)
@@ -145,7 +148,12 @@ const sizeOf = (model: EmbeddingModel, input: unknown): Either.Either<Size, Inva
     most += Math.min(length + added_tokens_max, input_tokens_max)
     estimate += Math.min(isTexts ? tokensEstimated(length) : length, input_tokens_max)
   }
-  return Either.right({ inputs: inputs.length, most, estimate })
+  return Either.right({
+    inputs: inputs.length,
+    most,
+    context: inputs.length * model.input_tokens_max,
+    estimate
+  })
 }
 
 const isTokens = (value: unknown): boolean =>

@@ -53,11 +53,11 @@ const make = Effect.gen(function* () {
 const costOf = ({ price }: EmbeddingModel, tokens: number): Nano => charge([{ units: tokens, price }])
 
 const measuredOf = (
-  { estimate, model, most }: Asked,
+  { context, estimate, model }: Asked,
   provider: string,
   answer: Readonly<Record<string, unknown>>
 ): Measured => {
-  const { count, usage_source } = believed(tokensReported(answer), most, estimate)
+  const { count, usage_source } = believed(tokensReported(answer), context, estimate)
   return {
     cost: costOf(model, count),
     prompt_tokens: count,

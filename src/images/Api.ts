@@ -10,9 +10,10 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { KeyOrToken } from "../http/Security.ts"
 import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { UpstreamRefusal } from "../upstream/Problems.ts"
-import { ProviderList, ProviderNames } from "../upstream/Provider.ts"
+import { ProviderNames } from "../upstream/Provider.ts"
 import { ImageAnswer, ImageRequest, ImageStatusQuery } from "./Image.ts"
 import { OpenAiEditFields, OpenAiImageRequest, OpenAiImages } from "./OpenAi.ts"
+import { ImageProviderList } from "./Prices.ts"
 import { ImageNotFound, ImagesNotFetched, ImagesPending, ImagesTooLarge } from "./Problems.ts"
 
 const EditForm = HttpApiSchema.Multipart(
@@ -93,7 +94,7 @@ export class ImagesApi extends HttpApiGroup.make("images")
   )
   .add(
     HttpApiEndpoint.get("toolProviders", "/v1/tools/images/providers")
-      .addSuccess(ProviderList)
-      .annotate(OpenApi.Summary, "Who makes images, described")
+      .addSuccess(ImageProviderList)
+      .annotate(OpenApi.Summary, "Who makes images, described, with prices")
   )
   .middleware(KeyOrToken) {}

@@ -18,13 +18,14 @@ import { toDecimal } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
 import { UpstreamFailed, UpstreamRejected } from "../upstream/Problems.ts"
-import { listOf, namesOf } from "../upstream/Provider.ts"
+import { namesOf } from "../upstream/Provider.ts"
 import type { Unreachable } from "../upstream/Wire.ts"
 import { ImagesApi } from "./Api.ts"
 import { ImageRequest } from "./Image.ts"
 import type { ImageAnswer } from "./Image.ts"
 import { imageTypeOf, OpenAiEditFields, OpenAiImageRequest } from "./OpenAi.ts"
 import type { Creation, OpenAiImages } from "./OpenAi.ts"
+import { listOf, priceOf, sizesOf } from "./Prices.ts"
 import { ImagesNotFetched, ImagesPending, ImagesTooLarge } from "./Problems.ts"
 import { ImageProviders } from "./Settings.ts"
 import type { ImageProvider } from "./Settings.ts"
@@ -135,12 +136,10 @@ const fetched = (
     )
   )
 
-/** The least that an image costs, of each provider. */
+/** What an edited image costs, of each provider and size. */
 const costsOf = (providers: ReadonlyArray<ImageProvider>): ReadonlyArray<Nano> =>
-  providers.flatMap(({ price, price_by_pixels, price_by_size }) =>
-    [price, ...Object.values(price_by_size), ...Object.values(price_by_pixels)].flatMap((price) =>
-      price === undefined ? [] : [charge([{ units: 1, price }])]
-    )
+  providers.flatMap((provider) =>
+    sizesOf(provider).map((size) => charge([{ units: 1, price: priceOf(provider, size, true).price }]))
   )
 
 export const ImagesHttp = HttpApiBuilder.group(

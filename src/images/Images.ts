@@ -23,6 +23,7 @@ import type { Unreachable } from "../upstream/Wire.ts"
 import type { ImageAnswer, ImageRequest } from "./Image.ts"
 import { madeOf, providerFor } from "./OpenAi.ts"
 import type { Creation, Made } from "./OpenAi.ts"
+import { priceOf } from "./Prices.ts"
 import { ImageProviders } from "./Settings.ts"
 import type { ImageProvider } from "./Settings.ts"
 import { ImageNotFound } from "./Problems.ts"
@@ -115,7 +116,7 @@ const make = Effect.gen(function* () {
       endpoint,
       input: inputOf(request),
       units: request.num_images,
-      price: provider.price_by_size[request.image_size] ?? provider.price
+      ...priceOf(provider, request.image_size, request.source_url !== undefined)
     }
     const job = yield* submitted(caller, provider, made, "images/generate", beside)
     return yield* answered(caller, request.sync_mode ? patience : undefined, job)
@@ -136,7 +137,7 @@ const make = Effect.gen(function* () {
   const submitted = (
     caller: Caller,
     provider: ImageProvider,
-    { endpoint, input, price, units }: Made,
+    { endpoint, input, price, unit, units }: Made,
     usage_endpoint: string,
     beside: Claim["beside"]
   ): Effect.Effect<Job, UpstreamProblem | GateRefusal> => {
@@ -150,7 +151,7 @@ const make = Effect.gen(function* () {
       endpoint,
       input,
       units,
-      unit: "image",
+      unit,
       price,
       error_types
     }

@@ -10,10 +10,11 @@
  */
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
-import type { UnitPrice } from "../kernel/Price.ts"
 import { UnknownModel } from "../upstream/Provider.ts"
 import { OutputFormat } from "./Image.ts"
 import type { ImageSize } from "./Image.ts"
+import { priceOf } from "./Prices.ts"
+import type { ImagePrice } from "./Prices.ts"
 import type { ImageProvider } from "./Settings.ts"
 
 // ---- what may be asked ----------------------------------------------------------------------------------------------------------
@@ -106,11 +107,10 @@ export const providerFor = (
 }
 
 /** What the vendor is asked, and at which price an image. */
-export interface Made {
+export interface Made extends ImagePrice {
   readonly endpoint: string
   readonly input: Record<string, unknown>
   readonly units: number
-  readonly price: UnitPrice
 }
 
 /** What a provider would be asked for it; refused where the provider cannot. */
@@ -123,8 +123,9 @@ export const madeOf = (provider: ImageProvider, creation: Creation): Either.Eith
       output_formats.length === 0 ? "left out: this provider chooses it" : `one of ${output_formats.join(", ")}`
     return refused("output_format", rule)
   }
-  const { price, vendors } = sizeOf(provider, size)
-  if (price === undefined) return refused("size", `one of ${sizesOf(provider).join(", ")}`)
+  const vendors = sizeOf(provider, size)
+  if (vendors === undefined) return refused("size", `one of ${sizesTaken(provider).join(", ")}`)
+  const priced = priceOf(provider, typeof vendors === "string" ? vendors : size, images !== undefined)
   return Either.map(
     images === undefined ? Either.right(plainly(provider)) : edited(provider, images, mask),
     (made) => ({
@@ -137,7 +138,7 @@ export const madeOf = (provider: ImageProvider, creation: Creation): Either.Eith
         ...made.input
       },
       units: n,
-      price
+      ...priced
     })
   )
 }
@@ -171,19 +172,18 @@ const named: Readonly<Record<string, ImageSize>> = {
   "1024x576": "landscape_16_9"
 }
 
-const sizesOf = ({ price_by_pixels }: ImageProvider): ReadonlyArray<string> => [
+const sizesTaken = ({ price_by_pixels }: ImageProvider): ReadonlyArray<string> => [
   ...new Set(["auto", ...Object.keys(named), ...Object.keys(price_by_pixels)])
 ]
 
-/** A size as the vendor knows it, and its price; none where the provider does not make it. */
-const sizeOf = (provider: ImageProvider, size: string): { readonly vendors?: unknown; readonly price?: UnitPrice } => {
-  const own = Object.hasOwn(provider.price_by_pixels, size) ? provider.price_by_pixels[size] : undefined
-  if (own !== undefined) {
+/** A size as the vendor knows it; `undefined` where the provider does not make it. */
+const sizeOf = ({ price_by_pixels }: ImageProvider, size: string) => {
+  if (Object.hasOwn(price_by_pixels, size)) {
     const [width, height] = size.split("x").map(Number)
-    return { vendors: { width, height }, price: own }
+    return { width, height }
   }
-  const name = size === "auto" ? "square_hd" : Object.hasOwn(named, size) ? named[size] : undefined
-  return name === undefined ? {} : { vendors: name, price: provider.price_by_size[name] ?? provider.price }
+  if (size === "auto") return "square_hd"
+  return Object.hasOwn(named, size) ? named[size] : undefined
 }
 
 // ---- what is answered ------------------------------------------------------------------------------------------------------------

@@ -8,12 +8,18 @@ import { named, providerFields } from "../upstream/Provider.ts"
 import { OutputFormat } from "./Image.ts"
 import type { ImageSize } from "./Image.ts"
 
-type PricesBySize = { readonly [Size in ImageSize]: Schema.optional<Schema.Schema<UnitPrice, string | number>> }
+type BySize = { readonly [Size in ImageSize]: Schema.optional<Schema.Schema<UnitPrice, string | number>> }
 
 /** `1536x1024` */
 const Pixels = Schema.String.pipe(
   Schema.pattern(/^[1-9]\d{1,4}x[1-9]\d{1,4}$/, { message: () => "a size in pixels, like 1536x1024" })
 )
+
+const pricesBySize = Schema.optionalWith(
+  Schema.Struct(Object.fromEntries(imageSizes.map((size) => [size, Schema.optional(UsdPer(1))])) as BySize),
+  { default: () => ({}) }
+)
+const pricesByPixels = Schema.optionalWith(Schema.Record({ key: Pixels, value: UsdPer(1) }), { default: () => ({}) })
 
 /** A provider with a generation queue in the manner of fal. */
 export const ImageProvider = readAs(
@@ -26,14 +32,18 @@ export const ImageProvider = readAs(
     price: Schema.propertySignature(UsdPer(1)).pipe(Schema.fromKey("usd_per_image")),
     /** The most images of one request. */
     images_max: Schema.optionalWith(Count, { default: () => 10 }),
-    price_by_size: Schema.optionalWith(
-      Schema.Struct(Object.fromEntries(imageSizes.map((size) => [size, Schema.optional(UsdPer(1))])) as PricesBySize),
-      { default: () => ({}) }
-    ).pipe(Schema.fromKey("usd_per_image_by_size")),
+    price_by_size: pricesBySize.pipe(Schema.fromKey("usd_per_image_by_size")),
     /** Sizes in pixels that it makes beside the named ones, each with its price: `{ "1536x1024": "0.06" }`. */
-    price_by_pixels: Schema.optionalWith(Schema.Record({ key: Pixels, value: UsdPer(1) }), {
-      default: () => ({})
-    }).pipe(Schema.fromKey("usd_per_image_by_pixels")),
+    price_by_pixels: pricesByPixels.pipe(Schema.fromKey("usd_per_image_by_pixels")),
+    /**
+     * USD an image that is made from images: an edit, or one with a source. The price of its size goes before. Without either it costs
+     * what any image of its size costs.
+     */
+    edit_price: Schema.optionalWith(Schema.UndefinedOr(UsdPer(1)), { default: () => undefined }).pipe(
+      Schema.fromKey("usd_per_edited_image")
+    ),
+    edit_price_by_size: pricesBySize.pipe(Schema.fromKey("usd_per_edited_image_by_size")),
+    edit_price_by_pixels: pricesByPixels.pipe(Schema.fromKey("usd_per_edited_image_by_pixels")),
     /** The forms that a caller may choose between; without any the vendor chooses. */
     output_formats: Schema.optionalWith(Schema.Array(OutputFormat), { default: () => [] }),
     /** How it edits images; without it, by `image_to_image_endpoint`, one image and no mask. */

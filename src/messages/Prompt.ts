@@ -4,15 +4,15 @@
  *
  * Where the specification is silent:
  * - The bound counts as that of chat does (`chat/Prompt`): a token is at least a byte of the request; an image counts
- *   `max_attachment_tokens`, whatever its bytes, also in the result of a tool; a document counts its bytes too; one by address or id,
- *   and a film, counts the whole context.
+ *   `max_attachment_tokens`, whatever its bytes, also in the result of a tool; a document that is a text counts its bytes too; any other
+ *   document, one by address or id, and a film, counts the whole context.
  */
 import { Schema } from "effect"
 import type { Either, ParseResult } from "effect"
 import { addData, addImage, addImageData, nothingAttached } from "../chat/Attachments.ts"
 import type { Attached } from "../chat/Attachments.ts"
 import { between, byHand, fits, Flag, ModelName, optional, whole } from "../chat/Fields.ts"
-import { read } from "../chat/Prompt.ts"
+import { isAny, read } from "../chat/Prompt.ts"
 import type { Read } from "../chat/Prompt.ts"
 
 const isContent = (content: unknown): boolean =>
@@ -164,6 +164,7 @@ const reads = (
         bytes: length - attached.bytes,
         attachments: attached.count,
         attached_elsewhere: attached.elsewhere,
+        with_tools: isAny(request.tools),
         prompts: 1,
         answers: 1,
         // Of a request whose tokens are counted there is no answer.

@@ -4,8 +4,10 @@
  * Where the specification is silent:
  * - The shape is that of Cohere and Jina. Documents are texts, or objects with a `text`.
  * - A token is a byte at least. The bytes of the query, once for each document, and of the documents bound the tokens; the searches are
- *   bounded by as many documents as the bytes of each can count. What an upstream reports is believed within that: tokens as
- *   `usage.prompt_tokens`, `usage.total_tokens` or `meta.billed_units.input_tokens`, searches as `meta.billed_units.search_units`.
+ *   bounded by as many documents as the bytes of each can count. That is set aside.
+ * - An upstream's searches are believed up to that bound. Its tokens are believed up to `max_input_tokens` for each document, since
+ *   upstreams add what is theirs, and for a longer document up to its own bound, since upstreams may read it in pieces. Tokens stand in
+ *   `usage.prompt_tokens`, `usage.total_tokens` or `meta.billed_units.input_tokens`, searches in `meta.billed_units.search_units`.
  * - `return_documents` is served where an upstream does not know it, too.
  */
 import { Either, Schema } from "effect"
@@ -53,7 +55,10 @@ export interface Amounts {
 export interface Asked {
   readonly model: RerankModel
   readonly request: RerankRequest
+  /** What is set aside. */
   readonly most: Amounts
+  /** The most tokens that the model can have read. */
+  readonly context: number
   readonly estimate: Amounts
 }
 
@@ -90,6 +95,7 @@ export const askedOf = (models: ReadonlyArray<RerankModel>, request: unknown): E
     model,
     request: request as unknown as RerankRequest,
     most: amountsOf(model, asked, lengths, (bytes) => bytes),
+    context: contextOf(model, asked, lengths),
     estimate: amountsOf(model, asked, lengths, tokensEstimated)
   })
 }
@@ -97,6 +103,12 @@ export const askedOf = (models: ReadonlyArray<RerankModel>, request: unknown): E
 /** Of an object a vendor may read more than its text. */
 const bytesOf = (document: unknown): number =>
   Buffer.byteLength(typeof document === "string" ? document : JSON.stringify(document))
+
+const contextOf = (
+  { added_tokens_max, input_tokens_max }: RerankModel,
+  query: number,
+  documents: ReadonlyArray<number>
+): number => documents.reduce((sum, bytes) => sum + Math.max(query + bytes + added_tokens_max, input_tokens_max), 0)
 
 const amountsOf = (
   { added_tokens_max, documents_per_search, tokens_per_document }: RerankModel,

@@ -66,12 +66,12 @@ const priceLines = ({ search_price, token_price }: RerankModel): ReadonlyArray<P
 
 /** What is not priced need not be known: it is no reason to call a figure estimated. */
 const measuredOf = (
-  { estimate, model, most }: Asked,
+  { context, estimate, model, most }: Asked,
   provider: string,
   answer: Readonly<Record<string, unknown>>
 ): Measured => {
   const figures = reported(answer)
-  const tokens = believed(figures.tokens, most.tokens, estimate.tokens)
+  const tokens = believed(figures.tokens, context, estimate.tokens)
   const searches = believed(figures.searches, most.searches, estimate.searches)
   const priced = [...(model.token_price === 0n ? [] : [tokens]), ...(model.search_price === 0n ? [] : [searches])]
   const bySearch = model.search_price !== 0n || model.token_price === 0n

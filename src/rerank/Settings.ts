@@ -19,6 +19,8 @@ const Price = Schema.Struct({
 export const RerankModel = readAs(
   Schema.Struct({
     ...modelFields,
+    /** How many tokens the model reads of a query with a document. */
+    input_tokens_max: Schema.optionalWith(Count, { default: () => 4_096 }).pipe(Schema.fromKey("max_input_tokens")),
     /** The most documents of one request. */
     documents_max: Schema.optionalWith(Count, { default: () => 1_000 }).pipe(Schema.fromKey("max_documents")),
     documents_per_search: Schema.optionalWith(Count, { default: () => 100 }),

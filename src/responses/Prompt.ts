@@ -4,14 +4,14 @@
  *
  * Where the specification is silent:
  * - The bound counts as that of chat does (`chat/Prompt`): a token is at least a byte of the request; an image counts
- *   `max_attachment_tokens`, whatever its bytes, also in what a tool gave; a file or audio counts its bytes too; a film, what is attached
- *   by an address or id (but an image), an earlier answer and a summary in its vendor's own form count the whole context.
+ *   `max_attachment_tokens`, whatever its bytes, also in what a tool gave; a text and some audio count their bytes too; any other file,
+ *   what is attached by an address or id (but an image), an earlier answer and a summary in its vendor's own form count the whole context.
  */
 import { Schema } from "effect"
 import { addData, addImage, nothingAttached } from "../chat/Attachments.ts"
 import type { Attached } from "../chat/Attachments.ts"
 import { between, byHand, fits, Flag, ModelName, optional, whole } from "../chat/Fields.ts"
-import { read } from "../chat/Prompt.ts"
+import { isAny, read } from "../chat/Prompt.ts"
 import type { Read } from "../chat/Prompt.ts"
 
 const isInput = (input: unknown): boolean =>
@@ -114,6 +114,7 @@ export const readResponses: Read = (prompt, json) =>
       bytes: length - attached.bytes,
       attachments: attached.count,
       attached_elsewhere: attached.elsewhere,
+      with_tools: isAny(request.tools),
       prompts: 1,
       answers: 1,
       answer_tokens_max: request.max_output_tokens ?? undefined

@@ -1,10 +1,11 @@
 /** How long audio is: the longest that its bytes can last, and what a provider says. */
+import { bytesASecond } from "../kernel/AudioForm.ts"
 
 /** The longest audio file. */
 export const fileBytesMax = 25 * 1024 * 1024
 
 /** The most seconds that audio of so many bytes can last: one for each 1,000 bytes. It bounds what is set aside and what is charged. */
-export const secondsMost = (bytes: number): number => Math.ceil(bytes / 1_000)
+export const secondsMost = (bytes: number): number => Math.ceil(bytes / bytesASecond)
 /** The seconds that are charged where the provider reports none: one for each 16,000 bytes, the usual rate of MP3. */
 const secondsEstimated = (bytes: number): number => Math.ceil(bytes / 16_000)
 

@@ -1,4 +1,10 @@
-/** Transcriptions over the OpenAI audio route, at the model's price of a second. */
+/**
+ * Transcriptions over the OpenAI audio route, at the model's price of a second.
+ *
+ * Where the specification is silent:
+ * - A transcription is bounded by a second for each 1,000 bytes. Audio that lasts longer by its own frames, as silence in FLAC or Opus
+ *   does, is refused, and so is audio in Ogg that is neither Opus nor Vorbis.
+ */
 import { Context, Effect, Either, Layer } from "effect"
 import { randomBytes } from "node:crypto"
 import { Gate } from "../gate/Gate.ts"
@@ -17,7 +23,7 @@ import type { UpstreamProblem } from "../upstream/Failures.ts"
 import { pick, pickModel } from "../upstream/Provider.ts"
 import type { UnknownModel, UnknownProvider } from "../upstream/Provider.ts"
 import { upstreamLookup } from "../upstream/Upstreams.ts"
-import { formOf, lengthInBytes, release } from "./Audio.ts"
+import { formOf, lastsLonger, lengthInBytes, release } from "./Audio.ts"
 import type { Audio } from "./Audio.ts"
 import { segmentsIn } from "./Formats.ts"
 import { fileBytesMax, lengthOf, secondsMost } from "./Length.ts"
@@ -124,6 +130,7 @@ const make = Effect.gen(function* () {
     const bytes = lengthInBytes(call.audio)
     if (bytes === 0) return yield* empty
     if (bytes > fileBytesMax) return yield* new AudioTooLarge()
+    if (yield* Effect.promise(() => lastsLonger(call.audio, secondsMost(bytes)))) return yield* tooSparse
     const bound = most(bytes, model)
     const claim = {
       caller: call.caller,
@@ -255,4 +262,8 @@ const leastOf = (providers: ReadonlyArray<TranscriptionProvider>): Nano =>
     .flatMap(({ models }) => models.map(({ price }) => charge([{ units: 1, price }])))
     .reduce<Nano | undefined>((least, cost) => (least === undefined || cost < least ? cost : least), undefined) ?? 0n
 
+const tooSparse = InvalidRequest.of(
+  "file",
+  "audio of at most a second for each 1,000 bytes: this may last longer, so send it in another format, such as MP3"
+)
 const empty = new InvalidRequest({ message: "file: it is empty", field: "file", rule: "not empty" })

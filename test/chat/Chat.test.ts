@@ -25,6 +25,7 @@ const model: Model = {
   output_tokens_max: 1_000,
   attachment_tokens_max: 100,
   added_tokens_max: 0,
+  tool_tokens_max: 0,
   prompt_price: 1_000_000_000n as UnitPrice,
   completion_price: 10_000_000_000n as UnitPrice,
   request_price: 0n as UnitPrice,

@@ -18,6 +18,7 @@ import { costOf, tokensIn, tokensOf } from "../../src/chat/Tokens.ts"
 import { usageOf } from "../../src/protocols/chat/Usage.ts"
 import { noUsage } from "../../src/protocols/Usage.ts"
 import type { UnitPrice } from "../../src/kernel/Price.ts"
+import { flac, mp3, opus, tagged, wave } from "../support/Sounds.ts"
 import { completionDetails, detailNames, promptDetails } from "../../src/kernel/TokenDetails.ts"
 
 const rarely = fc.oneof(fc.constantFrom(null, "", "text", "assistant", 0, true), fc.constant([]), fc.constant({}))
@@ -75,6 +76,7 @@ const model: fc.Arbitrary<Model> = fc
     output_tokens_max: fc.integer({ min: 1, max: 200_000 }),
     attachment_tokens_max: fc.integer({ min: 1, max: 5_000 }),
     added_tokens_max: fc.nat(500),
+    tool_tokens_max: fc.nat(500),
     prompt_price: price,
     completion_price: price,
     request_price: price,
@@ -97,6 +99,7 @@ const limits = fc.record(
   {
     max_tokens: fc.integer({ min: 1, max: 10 ** 9 }),
     max_completion_tokens: fc.integer({ min: 1, max: 10 ** 9 }),
+    tools: fc.constantFrom([], [{ type: "function", function: { name: "f" } }]),
     n: count,
     best_of: count
   },
@@ -138,8 +141,10 @@ const usage = fc.oneof(
 describe("what is attached", () => {
   const png = `data:image/png;base64,${"A".repeat(500)}`
   const film = `data:video/mp4;base64,${"A".repeat(500)}`
-  const pdf = `data:application/pdf;base64,${"A".repeat(500)}`
-  const data = "A".repeat(500)
+  const base64 = (bytes: Buffer | string) => Buffer.from(bytes).toString("base64")
+  const words = base64("words ".repeat(80))
+  const pdf = `data:application/pdf;base64,${base64(`%PDF-1.7\n${"\u00ff".repeat(400)}`)}`
+  const data = base64(mp3())
   const ofChat = (part: object) => readChat({ model: "m", messages: [{ role: "user", content: [part] }] })
   const ofMessages = (part: object) =>
     readMessages({ model: "m", max_tokens: 5, messages: [{ role: "user", content: [part] }] })
@@ -156,21 +161,80 @@ describe("what is attached", () => {
   it.each([
     ["an image", ofChat({ type: "image_url", image_url: { url: png } }), "as an image"],
     ["an image at an address", ofChat({ type: "image_url", image_url: { url: "https://a.example/b" } }), "as an image"],
-    ["a document as an image", ofChat({ type: "image_url", image_url: { url: pdf } }), "its bytes"],
+    ["a document as an image", ofChat({ type: "image_url", image_url: { url: pdf } }), "context"],
     ["a film as an image", ofChat({ type: "image_url", image_url: { url: film } }), "context"],
     ["a film that says it is an image too", ofChat({ type: "video_url", video_url: {}, image_url: png }), "context"],
-    ["a file", ofChat({ type: "file", file: { file_data: pdf } }), "its bytes"],
+    ["a file", ofChat({ type: "file", file: { file_data: pdf } }), "context"],
+    ["a text", ofChat({ type: "file", file: { file_data: `data:text/plain;base64,${words}` } }), "its bytes"],
+    [
+      "a text as an image",
+      ofChat({ type: "image_url", image_url: { url: `data:text/plain;base64,${words}` } }),
+      "its bytes"
+    ],
+    [
+      "a document that says it is a text",
+      ofChat({ type: "file", file: { file_data: pdf.replace("application/pdf", "text/plain") } }),
+      "context"
+    ],
+    [
+      "a document without a binary byte",
+      ofChat({
+        type: "file",
+        file: { file_data: `data:text/plain;base64,${base64(`${"\n".repeat(1_500)}%PDF-1.7`)}` }
+      }),
+      "context"
+    ],
+    [
+      "a file that is a text but for its end",
+      ofChat({ type: "file", file: { file_data: `${base64("w".repeat(2_100))}AAAA` } }),
+      "context"
+    ],
     ["a film as a file", ofChat({ type: "file", file: { file_data: film } }), "context"],
     ["a file at an address", ofChat({ type: "file", file: { file_data: "https://a.example/b.pdf" } }), "context"],
     ["a file by its id and as data", ofChat({ type: "file", file: { file_data: "AA", file_id: "file-1" } }), "context"],
     ["a file by its id with audio", ofChat({ type: "file", file: { file_id: "f" }, input_audio: { data } }), "context"],
-    ["audio", ofChat({ type: "input_audio", input_audio: { data, format: "wav" } }), "its bytes"],
+    ["audio in MP3", ofChat({ type: "input_audio", input_audio: { data, format: "mp3" } }), "its bytes"],
+    [
+      "audio in MP3 behind a tag",
+      ofChat({ type: "input_audio", input_audio: { data: base64(tagged(mp3())) } }),
+      "its bytes"
+    ],
+    ["audio in WAV", ofChat({ type: "input_audio", input_audio: { data: base64(wave({})) } }), "its bytes"],
+    [
+      "audio of ten samples a second",
+      ofChat({ type: "input_audio", input_audio: { data: base64(wave({ rate: 10 })) } }),
+      "context"
+    ],
+    [
+      "audio in FLAC",
+      ofChat({ type: "input_audio", input_audio: { data: base64(flac({ frames: 50 })), format: "wav" } }),
+      "context"
+    ],
+    [
+      "audio in FLAC behind a tag",
+      ofChat({ type: "input_audio", input_audio: { data: base64(tagged(flac({ frames: 50 }))) } }),
+      "context"
+    ],
+    [
+      "audio in Ogg",
+      ofResponses({ type: "input_audio", input_audio: { data: base64(opus([Buffer.alloc(400)])) } }),
+      "context"
+    ],
+    ["audio that is nothing known", ofChat({ type: "input_audio", input_audio: { data: "A".repeat(500) } }), "context"],
     ["an image", block("image", { type: "base64", media_type: "image/png", data }), "as an image"],
     ["an image at an address", block("image", { type: "url", url: "https://a.example/b" }), "as an image"],
-    ["a document as an image", block("image", { type: "base64", media_type: "application/pdf", data }), "its bytes"],
+    [
+      "a document as an image",
+      block("image", { type: "base64", media_type: "application/pdf", data: pdf.split(",")[1] }),
+      "context"
+    ],
     ["a film as an image", block("image", { type: "base64", media_type: "video/mp4", data }), "context"],
     ["a film in the address of an image", block("image", { type: "url", url: film }), "context"],
-    ["a document", block("document", { type: "base64", media_type: "application/pdf", data }), "its bytes"],
+    [
+      "a document",
+      block("document", { type: "base64", media_type: "application/pdf", data: pdf.split(",")[1] }),
+      "context"
+    ],
     ["a film as a document", block("document", { type: "base64", media_type: "video/mp4", data }), "context"],
     [
       "a document at an address, and data",
@@ -179,7 +243,7 @@ describe("what is attached", () => {
     ],
     ["an image", ofResponses({ type: "input_image", image_url: png }), "as an image"],
     ["a film as an image", ofResponses({ type: "input_image", image_url: film }), "context"],
-    ["a file", ofResponses({ type: "input_file", file_data: pdf }), "its bytes"],
+    ["a file", ofResponses({ type: "input_file", file_data: pdf }), "context"],
     ["a file at an address, and data", ofResponses({ type: "input_file", file_url: "x", file_data: pdf }), "context"]
   ])("%s is bounded by what its vendor may read of it", (_, read, bound) => {
     expect(boundedBy(read)).toBe(bound)
@@ -187,7 +251,8 @@ describe("what is attached", () => {
 })
 
 describe("a charge", () => {
-  it("is never more than was set aside, whatever the balance affords and the provider reports", () => {
+  it("is more than was set aside only where the provider counts more of the prompt, up to its context", () => {
+    let beyond = 0
     fc.assert(
       fc.property(
         model,
@@ -212,13 +277,17 @@ describe("a charge", () => {
           const limit = answerTokensWithin(model, prompt, reserved < most ? reserved : most)
           const takes = model.routes[0]!.limit_field !== "none"
           // OpenAI's responses take no fewer.
+          expect(limit).toBeLessThanOrEqual(model.output_tokens_max)
           if (prompt.answer_tokens_max === undefined)
             expect(limit).toBeGreaterThanOrEqual(Math.min(answerTokensLeast, model.output_tokens_max))
           const bound = mostOf(model, prompt, takes ? limit : model.output_tokens_max)
           const seen = { prompt_tokens: promptTokensEstimate(model, prompt), completion_tokens }
           const tokens = tokensOf(usageOf(reported) ?? noUsage, () => seen, bound)
           expect(costOf(model, bound) <= (reserved < most ? reserved : most)).toBe(true)
-          expect(costOf(model, tokens) <= (reserved < most ? reserved : most)).toBe(true)
+          expect(tokens.completion_tokens).toBeLessThanOrEqual(bound.completion_tokens)
+          expect(tokens.prompt_tokens).toBeLessThanOrEqual(model.context_length * prompt.prompts)
+          if (tokens.prompt_tokens > bound.prompt_tokens) beyond++
+          else expect(costOf(model, tokens) <= (reserved < most ? reserved : most)).toBe(true)
           const { token_details = {} } = tokens
           for (const [names, total] of [
             [promptDetails, tokens.prompt_tokens],
@@ -229,11 +298,78 @@ describe("a charge", () => {
       ),
       { numRuns: 5_000 }
     )
+    expect(beyond).toBeGreaterThan(0)
+  })
+})
+
+describe("the bound of a prompt", () => {
+  const [sample] = fc.sample(model, 1)
+  const asking: Model = {
+    ...sample!,
+    context_length: 100_000,
+    output_tokens_max: 200,
+    attachment_tokens_max: 1_000,
+    added_tokens_max: 30,
+    tool_tokens_max: 700
+  }
+  const tool = { name: "look", description: "looks", input_schema: {}, parameters: {}, type: "function" }
+  const readers = {
+    chat: (more: object) => readChat({ model: "m", messages: [{ role: "user", content: "hello" }], ...more }),
+    messages: (more: object) =>
+      readMessages({ model: "m", max_tokens: 5, messages: [{ role: "user", content: "hello" }], ...more }),
+    responses: (more: object) => readResponses({ model: "m", input: "hello", ...more })
+  }
+  const added = (read: (more: object) => ReturnType<typeof readChat>, more: object) => {
+    const prompt = Either.getOrThrow(read(more))
+    return mostOf(asking, prompt, 10).prompt_tokens - prompt.bytes
+  }
+
+  it.each(Object.entries(readers))(
+    "has room for the vendor's template, and for its words about tools (%s)",
+    (_, read) => {
+      expect(added(read, {})).toBe(30)
+      expect(added(read, { tools: [] })).toBe(30)
+      expect(added(read, { tools: null })).toBe(30)
+      expect(added(read, { tools: [tool] })).toBe(730)
+      expect(added(read, { tools: [tool, tool] })).toBe(730)
+    }
+  )
+
+  it("has room for tools under their older name", () => {
+    expect(added(readers.chat, { functions: [{ name: "look" }] })).toBe(730)
+  })
+
+  it("is no more than the context, up to which a vendor is believed", () => {
+    const most = mostOf({ ...asking, context_length: 100 }, Either.getOrThrow(readers.chat({ tools: [tool] })), 10)
+    expect([most.prompt_tokens, most.context_tokens]).toEqual([100, 100])
+    const three = Either.getOrThrow(readCompletion({ model: "m", prompt: ["a", "b", "c"] }))
+    expect(mostOf(asking, three, 10).context_tokens).toBe(300_000)
+  })
+})
+
+describe("a limit of the answer", () => {
+  it("is the model's own where a client asks for more", () => {
+    fc.assert(
+      fc.property(model, fc.integer({ min: 1, max: 10 ** 9 }), (model, max_tokens) => {
+        const chat = (more: object) =>
+          Either.getOrThrow(readChat({ model: "m", messages: [{ role: "user", content: "hello" }], ...more }))
+        const own = Math.min(max_tokens, model.output_tokens_max)
+        const [asked, meant] = [chat({ max_tokens }), chat({ max_tokens: own })]
+        expect(answerTokensWithin(model, asked, 0n)).toBe(own)
+        const same = { ...asked, bytes: meant.bytes }
+        expect(boundOf(model, same)).toEqual(boundOf(model, meant))
+      })
+    )
   })
 })
 
 describe("tokens that are billed apart", () => {
-  const most = { prompt_tokens: 100, completion_tokens: 100, kinds: { attachments: true, hour: true } }
+  const most = {
+    prompt_tokens: 100,
+    context_tokens: 100,
+    completion_tokens: 100,
+    kinds: { attachments: true, hour: true }
+  }
   const told = (usage: object, more = most) =>
     tokensOf(usageOf({ prompt_tokens: 50, completion_tokens: 20, ...usage })!, () => most, more)
 

@@ -7,6 +7,7 @@ import { join } from "node:path"
 import OpenAI from "openai"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { freePort, freshFolder, start } from "../support/Service.ts"
+import { flac, wave } from "../support/Sounds.ts"
 import type { Person, Service } from "../support/Service.ts"
 import * as Tables from "../support/tables.ts"
 
@@ -103,6 +104,8 @@ beforeAll(async () => {
       }),
       model("older", { limit_field: "max_tokens" }),
       model("boundless", { limit_field: "none" }),
+      model("dear", { price: { prompt_usd_per_million: "1000", completion_usd_per_million: "1000" } }),
+      model("tooled", { max_tool_tokens: 300 }),
       model("failover", {
         limit_field: "max_tokens",
         upstreams: [{ upstream: "main" }, { upstream: "spare", limit_field: "max_completion_tokens" }]
@@ -228,6 +231,9 @@ describe("the limit of an answer", () => {
       expect(await sent(chat, { ...newer, max_tokens: null, max_completion_tokens: 9 })).toEqual({
         max_completion_tokens: 9
       })
+      // The model's own limit is the largest.
+      expect(await sent(chat, { ...newer, max_tokens: 3_700_000 })).toEqual({ max_completion_tokens: 2_000 })
+      expect(await sent(complete, { ...newer, max_tokens: 3_700_000 })).toEqual({ max_tokens: 2_000 })
       const older = { model: "older", stream }
       expect(await sent(chat, older)).toEqual({ max_tokens: 2_000 })
       expect(await sent(chat, { ...older, max_completion_tokens: 7 })).toEqual({ max_tokens: 7 })
@@ -263,6 +269,7 @@ describe("the limit of an answer", () => {
     }
     expect(await reserved(chat, { max_tokens: 10 })).toBe(10)
     expect(await reserved(chat, { max_tokens: 10, n: 3 })).toBe(30)
+    expect(await reserved(chat, { max_tokens: 3_700_000, n: 2 })).toBe(4_000)
     expect(await reserved(chat, { max_tokens: 10, n: 3, best_of: 5 })).toBe(50)
     expect(await reserved(chat, { model: "boundless", max_tokens: 10, n: 2 })).toBe(4_000)
     expect(await reserved(complete, {})).toBe(16)
@@ -796,17 +803,19 @@ describe("the figures of a provider", () => {
   }
   const estimate = Math.ceil(bytes / 4)
 
-  it("are believed up to what the request can cause, and count as that beyond", async () => {
+  it("are believed up to the context and the limit that was sent, and count as that beyond", async () => {
     expect(await charged('{"prompt_tokens":7,"completion_tokens":20}', false)).toEqual([7, 20, undefined])
     expect(await charged('{"prompt_tokens":0,"completion_tokens":0}', false)).toEqual([0, 0, undefined])
-    expect(await charged(`{"prompt_tokens":${bytes},"completion_tokens":1}`, false)).toEqual([bytes, 1, undefined])
+    for (const prompt of [bytes, bytes + 1, 100_000])
+      expect(await charged(`{"prompt_tokens":${prompt},"completion_tokens":1}`, false)).toEqual([prompt, 1, undefined])
+    expect(await charged('{"prompt_tokens":100001,"completion_tokens":1}', false)).toEqual([100_000, 1, "estimated"])
     expect(await charged('{"prompt_tokens":7,"completion_tokens":21}', false)).toEqual([7, 20, "estimated"])
     expect(await charged('{"prompt_tokens":1000000000,"completion_tokens":1000000000}', false)).toEqual([
-      bytes,
+      100_000,
       20,
       "estimated"
     ])
-    expect(await charged('{"prompt_tokens":1e999,"completion_tokens":2}', false)).toEqual([bytes, 2, "estimated"])
+    expect(await charged('{"prompt_tokens":1e999,"completion_tokens":2}', false)).toEqual([100_000, 2, "estimated"])
   })
 
   it("are counted by what came where they are no figures", async () => {
@@ -824,28 +833,39 @@ describe("the figures of a provider", () => {
   })
 
   it("are the same of a stream", async () => {
-    const streamed = JSON.stringify({ model: "acme/newer", messages, ...asked, stream: true }).length
+    expect(await charged('{"prompt_tokens":48169,"completion_tokens":2}', true)).toEqual([48_169, 2, undefined])
     expect(await charged('{"prompt_tokens":1000000000,"completion_tokens":21}', true)).toEqual([
-      streamed,
+      100_000,
       20,
       "estimated"
     ])
     expect(await charged('{"prompt_tokens":3,"completion_tokens":2}', true)).toEqual([3, 2, undefined])
   })
 
-  it("may count what the upstream adds to a prompt, as far as the configuration says", async () => {
+  it("take what the balance has where they are more than what was set aside; the rest is uncollected", async () => {
     const { key, who } = await person()
-    const sent = JSON.stringify({ model: "rich", messages }).length
-    for (const [prompt_tokens, source] of [
-      [sent + 50, undefined],
-      [sent + 51, "estimated"]
-    ] as const) {
+    const usage = (prompt_tokens: number) => {
       main.answer = (response) =>
         json(response, said({ content: "x" }, { usage: { prompt_tokens, completion_tokens: 1 } }))
-      await chat(key, { model: "rich" })
-      expect(await last(who)).toMatchObject({ prompt_tokens: sent + 50, completion_tokens: 1 })
-      expect((await last(who)).usage_source).toBe(source)
     }
+    const plain = JSON.stringify({ model: "rich", messages }).length
+    usage(99_999)
+    await chat(key, { model: "rich", max_tokens: 1 })
+    expect(await last(who)).toMatchObject({ prompt_tokens: 99_999, completion_tokens: 1, cost: 0.101001 })
+    expect((await explained(who)).reserved_usd).toBeLessThan(0.0012 + plain / 1e6)
+    // A token costs a thousandth of a dollar.
+    await chat(key, { model: "dear", max_tokens: 1 })
+    expect(await last(who)).toMatchObject({ prompt_tokens: 99_999, cost: 5.898999, uncollected: 94.101001 })
+    expect(await service.balance(who)).toBe(0)
+  })
+
+  it("have room in what is set aside for words about tools", async () => {
+    const { key, who } = await person()
+    const tools = [{ type: "function", function: { name: "look", parameters: {} } }]
+    const body = { model: "tooled", messages, max_tokens: 1, tools }
+    expect((await chat(key, body)).status).toBe(200)
+    const bytes = JSON.stringify({ ...body }).length
+    expect((await explained(who)).reserved_usd).toBeCloseTo((bytes + 300 + 2) / 1e6, 9)
   })
 })
 
@@ -922,16 +942,20 @@ describe("what is attached to a prompt", () => {
       expect(image).toBeGreaterThanOrEqual(500)
       expect(image).toBeLessThan(700)
     }
+    const text = Buffer.from("words ".repeat(1_000)).toString("base64")
     for (const part of [
-      { type: "input_audio", input_audio: { data, format: "wav" } },
-      { type: "file", file: { filename: "a.pdf", file_data: data } },
-      { type: "image_url", image_url: { url: `data:application/pdf;base64,${data}` } }
+      { type: "input_audio", input_audio: { data: wave({ bytes: 6_000 }).toString("base64"), format: "wav" } },
+      { type: "file", file: { filename: "a.txt", file_data: text } },
+      { type: "image_url", image_url: { url: `data:text/plain;base64,${text}` } }
     ]) {
       const file = await bound(part)
       expect(file).toBeGreaterThanOrEqual(8_000)
       expect(file).toBeLessThan(9_000)
     }
     for (const part of [
+      { type: "file", file: { filename: "a.pdf", file_data: data } },
+      { type: "image_url", image_url: { url: `data:application/pdf;base64,${data}` } },
+      { type: "input_audio", input_audio: { data: flac({ frames: 500 }).toString("base64"), format: "wav" } },
       { type: "file", file: { file_id: "file-1" } },
       { type: "video_url", video_url: { url: "https://x.example/a.mp4" } }
     ]) {

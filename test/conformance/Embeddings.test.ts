@@ -159,9 +159,11 @@ describe("embeddings", () => {
   })
 
   it.each([
-    // "one two three" has 13 bytes.
-    [{ prompt_tokens: 14 }, 13, "estimated"],
-    [{ prompt_tokens: 1e12, total_tokens: 3 }, 13, "estimated"],
+    // "one two three" has 13 bytes; the model reads up to 8,192 tokens.
+    [{ prompt_tokens: 14 }, 14, undefined],
+    [{ prompt_tokens: 8_192 }, 8_192, undefined],
+    [{ prompt_tokens: 8_192 + 1 }, 8_192, "estimated"],
+    [{ prompt_tokens: 1e12, total_tokens: 3 }, 8_192, "estimated"],
     [{ prompt_tokens: -1 }, 4, "estimated"],
     [{ prompt_tokens: 2.5 }, 4, "estimated"],
     [{ prompt_tokens: "3" }, 4, "estimated"],

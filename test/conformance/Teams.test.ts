@@ -397,7 +397,7 @@ describe("who pays", () => {
   it("falls through to the team only when the own credit does not suffice", async () => {
     const { bob, tenant } = await pooled()
     // More than the 6 of the signup, less than the pool has.
-    const dear = { model: "sandbox-large", max_tokens: 500_000, messages: [{ role: "user", content: "hi" }] }
+    const dear = { model: "sandbox-large", n: 128, max_tokens: 4_096, messages: [{ role: "user", content: "hi" }] }
     const answer = await service.call("/v1/chat/completions", { token: bob.token, json: dear })
     expect(answer.status).toBe(200)
     expect(await lastPayer(bob)).toEqual(["team", tenant])
@@ -430,7 +430,7 @@ describe("who pays", () => {
 
   it("is no team whose plan lapsed, that keeps its credit for itself, or that one has left", async () => {
     const { ada, bob, tenant } = await pooled()
-    const dear = { model: "sandbox-large", max_tokens: 500_000, messages: [{ role: "user", content: "hi" }] }
+    const dear = { model: "sandbox-large", n: 128, max_tokens: 4_096, messages: [{ role: "user", content: "hi" }] }
     const tries = async () => (await service.call("/v1/chat/completions", { token: bob.token, json: dear })).status
     expect(await tries()).toBe(200)
     await team(tenant, { plan_status: "past_due" })
@@ -544,7 +544,7 @@ describe("who pays", () => {
     })
     // Each may cost 3 at the most: three fit into the pool's 10, and two more into the own 6.
     await service.control("/faults", { service: "chat", delay_ms: 500, times: 12 })
-    const dear = { model: "sandbox-large", max_tokens: 199_000, messages: [{ role: "user", content: "hi" }] }
+    const dear = { model: "sandbox-large", n: 48, max_tokens: 4_096, messages: [{ role: "user", content: "hi" }] }
     const answers = await Promise.all(
       Array.from({ length: 12 }, () => service.call("/v1/chat/completions", { token: bob.token, json: dear }))
     )

@@ -413,13 +413,13 @@ describe("the error table", () => {
     await service.control("/faults", { service: "chat", delay_ms: 1_500, times: 1 })
     const call = service.call("/v1/chat/completions", {
       token: ada.token,
-      // Up to 15 of the 16.
-      json: { model: "sandbox-large", max_tokens: 999_000, messages: [{ role: "user", content: "hi" }] }
+      // Up to 7.9 of the 16.
+      json: { model: "sandbox-large", n: 128, max_tokens: 4_096, messages: [{ role: "user", content: "hi" }] }
     })
     await new Promise((resolve) => setTimeout(resolve, 500))
-    expect(refusal(await send(ada, gift("x@example.com", 5)))).toEqual([422, "transfer_insufficient_credits"])
+    expect(refusal(await send(ada, gift("x@example.com", 9)))).toEqual([422, "transfer_insufficient_credits"])
     expect((await call).status).toBe(200)
-    expect((await send(ada, gift("x@example.com", 5))).status).toBe(201)
+    expect((await send(ada, gift("x@example.com", 9))).status).toBe(201)
   })
 
   it("nobody sends to themselves", async () => {

@@ -57,9 +57,9 @@ describe("admission", () => {
     const before = await upstreamCalls()
     // Longer than the machine takes to refuse the others: a call that ends gives its reservation back.
     await service.control("/faults", { service: "chat", delay_ms: 5_000, times: 200 })
-    // 130,000 tokens at 15 USD a million: 1.95 each, of a balance of 6.
+    // 32 answers of 4,096 tokens at 15 USD a million: 1.97 each, of a balance of 6.
     const answers = await Promise.all(
-      Array.from({ length: 200 }, () => chat(key, { model: "sandbox-large", max_tokens: 130_000 }))
+      Array.from({ length: 200 }, () => chat(key, { model: "sandbox-large", n: 32, max_tokens: 4_096 }))
     )
     await service.control("/faults", undefined, "DELETE")
     const statuses = answers.map(({ status }) => status)
@@ -72,7 +72,7 @@ describe("admission", () => {
     expect((await upstreamCalls()) - before).toBe(3)
     expect(await service.usage(who)).toHaveLength(3)
     // What was set aside is free again.
-    expect((await chat(key, { model: "sandbox-large", max_tokens: 300_000 })).status).toBe(200)
+    expect((await chat(key, { model: "sandbox-large", n: 90, max_tokens: 4_096 })).status).toBe(200)
   })
 
   it("bounds a call without max_tokens to what the balance affords", async () => {
@@ -86,7 +86,7 @@ describe("admission", () => {
   it("refuses before any upstream is reached, and leaves no record", async () => {
     const { key, who } = await person()
     const before = await upstreamCalls()
-    expect((await chat(key, { max_tokens: 1_000_000_000 })).status).toBe(402)
+    expect((await chat(key, { model: "sandbox-large", n: 128, max_tokens: 1_000_000_000 })).status).toBe(402)
     expect((await chat(key, { temperature: 3 })).status).toBe(400)
     expect((await chat(key, { model: "no-such-model" })).status).toBe(400)
     expect(await upstreamCalls()).toBe(before)

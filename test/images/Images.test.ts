@@ -5,10 +5,12 @@ import type { ImageRequest } from "../../src/images/Image.ts"
 import { ImageProviders } from "../../src/images/Settings.ts"
 import type { ImageProvider } from "../../src/images/Settings.ts"
 import { CreationPatience, ImagePatience, Images } from "../../src/images/Images.ts"
+import { listOf } from "../../src/images/Prices.ts"
 import { billingAccountOf } from "../../src/kernel/Ids.ts"
 import { usd } from "../../src/kernel/Money.ts"
 import type { UnitPrice } from "../../src/kernel/Price.ts"
 import { Jobs } from "../../src/media/Jobs.ts"
+import { Explanations } from "../../src/usage/Explanations.ts"
 import { booksOf, fault, over, person, received } from "../support/Called.ts"
 import { move } from "../support/generation.ts"
 
@@ -20,6 +22,9 @@ const provider: ImageProvider = {
   upstream: "vendor",
   endpoint: "sandbox/image",
   image_to_image_endpoint: undefined,
+  edit_price: undefined,
+  edit_price_by_size: {},
+  edit_price_by_pixels: {},
   images_max: 4,
   price: 40_000_000_000_000_000n as UnitPrice,
   price_by_size: { square: 10_000_000_000_000_000n as UnitPrice },
@@ -150,3 +155,81 @@ layer(over(room.pipe(Layer.provide(noPatience)), "images-queue"), {
     })
   )
 })
+
+const cent = 10_000_000_000_000_000n
+const editor: ImageProvider = {
+  ...provider,
+  image_to_image_endpoint: "sandbox/image-to-image",
+  edits: { endpoint: "sandbox/edit", images_max: 1, mask: false },
+  edit_price: (7n * cent) as UnitPrice,
+  edit_price_by_size: { square: (2n * cent) as UnitPrice },
+  edit_price_by_pixels: { "1536x1024": (9n * cent) as UnitPrice }
+}
+const sameForEdits: ImageProvider = {
+  ...editor,
+  id: "same",
+  aliases: [],
+  edit_price: undefined,
+  edit_price_by_size: {},
+  edit_price_by_pixels: {}
+}
+const editors = Images.layer.pipe(
+  Layer.provideMerge(Jobs.layer),
+  Layer.provide(Layer.succeed(ImageProviders, [editor, sameForEdits]))
+)
+
+layer(over(Layer.merge(editors, Explanations.layer), "images-queue"), { excludeTestServices: true })(
+  "images that are made from images",
+  (it) => {
+    const source_url = "data:image/png;base64,AAAA"
+    const cents = usd / 100n
+
+    it.effect("have prices of their own, by which they are set aside, charged and explained", () =>
+      Effect.gen(function* () {
+        const caller = yield* person(usd)
+        const { generate } = yield* Images
+        const { of } = yield* Explanations
+        const charged = Effect.fnUntraced(function* (more: Partial<ImageRequest>) {
+          const { charge, quote } = yield* generate({ caller, request: { ...request, num_images: 1, ...more } })
+          expect(charge?.charged).toBe(quote)
+          const { price } = yield* of({ caller, usage_id: charge!.usage_id })
+          return [quote / cents, price!.lines[0]!.unit, price!.version] as const
+        })
+        const [plain, unit, version] = yield* charged({})
+        expect([plain, unit]).toEqual([4n, "image"])
+        const edited = yield* charged({ source_url })
+        expect(edited.slice(0, 2)).toEqual([7n, "edited image"])
+        expect(edited[2]).not.toBe(version)
+        expect((yield* charged({ image_size: "square" })).slice(0, 2)).toEqual([1n, "image"])
+        expect((yield* charged({ source_url, image_size: "square" })).slice(0, 2)).toEqual([2n, "edited image"])
+        // Without prices of its own an edit costs what any image costs, by the same version.
+        expect(yield* charged({ source_url, provider: "same" })).toEqual([4n, "image", version])
+      })
+    )
+
+    it.effect("have them with OpenAI's fields too", () =>
+      Effect.gen(function* () {
+        const caller = yield* person(usd)
+        const { create } = yield* Images
+        const quote = (more: object) =>
+          Effect.map(create({ caller, creation: { prompt: "a lighthouse", ...more } }), ({ quote }) => quote / cents)
+        const images = [source_url]
+        expect(yield* quote({})).toBe(4n)
+        expect(yield* quote({ images })).toBe(7n)
+        expect(yield* quote({ images, size: "512x512" })).toBe(2n)
+        expect(yield* quote({ images, size: "1536x1024" })).toBe(9n)
+        expect(yield* quote({ images, size: "1536x1024", model: "same" })).toBe(6n)
+      })
+    )
+
+    it("stand in the list of providers", () => {
+      const [own, same, none] = listOf([editor, sameForEdits, provider]).providers
+      const of = (entry: typeof own, size: string) => entry!.prices.find((one) => one.size === size)
+      expect(of(own, "square_hd")).toEqual({ size: "square_hd", usd_per_image: 0.04, usd_per_edited_image: 0.07 })
+      expect(of(own, "square")).toEqual({ size: "square", usd_per_image: 0.01, usd_per_edited_image: 0.02 })
+      expect(of(own, "1536x1024")).toEqual({ size: "1536x1024", usd_per_image: 0.06, usd_per_edited_image: 0.09 })
+      expect(of(same, "square")).toEqual({ size: "square", usd_per_image: 0.01, usd_per_edited_image: 0.01 })
+      expect(of(none, "square")).toEqual({ size: "square", usd_per_image: 0.01 })
+    })
+  }
+)

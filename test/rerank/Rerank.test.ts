@@ -14,6 +14,7 @@ const both: RerankModel = {
   description: "",
   owned_by: "system",
   added_tokens_max: 0,
+  input_tokens_max: 20,
   documents_max: 10,
   documents_per_search: 2,
   tokens_per_document: 20,
@@ -53,6 +54,27 @@ layer(over(room, "ranking/v1"), { excludeTestServices: true })("reranking", (it)
       const { receipt } = yield* rerank({ caller, request })
       expect(receipt.charged).toBe(2n * 1_000n + 13n * 10n)
       expect((yield* booksOf(caller)).calls).toMatchObject([{ units: 2, usage_source: "estimated" }])
+    })
+  )
+
+  it.effect("is charged for the tokens that the vendor counted, up to what the model reads of each document", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const { rerank } = yield* Rerank
+      const charged = Effect.fnUntraced(function* (prompt_tokens: number) {
+        yield* fault("rerank", {
+          body: { results: [], usage: { prompt_tokens }, meta: { billed_units: { search_units: 1 } } }
+        })
+        const { receipt } = yield* rerank({
+          caller,
+          request: { model: "both", query: "tide", documents: ["x", "y".repeat(40)] }
+        })
+        return [(receipt.charged - 1_000n) / 10n, (yield* booksOf(caller)).calls.at(-1)!.usage_source]
+      })
+      // The first may have 20 tokens, the other as many as it and the query have bytes.
+      expect(yield* charged(5)).toEqual([5n, "provider"])
+      expect(yield* charged(20 + 44)).toEqual([64n, "provider"])
+      expect(yield* charged(20 + 45)).toEqual([64n, "estimated"])
     })
   )
 

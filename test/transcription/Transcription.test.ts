@@ -13,6 +13,7 @@ import { TranscriptionProviders } from "../../src/transcription/Settings.ts"
 import type { TranscriptionProvider } from "../../src/transcription/Settings.ts"
 import { Transcription } from "../../src/transcription/Transcription.ts"
 import { UnknownModel, UnknownProvider } from "../../src/upstream/Provider.ts"
+import { flac, opus, wave } from "../support/Sounds.ts"
 import { booksOf, fault, interruptedAtWork, over, person, received } from "../support/Called.ts"
 
 /** 0.0001 USD a second. */
@@ -44,6 +45,27 @@ const audio: Audio = { ...file, bytes }
 const room = Transcription.layer.pipe(Layer.provide(Layer.succeed(TranscriptionProviders, [provider])))
 
 layer(over(room, "audio-text/v1"), { excludeTestServices: true })("a transcription", (it) => {
+  it.effect("is refused where its audio lasts longer than a second for each 1,000 bytes, before anybody is asked", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const { transcribe } = yield* Transcription
+      const before = (yield* received("transcription")).length
+      for (const bytes of [
+        flac({ frames: 5_000 }),
+        opus(Array.from({ length: 500 }, () => Buffer.from([(1 << 3) | 3, 6]))),
+        wave({ rate: 10, bytes: 5_000 })
+      ])
+        expect(yield* Effect.flip(transcribe({ caller, audio: { ...file, bytes } }))).toMatchObject({
+          _tag: "InvalidRequest",
+          field: "file"
+        })
+      expect((yield* received("transcription")).length).toBe(before)
+      expect(yield* booksOf(caller)).toMatchObject({ balance: usd, reserved: 0n, calls: [], findings: [] })
+      const loud = flac({ frames: 20, bytes: 1_000 })
+      expect((yield* transcribe({ caller, audio: { ...file, bytes: loud } })).receipt.charged).toBeGreaterThan(0n)
+    })
+  )
+
   it.scoped("is a value with its receipt, whether its audio is bytes, a file or a stream", () =>
     Effect.gen(function* () {
       const folder = yield* Effect.acquireRelease(

@@ -47,6 +47,7 @@ const model: Models["Type"]["models"][number] = {
   output_tokens_max: 100,
   attachment_tokens_max: 100,
   added_tokens_max: 0,
+  tool_tokens_max: 0,
   prompt_price: price,
   completion_price: price,
   request_price: 0n as UnitPrice,
@@ -90,6 +91,9 @@ const rooms: ReadonlyArray<readonly [named_by: string, Layer.Layer<never, unknow
             ...provider,
             endpoint: "one",
             image_to_image_endpoint: undefined,
+            edit_price: undefined,
+            edit_price_by_size: {},
+            edit_price_by_pixels: {},
             price,
             images_max: 1,
             price_by_size: {},
@@ -163,6 +167,7 @@ const spoken: ReadonlyArray<
         RerankModels.layer([
           {
             ...single,
+            input_tokens_max: 1,
             documents_max: 1,
             documents_per_search: 1,
             tokens_per_document: 1,

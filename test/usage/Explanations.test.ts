@@ -83,6 +83,7 @@ const models: fc.Arbitrary<Model> = fc
     output_tokens_max: 1_000,
     attachment_tokens_max: 1,
     added_tokens_max: 0,
+    tool_tokens_max: 0,
     extras: [],
     routes: [],
     ...prices
@@ -102,7 +103,8 @@ layer(rooms)("the explanation of a charge", (it) => {
       yield* Scene.tenant(acme)
       const versions = yield* PriceVersions
       for (const [model, reported] of fc.sample(fc.tuple(models, usages), 60)) {
-        const most = { prompt_tokens: 1_000, completion_tokens: 1_000, kinds: { attachments: true, hour: true } }
+        const kinds = { attachments: true, hour: true }
+        const most = { prompt_tokens: 1_000, context_tokens: 1_000, completion_tokens: 1_000, kinds }
         const tokens = tokensOf(usageOf(reported) ?? noUsage, () => most, most)
         const cost = costOf(model, tokens)
         const why = yield* charged(yield* versions.of(linesOf(model)), { ...tokens, cost })

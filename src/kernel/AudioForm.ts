@@ -1,0 +1,42 @@
+/**
+ * Audio whose bytes bound its length: MP3 of a fixed or variable rate, and samples in a WAV file. Silence in FLAC, Opus, Vorbis or AAC takes
+ * next to no bytes.
+ */
+
+/** The fewest bytes of a second of audio. MP3 takes as many at its lowest rate. */
+export const bytesASecond = 1_000
+
+const tagHead = 10
+
+/** How many bytes an ID3 tag takes at the beginning of a file; 0 where there is none. Readers of audio look behind it. */
+export const tagBytesOf = (head: Buffer): number => {
+  if (head.length < tagHead || head.toString("latin1", 0, 3) !== "ID3") return 0
+  const size = [6, 7, 8, 9].reduce((sum, at) => sum * 128 + (head[at]! & 0x7f), 0)
+  return tagHead + size
+}
+
+/** Whether these bytes, which begin behind a tag, are a frame of MP3 that says its rate. */
+export const isMp3 = (head: Buffer): boolean => {
+  if (head.length < 4 || head[0] !== 0xff) return false
+  const [, second, third] = head
+  const rate = third! >> 4
+  const isLayer3 = (second! & 0xe6) === 0xe2 && (second! & 0x18) !== 0x08
+  return isLayer3 && rate !== 0 && rate !== 15 && ((third! >> 2) & 3) !== 3
+}
+
+export const isWave = (head: Buffer): boolean =>
+  head.toString("latin1", 0, 4) === "RIFF" && head.toString("latin1", 8, 12) === "WAVE"
+
+/** Samples as they are, with and without a decimal point, or a byte each. */
+const plainFormats: ReadonlySet<number> = new Set([1, 3, 6, 7])
+const extensible = 0xfffe
+
+/** How many bytes a second of a WAV file takes; 0 where it holds no plain samples, or does not begin with their format. */
+export const bytesASecondOf = (head: Buffer): number => {
+  if (head.length < 36 || !isWave(head) || head.toString("latin1", 12, 16) !== "fmt ") return 0
+  const named = head.readUInt16LE(20)
+  const format = named === extensible && head.length >= 46 ? head.readUInt16LE(44) : named
+  if (!plainFormats.has(format)) return 0
+  const [channels, rate, bits] = [head.readUInt16LE(22), head.readUInt32LE(24), head.readUInt16LE(34)]
+  return Math.floor((channels * rate * bits) / 8)
+}
