@@ -60,7 +60,7 @@ const person = Effect.gen(function* () {
 })
 
 const pay = (tenant_id: TenantId, payment_id: string, cents: number) =>
-  Effect.flatMap(Purchases, ({ book }) => book({ payment_id, tenant_id, cents, kind: "checkout" }, []))
+  Effect.flatMap(Purchases, ({ book }) => book({ payment_id, tenant_id, cents, kind: "checkout", attempt: undefined }, []))
 
 const tell = (type: string, object: object) => {
   const text = JSON.stringify({ id: fresh("evt"), type, data: { object } })
