@@ -42,7 +42,9 @@ export const make = ({ facts, ledger, writer }: Parts) => {
     const made = writer.submit({
       // Refunds and disputes that came before the payment.
       postings:
-        due > 0n ? [credit, takeBack(tenant_id, payment_id, due, payment_id, "purchase refunded or disputed")] : [credit],
+        due > 0n
+          ? [credit, takeBack(tenant_id, payment_id, due, payment_id, "purchase refunded or disputed")]
+          : [credit],
       statements: [
         facts.unchanged(payment_id, known),
         facts.addPayment({ id: payment_id, tenant_id, kind, amount, due, created_at: now }),

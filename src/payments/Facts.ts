@@ -158,7 +158,9 @@ export const make = (sql: SqlClient) => {
   /** What was taken back for a payment and not given back since, and what is owed of it: read at one moment. */
   const followed = Effect.fnUntraced(function* (payment: string): Effect.fn.Return<Nano> {
     const [row] = yield* Effect.orDie(
-      sql<{ found: string }>`SELECT CAST(taken + owed AS TEXT) AS found FROM ${sql.literal(followedOf)} p WHERE p.id = ${payment}`
+      sql<{
+        found: string
+      }>`SELECT CAST(taken + owed AS TEXT) AS found FROM ${sql.literal(followedOf)} p WHERE p.id = ${payment}`
     )
     return fromRow(row!.found)
   })

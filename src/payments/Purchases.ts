@@ -122,7 +122,10 @@ const make = Effect.gen(function* () {
   })
 
   const { checkout, customerOf, methods, setup } = customers
-  const follow = Effect.flatMap(facts.unfollowed, Effect.forEach((id) => booking.takeIn(id, []), { discard: true }))
+  const follow = Effect.flatMap(
+    facts.unfollowed,
+    Effect.forEach((id) => booking.takeIn(id, []), { discard: true })
+  )
   const { book, bookOffline } = booking
   const { owed, page, payments, waiting } = facts
   return {

@@ -142,10 +142,7 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
     "what is due of a payment is taken back or owed",
     "INSERT INTO tollgate_payments_payments VALUES ('pay_x', 'ten_acme', 'offline', 2, 1, 1, 1)"
   ],
-  [
-    "a debt is of a payment",
-    `UPDATE tollgate_ledger_accounts SET debts = '{"pay_x":"1"}' WHERE id = 'bil_acme'`
-  ],
+  ["a debt is of a payment", `UPDATE tollgate_ledger_accounts SET debts = '{"pay_x":"1"}' WHERE id = 'bil_acme'`],
   [
     "an account that owes has nothing free",
     `UPDATE tollgate_ledger_accounts SET debts = '{"pay_x":"1"}' WHERE id = 'bil_acme'`

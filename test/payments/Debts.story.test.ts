@@ -60,7 +60,9 @@ const person = Effect.gen(function* () {
 })
 
 const pay = (tenant_id: TenantId, payment_id: string, cents: number) =>
-  Effect.flatMap(Purchases, ({ book }) => book({ payment_id, tenant_id, cents, kind: "checkout", attempt: undefined }, []))
+  Effect.flatMap(Purchases, ({ book }) =>
+    book({ payment_id, tenant_id, cents, kind: "checkout", attempt: undefined }, [])
+  )
 
 const tell = (type: string, object: object) => {
   const text = JSON.stringify({ id: fresh("evt"), type, data: { object } })
@@ -68,7 +70,13 @@ const tell = (type: string, object: object) => {
   return Effect.flatMap(Purchases, ({ receive }) => receive({ text, signature }))
 }
 const refund = (payment_intent: string, id: string, amount: number, status = "succeeded") =>
-  tell(status === "failed" ? "refund.failed" : "refund.created", { id, payment_intent, currency: "usd", amount, status })
+  tell(status === "failed" ? "refund.failed" : "refund.created", {
+    id,
+    payment_intent,
+    currency: "usd",
+    amount,
+    status
+  })
 const dispute = (payment_intent: string, what: "created" | "funds_withdrawn" | "funds_reinstated", amount: number) =>
   tell(`charge.dispute.${what}`, {
     id: `dp_${payment_intent}`,
@@ -138,7 +146,9 @@ const standing = (tenant: TenantId) =>
   Effect.gen(function* () {
     const id = billingAccountOf(tenant)
     const account = (yield* Effect.flatMap(Ledger, (ledger) => ledger.accounts([id]))).get(id)!
-    const listed = (yield* Effect.flatMap(Purchases, ({ owed }) => owed)).filter(({ tenant_id }) => tenant_id === tenant)
+    const listed = (yield* Effect.flatMap(Purchases, ({ owed }) => owed)).filter(
+      ({ tenant_id }) => tenant_id === tenant
+    )
     const sum = listed.reduce((all, { owed }) => all + owed, 0n)
     expect(sum).toBe(owedOf(account))
     return { balance: Number(balanceOf(account) / (usd / 100n)), owed: Number(sum / (usd / 100n)) }
@@ -365,8 +375,8 @@ const played = (steps: ReadonlyArray<Step>) =>
         if (id !== undefined) yield* endTransfer(id, returned)
       }
     }
-    for (const id of [...calls.keys()]) yield* endCall(id, 0)
-    for (const id of [...transfers.keys()]) yield* endTransfer(id, true)
+    for (const id of calls.keys()) yield* endCall(id, 0)
+    for (const id of transfers.keys()) yield* endTransfer(id, true)
     const due = (who: 0 | 1) => payments.reduce((sum, one) => (one.who === who ? sum + dueOf(one) : sum), 0)
     const total = (who: 0 | 1) => net[who] - due(who)
     const must = (who: 0 | 1) => ({ balance: Math.max(0, total(who)), owed: Math.max(0, -total(who)) })

@@ -52,7 +52,8 @@ const smallLedger = (max: number, mistake?: Mistake): LedgerUnderTest => {
     const account = accounts.get(posting.account)
     if (account === undefined) return missing(posting.account)
     const amount = nano(posting.amount)
-    const most = mistake === "takes one more than its maximum" ? max + 1 : mistake === "refuses its maximum" ? max - 1 : max
+    const most =
+      mistake === "takes one more than its maximum" ? max + 1 : mistake === "refuses its maximum" ? max - 1 : max
     // Not as a sum, which a number could not hold.
     if (amount > most - balanceOf(account)) return { _tag: "BalanceTooLarge", account: posting.account }
     if (giftable.has(posting.source)) account.giftable += amount
@@ -193,36 +194,45 @@ describe("the property suite for a ledger that lacks what is ours alone", () => 
     expect(failed).not.toMatch(/than this ledger was made for|this ledger has no|this ledger knows no/)
   })
 
-  it.each([[["limits"]], [["teams"]], [["escrow"]], [["limits", "escrow"]], [["limits", "teams"]], [["teams", "escrow"]]])(
-    "asks for nothing that one lacks, and for all else: %s",
-    async (lacking) => {
-      const asked = new Set<string>()
-      await checkLedger({
-        make: async () => {
-          const ledger = foreignLedger()
-          return {
-            ...ledger,
-            submit: (postings) => {
-              for (const posting of postings) {
-                if (posting._tag === "SetLimit") asked.add("limits")
-                if (posting._tag === "Escrow" || posting._tag === "EndEscrow") asked.add("escrow")
-                if (posting._tag === "Reserve" && posting.sources.some(({ kind }) => kind === "team")) asked.add("teams")
-              }
-              return ledger.submit(postings)
+  it.each([
+    [["limits"]],
+    [["teams"]],
+    [["escrow"]],
+    [["limits", "escrow"]],
+    [["limits", "teams"]],
+    [["teams", "escrow"]]
+  ])("asks for nothing that one lacks, and for all else: %s", async (lacking) => {
+    const asked = new Set<string>()
+    await checkLedger({
+      make: async () => {
+        const ledger = foreignLedger()
+        return {
+          ...ledger,
+          submit: (postings) => {
+            for (const posting of postings) {
+              if (posting._tag === "SetLimit") asked.add("limits")
+              if (posting._tag === "Escrow" || posting._tag === "EndEscrow") asked.add("escrow")
+              if (posting._tag === "Reserve" && posting.sources.some(({ kind }) => kind === "team")) asked.add("teams")
             }
+            return ledger.submit(postings)
           }
-        },
-        without: lacking as ReadonlyArray<LedgerPart>,
-        limits: true,
-        stories: 30,
-        seed: 1
-      })
-      expect([...asked].toSorted()).toEqual(["escrow", "limits", "teams"].filter((part) => !lacking.includes(part)))
-    }
-  )
+        }
+      },
+      without: lacking as ReadonlyArray<LedgerPart>,
+      limits: true,
+      stories: 30,
+      seed: 1
+    })
+    expect([...asked].toSorted()).toEqual(["escrow", "limits", "teams"].filter((part) => !lacking.includes(part)))
+  })
 
   it("blames one that has another largest balance than it says", async () => {
-    const failed = await checkLedger({ make: async () => smallLedger(10 ** 12), without, amountMax: 10n ** 11n, seed: 1 }).then(
+    const failed = await checkLedger({
+      make: async () => smallLedger(10 ** 12),
+      without,
+      amountMax: 10n ** 11n,
+      seed: 1
+    }).then(
       () => expect.fail("it is not found"),
       (error: Error) => error.message
     )
