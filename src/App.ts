@@ -195,6 +195,7 @@ export const jobs = Layer.mergeAll(
   Idempotency.layerJobs,
   Indexes.layerJobs,
   Outbox.layerJobs,
+  Purchases.layerJobs,
   SigningKeys.layerJobs,
   Sorter.layerJobs,
   Tallier.layerJobs,

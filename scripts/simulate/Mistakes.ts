@@ -71,7 +71,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
   ]),
   mistake("more-is-taken-back-than-there-is", "what is taken back is bounded by what is available", [
     "ledger/Books.ts",
-    "const taken = amount < available ? amount : available",
+    "const taken = larger(smaller(amount, freeOf(account)), 0n)",
     "const taken = amount"
   ]),
   mistake(
@@ -251,14 +251,19 @@ export const mistakes: ReadonlyArray<Mistake> = [
     ["payments/Booking.ts", "if (known.payment !== undefined || amount <= 0n) {", "if (amount <= 0n) {"],
     [
       "payments/Facts.ts",
-      "VALUES (${id}, ${tenant_id}, ${kind}, ${amount}, ${due}, ${created_at}) ON CONFLICT DO NOTHING RETURNING id`,\n      1",
-      "VALUES (${id}, ${tenant_id}, ${kind}, ${amount}, ${due}, ${created_at}) ON CONFLICT DO NOTHING RETURNING id`"
+      "VALUES (${id}, ${tenant_id}, ${kind}, ${amount}, ${due}, ${due}, ${created_at}) ON CONFLICT DO NOTHING RETURNING id`,\n      1",
+      "VALUES (${id}, ${tenant_id}, ${kind}, ${amount}, ${due}, ${due}, ${created_at}) ON CONFLICT DO NOTHING RETURNING id`"
     ]
   ),
   mistake("refund-before-its-payment", "a refund that is told before its payment is taken back when that comes", [
     "payments/Booking.ts",
     "const due = dueOf(amount, known.movements)",
     "const due = 0n"
+  ]),
+  mistake("debts-stay", "what is owed is taken from what becomes free or arrives", [
+    "ledger/Books.ts",
+    "const taken = smaller(amount, freeOf(account))",
+    "const taken = smaller(amount, 0n)"
   ]),
   mistake("failed-refund-before-its-refund", "what came back stays so, in whichever order it is told", [
     "payments/Movement.ts",

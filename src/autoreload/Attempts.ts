@@ -37,6 +37,8 @@ export interface Open {
   tries: number
   /** When it is to be asked; `undefined` while it is. */
   at: number | undefined
+  /** When the processor charged. The books may take the charge later. */
+  charged_at?: number
 }
 
 export type Outcome =
@@ -100,7 +102,8 @@ export const make = (parts: Parts) => {
   })
 
   /** Asks the processor, once. What may have been asked before is looked for first. */
-  const ask = Effect.fnUntraced(function* ({ asked, attempt }: Open): Effect.fn.Return<Outcome, BooksUnavailable> {
+  const ask = Effect.fnUntraced(function* (one: Open): Effect.fn.Return<Outcome, BooksUnavailable> {
+    const { asked, attempt } = one
     const { amount, created_at, id, payment_method_id: method, tenant_id } = attempt
     if (processor === undefined) return unknown
     const customer = yield* Effect.either(purchases.customerOf(tenant_id))
@@ -115,7 +118,10 @@ export const make = (parts: Parts) => {
         : charging
     )
     if (Either.isRight(charged)) {
-      yield* purchases.book(charged.right, storage.paid(attempt, yield* Clock.currentTimeMillis))
+      const now = yield* Clock.currentTimeMillis
+      // The processor's clock may be another than ours.
+      one.charged_at ??= asked ? Math.min(now, Math.max(created_at, charged.right.charged_at ?? now)) : now
+      yield* purchases.book(charged.right, storage.paid(attempt, one.charged_at))
       return paid
     }
     const { _tag, reason } = charged.left

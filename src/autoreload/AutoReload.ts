@@ -153,8 +153,8 @@ export const cooledAt = ({
   Math.max(last_attempt_at ?? -cooldown, last_charged_at ?? -cooldown) + cooldown
 
 export const stateOf = (settings: StoredSettings, now: number): State => {
-  if (settings.attempt !== null) return "in_flight"
   if (!settings.enabled) return "disabled"
+  if (settings.attempt !== null) return "in_flight"
   if (settings.last_failed) return "failed"
   return settings.last_charged_at !== null && now < settings.last_charged_at + cooldown ? "cooldown" : "idle"
 }

@@ -10,7 +10,8 @@
  *   billing account is not active. An attempt
  *   is on disk, with the name under which the processor knows it, before the processor is asked; an attempt whose end is not known is
  *   first looked for at the processor, which forgets its keys after a day, and asked again under that name only if it is not there; after
- *   a restart too. The ten minutes count from the later of the attempt and its charge. One attempt at a time for a tenant.
+ *   a restart too. The ten minutes count from the later of the attempt and its charge, however much later the charge could be written. One
+ *   attempt at a time for a tenant. Settings that are disabled show `disabled` at once; the attempt in flight goes on.
  * - Alerts come when the balance falls, by mail and by notification, and again only after it has been above the second threshold,
  *   whichever movement lifted it.
  */

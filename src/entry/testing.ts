@@ -15,7 +15,10 @@
  *     const transfers = async ({ now }) => ({ create: (email, order) => …, accept: (email, id) => …, … })
  *     it("loses no credit", () => checkTransfers({ make: transfers }))
  *
- * With `limits: true` a ledger is asked to limit what keys spend (`SetLimit`), and with `nextMonth` months change.
+ * With `limits: true` a ledger is asked to limit what keys spend (`SetLimit`), and with `nextMonth` months change. A ledger that lacks what
+ * is ours alone says so, and which amount is its largest:
+ *
+ *     checkLedger({ make: ledger, without: ["limits", "teams", "escrow"], amountMax: 1_000_000_000_000n })
  *
  * Both make a fresh one for each story, do many operations at once, and reject with the shortest story that fails. `stories` and
  * `length` say how much is tried, `seed` tries the same again.
@@ -34,7 +37,7 @@ export type {
   View
 } from "../testing/LedgerProperties.ts"
 export { amounts, checkLedger, ledgerSteps, limitSteps } from "../testing/LedgerStories.ts"
-export type { LedgerStep, LedgerStory, SuiteOptions } from "../testing/LedgerStories.ts"
+export type { LedgerPart, LedgerStep, LedgerStory, SuiteOptions } from "../testing/LedgerStories.ts"
 export { layerMemory, ofLayer } from "../testing/LedgerLayer.ts"
 export { layerTransfers, layerTransfersMemory, transfersOfLayer } from "../testing/TransfersLayer.ts"
 export { checkTransfers, transferSteps } from "../testing/TransfersStories.ts"

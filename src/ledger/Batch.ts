@@ -392,10 +392,13 @@ function* writeAccounts({ accounts, books }: Books.Draft, memory: Memory): Askin
         : [giftable, granted, reserved, entries, newest, owner]
     )
     if (before === undefined) continue
-    if (before.held === account.held && before.status === account.status && before.funded === account.funded) continue
-    changed.push([account.status, account.held, account.funded ? 1 : 0, account.id])
+    if (before.held === account.held && before.status === account.status && before.funded === account.funded) {
+      if (before.debts === account.debts) continue
+    }
+    const { funded, held, status } = account
+    changed.push([status, held, funded ? 1 : 0, Rows.debtsWritten(account.debts), account.id])
   }
-  yield* change("tollgate_ledger_accounts", ["status", "held", "funded"], "id", changed)
+  yield* change("tollgate_ledger_accounts", ["status", "held", "funded", "debts"], "id", changed)
   yield* change("tollgate_ledger_amounts", booked ? bookedAmountColumns : amountColumns, "account", moved)
 }
 

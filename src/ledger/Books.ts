@@ -9,17 +9,19 @@
  *   is open at the end of a month has set aside counts in the next.
  * - The limit of an API key is like a balance: a call that turns out dearer than what was set aside is charged as far as the limit allows, and
  *   the rest is `uncollected`. One that is set below what is spent stops further calls; what is set aside already may be charged.
+ * - A call is charged before a debt is taken from what it set aside.
  */
 import { Either } from "effect"
 import { usageOf } from "../kernel/Ids.ts"
 import { amountMax } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { monthOf } from "../kernel/Moment.ts"
-import { availableOf, balanceOf, giftableSources } from "./Transaction.ts"
+import { availableOf, balanceOf, freeOf, giftableSources, owedOf } from "./Transaction.ts"
 import type {
   Account,
   CallFacts,
   CreditSource,
+  Debt,
   Dimensions,
   Entry,
   Limit,
@@ -122,7 +124,8 @@ const open = (draft: Draft, { account, tenant }: Of<"Open">): Either.Either<Resu
     held: 0n,
     reserved: 0n,
     funded: false,
-    entries: 0
+    entries: 0,
+    debts: undefined
   })
   return Either.right({ _tag: "Opened" })
 }
@@ -135,9 +138,16 @@ const setStatus = (draft: Draft, { account: id, status }: Of<"SetStatus">): Eith
 }
 
 const credit = (draft: Draft, posting: Of<"Credit">): Either.Either<Result, Refusal> => {
-  const { amount, description, reference, source } = posting
-  const account = draft.account(posting.account)
-  if (account === undefined) return Either.left({ _tag: "AccountMissing", account: posting.account })
+  const { description, payment, reference, source } = posting
+  const found = draft.account(posting.account)
+  if (found === undefined) return Either.left({ _tag: "AccountMissing", account: posting.account })
+  const account = payment === undefined ? found : forgiven(found, payment, posting.amount)
+  const amount = posting.amount - (owedOf(found) - owedOf(account))
+  if (amount === 0n && account !== found) {
+    draft.accounts.set(account.id, account)
+    const balance = balanceOf(account)
+    return Either.right({ _tag: "Credited", balance, before: balance })
+  }
   if (amount <= 0n || balanceOf(account) + amount > amountMax) {
     return Either.left({ _tag: "BalanceTooLarge", account: account.id })
   }
@@ -150,25 +160,67 @@ const credit = (draft: Draft, posting: Of<"Credit">): Either.Either<Result, Refu
     entries: account.entries + 1
   }
   const balance = draft.enter(after, "credit", amount, source, reference, description)
-  return Either.right({ _tag: "Credited", balance })
+  if (found.debts === undefined) return Either.right({ _tag: "Credited", balance })
+  return Either.right({ _tag: "Credited", ...repaid(draft, found) })
 }
 
 const takeBack = (draft: Draft, posting: Of<"TakeBack">): Either.Either<Result, Refusal> => {
-  const { amount, description, reference } = posting
+  const { amount, description, payment, reference } = posting
   const account = draft.account(posting.account)
   if (account === undefined) return Either.left({ _tag: "AccountMissing", account: posting.account })
-  const available = availableOf(account)
-  const taken = amount < available ? amount : available
-  if (taken <= 0n) return Either.right({ _tag: "TakenBack", taken: 0n, balance: balanceOf(account) })
-  const fromGiftable = taken < account.giftable ? taken : account.giftable
+  const taken = larger(smaller(amount, freeOf(account)), 0n)
+  const rest = amount - taken
+  const owing = payment === undefined || rest <= 0n ? account : withDebt(account, { payment, amount: rest })
+  const balance = take(draft, owing, taken, reference, description)
+  if (owing.debts === undefined) return Either.right({ _tag: "TakenBack", taken, balance })
+  return Either.right({ _tag: "TakenBack", taken, ...repaid(draft, account) })
+}
+
+/** Takes so much back from what is free, giftable credit first. Answers the balance. */
+const take = (draft: Draft, account: Account, amount: Nano, reference: string, description: string): Nano => {
+  if (amount === 0n) {
+    draft.accounts.set(account.id, account)
+    return balanceOf(account)
+  }
+  const fromGiftable = smaller(amount, account.giftable)
   const after = {
     ...account,
     giftable: account.giftable - fromGiftable,
-    granted: account.granted - (taken - fromGiftable),
+    granted: account.granted - (amount - fromGiftable),
     entries: account.entries + 1
   }
-  const balance = draft.enter(after, "debit", taken, "purchase", reference, description)
-  return Either.right({ _tag: "TakenBack", taken, balance })
+  return draft.enter(after, "debit", amount, "purchase", reference, description)
+}
+
+const withDebt = (account: Account, { amount, payment }: Debt): Account => {
+  const debts = account.debts ?? []
+  const owed = debts.find((debt) => debt.payment === payment)
+  const others = debts.filter((debt) => debt !== owed)
+  return { ...account, debts: [...others, { payment, amount: amount + (owed?.amount ?? 0n) }] }
+}
+
+/** The account owes less for the payment, by the amount at most. */
+const forgiven = (account: Account, payment: string, amount: Nano): Account => {
+  const debts = account.debts?.flatMap((debt): ReadonlyArray<Debt> => {
+    if (debt.payment !== payment) return [debt]
+    return debt.amount > amount ? [{ payment, amount: debt.amount - amount }] : []
+  })
+  return { ...account, debts: debts?.length === 0 ? undefined : debts }
+}
+
+/**
+ * Takes what the account owes from what is free of it by now, the oldest debt first. `before` is the account as it was before the posting
+ * that freed or added credit.
+ */
+const repaid = (draft: Draft, before: Account): { readonly balance: Nano; readonly before: Nano } => {
+  let account = draft.account(before.id)!
+  for (const { amount, payment } of account.debts ?? []) {
+    const taken = smaller(amount, freeOf(account))
+    if (taken <= 0n) break
+    take(draft, forgiven(account, payment, taken), taken, payment, "purchase refunded or disputed")
+    account = draft.account(before.id)!
+  }
+  return { balance: balanceOf(account), before: balanceOf(before) }
 }
 
 const escrow = (draft: Draft, posting: Of<"Escrow">): Either.Either<Result, Refusal> => {
@@ -176,7 +228,7 @@ const escrow = (draft: Draft, posting: Of<"Escrow">): Either.Either<Result, Refu
   const account = draft.account(posting.account)
   if (account === undefined) return Either.left({ _tag: "AccountMissing", account: posting.account })
   if (account.status !== "active") return Either.left({ _tag: "AccountInactive", account: account.id })
-  const available = availableOf(account)
+  const available = account.debts === undefined ? availableOf(account) : 0n
   if (amount <= 0n || amount > available) return Either.left({ _tag: "InsufficientCredits", available })
   if (amount > account.giftable) return Either.left({ _tag: "InsufficientGiftable", giftable: account.giftable })
   const after = {
@@ -208,7 +260,8 @@ const endEscrow = (draft: Draft, posting: Of<"EndEscrow">): Either.Either<Result
     entries: before.entries + 1
   }
   const balance = draft.enter(after, "credit", amount, source, transfer, description)
-  return Either.right({ _tag: "EscrowEnded", balance })
+  if (before.debts === undefined) return Either.right({ _tag: "EscrowEnded", balance })
+  return Either.right({ _tag: "EscrowEnded", ...repaid(draft, before) })
 }
 
 /** The limit of an application, if it has one. In a new month nothing is spent; what open calls have set aside stays. */
@@ -350,7 +403,8 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
     error_type: outcome.error_type,
     token_details: outcome.token_details
   })
-  return Either.right({ _tag: "Settled", usage_id, collected, balance })
+  if (account.debts === undefined) return Either.right({ _tag: "Settled", usage_id, collected, balance })
+  return Either.right({ _tag: "Settled", usage_id, collected, ...repaid(draft, account) })
 }
 
 const describe = ({ endpoint, model }: Dimensions): string => `${endpoint} ${model}`

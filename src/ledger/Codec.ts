@@ -281,6 +281,7 @@ const writeOutcome = (outcome: Answered, pen: Pen): void => {
       pen.term(result.source)
       return pen.money(result.amount)
     case "Settled":
+      if (result.before !== undefined) return spell(outcome, pen)
       pen.number(settle)
       pen.text(result.usage_id)
       pen.money(result.collected)

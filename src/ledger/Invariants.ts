@@ -157,6 +157,13 @@ const accounts: ReadonlyArray<Check> = [
     query: `SELECT id, ${text("giftable + granted")} AS expected, ${text("reserved")} AS found
       FROM ${accountsTable} WHERE reserved > giftable + granted`,
     sentence: ({ expected, found, id }) => `${id} has ${usd(found)} set aside of a balance of ${usd(expected)}`
+  },
+  {
+    name: "an account that owes has nothing free",
+    isShort: true,
+    query: `SELECT id, '0' AS expected, ${text("giftable + granted - reserved")} AS found
+      FROM ${accountsTable} accounts WHERE debts IS NOT NULL AND giftable + granted > reserved`,
+    sentence: ({ found, id }) => `${id} owes a part of a refund or dispute, but has ${usd(found)} free`
   }
 ]
 

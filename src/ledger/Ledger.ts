@@ -63,7 +63,10 @@ export interface LedgerContract {
   readonly setStatus: Operation<"SetStatus">
   /** Credits an account from outside: a purchase, a grant. Answers its balance. */
   readonly credit: Operation<"Credit">
-  /** Takes purchased credit back as far as it is there and not set aside, giftable credit first. Answers how much that was. */
+  /**
+   * Takes purchased credit back as far as it is there and not set aside, giftable credit first. Answers how much that was. With `payment`
+   * the account owes the rest.
+   */
   readonly takeBack: Operation<"TakeBack">
   /** Puts giftable credit of an active account into escrow for a transfer. */
   readonly escrow: Operation<"Escrow">

@@ -2,7 +2,7 @@
 import type { Head, Linked } from "./Chains.ts"
 import { withDimensions } from "./Dimensions.ts"
 import type { DimensionsRow, NumberOf } from "./Dimensions.ts"
-import type { Account, AccountStatus, Entry, Reservation, UsageRecord } from "./Transaction.ts"
+import type { Account, AccountStatus, Debt, Entry, Reservation, UsageRecord } from "./Transaction.ts"
 
 /** What seldom changes of an account. `number` is that of its amounts. */
 export const accountColumns = ["id", "tenant_id", "number", "status", "held", "funded"] as const
@@ -14,12 +14,12 @@ export const selectLastAccount = "SELECT MAX(number) AS number FROM tollgate_led
 
 /** The accounts, each with its amounts. */
 export const accountsTable = `(SELECT a.id, a.tenant_id, a.number, a.status, m.giftable, m.granted, a.held, m.reserved, a.funded,
-    m.entries, m.newest
+    a.debts, m.entries, m.newest
   FROM tollgate_ledger_accounts a CROSS JOIN tollgate_ledger_amounts m ON m.account = a.number)`
 
 /** The columns of an account, money as text, for `accountOf`. */
 export const accountSelection = `id, tenant_id, status, CAST(giftable AS TEXT) AS giftable, CAST(granted AS TEXT) AS granted,
-  CAST(held AS TEXT) AS held, CAST(reserved AS TEXT) AS reserved, funded, entries`
+  CAST(held AS TEXT) AS held, CAST(reserved AS TEXT) AS reserved, funded, debts, entries`
 
 export const selectAccounts = `SELECT ${accountSelection}, number, newest FROM ${accountsTable}
   WHERE id IN (SELECT value FROM json_each(?))`
@@ -33,6 +33,7 @@ export interface AccountRow {
   readonly held: string
   readonly reserved: string
   readonly funded: number
+  readonly debts: string | null
   readonly entries: number
 }
 
@@ -51,8 +52,22 @@ export const accountOf = (row: AccountRow): Account => ({
   held: BigInt(row.held),
   reserved: BigInt(row.reserved),
   funded: row.funded === 1,
-  entries: row.entries
+  entries: row.entries,
+  debts: row.debts === null ? undefined : debtsRead(row.debts)
 })
+
+/** A JSON object: by payment the amount, as text. */
+const debtsRead = (text: string): ReadonlyArray<Debt> =>
+  Object.entries(JSON.parse(text) as Record<string, string>).map(([payment, amount]) => ({
+    payment,
+    amount: BigInt(amount)
+  }))
+
+/** Null where nothing is owed. */
+export const debtsWritten = (debts: Account["debts"]): string | null =>
+  debts === undefined
+    ? null
+    : JSON.stringify(Object.fromEntries(debts.map(({ amount, payment }) => [payment, `${amount}`])))
 
 export const accountRow = (a: Account, number: number): ReadonlyArray<unknown> => [
   a.id,

@@ -5,7 +5,7 @@
  * charges do not take it.
  *
  * All locks, and all that is read under them, take one round trip. That needs the numbers of what is touched, which never change: a node
- * remembers them (`Known`). Only limits take a second one. Whether there are any is said by the rows that are locked anyway: each tenant's
+ * remembers them (`Known`). Only limits and debts take a second one. Whether there are any is said by the rows that are locked anyway: each tenant's
  * head and account count those of its keys, and whoever sets one locks both.
  */
 import { selectEnded } from "../sql/postgres/Ended.ts"
@@ -79,6 +79,7 @@ interface Touched {
   records: number
   readonly hasStatements: boolean
   setsLimits: boolean
+  takesBack: boolean
 }
 
 const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
@@ -90,13 +91,15 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
     entries: 0,
     records: 0,
     hasStatements: transactions.some(({ statements }) => statements.length > 0),
-    setsLimits: false
+    setsLimits: false,
+    takesBack: false
   }
   const tenants = new Map<string, string>()
   for (const { postings } of transactions) {
     for (const posting of postings) {
       for (const account of Books.accountsOf(posting)) touched.accounts.add(account)
       if (mayEnter(posting)) touched.entries++
+      if (posting._tag === "TakeBack") touched.takesBack = true
       if (posting._tag === "Reserve") {
         const { call, facts, sources } = posting
         touched.runs.add(nodeRunOf(posting.run))
@@ -182,7 +185,7 @@ export function* load(
   // By a statement behind the lock, which sees what was committed while that one waited.
   const facts = ask(accounts.size > 0, selectFacts, payers)
   const tails = ask(tenants.size > 0, selectTails, owners, records, Math.min(pooledMax, memory.tailMax))
-  const seqs = ask(entries + records > 0, nextSeqs, entries, records)
+  const takenSeqs = ask(entries + records > 0, nextSeqs, entries, records)
   const found = yield* all(questions)
   if (ended().some((row) => row.ended === 1)) throw new LeaseLost()
 
@@ -193,6 +196,7 @@ export function* load(
   }
   let bookedAt = 0
   const limited = new Set<string>()
+  let debts = 0
   for (const row of heads()) {
     const id = tenants.get(row.tenant)!
     if (row.limits > 0) limited.add(id)
@@ -204,12 +208,14 @@ export function* load(
   for (const row of amounts()) {
     const { id, tenant_id } = accounts.get(row.account)!
     if (row.limits > 0) limited.add(tenant_id)
-    memory.accounts.set(id, Rows.accountOf({ ...factsOf.get(row.account), ...row, id, tenant_id }))
+    const account = Rows.accountOf({ ...factsOf.get(row.account), ...row, id, tenant_id })
+    debts += account.debts?.length ?? 0
+    memory.accounts.set(id, account)
     memory.accountHeads.set(id, { owner: row.account, newest: row.newest, booked_at: row.booked_at })
     bookedAt = Math.max(bookedAt, row.booked_at)
   }
   for (const row of tails()) memory.tails.set(row.id, { watermark: row.watermark, pooled: row.pooled === 1 })
-  const [taken] = seqs()
+  const [taken] = takenSeqs()
   if (limited.size > 0 || touched.setsLimits) {
     const applications = limitedBy(transactions, limited, memory.reservations)
     for (const limit of applications.size === 0 ? [] : yield* Limits.load(applications, true)) {
@@ -217,7 +223,11 @@ export function* load(
       bookedAt = Math.max(bookedAt, limit.start)
     }
   }
-  return { bookedAt, seqs: { entries: numbersOf(taken?.entries), records: numbersOf(taken?.records) } }
+  const seqs = { entries: numbersOf(taken?.entries), records: numbersOf(taken?.records) }
+  if (debts === 0 && !touched.takesBack) return { bookedAt, seqs }
+  // Each posting may take a part of one debt beside debts that it takes whole, and may leave a debt.
+  const [more] = yield* query(nextSeqs, [debts + 2 * entries, 0])
+  return { bookedAt, seqs: { ...seqs, entries: [...seqs.entries, ...numbersOf(more?.entries)] } }
 }
 
 /** Counts the limits of the tenants of which a key got one, or has none any more. They are written, and the tenants' rows locked. */
@@ -372,7 +382,7 @@ const lockAmounts = `SELECT account, CAST(giftable AS TEXT) AS giftable, CAST(gr
     CAST(reserved AS TEXT) AS reserved, entries, newest, booked_at, limits
   FROM tollgate_ledger_amounts WHERE account = ANY(?::bigint[]) ORDER BY account FOR UPDATE`
 
-const selectFacts = `SELECT number, status, CAST(held AS TEXT) AS held, funded
+const selectFacts = `SELECT number, status, CAST(held AS TEXT) AS held, funded, debts
   FROM tollgate_ledger_accounts WHERE number = ANY(?::bigint[])`
 
 /** The tails of tenants that come to another full step of records, when so many are added: others are not folded yet. */

@@ -20,6 +20,12 @@ export type CreditSource =
 /** Credit of these sources may be sent on in a transfer; credit of any other was granted and may only be spent. */
 export const giftableSources: ReadonlySet<CreditSource> = new Set(["purchase", "transfer_release", "transfer_return"])
 
+/** What an account could not give back of a payment that was refunded or disputed. */
+export interface Debt {
+  readonly payment: string
+  readonly amount: Nano
+}
+
 export type AccountStatus = "active" | "suspended" | "closed"
 
 /** A billing account as the books hold it. `balance` is giftable + granted; what calls may still take is `availableOf`. */
@@ -39,12 +45,25 @@ export interface Account {
   readonly funded: boolean
   /** How many ledger entries it has; they are numbered from 1 without a gap. */
   readonly entries: number
+  /** What it owes, the oldest first; absent where that is nothing. It is taken as soon as credit becomes free or arrives. */
+  readonly debts?: ReadonlyArray<Debt> | undefined
 }
 
 export const balanceOf = (account: Account): Nano => account.giftable + account.granted
 
-/** What is neither spent nor set aside. */
-export const availableOf = (account: Account): Nano => balanceOf(account) - account.reserved
+/** What no open call has set aside. */
+export const freeOf = (account: Account): Nano => balanceOf(account) - account.reserved
+
+/** What the account owes for refunds and disputes. */
+export const owedOf = ({ debts }: Account): Nano => debts?.reduce((sum, { amount }) => sum + amount, 0n) ?? 0n
+
+/** What calls may still take: what is free and not owed. */
+export const availableOf = (account: Account): Nano => {
+  const free = freeOf(account)
+  if (account.debts === undefined) return free
+  const left = free - owedOf(account)
+  return left > 0n ? left : 0n
+}
 
 /** What is known of a call when it is admitted, and ends up in its usage record. */
 export interface CallFacts {
@@ -141,6 +160,9 @@ export type Posting =
   /** A new billing account with nothing on it. */
   | { readonly _tag: "Open"; readonly account: string; readonly tenant: string }
   | { readonly _tag: "SetStatus"; readonly account: string; readonly status: AccountStatus }
+  /**
+   * Adds credit. With `payment` it gives back what was due of that payment: a debt of it is forgiven first, and only the rest is credited.
+   */
   | {
       readonly _tag: "Credit"
       readonly account: string
@@ -148,10 +170,11 @@ export type Posting =
       readonly source: CreditSource
       readonly reference: string
       readonly description: string
+      readonly payment?: string | undefined
     }
   /**
-   * Puts giftable credit into escrow for a transfer. What calls have set aside stays theirs. An account that is not active sends
-   * nothing.
+   * Puts giftable credit into escrow for a transfer. What calls have set aside stays theirs. An account that is not active, or that owes
+   * something, sends nothing.
    */
   | {
       readonly _tag: "Escrow"
@@ -175,7 +198,8 @@ export type Posting =
     }
   /**
    * Takes purchased credit back, when a payment was: what is there and not set aside, giftable credit first. A balance never goes
-   * below zero; what could not be taken is the caller's to remember.
+   * below zero. With `payment` the account owes the rest for that payment. The books take it, with a debit that refers to the payment, in
+   * each later transaction that frees or adds credit of the account.
    */
   | {
       readonly _tag: "TakeBack"
@@ -183,6 +207,7 @@ export type Posting =
       readonly amount: Nano
       readonly reference: string
       readonly description: string
+      readonly payment?: string | undefined
     }
   /**
    * Limits what an API key (`application`) may spend, or no more (`null`). What it was charged in the period before, and what its open calls
@@ -248,20 +273,27 @@ export const statement = <A>(template: SqlStatement<A>, rows?: number): Statemen
   return rows === undefined ? { text, params } : { text, params, rows }
 }
 
+/** The balance of an account after a posting. */
+interface Balances {
+  readonly balance: Nano
+  /** The balance before it, where the amount of the posting does not tell: a debt was taken too, or forgiven. */
+  readonly before?: Nano | undefined
+}
+
 /** What each posting answers. Balances are those of its account, after it. */
 export interface ResultByPosting {
   readonly Open: { readonly _tag: "Opened" }
   readonly SetStatus: { readonly _tag: "Changed" }
-  readonly Credit: { readonly _tag: "Credited"; readonly balance: Nano }
-  readonly TakeBack: { readonly _tag: "TakenBack"; readonly taken: Nano; readonly balance: Nano }
+  readonly Credit: { readonly _tag: "Credited" } & Balances
+  readonly TakeBack: { readonly _tag: "TakenBack"; readonly taken: Nano } & Balances
   readonly Escrow: { readonly _tag: "Escrowed"; readonly balance: Nano }
   /** What counts against the limit; 0 where it was taken away. */
   readonly SetLimit: { readonly _tag: "LimitSet"; readonly spent: Nano; readonly reserved: Nano }
   /** The balance is the recipient's. */
-  readonly EndEscrow: { readonly _tag: "EscrowEnded"; readonly balance: Nano }
+  readonly EndEscrow: { readonly _tag: "EscrowEnded" } & Balances
   readonly Reserve: { readonly _tag: "Reserved"; readonly source: Source; readonly amount: Nano }
   readonly Settle:
-    | { readonly _tag: "Settled"; readonly usage_id: string; readonly collected: Nano; readonly balance: Nano }
+    | ({ readonly _tag: "Settled"; readonly usage_id: string; readonly collected: Nano } & Balances)
     | { readonly _tag: "AlreadySettled" }
 }
 

@@ -102,16 +102,16 @@ const tell = (listeners: Iterable<BalanceMoved>, posting: Posting, result: Resul
   if (result === undefined) return
   switch (posting._tag) {
     case "Credit":
-      return result._tag === "Credited" ? move(listeners, posting.account, posting.amount, result.balance) : undefined
+      return result._tag === "Credited" ? move(listeners, posting.account, posting.amount, result) : undefined
     case "EndEscrow":
-      return result._tag === "EscrowEnded" ? move(listeners, posting.to, posting.amount, result.balance) : undefined
+      return result._tag === "EscrowEnded" ? move(listeners, posting.to, posting.amount, result) : undefined
     case "Escrow":
-      return result._tag === "Escrowed" ? move(listeners, posting.account, -posting.amount, result.balance) : undefined
+      return result._tag === "Escrowed" ? move(listeners, posting.account, -posting.amount, result) : undefined
     case "TakeBack":
-      return result._tag === "TakenBack" ? move(listeners, posting.account, -result.taken, result.balance) : undefined
+      return result._tag === "TakenBack" ? move(listeners, posting.account, -result.taken, result) : undefined
     case "Settle":
       return result._tag === "Settled" && posting.payer !== undefined
-        ? move(listeners, posting.payer, -result.collected, result.balance)
+        ? move(listeners, posting.payer, -result.collected, result)
         : undefined
     case "Open":
     case "SetStatus":
@@ -121,9 +121,14 @@ const tell = (listeners: Iterable<BalanceMoved>, posting: Posting, result: Resul
   }
 }
 
-const move = (listeners: Iterable<BalanceMoved>, account: string, by: Nano, balance: Nano): void => {
-  if (by === 0n) return
-  for (const listener of listeners) listener(account, balance - by, balance)
+const move = (
+  listeners: Iterable<BalanceMoved>,
+  account: string,
+  by: Nano,
+  { balance, before = balance - by }: { readonly balance: Nano; readonly before?: Nano | undefined }
+): void => {
+  if (before === balance) return
+  for (const listener of listeners) listener(account, before, balance)
 }
 
 /** The pause between two tries of what must be written in the end, in milliseconds: it doubles from the first to the last. */

@@ -41,7 +41,10 @@ export const make = ({ facts, ledger, writer }: Parts) => {
     } as const
     const made = writer.submit({
       // Refunds and disputes that came before the payment.
-      postings: due > 0n ? [credit, takeBack(tenant_id, due, payment_id, "purchase refunded or disputed")] : [credit],
+      postings:
+        due > 0n
+          ? [credit, takeBack(tenant_id, payment_id, due, payment_id, "purchase refunded or disputed")]
+          : [credit],
       statements: [
         facts.unchanged(payment_id, known),
         facts.addPayment({ id: payment_id, tenant_id, kind, amount, due, created_at: now }),
@@ -63,7 +66,10 @@ export const make = ({ facts, ledger, writer }: Parts) => {
     )
   })
 
-  /** Takes in refunds and disputes of a payment, and makes the books follow. */
+  /**
+   * Takes in refunds and disputes of a payment, and makes the books follow. With none it makes them follow what an earlier version of the
+   * service wrote.
+   */
   const takeIn = Effect.fn("Purchases.takeIn")(function* (
     payment_id: string,
     received: ReadonlyArray<Movement>
@@ -72,11 +78,11 @@ export const make = ({ facts, ledger, writer }: Parts) => {
     const { payment } = known
     const movements = merged(known.movements, received)
     const news = movements.filter((one) => !known.movements.includes(one))
-    const [first] = news
-    if (first === undefined) return
+    if (news.length === 0 && payment?.due === payment?.followed) return
     const now = yield* Clock.currentTimeMillis
     const due = payment === undefined ? 0n : dueOf(payment.amount, movements)
-    const postings = payment === undefined ? [] : yield* followed(payment_id, payment, due, first)
+    const by = due - (payment === undefined ? 0n : yield* facts.followed(payment_id))
+    const postings = payment === undefined ? [] : changeOf(payment.tenant_id, payment_id, by, news)
     const statements = [
       facts.unchanged(payment_id, known),
       ...news.map((movement) => facts.putMovement(payment_id, movement, now)),
@@ -95,36 +101,9 @@ export const make = ({ facts, ledger, writer }: Parts) => {
     if (payment === undefined) {
       yield* Effect.annotateLogs(
         Effect.logWarning("a refund or dispute is of a payment that is not known: it is kept until the payment comes"),
-        { payment_id, movement: first.id }
+        { payment_id, movement: news[0]?.id }
       )
     }
-  })
-
-  /** The postings that follow where `due` of a payment is to be taken back from now on. */
-  const followed = Effect.fnUntraced(function* (
-    payment_id: string,
-    payment: NonNullable<Facts.Known["payment"]>,
-    due: Nano,
-    { id, kind }: Movement
-  ): Effect.fn.Return<ReadonlyArray<Extract<Posting, { readonly _tag: "Credit" | "TakeBack" }>>> {
-    const isRefund = kind !== "dispute"
-    if (due > payment.due) {
-      return [takeBack(payment.tenant_id, due - payment.due, id, isRefund ? "purchase refunded" : "purchase disputed")]
-    }
-    if (due === payment.due) return []
-    // What could not be taken is no longer owed once less is due; what was taken comes back.
-    const back = (yield* facts.takenBack([payment_id])).get(payment_id)! - due
-    if (back <= 0n) return []
-    return [
-      {
-        _tag: "Credit",
-        account: Ids.billingAccountOf(payment.tenant_id),
-        amount: back,
-        source: "purchase",
-        reference: id,
-        description: isRefund ? "refund failed" : "dispute won"
-      }
-    ]
   })
 
   const bookOffline: PurchasesContract["bookOffline"] = Effect.fn("Purchases.bookOffline")(function* (
@@ -152,5 +131,35 @@ export const make = ({ facts, ledger, writer }: Parts) => {
   return { book, takeIn, bookOffline }
 }
 
-const takeBack = (tenant: string, amount: Nano, reference: string, description: string) =>
-  ({ _tag: "TakeBack", account: Ids.billingAccountOf(tenant), amount, reference, description }) as const
+/**
+ * The postings where `by` more of a payment is to be taken back from now on, or less. `news` say why, unless an earlier version of the
+ * service knew it already.
+ */
+const changeOf = (
+  tenant: string,
+  payment: string,
+  by: Nano,
+  news: ReadonlyArray<Movement>
+): ReadonlyArray<Extract<Posting, { readonly _tag: "Credit" | "TakeBack" }>> => {
+  if (by === 0n) return []
+  // A credit that refers to the payment is the purchase itself.
+  const { id, kind } = news.find((one) => one.kind !== "total") ?? news[0] ?? { id: payment, kind: undefined }
+  if (by > 0n) {
+    const why = kind === undefined ? "refunded or disputed" : kind === "dispute" ? "disputed" : "refunded"
+    return [takeBack(tenant, payment, by, id, `purchase ${why}`)]
+  }
+  return [
+    {
+      _tag: "Credit",
+      account: Ids.billingAccountOf(tenant),
+      amount: -by,
+      source: "purchase",
+      reference: id,
+      description: kind === "dispute" ? "dispute won" : "refund failed",
+      payment
+    }
+  ]
+}
+
+const takeBack = (tenant: string, payment: string, amount: Nano, reference: string, description: string) =>
+  ({ _tag: "TakeBack", account: Ids.billingAccountOf(tenant), amount, reference, description, payment }) as const

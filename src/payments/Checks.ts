@@ -1,6 +1,9 @@
 /** What must hold between payments and the books. */
 import type { Check } from "../ledger/Invariants.ts"
-import { purchaseCredits } from "../ledger/Relations.ts"
+import { debts, purchaseCredits } from "../ledger/Relations.ts"
+import { followedOf } from "./Facts.ts"
+
+const found = "format('%s taken back and %s owed', p.taken, p.owed)"
 
 export const checks: ReadonlyArray<Check> = [
   {
@@ -9,5 +12,18 @@ export const checks: ReadonlyArray<Check> = [
         format('%s credits of %s', COUNT(e.amount), COALESCE(SUM(e.amount), 0)) AS found
       FROM tollgate_payments_payments p LEFT JOIN ${purchaseCredits} e ON e.reference_id = p.id GROUP BY p.id HAVING COUNT(e.amount) <> 1 OR SUM(e.amount) <> p.amount`,
     sentence: ({ expected, found, id }) => `payment ${id} calls for ${expected} (nano-USD), but there are ${found}`
+  },
+  {
+    name: "what is due of a payment is taken back or owed",
+    query: `SELECT p.id AS id, CAST(p.due AS TEXT) AS expected, ${found} AS found
+      FROM ${followedOf} p WHERE p.due = p.followed AND p.due <> p.taken + p.owed`,
+    sentence: ({ expected, found, id }) => `of payment ${id} ${expected} nano-USD are due, but there are ${found}`
+  },
+  {
+    name: "a debt is of a payment",
+    isShort: true,
+    query: `SELECT d.payment_id AS id, 'a payment' AS expected, format('a debt of %s', d.amount) AS found FROM ${debts} d
+      WHERE d.amount <= 0 OR NOT EXISTS (SELECT 1 FROM tollgate_payments_payments p WHERE p.id = d.payment_id)`,
+    sentence: ({ found, id }) => `payment ${id} has ${found} nano-USD, but is no payment of which so much can be owed`
   }
 ]

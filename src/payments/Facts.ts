@@ -10,7 +10,7 @@ import { fromRow } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { paginated } from "../kernel/Page.ts"
 import type { Paged, PageOf } from "../kernel/Page.ts"
-import type { LedgerContract } from "../ledger/Ledger.ts"
+import { debts, purchaseEntries } from "../ledger/Relations.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import type { Movement } from "./Movement.ts"
@@ -21,9 +21,18 @@ import type { BookedPayment } from "./Purchases.ts"
 const waitMax = 90 * day
 const waitingMax = 10_000
 
+/** A payment as it was credited. */
+interface KnownPayment {
+  readonly tenant_id: TenantId
+  readonly amount: Nano
+  readonly due: Nano
+  /** What of `due` the books follow; `null` or another amount where an earlier version of the service wrote `due`. */
+  readonly followed: Nano | null
+}
+
 /** What is known of a payment. `payment` is absent until it was credited. */
 export interface Known {
-  readonly payment: { readonly tenant_id: TenantId; readonly amount: Nano; readonly due: Nano } | undefined
+  readonly payment: KnownPayment | undefined
   readonly movements: ReadonlyArray<Movement>
 }
 
@@ -45,6 +54,7 @@ export interface NewPayment {
 interface PaymentRow extends Pick<NewPayment, "id" | "kind" | "created_at"> {
   readonly amount: string
   readonly due: string
+  readonly taken: string
 }
 
 interface MovementRow {
@@ -55,6 +65,18 @@ interface MovementRow {
   readonly returned: number
   readonly heard_at: number
 }
+
+/**
+ * The payments, each with what was taken back for it and not given back since (`taken`), and what is owed of it (`owed`). A debit refers
+ * to the payment or one of its movements, a credit that gives back to a movement.
+ */
+export const followedOf = `(SELECT p.id, p.due, p.followed,
+    (SELECT CAST(COALESCE(SUM(CASE e.type WHEN 'debit' THEN e.amount ELSE -e.amount END), 0) AS bigint)
+      FROM (SELECT p.id AS reference_id UNION SELECT m.id FROM tollgate_payments_movements m WHERE m.payment_id = p.id) r
+      CROSS JOIN ${purchaseEntries} e ON e.reference_id = r.reference_id
+      WHERE e.type = 'debit' OR e.reference_id <> p.id) AS taken,
+    (SELECT CAST(COALESCE(SUM(d.amount), 0) AS bigint) FROM ${debts} d WHERE d.payment_id = p.id) AS owed
+  FROM tollgate_payments_payments p)`
 
 /** Refunds and disputes as they are listed: of a total of refunds only what is beyond the single ones. */
 const shown = (rows: ReadonlyArray<MovementRow>): Purchase["movements"] => {
@@ -70,11 +92,11 @@ const shown = (rows: ReadonlyArray<MovementRow>): Purchase["movements"] => {
     .filter(({ amount }) => amount > 0n)
 }
 
-export const make = (sql: SqlClient, ledger: LedgerContract) => {
+export const make = (sql: SqlClient) => {
   const find = Effect.fnUntraced(function* (id: string): Effect.fn.Return<Known> {
     const [payment] = yield* Effect.orDie(
-      sql<{ tenant_id: TenantId; amount: string; due: string }>`
-        SELECT tenant_id, CAST(amount AS TEXT) AS amount, CAST(due AS TEXT) AS due
+      sql<{ tenant_id: TenantId; amount: string; due: string; followed: string | null }>`
+        SELECT tenant_id, CAST(amount AS TEXT) AS amount, CAST(due AS TEXT) AS due, CAST(followed AS TEXT) AS followed
         FROM tollgate_payments_payments WHERE id = ${id}`
     )
     const rows = yield* Effect.orDie(
@@ -83,7 +105,12 @@ export const make = (sql: SqlClient, ledger: LedgerContract) => {
         FROM tollgate_payments_movements WHERE payment_id = ${id} ORDER BY id`
     )
     return {
-      payment: payment && { ...payment, amount: fromRow(payment.amount), due: fromRow(payment.due) },
+      payment: payment && {
+        tenant_id: payment.tenant_id,
+        amount: fromRow(payment.amount),
+        due: fromRow(payment.due),
+        followed: payment.followed === null ? null : fromRow(payment.followed)
+      },
       movements: rows.map((row) => ({ ...row, amount: fromRow(row.amount), returned: row.returned === 1 }))
     }
   })
@@ -95,7 +122,8 @@ export const make = (sql: SqlClient, ledger: LedgerContract) => {
   const unchanged = (id: string, { movements, payment }: Known): Statement => {
     const text = movements.map(({ amount, id, returned }) => `${id} ${amount} ${returned ? 1 : 0}`).join("\n")
     return statement(
-      sql`SELECT 1 WHERE COALESCE((SELECT CAST(due AS TEXT) FROM tollgate_payments_payments WHERE id = ${id}), '') = ${payment === undefined ? "" : String(payment.due)}
+      sql`SELECT 1 WHERE COALESCE((SELECT due || ' ' || COALESCE(CAST(followed AS TEXT), '') FROM tollgate_payments_payments WHERE id = ${id}), '')
+          = ${payment === undefined ? "" : `${payment.due} ${payment.followed ?? ""}`}
         AND COALESCE((SELECT string_agg(id || ' ' || amount || ' ' || returned, ${"\n"} ORDER BY id)
           FROM tollgate_payments_movements WHERE payment_id = ${id}), '') = ${text}`,
       1
@@ -105,13 +133,13 @@ export const make = (sql: SqlClient, ledger: LedgerContract) => {
   /** Refuses the transaction if the payment is known. */
   const addPayment = ({ amount, created_at, due, id, kind, tenant_id }: NewPayment): Statement =>
     statement(
-      sql`INSERT INTO tollgate_payments_payments (id, tenant_id, kind, amount, due, created_at)
-        VALUES (${id}, ${tenant_id}, ${kind}, ${amount}, ${due}, ${created_at}) ON CONFLICT DO NOTHING RETURNING id`,
+      sql`INSERT INTO tollgate_payments_payments (id, tenant_id, kind, amount, due, followed, created_at)
+        VALUES (${id}, ${tenant_id}, ${kind}, ${amount}, ${due}, ${due}, ${created_at}) ON CONFLICT DO NOTHING RETURNING id`,
       1
     )
 
   const setDue = (id: string, due: Nano): Statement =>
-    statement(sql`UPDATE tollgate_payments_payments SET due = ${due} WHERE id = ${id}`)
+    statement(sql`UPDATE tollgate_payments_payments SET due = ${due}, followed = ${due} WHERE id = ${id}`)
 
   const putMovement = (payment_id: string, { amount, id, kind, returned }: Movement, now: number): Statement =>
     statement(sql`INSERT INTO tollgate_payments_movements (payment_id, id, kind, amount, returned, heard_at)
@@ -127,29 +155,20 @@ export const make = (sql: SqlClient, ledger: LedgerContract) => {
       SELECT payment_id, id FROM tollgate_payments_movements WHERE ${unknown} ORDER BY heard_at DESC LIMIT 9223372036854775807 OFFSET ${waitingMax})`)
   ]
 
-  /**
-   * What was taken back for payments and not given back since, by payment. A debit refers to the payment or one of its movements, a
-   * credit that gives back to a movement.
-   */
-  const takenBack = Effect.fnUntraced(function* (payments: ReadonlyArray<string>) {
-    const movements = yield* Effect.orDie(
-      sql<{ payment_id: string; id: string }>`SELECT payment_id, id FROM tollgate_payments_movements
-        WHERE payment_id IN (SELECT value FROM json_each(${JSON.stringify(payments)}))`
+  /** What was taken back for a payment and not given back since, and what is owed of it: read at one moment. */
+  const followed = Effect.fnUntraced(function* (payment: string): Effect.fn.Return<Nano> {
+    const [row] = yield* Effect.orDie(
+      sql<{
+        found: string
+      }>`SELECT CAST(taken + owed AS TEXT) AS found FROM ${sql.literal(followedOf)} p WHERE p.id = ${payment}`
     )
-    const byReference = new Map<string, Array<string>>(payments.map((id) => [id, [id]]))
-    for (const { id, payment_id } of movements) {
-      if (id !== payment_id) byReference.set(id, [...(byReference.get(id) ?? []), payment_id])
-    }
-    const taken = new Map(payments.map((id) => [id, 0n]))
-    for (const { amount, reference_id, type } of yield* ledger.purchases([...byReference.keys()])) {
-      for (const payment of byReference.get(reference_id) ?? []) {
-        // The credit of the payment itself.
-        if (type === "credit" && reference_id === payment) continue
-        taken.set(payment, taken.get(payment)! + (type === "debit" ? amount : -amount))
-      }
-    }
-    return taken
+    return fromRow(row!.found)
   })
+
+  /** Payments of which an earlier version of the service wrote what is due. */
+  const unfollowed: Effect.Effect<ReadonlyArray<string>> = Effect.orDie(
+    sql<{ id: string }>`SELECT id FROM tollgate_payments_payments WHERE due > 0 AND followed IS DISTINCT FROM due`
+  ).pipe(Effect.map((rows) => rows.map(({ id }) => id)))
 
   /** A page of a tenant's payments, newest first. */
   const page = Effect.fnUntraced(function* (tenant: TenantId, asked: PageOf): Effect.fn.Return<Paged<Purchase>> {
@@ -158,9 +177,11 @@ export const make = (sql: SqlClient, ledger: LedgerContract) => {
       sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_payments_payments WHERE tenant_id = ${tenant}`
     )
     const payments = yield* Effect.orDie(
-      sql<PaymentRow>`SELECT id, kind, CAST(amount AS TEXT) AS amount, CAST(due AS TEXT) AS due, created_at
-        FROM tollgate_payments_payments WHERE tenant_id = ${tenant}
-        ORDER BY created_at DESC, id DESC LIMIT ${per_page} OFFSET ${(page - 1) * per_page}`
+      sql<PaymentRow>`SELECT p.id, p.kind, CAST(p.amount AS TEXT) AS amount, CAST(f.due AS TEXT) AS due,
+          CAST(f.taken AS TEXT) AS taken, p.created_at
+        FROM (SELECT id, kind, amount, created_at FROM tollgate_payments_payments WHERE tenant_id = ${tenant}
+          ORDER BY created_at DESC, id DESC LIMIT ${per_page} OFFSET ${(page - 1) * per_page}) p
+        CROSS JOIN ${sql.literal(followedOf)} f ON f.id = p.id ORDER BY p.created_at DESC, p.id DESC`
     )
     const ids = payments.map(({ id }) => id)
     const movements = yield* Effect.orDie(
@@ -168,9 +189,8 @@ export const make = (sql: SqlClient, ledger: LedgerContract) => {
         FROM tollgate_payments_movements WHERE payment_id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))
         ORDER BY heard_at, id`
     )
-    const taken = yield* takenBack(ids)
-    const records = payments.map(({ amount, created_at, due, id, kind }): Purchase => {
-      const taken_back = taken.get(id)!
+    const records = payments.map(({ amount, created_at, due, id, kind, taken }): Purchase => {
+      const taken_back = fromRow(taken)
       const owed = fromRow(due) - taken_back
       return {
         id,
@@ -185,16 +205,12 @@ export const make = (sql: SqlClient, ledger: LedgerContract) => {
     return paginated(asked, all?.n ?? 0, records)
   })
 
-  const owed = Effect.gen(function* () {
-    const due = yield* Effect.orDie(
-      sql<{ tenant_id: TenantId; id: string; due: string }>`
-        SELECT tenant_id, id, CAST(due AS TEXT) AS due FROM tollgate_payments_payments WHERE due > 0`
-    )
-    const taken = yield* takenBack(due.map(({ id }) => id))
-    return due
-      .map(({ due, id, tenant_id }): Owed => ({ tenant_id, payment_id: id, owed: fromRow(due) - taken.get(id)! }))
-      .filter(({ owed }) => owed > 0n)
-  })
+  const owed: Effect.Effect<ReadonlyArray<Owed>> = Effect.orDie(
+    sql<{ tenant_id: TenantId; payment_id: string; owed: string }>`
+      SELECT p.tenant_id, p.id AS payment_id, CAST(f.due - f.taken AS TEXT) AS owed
+      FROM tollgate_payments_payments p CROSS JOIN ${sql.literal(followedOf)} f ON f.id = p.id
+      WHERE p.due > 0 AND f.due > f.taken`
+  ).pipe(Effect.map((rows) => rows.map((row) => ({ ...row, owed: fromRow(row.owed) }))))
 
   const waiting: Effect.Effect<ReadonlyArray<Waiting>> = Effect.orDie(
     sql<Waiting>`SELECT payment_id, count(*) AS movements, min(heard_at) AS since FROM tollgate_payments_movements
@@ -213,5 +229,18 @@ export const make = (sql: SqlClient, ledger: LedgerContract) => {
     }))
   }, Effect.orDie)
 
-  return { find, unchanged, addPayment, setDue, putMovement, forget, takenBack, page, payments, owed, waiting }
+  return {
+    find,
+    unchanged,
+    addPayment,
+    setDue,
+    putMovement,
+    forget,
+    followed,
+    unfollowed,
+    page,
+    payments,
+    owed,
+    waiting
+  }
 }

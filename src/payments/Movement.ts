@@ -7,9 +7,9 @@
  *   money came back. What is due of a payment follows from all facts together, never more than the payment; so order and repetition do not
  *   matter, and no event needs to be remembered. Facts of a payment that is not known wait for it: 90 days, 10,000 of them, logged, and
  *   listed by `tollgate owed`.
- * - What is due is taken back with a debit of source `purchase`, giftable credit first, never below zero. What was already spent is
- *   what the tenant owes: `tollgate owed` lists it, and it is the operator's to follow up. Of a dispute only the withdrawal and the
- *   reinstatement of money count.
+ * - What is due is taken back with a debit of source `purchase`, giftable credit first, never below zero. The account owes what is spent,
+ *   set aside or in escrow at that moment (`ledger/Books`): it is taken from whatever becomes free or arrives, and until then `tollgate owed`
+ *   lists it. Of a dispute only the withdrawal and the reinstatement of money count.
  */
 import type { Nano } from "../kernel/Money.ts"
 

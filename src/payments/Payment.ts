@@ -70,7 +70,7 @@ export const Purchase = Schema.Struct({
   created_at: Moment,
   /** What of it was taken back for refunds and disputes. */
   taken_back: Usd,
-  /** What is still to be taken back, since the balance could not give it. */
+  /** What is still to be taken back. It is taken as soon as credit becomes free or arrives. */
   owed: Usd,
   /** The earliest first. */
   movements: Schema.Array(PaymentMovement)
@@ -79,7 +79,7 @@ export interface Purchase extends Schema.Schema.Type<typeof Purchase> {}
 
 export const PurchasePage = Paginated(Purchase).annotations({ identifier: "PurchasePage" })
 
-/** What of a payment was refunded or disputed and could no longer be taken back. */
+/** What of a payment was refunded or disputed and could not be taken back so far. */
 export interface Owed {
   readonly tenant_id: TenantId
   readonly payment_id: string

@@ -4,9 +4,10 @@
  * is taken once: the rows that say so stand in the transaction that moves the credit.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Duration, Effect, Layer } from "effect"
 import type { Actor } from "../kernel/Caller.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
+import * as Loop from "../kernel/Loop.ts"
 import type { TenantId } from "../kernel/Ids.ts"
 import { cent } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
@@ -67,10 +68,12 @@ export interface PurchasesContract {
   readonly payments: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<BookedPayment>>
   /** A page of a tenant's payments, newest first, with what was refunded or disputed of each. */
   readonly page: (tenant: TenantId, page: PageOf) => Effect.Effect<Paged<Purchase>>
-  /** Payments of which the balance could not give back what was refunded or disputed. */
+  /** Payments of which the balance could not give back so far what was refunded or disputed. */
   readonly owed: Effect.Effect<ReadonlyArray<Owed>>
   /** Payments that are not known, of which refunds or disputes are. */
   readonly waiting: Effect.Effect<ReadonlyArray<Waiting>>
+  /** Takes back, or records as owed, what an earlier version of the service left due. `layerJobs` runs it. */
+  readonly job: Loop.Job
 }
 
 /** A payment that was credited. Of one that was paid another way the id is its reference. */
@@ -84,13 +87,17 @@ export interface BookedPayment {
 
 export class Purchases extends Context.Tag("tollgate/payments/Purchases")<Purchases, PurchasesContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Purchases, make))
+  static readonly layerJobs = Loop.layer(Purchases, ({ job }) => [job])
 }
+
+/** How often payments are looked for that a node of an earlier version wrote. */
+const jobPause = Duration.hours(1)
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
   const ledger = yield* Ledger
-  const facts = Facts.make(sql, ledger)
+  const facts = Facts.make(sql)
   const customers = Customers.make({ sql, writer, tenants: yield* Tenants, processor: yield* Payments })
   const booking = Booking.make({ writer, ledger, facts })
 
@@ -115,6 +122,10 @@ const make = Effect.gen(function* () {
   })
 
   const { checkout, customerOf, methods, setup } = customers
+  const follow = Effect.flatMap(
+    facts.unfollowed,
+    Effect.forEach((id) => booking.takeIn(id, []), { discard: true })
+  )
   const { book, bookOffline } = booking
   const { owed, page, payments, waiting } = facts
   return {
@@ -128,7 +139,8 @@ const make = Effect.gen(function* () {
     page,
     payments,
     owed,
-    waiting
+    waiting,
+    job: { name: "payments", turn: Effect.as(follow, jobPause) }
   } satisfies PurchasesContract
 })
 

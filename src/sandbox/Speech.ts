@@ -22,22 +22,23 @@ export const make: Make = ({ origin }) =>
     configuration: {
       upstreams: { "sandbox-speech": { base_url: `${origin}/audio-speech/v1`, api_key: "sandbox" } },
       tools: {
-        speech: [
-          {
-            id: "vendor",
-            name: "Vendor",
-            description: "Reads out silence",
-            upstream: "sandbox-speech",
-            models: [
-              { id: "tts-1", usd_per_million_characters: "15" },
-              { id: "tts-1-hd", usd_per_million_characters: "30" },
-              { id: "vendor-4o-mini-tts", events: true, usd_per_million_characters: "30" }
-            ]
-          }
-        ]
+        speech: [provider("vendor", "Vendor", "vendor-4o-mini-tts"), provider("openai", "OpenAI", "gpt-4o-mini-tts")]
       }
     }
   })
+
+/** Clients that are made for OpenAI name it, and its newest model. */
+const provider = (id: string, name: string, newest: string) => ({
+  id,
+  name,
+  description: "Reads out silence",
+  upstream: "sandbox-speech",
+  models: [
+    { id: "tts-1", usd_per_million_characters: "15" },
+    { id: "tts-1-hd", usd_per_million_characters: "30" },
+    { id: newest, events: true, usd_per_million_characters: "30" }
+  ]
+})
 
 const refuse = (message: string, param: string): Refusal =>
   new Refusal(json(400, { error: { message, type: "invalid_request_error", param, code: null } }))

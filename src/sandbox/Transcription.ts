@@ -20,22 +20,23 @@ export const make: Make = ({ origin }) =>
     configuration: {
       upstreams: { "sandbox-transcription": { base_url: `${origin}/audio-text/v1`, api_key: "sandbox" } },
       tools: {
-        transcription: [
-          {
-            id: "vendor",
-            name: "Vendor",
-            description: "Hears how long it is",
-            upstream: "sandbox-transcription",
-            models: [
-              { id: "whisper-1", wire_format: "verbose_json", translates: true, usd_per_minute: "0.006" },
-              { id: "vendor-4o-transcribe", usd_per_minute: "0.006" },
-              { id: "vendor-4o-mini-transcribe", usd_per_minute: "0.006" }
-            ]
-          }
-        ]
+        transcription: [provider("vendor", "Vendor", "vendor-4o"), provider("openai", "OpenAI", "gpt-4o")]
       }
     }
   })
+
+/** Clients that are made for OpenAI name it, and its models. */
+const provider = (id: string, name: string, family: string) => ({
+  id,
+  name,
+  description: "Hears how long it is",
+  upstream: "sandbox-transcription",
+  models: [
+    { id: "whisper-1", wire_format: "verbose_json", translates: true, usd_per_minute: "0.006" },
+    { id: `${family}-transcribe`, usd_per_minute: "0.006" },
+    { id: `${family}-mini-transcribe`, usd_per_minute: "0.006" }
+  ]
+})
 
 const refuse = (message: string, param: string): Refusal =>
   new Refusal(json(400, { error: { message, type: "invalid_request_error", param, code: null } }))

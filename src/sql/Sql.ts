@@ -36,6 +36,7 @@ import operator from "./migrations/0028_operator.ts"
 import consoleLists from "./migrations/0029_console.ts"
 import tallies from "./migrations/0030_tallies.ts"
 import byProvider from "./migrations/0031_by_provider.ts"
+import debts from "./migrations/0032_debts.ts"
 import { blank } from "./Files.ts"
 import { wordsOf } from "./Opening.ts"
 import { migrationsTable as table, reasonOf, UpgradeFailed } from "./Unusable.ts"
@@ -70,7 +71,8 @@ export const migrations = {
   "0028_operator": operator,
   "0029_console": consoleLists,
   "0030_tallies": tallies,
-  "0031_by_provider": byProvider
+  "0031_by_provider": byProvider,
+  "0032_debts": debts
 }
 
 /** The newest migration that there is. */

@@ -13,7 +13,7 @@ import type {
   Source
 } from "../ledger/Transaction.ts"
 
-/** The largest balance: 10^9 USD in nano-USD. It is above 2^53, so that no double holds all amounts below it. */
+/** The largest balance of the ledger of this package: 10^9 USD in nano-USD. It is above 2^53, so that no double holds all amounts below it. */
 export const balanceMax = 1_000_000_000_000_000_000n
 
 /** An entry that an account must have. */
@@ -75,7 +75,12 @@ export interface Notebook {
   readonly limits: ReadonlyMap<string, Pick<Limit, "amount" | "period">>
   /** By application, of those that were charged. */
   readonly spent: ReadonlyMap<string, Spent>
+  /** The largest amount and balance of the ledger; `balanceMax` unless given. */
+  readonly amountMax?: bigint | undefined
 }
+
+/** The largest balance that a credit may leave. */
+export const largestOf = ({ amountMax = balanceMax }: Notebook): bigint => amountMax
 
 export const empty: Notebook = {
   accounts: new Map(),
@@ -210,7 +215,7 @@ const credit = (notebook: Notebook, posting: Of<"Credit">): Done => {
   const { account: id, amount, description, reference, source } = posting
   const account = notebook.accounts.get(id)
   if (account === undefined) return missing(id)
-  if (balanceOf(account) + amount > balanceMax) return refuse({ _tag: "BalanceTooLarge", account: id })
+  if (balanceOf(account) + amount > largestOf(notebook)) return refuse({ _tag: "BalanceTooLarge", account: id })
   const kind = isGiftable(source) ? "giftable" : "granted"
   const after = entered(
     {
@@ -273,7 +278,8 @@ const endEscrow = (notebook: Notebook, posting: Of<"EndEscrow">): Done => {
   const recipient = released.accounts.get(to)
   if (recipient === undefined) return missing(to)
   const received = source === "transfer_release"
-  if (received && balanceOf(recipient) + amount > balanceMax) return refuse({ _tag: "BalanceTooLarge", account: to })
+  if (received && balanceOf(recipient) + amount > largestOf(notebook))
+    return refuse({ _tag: "BalanceTooLarge", account: to })
   const after = entered(
     { ...recipient, giftable: recipient.giftable + amount, funded: recipient.funded || received },
     { type: "credit", amount, source, reference: transfer, description }

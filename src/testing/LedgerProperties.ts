@@ -36,7 +36,8 @@ export type LimitView = Pick<Limit, "amount" | "period" | "reserved" | "spent">
 export interface AccountView {
   readonly giftable: bigint
   readonly granted: bigint
-  readonly held: bigint
+  /** Absent where the ledger has no escrow. */
+  readonly held?: bigint | undefined
   readonly reserved: bigint
   readonly status?: string
   readonly funded?: boolean
@@ -49,6 +50,7 @@ export type EntryView = Pick<Entry, "type" | "amount" | "balance" | "source" | "
 /** An account that there is, with its entries. */
 export interface View extends AccountView {
   readonly id: string
+  readonly held: bigint
   /** The limit of its application; `null` where it has none, absent where the ledger shows no limits. */
   readonly limit?: LimitView | null
   readonly entries: ReadonlyArray<EntryView>
@@ -252,7 +254,7 @@ export const viewsOf = async (ledger: LedgerUnderTest, hasLimits = false): Promi
     const account = await ledger.account(id)
     if (account === undefined) continue
     const limit = hasLimits && { limit: (await ledger.limit!(applicationOf(id))) ?? null }
-    views.push({ ...account, id, entries: await ledger.entries(id), ...limit })
+    views.push({ ...account, held: account.held ?? 0n, id, entries: await ledger.entries(id), ...limit })
   }
   return views
 }

@@ -35,6 +35,8 @@ export interface Paid {
   readonly cents: number
   /** The attempt that it was made for. */
   readonly attempt: string | undefined
+  /** By the processor's clock, in milliseconds. */
+  readonly charged_at?: number | undefined
 }
 
 /** Money that left a payment after it was made, or came back to it. */

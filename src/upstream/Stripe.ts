@@ -137,12 +137,13 @@ export const make = (settings: PaymentSettings): PaymentsContract => {
 }
 
 const outcomeOf = (
-  { amount_received, id: payment_id, last_payment_error, status }: Stripe.PaymentIntent,
+  { amount_received, created, id: payment_id, last_payment_error, status }: Stripe.PaymentIntent,
   attempt: string,
   tenant_id: string
 ): Effect.Effect<Paid, ChargeDeclined | ProcessorSilent> => {
   if (status === "succeeded") {
-    return Effect.succeed({ payment_id, tenant_id, kind: "auto_reload", cents: amount_received, attempt })
+    const charged_at = created * 1_000
+    return Effect.succeed({ payment_id, tenant_id, kind: "auto_reload", cents: amount_received, attempt, charged_at })
   }
   return status === "processing"
     ? new ProcessorSilent({ reason: "the payment is still being processed" })

@@ -435,8 +435,8 @@ const freeAt = ({ attempts, last_charged_at }: Notebook, now: number): number | 
 }
 
 const stateOf = (notebook: Notebook, now: number): State => {
-  if (openOf(notebook) !== undefined) return "in_flight"
   if (!notebook.settings.enabled) return "disabled"
+  if (openOf(notebook) !== undefined) return "in_flight"
   if (notebook.last_failed) return "failed"
   return notebook.last_charged_at !== null && now < notebook.last_charged_at + cooldown ? "cooldown" : "idle"
 }

@@ -177,6 +177,13 @@ describe("speech", () => {
   }
   const asked = (more: object = {}) => ({ input: "hello", model: "tts-1", voice: "nova", ...more })
 
+  it("is made by the provider that clients of OpenAI name, too", async () => {
+    const who = await person()
+    const answer = await speak(who, asked({ provider: "openai" }))
+    expect(answer.status).toBe(200)
+    expect((await service.usage(who))[0]).toMatchObject({ provider: "openai", cost: 0.000075 })
+  })
+
   it.each([
     ["mp3", "audio/mpeg"],
     ["opus", "audio/opus"],
@@ -309,6 +316,13 @@ describe("transcription", () => {
       expect((await transcribe(who, 160_000, { model: "whisper-1" })).status).toBe(500)
       expect((await service.usage(who))[0]).toMatchObject({ success: false, cost, error_type: "upstream_error" })
     }
+  })
+
+  it("is heard by the provider that clients of OpenAI name, too", async () => {
+    const who = await person()
+    const { body, status } = await transcribe(who, 16_000 * 60, { model: "gpt-4o-transcribe", provider: "openai" })
+    expect([status, body]).toMatchObject([200, { provider: "openai", duration: 60 }])
+    expect(await service.balance(who)).toBe(left(0.006))
   })
 
   it("costs 0.006 a minute, by the second", async () => {

@@ -136,7 +136,16 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
   ["an entry of a transfer has its transfer", ...transfer(1), "DELETE FROM tollgate_transfers"],
   [
     "a payment has one credit",
-    "INSERT INTO tollgate_payments_payments VALUES ('pay_x', 'ten_acme', 'offline', 1, 0, 1)"
+    "INSERT INTO tollgate_payments_payments VALUES ('pay_x', 'ten_acme', 'offline', 1, 0, 1, 0)"
+  ],
+  [
+    "what is due of a payment is taken back or owed",
+    "INSERT INTO tollgate_payments_payments VALUES ('pay_x', 'ten_acme', 'offline', 2, 1, 1, 1)"
+  ],
+  ["a debt is of a payment", `UPDATE tollgate_ledger_accounts SET debts = '{"pay_x":"1"}' WHERE id = 'bil_acme'`],
+  [
+    "an account that owes has nothing free",
+    `UPDATE tollgate_ledger_accounts SET debts = '{"pay_x":"1"}' WHERE id = 'bil_acme'`
   ],
   ["entries are in the order of time", "UPDATE tollgate_ledger_entries SET at = at - 1 WHERE number = 2"],
   [

@@ -336,7 +336,7 @@ describe("what was read of a payment while an event of it was booked", () => {
       Effect.gen(function* () {
         const tenant = yield* tenantOf(name)
         const tell = (event: Told) => deliver(`pi_${name}`, tenant, { event, as_new: false })
-        const facts = Facts.make(yield* SqlClient, yield* Ledger)
+        const facts = Facts.make(yield* SqlClient)
         const { submit } = yield* Writer
         const outcomeOf = (known: Facts.Known) =>
           submit({ postings: [], statements: [facts.unchanged(`pi_${name}`, known)] }).pipe(

@@ -631,6 +631,10 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       id bigint PRIMARY KEY CHECK (id = 1),
       record bigint NOT NULL
     )`
+  ],
+  "0010_debts": [
+    `ALTER TABLE tollgate_ledger_accounts ADD COLUMN debts ${text}`,
+    `ALTER TABLE tollgate_payments_payments ADD COLUMN followed bigint`
   ]
 }
 

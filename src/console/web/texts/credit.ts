@@ -114,7 +114,7 @@ export const creditTexts = {
     dispute: (amount: string) => `${amount} disputed`
   },
   movementReturned: "(came back)",
-  owed: (amount: string) => `${amount} could not be taken back`,
+  owed: (amount: string) => `${amount} is still to be taken back`,
   ledger: "Entries",
   ledgerLead: "Every change of the balance, newest first",
   ledgerFilter: "Entries of",

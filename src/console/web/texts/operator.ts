@@ -342,7 +342,7 @@ export const operatorTexts = {
   },
   owed: {
     title: "Owed",
-    lead: "What refunds and disputes could not take back, because the credit was spent.",
+    lead: "What refunds and disputes have not taken back yet. It is taken as soon as credit becomes free or arrives.",
     none: "Nobody owes anything",
     noneText: "Every refund and dispute was taken back whole.",
     payment: "Payment",
