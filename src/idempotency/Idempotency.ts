@@ -164,8 +164,7 @@ const make = Effect.gen(function* () {
     if (row === undefined) return yield* inFlight
     const wasAnswered = row.answered_at !== null
     // Another process uses it, unless that has ended and abandoned it.
-    const elsewhere =
-      !wasAnswered && row.run !== run && !((yield* hasEnded(row.run)) && (yield* key.takeOver(row.run)))
+    const elsewhere = !wasAnswered && row.run !== run && !((yield* hasEnded(row.run)) && (yield* key.takeOver(row.run)))
     const state = row.status !== null || row.call === null ? undefined : yield* Calls.stateOf(sql, row.call)
     if (!wasAnswered && !elsewhere && (state === undefined || Keys.reachedNoProvider(state))) {
       return (yield* key.takeAgain(row, request_hash)) ? fresh : yield* inFlight

@@ -57,10 +57,9 @@ layer(world)("a node whose places are all taken", (it) => {
   it.effect("one to each account, lets tenants in that have had credit, for those that never had", () =>
     Effect.gen(function* () {
       const { job, open } = yield* Feed
-      for (const tenant of ["ten_payer0", "ten_payer1", "ten_idle"] as ReadonlyArray<TenantId>)
-        yield* openAccount(tenant)
-      yield* credit("ten_payer0" as TenantId, usd)
-      yield* credit("ten_payer1" as TenantId, usd, "purchase", "pay_2")
+      for (const name of ["payer0", "payer1", "idle"]) yield* openAccount(listenerOf(name).tenant_id)
+      yield* credit(listenerOf("payer0").tenant_id, usd)
+      yield* credit(listenerOf("payer1").tenant_id, usd, "purchase", "pay_2")
       const crowd = yield* openAll(["payer0", ...times(nodeMax - 1, (i) => `free${i}`)])
       yield* job.turn
       expect((yield* Effect.flip(open(listenerOf("idle"))))._tag).toBe("StreamsBusy")

@@ -42,9 +42,9 @@ const vendor = (heads: number) =>
   )
 
 const request = { method: "GET", path: "/", headers: {} } as const
-const ways = {
-  whole: (wire: Wire.Wire) => wire.exchange(request, { limit: 100 }),
-  streaming: (wire: Wire.Wire) => wire.open(request)
+const ways: Record<string, (wire: Wire.Wire) => Effect.Effect<{ readonly status: number }, Wire.Unreachable>> = {
+  whole: (wire) => wire.exchange(request, { limit: 100 }),
+  streaming: (wire) => wire.open(request)
 }
 
 for (const [name, send] of Object.entries(ways)) {

@@ -372,7 +372,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** An access token for the session that the browser's cookie holds (the console's own page) */
+        /** An access token for the session that the browser's cookie holds (the console's own page); 204 where it sends no cookie */
         post: operations["console.openSession"];
         /** End the session, and with it its access tokens (the console's own page) */
         delete: operations["console.endSession"];
@@ -1997,7 +1997,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** A short access token for the operator's routes: for the code of a link (`tollgate operator`), which sets a cookie, or for that cookie */
+        /** A short access token for the operator's routes: for the code of a link (`tollgate operator`), which sets a cookie, or for that cookie; 204 with neither */
         post: operations["operatorSession.open"];
         /** End the session of the cookie, with its tokens */
         delete: operations["operatorSession.close"];
@@ -4124,6 +4124,7 @@ export interface components {
             via: "console" | "token" | "command";
             action: string;
             tenant_id: string | null;
+            tenant_name: string | null;
             account_id: string | null;
             subject: string | null;
             /** @enum {string} */
@@ -4455,8 +4456,10 @@ export interface components {
             at: components["schemas"]["Moment"];
             amount: components["schemas"]["Usd"];
             tenant_id: string;
+            tenant_name: string | null;
             account_id: string;
             payer_tenant_id: string;
+            payer_tenant_name: string | null;
             model: string;
             provider: string;
             endpoint: string;
@@ -4467,6 +4470,7 @@ export interface components {
             owed: {
                 payment_id: string;
                 tenant_id: string;
+                tenant_name: string | null;
                 owed: components["schemas"]["Usd"];
             }[];
             waiting: {
@@ -5239,6 +5243,13 @@ export interface operations {
                         result: components["schemas"]["ConsoleToken"];
                     };
                 };
+            };
+            /** @description Success */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
@@ -8583,6 +8594,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["OperatorSessionToken"];
                 };
+            };
+            /** @description Success */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
