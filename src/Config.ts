@@ -15,6 +15,7 @@ import * as Embeddings from "./embeddings/Settings.ts"
 import { hostOf } from "./Environment.ts"
 import type { EnvironmentFacts } from "./Environment.ts"
 import * as Http from "./http/Settings.ts"
+import * as Idempotency from "./idempotency/Settings.ts"
 import * as Images from "./images/Settings.ts"
 import { ConfigProblem } from "./kernel/Setting.ts"
 import * as Service from "./kernel/ServiceInfo.ts"
@@ -42,6 +43,7 @@ const entries = Schema.Struct({
   ...Console.fields,
   ...Contact.fields,
   ...Http.fields,
+  ...Idempotency.fields,
   ...Upstreams.fields,
   ...Chat.fields,
   /** Providers of each tool; the first of a kind is asked unless a caller picks another. */
@@ -100,6 +102,7 @@ export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
     Console.layer(file),
     Contact.layer(file),
     Http.layer(file),
+    Idempotency.layer(file),
     Upstreams.layer(file),
     Chat.layer(file),
     Images.layer(file.tools),

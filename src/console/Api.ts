@@ -66,13 +66,14 @@ export class ConsoleApi extends HttpApiGroup.make("console")
     HttpApiEndpoint.post("openSession", "/console/session")
       .setPayload(SessionRequest)
       .addSuccess(Envelope(ConsoleToken))
+      .addSuccess(HttpApiSchema.NoContent)
       .addError(InvalidRequest)
       .addError(SessionEnded)
       .addError(NotAMember)
       .addError(UnsupportedMediaType)
       .annotate(
         OpenApi.Summary,
-        "An access token for the session that the browser's cookie holds (the console's own page)"
+        "An access token for the session that the browser's cookie holds (the console's own page); 204 where it sends no cookie"
       )
   )
   .add(

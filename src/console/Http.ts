@@ -21,6 +21,9 @@ import { ConsoleSettings } from "./Settings.ts"
 type Request = HttpServerRequest.HttpServerRequest
 
 const readRequest = Schema.decodeUnknown(SessionRequest, { onExcessProperty: "ignore" })
+/** No refusal: a browser writes each of those to its log, and a first visit has no session. */
+const noSession = HttpServerResponse.empty({ status: 204, headers: { "cache-control": "no-store" } })
+
 const encodeToken = Schema.encodeSync(ConsoleToken)
 
 export const ConsoleHttp = HttpApiBuilder.group(
@@ -56,6 +59,7 @@ export const ConsoleHttp = HttpApiBuilder.group(
       const cookie = yield* ownCookie(request)
       yield* saysJson(request)
       const { tenant_id } = yield* asked(request)
+      if (cookie === undefined || cookie === "") return noSession
       const { session, ...token } = yield* sessions.access(cookie, tenant_id)
       const body = encodeToken({ ...token, token_type: "Bearer", session_expires_at: session.until })
       return HttpServerResponse.unsafeJson(envelope(body), {

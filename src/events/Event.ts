@@ -29,8 +29,8 @@ export type FeedEvent =
   /** Nothing has happened for a while. */
   | { readonly type: "beat" }
 
-/** Why a stream ends: the credential does not hold any more, or the listener does not read. */
-export type FeedEnd = "credential" | "slow"
+/** Why a stream ends: its credential does not hold any more, its listener does not read, or it gave its place to another listener. */
+export type FeedEnd = "credential" | "slow" | "displaced"
 
 export const cursorOf = ({ call, notification, tenant_id }: Place): string => `${tenant_id}.${call}.${notification}`
 

@@ -4,6 +4,11 @@
  * connections, and a charge costs nothing more while nobody listens.
  *
  * Where the specification is silent:
+ * - An account has up to 8 streams on a node, a node up to 2,000. A further stream of an account is refused with 429. When the node is full,
+ *   the oldest stream of the account that has most gives way to an account that has fewer (`Places`), so accounts with several streams
+ *   leave room for the others. Where every account has one, a tenant that ever bought or received credit takes the place of one that
+ *   did not, so accounts that cost nothing to make cannot keep paying people out. A listener without a place is refused with 503. Both
+ *   refusals say when to try again. A stream that gives way ends with `end` and the reason `displaced`; its cursor is good for the next.
  * - A listener that missed more than a thousand calls is told so instead.
  * - Notifications are told in the order of their ids. One that is committed after a later one, by some milliseconds, is in the list alone.
  */
@@ -19,6 +24,8 @@ import { Writer } from "../ledger/Writer.ts"
 import { Notifications } from "../notifications/Notifications.ts"
 import { Records } from "../usage/Records.ts"
 import type { FeedEnd, FeedEvent, Listener, Place } from "./Event.ts"
+import { accountMax, nodeMax, Places } from "./Places.ts"
+import type { Placed } from "./Places.ts"
 import { StreamsBusy, TooManyStreams } from "./Problems.ts"
 
 export interface FeedContract {
@@ -47,9 +54,8 @@ export class Feed extends Context.Tag("tollgate/events/Feed")<Feed, FeedContract
   static readonly layerJobs = Layer.suspend(() => Loop.layer(Feed, ({ job }) => [job]))
 }
 
-/** Open streams of an account on a node, and of all. */
-const accountMax = 8
-export const nodeMax = 2_000
+/** Seconds after which a refused listener may try again. */
+const retryAfter = 10
 
 /** Between two looks; and between a charge of this process and the look that follows it. */
 const pause = Duration.millis(500)
@@ -66,18 +72,23 @@ interface Newest {
   listeners: number
   call: number
   balance: Nano | undefined
+  /** Whether the tenant ever bought or received credit. */
+  funded: boolean
   notification: string
 }
 
-interface Open {
+interface Open extends Placed {
   readonly listener: Listener
   readonly waker: Loop.Waker
+  /** Gives its place back; it ends by itself then. */
+  readonly close: () => void
+  closed: boolean
 }
 
 /** The newest of whatever somebody listens to, by id. */
 class Watched<Id extends string> extends Map<Id, Newest> {
   hold(id: Id): Newest {
-    const newest = this.get(id) ?? { listeners: 0, call: 0, balance: undefined, notification: "" }
+    const newest = this.get(id) ?? { listeners: 0, call: 0, balance: undefined, funded: false, notification: "" }
     newest.listeners++
     this.set(id, newest)
     return newest
@@ -95,7 +106,7 @@ const make = Effect.gen(function* () {
   const writer = yield* Writer
   const jobWaker = yield* Loop.waker
 
-  const streams = new Set<Open>()
+  const streams = new Places<Open>()
   const tenants = new Watched<TenantId>()
   const accounts = new Watched<AccountId>()
   const billed = new Set<string>()
@@ -123,7 +134,7 @@ const make = Effect.gen(function* () {
       if (newest === undefined) continue
       const [call, balance] = [calls.get(id) ?? 0, account === undefined ? undefined : balanceOf(account)]
       if (call !== newest.call || balance !== newest.balance) changed.add(id)
-      Object.assign(newest, { call, balance })
+      Object.assign(newest, { call, balance, funded: account?.funded === true })
     }
     for (const [id, notification] of yield* notifications.newest(accountIds)) {
       const newest = accounts.get(id)
@@ -144,38 +155,54 @@ const make = Effect.gen(function* () {
     return pause
   })
 
+  const isFunded = (tenant_id: TenantId) =>
+    Effect.map(ledger.accountOfTenant(tenant_id), (account) => Option.isSome(account) && account.value.funded)
+
   const open: FeedContract["open"] = Effect.fnUntraced(function* (listener) {
     const { account_id, tenant_id } = listener
     const waker = yield* Loop.waker
-    if ((accounts.get(account_id)?.listeners ?? 0) >= accountMax)
-      return yield* new TooManyStreams({ limit: accountMax })
-    if (streams.size >= nodeMax) return yield* new StreamsBusy({ retry_after: 10 })
-    const one: Open = { listener, waker }
-    streams.add(one)
+    // Asked before the places are looked at: from then on nothing is waited for, so no other listener comes between.
+    const funded = streams.size >= nodeMax && (yield* isFunded(tenant_id))
+    if (streams.of(account_id) >= accountMax)
+      return yield* new TooManyStreams({ limit: accountMax, retry_after: retryAfter })
+    if (streams.size >= nodeMax) {
+      const displaced = streams.givesWayTo({ account_id, paying: () => funded })
+      if (displaced === undefined) return yield* new StreamsBusy({ retry_after: retryAfter })
+      displaced.close()
+    }
     const ofTenant = tenants.hold(tenant_id)
     const ofAccount = accounts.hold(account_id)
-    billed.add(billingAccountOf(tenant_id))
-    jobWaker.wakeNow()
-    let closed = false
-    return {
-      run: (options) => run(one, ofTenant, ofAccount, options),
+    const one: Open = {
+      listener,
+      account_id,
+      waker,
+      paying: () => ofTenant.funded,
+      closed: false,
       close: () => {
-        if (closed) return
-        closed = true
+        if (one.closed) return
+        one.closed = true
         streams.delete(one)
         tenants.release(tenant_id)
         accounts.release(account_id)
         if (!tenants.has(tenant_id)) billed.delete(billingAccountOf(tenant_id))
+        waker.wakeNow()
       }
     }
+    // Else it is known from the first look on.
+    if (funded) ofTenant.funded = true
+    streams.add(one)
+    billed.add(billingAccountOf(tenant_id))
+    jobWaker.wakeNow()
+    return { run: (options) => run(one, ofTenant, ofAccount, options), close: one.close }
   })
 
   const run = Effect.fnUntraced(function* (
-    { listener, waker }: Open,
+    open: Open,
     ofTenant: Newest,
     ofAccount: Newest,
     { after, holds, send }: StreamOptions
   ): Effect.fn.Return<FeedEnd> {
+    const { listener, waker } = open
     const { account_id, notified, tenant_id } = listener
     yield* look([tenant_id], [account_id])
     // A cursor that is ahead of the books is none of theirs.
@@ -216,6 +243,7 @@ const make = Effect.gen(function* () {
     })
 
     for (;;) {
+      if (open.closed) return "displaced"
       if (!(yield* holds)) return "credential"
       if (!(yield* calls) || !(yield* balance) || !(yield* notices)) return "slow"
       const woken = yield* Effect.timeoutOption(waker.woken, beat)

@@ -15,8 +15,12 @@
  *   refreshed or the person signs in again, so a retry then is still no second charge; a retry with the key of another application is
  *   another call. Keys of earlier versions have no holder: every credential of their account may use them until they are forgotten.
  * - Keys are remembered for seven days, and longer while their call is open. The answer is stored as it went out, a stream as its bytes. One
- *   longer than 8 MiB, or cut off, is not stored: the key then answers 409 `idempotency_answer_lost`, and the usage record says what was
- *   charged. A refusal before any provider was reached releases the key; a failure after it is replayed.
+ *   longer than 8 MiB, or cut off, is not stored: the key then answers 409 `idempotency_answer_lost`, and the usage record, which
+ *   `details.usage_id` names, says what was charged. A refusal before any provider was reached releases the key; a failure after it is
+ *   replayed.
+ * - An account keeps up to 10,000 answers of 32 MiB together, compressed (`idempotency` of the configuration). Beyond that its oldest answers are
+ *   deleted. Their keys are remembered for as long as any: a replay is answered by the job that the call made, where it made one, else with
+ *   the same 409. No replay makes a second call.
  * - A key whose answer was not stored (the process was killed, the books could not be written) is answered by the job that its call made,
  *   where it made one; else 409 `idempotency_in_flight` while the call is open, and `idempotency_answer_lost` afterwards, also for an
  *   interrupted call at cost 0. No provider is asked a second time.
@@ -34,6 +38,7 @@ import type { Inbound } from "../http/Inbound.ts"
 import * as Reply from "../http/Reply.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import * as FiberPool from "../kernel/FiberPool.ts"
+import { usageOf } from "../kernel/Ids.ts"
 import * as Loop from "../kernel/Loop.ts"
 import type { ProblemInstance } from "../kernel/Problem.ts"
 import { isNotStarted } from "../kernel/ReadOn.ts"
@@ -43,8 +48,9 @@ import { untilWritten, Writer } from "../ledger/Writer.ts"
 import { Runs } from "../sql/Runs.ts"
 import { handedOver } from "../upstream/ByteStream.ts"
 import * as Answers from "./Answers.ts"
+import * as Kept from "./Kept.ts"
 import * as Keys from "./Keys.ts"
-import type { Key, StoredAnswer } from "./Keys.ts"
+import type { Key, PackedAnswer, StoredAnswer } from "./Keys.ts"
 import { IdempotencyInFlight, IdempotencyKeyInvalid, IdempotencyKeyReused } from "./Problems.ts"
 
 export type IdempotencyProblem = IdempotencyKeyInvalid | IdempotencyKeyReused | IdempotencyInFlight | BooksUnavailable
@@ -108,6 +114,7 @@ const make = Effect.gen(function* () {
   const fibers = yield* FiberPool.make
   yield* Effect.addFinalizer(() => fibers.quiet(drainLimit))
   const keys = Keys.make(sql, writer, run)
+  const kept = Kept.make(sql, writer, yield* Kept.KeptConfig)
   /** The keys that requests of this process use now. */
   const inUse = new Set<string>()
 
@@ -117,8 +124,11 @@ const make = Effect.gen(function* () {
     })
 
   /** Stores the answer, and then frees the key. While the books cannot be written that goes on in the background: nobody waits for it. */
-  const store = (key: Key, answer: StoredAnswer): Effect.Effect<void> => {
-    const write = key.store(answer)
+  const store = (key: Key, answer: StoredAnswer): Effect.Effect<void> =>
+    Effect.flatMap(Answers.packed(answer), (packed) => storePacked(key, packed))
+
+  const storePacked = (key: Key, answer: PackedAnswer): Effect.Effect<void> => {
+    const write = Effect.zipRight(key.store(answer), kept.stored(key.account_id, answer.body.length))
     const finish = <E>(written: Effect.Effect<unknown, E>) =>
       Effect.catchAllCause(written, (cause) =>
         Effect.logError("an answer could not be stored for its Idempotency-Key", cause)
@@ -137,7 +147,7 @@ const make = Effect.gen(function* () {
     const row = yield* key.find
     if (row !== undefined && row.request_hash !== request_hash) return yield* new IdempotencyKeyReused()
     if (row === undefined || row.status === null) return yield* inFlight
-    return Answers.replay(row, row.status)
+    return yield* Answers.replay(row, row.status)
   })
 
   /** Takes the key, or finds what was done with it: the answer to give, and whether it is to be stored. */
@@ -152,20 +162,21 @@ const make = Effect.gen(function* () {
     if (yield* key.take(request_hash)) return fresh
     const row = yield* key.find
     if (row === undefined) return yield* inFlight
+    const wasAnswered = row.answered_at !== null
     // Another process uses it, unless that has ended and abandoned it.
-    const elsewhere =
-      row.status === null && row.run !== run && !((yield* hasEnded(row.run)) && (yield* key.takeOver(row.run)))
+    const elsewhere = !wasAnswered && row.run !== run && !((yield* hasEnded(row.run)) && (yield* key.takeOver(row.run)))
     const state = row.status !== null || row.call === null ? undefined : yield* Calls.stateOf(sql, row.call)
-    if (row.status === null && !elsewhere && (state === undefined || Keys.reachedNoProvider(state))) {
+    if (!wasAnswered && !elsewhere && (state === undefined || Keys.reachedNoProvider(state))) {
       return (yield* key.takeAgain(row, request_hash)) ? fresh : yield* inFlight
     }
     if (row.request_hash !== request_hash) return yield* new IdempotencyKeyReused()
-    if (row.status !== null) return { reply: Effect.succeed(Answers.replay(row, row.status)), toStore: false }
+    if (row.status !== null) return { reply: Answers.replay(row, row.status), toStore: false }
     if (elsewhere) return yield* inFlight
-    const reply = resume === undefined ? undefined : yield* resume(row.call!)
+    const reply = resume === undefined || row.call === null ? undefined : yield* resume(row.call)
     if (reply !== undefined) return { reply: Effect.succeed(reply), toStore: true }
     if (state?._tag === "open") return yield* inFlight
-    return { reply: Effect.succeed<Reply.Reply>(Answers.lost(refusal)), toStore: true }
+    const usage_id = state?._tag === "ended" ? usageOf(row.call!) : undefined
+    return { reply: Effect.succeed<Reply.Reply>(Answers.lost(refusal, usage_id)), toStore: false }
   })
 
   /** A request with a key, to its end. */

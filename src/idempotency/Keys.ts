@@ -20,13 +20,20 @@ export interface Row {
   readonly status: number | null
   readonly headers: string | null
   readonly body: Uint8Array | null
+  /** When its answer was stored. A row that has this and no status had an answer, which was deleted to make room (`Kept`). */
+  readonly answered_at: number | null
 }
 
-/** An answer as it is stored. */
+/** An answer that is to be stored. */
 export interface StoredAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Buffer
+}
+
+/** The same as the database gets it. */
+export interface PackedAnswer extends StoredAnswer {
+  readonly body: Buffer
 }
 
 /** How many old keys are forgotten in one transaction. */
@@ -58,11 +65,13 @@ export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, run: s
     const mine = sql`tenant_id = ${tenant_id} AND account_id = ${account_id} AND key = ${key}
       AND holder IN (${holder}, ${anyHolder})`
     return {
+      account_id,
       /** The same for the same key. */
       id: `${tenant_id} ${account_id} ${holder} ${key}`,
       find: Effect.map(
         Effect.orDie(
-          sql<Row>`SELECT holder, request_hash, run, call, status, headers, body FROM tollgate_idempotency_keys WHERE ${mine}`
+          sql<Row>`SELECT holder, request_hash, run, call, status, headers, body, answered_at
+            FROM tollgate_idempotency_keys WHERE ${mine}`
         ),
         ([row]) => row
       ),
@@ -112,10 +121,10 @@ export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, run: s
       ],
       /** Unless another process has taken it over. */
       release: submit(sql`DELETE FROM tollgate_idempotency_keys WHERE ${mine} AND run = ${run}`),
-      store: ({ body, headers, status }: StoredAnswer) =>
+      store: ({ body, headers, status }: PackedAnswer) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) =>
           submit(sql`UPDATE tollgate_idempotency_keys SET status = ${status}, headers = ${JSON.stringify(headers)},
-            body = ${typeof body === "string" ? Buffer.from(body) : body}, answered_at = ${now} WHERE ${mine}`)
+            body = ${body}, answered_at = ${now} WHERE ${mine}`)
         )
     }
   }

@@ -34,11 +34,15 @@ export class IdempotencyInFlight extends Problem<IdempotencyInFlight>()("Idempot
   code: "idempotency_in_flight"
 }) {}
 
-/** The call was made, and charged if it cost anything; what it answered was not kept. */
+/**
+ * The call was made, and charged if it cost anything. Its answer was never stored, or was deleted to make room. `usage_id` names the usage
+ * record of the call where it left one.
+ */
 export class IdempotencyAnswerLost extends Problem<IdempotencyAnswerLost>()("IdempotencyAnswerLost", {
   status: 409,
   error: "the call with this Idempotency-Key was made once, but its answer was not kept: see its usage record",
-  code: "idempotency_answer_lost"
+  code: "idempotency_answer_lost",
+  fields: { usage_id: Schema.optional(Schema.String) }
 }) {}
 
 /** Every refusal of a metered route's key. */

@@ -40,12 +40,13 @@ export class OperatorSessionApi extends HttpApiGroup.make("operatorSession")
     HttpApiEndpoint.post("open", "/console/operator/session")
       .setPayload(SessionRequest)
       .addSuccess(SessionToken)
+      .addSuccess(HttpApiSchema.NoContent)
       .addError(UnsupportedMediaType)
       .addError(InvalidRequest)
       .annotate(Example, { body: { code: "{operator_code}" } })
       .annotate(
         OpenApi.Summary,
-        "A short access token for the operator's routes: for the code of a link (`tollgate operator`), which sets a cookie, or for that cookie"
+        "A short access token for the operator's routes: for the code of a link (`tollgate operator`), which sets a cookie, or for that cookie; 204 with neither"
       )
   )
   .add(

@@ -30,6 +30,8 @@ export const AuditEntry = Schema.Struct({
   via: Via,
   action: Schema.String,
   tenant_id: Schema.NullOr(Schema.String),
+  /** As the tenant is called now; null where there is none. */
+  tenant_name: Schema.NullOr(Schema.String),
   account_id: Schema.NullOr(Schema.String),
   subject: Schema.NullOr(Schema.String),
   result: Result,

@@ -4,6 +4,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
 import * as Statements from "../ledger/Statements.ts"
 import { Writer } from "../ledger/Writer.ts"
+import * as Tenancy from "../tenants/Directory.ts"
 import * as Audit from "./Audit.ts"
 import type { AuditEntry } from "./Audit.ts"
 import { keyset } from "./Keyset.ts"
@@ -34,6 +35,7 @@ export class AuditLog extends Context.Tag("tollgate/operator/AuditLog")<AuditLog
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const writer = yield* Writer
+  const tenancy = Tenancy.make(sql)
 
   const page: AuditLogContract["page"] = Effect.fn("AuditLog.page")(function* (asked) {
     const before = /^\d{1,15}$/.test(asked.before ?? "") ? Number(asked.before) : Number.MAX_SAFE_INTEGER
@@ -43,11 +45,13 @@ const make = Effect.gen(function* () {
         asked[column] === undefined ? [] : [sql`${sql.literal(column)} = ${asked[column]}`]
       )
     ]
-    const rows = yield* sql<Omit<AuditEntry, "details"> & { readonly details: string }>`
+    const rows = yield* sql<Omit<AuditEntry, "details" | "tenant_name"> & { readonly details: string }>`
       SELECT id, at, operator, via, action, tenant_id, account_id, subject, result, details FROM tollgate_operator_audit
       WHERE ${sql.and(conditions)} ORDER BY id DESC LIMIT ${asked.limit + 1}`
+    const names = yield* tenancy.namesOf(rows.map(({ tenant_id }) => tenant_id))
     const entries = rows.map((row): AuditEntry => ({
       ...row,
+      tenant_name: names.get(row.tenant_id ?? "") ?? null,
       details: JSON.parse(row.details) as Record<string, unknown>
     }))
     return keyset(entries, asked.limit, ({ id }) => `${id}`)

@@ -43,8 +43,10 @@ export const ReservationLine = Schema.Struct({
   at: Moment,
   amount: Usd,
   tenant_id: Schema.String,
+  tenant_name: Schema.NullOr(Schema.String),
   account_id: Schema.String,
   payer_tenant_id: Schema.String,
+  payer_tenant_name: Schema.NullOr(Schema.String),
   model: Schema.String,
   provider: Schema.String,
   endpoint: Schema.String,
@@ -55,7 +57,14 @@ export const ReservationLine = Schema.Struct({
 export interface ReservationLine extends Schema.Schema.Type<typeof ReservationLine> {}
 
 export const Owed = Schema.Struct({
-  owed: Schema.Array(Schema.Struct({ payment_id: Schema.String, tenant_id: Schema.String, owed: Usd })),
+  owed: Schema.Array(
+    Schema.Struct({
+      payment_id: Schema.String,
+      tenant_id: Schema.String,
+      tenant_name: Schema.NullOr(Schema.String),
+      owed: Usd
+    })
+  ),
   /** Refunds and disputes of payments that are not known. */
   waiting: Schema.Array(Schema.Struct({ payment_id: Schema.String, movements: Schema.Int, since: Moment }))
 }).annotations({ identifier: "OperatorOwed" })

@@ -39,8 +39,12 @@ export const OperatorSessionHttp = HttpApiBuilder.group(
       yield* limits.take("sign_in", request)
       const text = yield* Effect.orDie(request.text)
       const { code } = yield* read(Buffer.from(text))
+      const held = request.cookies[cookie.name]
+      // No refusal: a browser writes each of those to its log, and a first visit has no session.
+      if (code === undefined && (held === undefined || held === ""))
+        return HttpServerResponse.empty({ status: 204, headers: noStore })
       const entered = code === undefined ? undefined : yield* sessions.enter(code)
-      const operator = entered?.operator ?? (yield* sessions.resume(request.cookies[cookie.name]))
+      const operator = entered?.operator ?? (yield* sessions.resume(held))
       const headers =
         entered === undefined
           ? noStore

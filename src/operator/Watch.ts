@@ -17,6 +17,7 @@ import { openJobs } from "../media/Open.ts"
 import { Loops } from "../ops/Loops.ts"
 import { Readiness } from "../ops/Readiness.ts"
 import { Purchases } from "../payments/Purchases.ts"
+import * as Tenancy from "../tenants/Directory.ts"
 import * as Transfers from "../transfers/Directory.ts"
 import { AuditLog } from "./AuditLog.ts"
 import type {
@@ -77,6 +78,7 @@ const make = (load: Effect.Effect<Effect.Effect<ReadonlyArray<Looked>, never, Sq
     const log = yield* AuditLog
     const reservations = Reservations.make(sql)
     const transfers = Transfers.make(sql)
+    const tenancy = Tenancy.make(sql)
     const looking = yield* Effect.makeSemaphore(1)
 
     const escrowAges = Effect.fnUntraced(function* (now: number) {
@@ -128,14 +130,22 @@ const make = (load: Effect.Effect<Effect.Effect<ReadonlyArray<Looked>, never, Sq
       const found = yield* reservations.page(from, limit + 1)
       const abandoned = new Map<string, boolean>()
       for (const run of new Set(found.map(({ run }) => run))) abandoned.set(run, yield* gate.isAbandoned(run))
-      const lines = found.map((one): ReservationLine => ({ ...one, node_alive: abandoned.get(one.run) === false }))
+      const names = yield* tenancy.namesOf(found.flatMap((one) => [one.tenant_id, one.payer_tenant_id]))
+      const lines = found.map((one): ReservationLine => ({
+        ...one,
+        tenant_name: names.get(one.tenant_id) ?? null,
+        payer_tenant_name: names.get(one.payer_tenant_id) ?? null,
+        node_alive: abandoned.get(one.run) === false
+      }))
       return keyset(lines, limit, ({ at, id }) => `${at}:${id}`)
     })
 
-    const owed: OperatorWatchContract["owed"] = Effect.zipWith(purchases.owed, purchases.waiting, (owed, waiting) => ({
-      owed: owed.slice(0, listMax),
-      waiting: waiting.slice(0, listMax)
-    }))
+    const owed: OperatorWatchContract["owed"] = Effect.gen(function* () {
+      const owing = (yield* purchases.owed).slice(0, listMax)
+      const waiting = (yield* purchases.waiting).slice(0, listMax)
+      const names = yield* tenancy.namesOf(owing.map(({ tenant_id }) => tenant_id))
+      return { owed: owing.map((one) => ({ ...one, tenant_name: names.get(one.tenant_id) ?? null })), waiting }
+    })
 
     const work: OperatorWatchContract["work"] = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis

@@ -37,6 +37,7 @@ import consoleLists from "./migrations/0029_console.ts"
 import tallies from "./migrations/0030_tallies.ts"
 import byProvider from "./migrations/0031_by_provider.ts"
 import debts from "./migrations/0032_debts.ts"
+import keptAnswers from "./migrations/0033_kept_answers.ts"
 import { blank } from "./Files.ts"
 import { wordsOf } from "./Opening.ts"
 import { migrationsTable as table, reasonOf, UpgradeFailed } from "./Unusable.ts"
@@ -72,7 +73,8 @@ export const migrations = {
   "0029_console": consoleLists,
   "0030_tallies": tallies,
   "0031_by_provider": byProvider,
-  "0032_debts": debts
+  "0032_debts": debts,
+  "0033_kept_answers": keptAnswers
 }
 
 /** The newest migration that there is. */

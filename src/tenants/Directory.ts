@@ -100,6 +100,18 @@ export const make = (sql: SqlClient) => {
         sql<Listed>`SELECT ${listed} FROM tollgate_tenants_tenants t
           WHERE t.id IN (SELECT value FROM json_each(${JSON.stringify(ids)})) ORDER BY t.id DESC`
       ),
+    /** The names of those of the tenants that there are. */
+    namesOf: (ids: Iterable<string | null>): Effect.Effect<ReadonlyMap<string, string>> => {
+      const asked = [...new Set(ids)].filter((id) => id !== null)
+      if (asked.length === 0) return Effect.succeed(new Map())
+      return Effect.map(
+        Effect.orDie(
+          sql<{ id: string; name: string }>`SELECT id, name FROM tollgate_tenants_tenants
+            WHERE id IN (SELECT value FROM json_each(${JSON.stringify(asked)}))`
+        ),
+        (rows) => new Map(rows.map(({ id, name }) => [id, name]))
+      )
+    },
     tenantsNamed: (text: string, limit: number) =>
       Effect.orDie(
         sql<Listed>`SELECT ${listed} FROM tollgate_tenants_tenants t

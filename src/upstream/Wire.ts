@@ -68,7 +68,10 @@ export interface Wire {
 
 export interface WireOptions {
   readonly base_url: string
-  /** How long an upstream may stay silent: before its head, and between two pieces of its body. */
+  /**
+   * How long an upstream may stay silent: before its head, and between two pieces of its body. Informational heads (1xx) are no answer: the
+   * final head must come within this time of the first of them.
+   */
   readonly silence_ms_max: number
   /** Connects to public addresses alone. */
   readonly isPublic?: boolean
@@ -112,6 +115,13 @@ export const make = ({
 
     const answered = (status: number, millis: number) => observe?.(`${Math.floor(status / 100)}xx`, millis)
 
+    /** Ends the call unless the timer is cleared in time. The pool's own timer starts again at each informational head. */
+    const awaitFinalHead = (call: Pick<Work<never, Unreachable>, "abort" | "end">): NodeJS.Timeout =>
+      setTimeout(() => {
+        call.end(unreachable(`no final head within ${silence_ms_max} ms of an informational one`))
+        call.abort()
+      }, silence_ms_max)
+
     const exchange: Wire["exchange"] = (request, { gist: names, limit, read_on, timeout }) =>
       Effect.suspend(() =>
         new Work<Whole, Unreachable>(read_on).done((call) => {
@@ -123,10 +133,16 @@ export const make = ({
           let head: WireHeaders = {}
           const began = performance.now()
           let millis = 0
+          let informed: NodeJS.Timeout | undefined
           if (timeout !== undefined) call.within(timeout, unreachable(`no answer within ${timeout} ms`))
           pool.dispatch(options(request), {
             onRequestStart: (controller) => call.started(() => controller.abort(cutShort)),
             onResponseStart: (_, code, headers) => {
+              if (code < 200) {
+                informed ??= awaitFinalHead(call)
+                return
+              }
+              clearTimeout(informed)
               status = code
               head = headers
               millis = performance.now() - began
@@ -147,6 +163,7 @@ export const make = ({
               call.end(Effect.succeed({ status, headers: head, body, gist }))
             },
             onResponseError: (_, error) => {
+              clearTimeout(informed)
               observe?.("unreachable", performance.now() - began)
               call.end(unreachable(reasonOf(error)))
             }
@@ -162,6 +179,7 @@ export const make = ({
           let sink: Sink | undefined
           let ending: ((sink: Sink) => void) | undefined
           const early: Array<Buffer> = []
+          let informed: NodeJS.Timeout | undefined
           const over = (how: (sink: Sink) => void) => {
             if (sink !== undefined) how(sink)
             else ending = how
@@ -174,8 +192,11 @@ export const make = ({
           pool.dispatch(options(request), {
             onRequestStart: (controller) => call.started(() => controller.abort(cutShort)),
             onResponseStart: (controller, status, headers) => {
-              // An informational head precedes the real one.
-              if (status < 200) return
+              if (status < 200) {
+                informed ??= awaitFinalHead(call)
+                return
+              }
+              clearTimeout(informed)
               started = true
               answered(status, performance.now() - began)
               call.end(
@@ -196,6 +217,7 @@ export const make = ({
             onResponseEnd: () => over((sink) => sink.end()),
             onResponseError: (_, error) => {
               if (started) return over((sink) => sink.cut(reasonOf(error)))
+              clearTimeout(informed)
               observe?.("unreachable", performance.now() - began)
               call.end(unreachable(reasonOf(error)))
             }

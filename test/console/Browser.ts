@@ -101,8 +101,6 @@ export class Tab {
     this.context = page.context()
     page.on("console", (message) => {
       if (message.type() !== "error" && !/Content Security Policy/.test(message.text())) return
-      // A browser writes every refusal there. That there is no session yet is how a sign-in begins.
-      if (message.location().url.endsWith("/session") && / 401 /.test(message.text())) return
       this.troubles.push(`console: ${message.text()} ${message.location().url}`)
     })
     page.on("pageerror", (error) => this.troubles.push(`error: ${error.stack ?? error.message}`))

@@ -20,6 +20,19 @@ const call = async (service: Service, key: string): Promise<void> => {
 }
 
 describe("the console", () => {
+  it("writes no error to the browser's log at a first visit, by a person or by an operator", async () => {
+    for (const [path, text] of [
+      ["", "Somebody else"],
+      ["operator", "tollgate operator"]
+    ] as const) {
+      const tab = await desk.tab()
+      await tab.page.goto(desk.at(path))
+      await tab.page.getByText(text).first().waitFor()
+      tab.done()
+      await tab.context.close()
+    }
+  })
+
   it("says that the connection is lost, goes on by itself, and shows what came meanwhile", async () => {
     const first = await start()
     const { folder, port } = first

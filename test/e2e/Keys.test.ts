@@ -134,6 +134,7 @@ describe("a process that was killed", () => {
     for (let i = 0; i < 2; i++) {
       const { body, status: code } = await chat("interrupted-chat-01")
       expect([code, body.code]).toEqual([409, "idempotency_answer_lost"])
+      expect(body.details).toEqual({ usage_id: (await service.usage(who))[0]!.id })
     }
     expect(await heard("chat")).toBe(0)
     expect((await service.usage(who))[0]).toMatchObject({

@@ -3,12 +3,14 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import { describe, expect, it, layer } from "@effect/vitest"
 import { Duration, Effect, Layer, TestClock } from "effect"
+import { randomBytes } from "node:crypto"
 import { Readable } from "node:stream"
 import { text } from "node:stream/consumers"
 import { json } from "../../src/http/Reply.ts"
 import { capture, lost } from "../../src/idempotency/Answers.ts"
 import type { Refusal } from "../../src/idempotency/Answers.ts"
 import { Idempotency, lifetime } from "../../src/idempotency/Idempotency.ts"
+import { KeptConfig } from "../../src/idempotency/Kept.ts"
 import type { StoredAnswer } from "../../src/idempotency/Keys.ts"
 import type { Caller } from "../../src/kernel/Caller.ts"
 import type { AccountId, ApplicationId, TenantId } from "../../src/kernel/Ids.ts"
@@ -120,6 +122,99 @@ layer(world)("a key", (it) => {
       yield* TestClock.adjust(Duration.millis(1))
       expect(yield* turn).toEqual([Duration.hours(1)])
       expect(yield* call(signIn, key)).toBe("2")
+    })
+  )
+})
+
+const roomy = { answers_per_account: 8, bytes_per_account: 16 * 1024 * 1024 }
+const small = Idempotency.layer.pipe(
+  Layer.provide(Layer.succeed(KeptConfig, roomy)),
+  Layer.provideMerge(TestDatabase.writer),
+  Layer.provideMerge(TestDatabase.sql)
+)
+
+/** How much of the answers of the account is stored. */
+const keptOf = (account: string) =>
+  Effect.flatMap(SqlClient, (sql) =>
+    Effect.map(
+      sql<{ keys: number; answers: number; bytes: number }>`SELECT count(*) AS keys, count(body) AS answers,
+        CAST(COALESCE(sum(length(body)), 0) AS BIGINT) AS bytes FROM tollgate_idempotency_keys WHERE account_id = ${account}`,
+      ([row]) => row!
+    )
+  )
+
+layer(small)("the stored answers of an account", (it) => {
+  const key = (n: number) => `a-key-with-number-${n}`
+  const other: Caller = { ...signIn, account_id: "acc_grace" as AccountId }
+
+  it.effect("have a number: the oldest give way, their keys are answered so, and nothing is called twice", () =>
+    Effect.gen(function* () {
+      const call = yield* counted
+      expect(yield* call(other, key(0))).toBe("1")
+      for (let n = 1; n <= 30; n++) {
+        expect(yield* call(signIn, key(n))).toBe(String(n + 1))
+        yield* TestClock.adjust(Duration.seconds(1))
+        expect((yield* keptOf("acc_ada")).answers).toBeLessThanOrEqual(8)
+      }
+      expect((yield* keptOf("acc_ada")).keys).toBe(30)
+      expect(yield* call(signIn, key(30))).toBe("31 again")
+      const gone = {
+        error: "the call with this Idempotency-Key was made once, but its answer was not kept: see its usage record",
+        code: "idempotency_answer_lost"
+      }
+      for (let i = 0; i < 2; i++) expect(JSON.parse(yield* call(signIn, key(1)))).toEqual(gone)
+      // What one account stores takes no room of another's.
+      expect(yield* call(other, key(0))).toBe("1 again")
+    })
+  )
+
+  it.effect("have an amount, compressed", () =>
+    Effect.gen(function* () {
+      const { once } = yield* Idempotency
+      const caller: Caller = { ...signIn, account_id: "acc_joan" as AccountId }
+      const answers = [
+        ...Array.from({ length: 5 }, () => randomBytes(7 * 1024 * 1024)),
+        Buffer.from("the same words, ".repeat(400_000))
+      ]
+      const send = (n: number) =>
+        once(
+          caller,
+          key(n),
+          () => "the request",
+          () => Effect.succeed({ status: 200, headers: { "content-type": "text/plain" }, body: answers[n]! })
+        )
+      for (const n of answers.keys()) {
+        yield* send(n)
+        yield* TestClock.adjust(Duration.seconds(1))
+        expect((yield* keptOf("acc_joan")).bytes).toBeLessThanOrEqual(roomy.bytes_per_account)
+      }
+      expect((yield* send(0)).status).toBe(409)
+      for (const n of [4, 5]) {
+        const { body, headers, status } = yield* send(n)
+        expect([status, headers]).toEqual([200, { "content-type": "text/plain", "idempotency-replayed": "true" }])
+        expect(Buffer.compare(body as Buffer, answers[n]!)).toBe(0)
+      }
+      // The last one is stored in a hundredth of its length.
+      expect((yield* keptOf("acc_joan")).bytes).toBeLessThan(2 * 7.1 * 1024 * 1024)
+    })
+  )
+
+  it.effect("that another process stored count too, and those of an earlier version, which are not compressed", () =>
+    Effect.gen(function* () {
+      const call = yield* counted
+      const sql = yield* SqlClient
+      const caller: Caller = { ...signIn, account_id: "acc_anna" as AccountId }
+      for (let n = 1; n <= 20; n++)
+        yield* sql`INSERT INTO tollgate_idempotency_keys VALUES ('ten_ada', 'acc_anna', 'sign_in', ${key(n)}, 'the request',
+          'run_other', ${`call_${n}`}, 200, '{}', ${Buffer.from(`old ${n}`)}, ${n}, ${n})`
+      expect(yield* call(caller, key(20))).toBe("old 20 again")
+      yield* TestClock.adjust(Duration.minutes(1))
+      expect(yield* call(caller, key(21))).toBe("1")
+      expect((yield* keptOf("acc_anna")).answers).toBe(7)
+      expect(yield* call(caller, key(20))).toBe("old 20 again")
+      // Of a call that the books do not know there is no usage record to name.
+      const { code, details } = JSON.parse(yield* call(caller, key(1))) as { code: string; details?: object }
+      expect([code, details]).toEqual(["idempotency_answer_lost", undefined])
     })
   )
 })

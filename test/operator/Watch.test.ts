@@ -27,6 +27,8 @@ const result = async (path: string) => {
   return body.result
 }
 
+const nameOf = async (tenant: string): Promise<string> => (await result(`/tenants/${tenant}`)).name
+
 const chat = (json: object = {}) =>
   service.call("/v1/chat/completions", {
     token: key,
@@ -149,6 +151,8 @@ describe("money in flight", () => {
     expect(records).toEqual([
       expect.objectContaining({
         tenant_id: ada.tenant_id,
+        tenant_name: await nameOf(ada.tenant_id),
+        payer_tenant_name: await nameOf(ada.tenant_id),
         model: "sandbox-video",
         amount: flight.reserved,
         node_alive: true
@@ -204,7 +208,10 @@ describe("money in flight", () => {
     await service.control(`/payments/${payment}/refund`, {})
     await expect.poll(async () => (await result("/owed")).owed.length).toBe(1)
     const { owed } = await result("/owed")
-    expect(owed).toEqual([{ payment_id: payment, tenant_id: poor.tenant_id, owed: expect.any(Number) }])
+    const { tenant_id } = poor
+    expect(owed).toEqual([
+      { payment_id: payment, tenant_id, tenant_name: await nameOf(tenant_id), owed: expect.any(Number) }
+    ])
     expect((await result("/flight")).owed).toBe(owed[0].owed)
   })
 })

@@ -29,7 +29,7 @@ const renew = async (to: string | undefined): Promise<PersonGrant | undefined> =
     sessionStorage.removeItem(tenantOfTab)
     response = await ask(undefined)
   }
-  if (response.status === 401) return undefined
+  if (response.status === 204 || response.status === 401) return undefined
   if (!response.ok) throw await refusalOf(response)
   const { result } = (await response.json()) as { result: PersonGrant }
   sessionStorage.setItem(tenantOfTab, result.tenant_id)

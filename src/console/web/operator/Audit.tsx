@@ -39,10 +39,10 @@ const Details = ({ of: { details, subject } }: { readonly of: Entry }) => {
   )
 }
 
-const On = ({ of: { account_id, tenant_id } }: { readonly of: Entry }) =>
+const On = ({ of: { account_id, tenant_id, tenant_name } }: { readonly of: Entry }) =>
   tenant_id === null && account_id === null ? null : (
     <span className="operator-details small">
-      {tenant_id === null ? null : <TenantLink id={tenant_id} />}
+      {tenant_id === null ? null : <TenantLink id={tenant_id} name={tenant_name ?? undefined} />}
       {account_id === null ? null : <PersonLink id={account_id} />}
     </span>
   )

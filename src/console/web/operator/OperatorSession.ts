@@ -24,7 +24,7 @@ const renew = async (): Promise<OperatorGrant | undefined> => {
     headers: { "content-type": "application/json" },
     body: JSON.stringify(code === undefined ? {} : { code })
   })
-  if (response.status === 401) return undefined
+  if (response.status === 204 || response.status === 401) return undefined
   if (!response.ok) throw await refusalOf(response)
   return (await response.json()) as OperatorGrant
 }

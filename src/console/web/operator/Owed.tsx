@@ -33,7 +33,11 @@ const Payments = ({ rows }: { readonly rows: Owed["owed"] }) => (
       rowKey={({ payment_id }) => payment_id}
       columns={[
         { id: "payment", title: t.payment, card: "title", cell: ({ payment_id }) => <code>{payment_id}</code> },
-        { id: "tenant", title: texts.field.tenant, cell: ({ tenant_id }) => <TenantLink id={tenant_id} /> },
+        {
+          id: "tenant",
+          title: texts.field.tenant,
+          cell: (one) => <TenantLink id={one.tenant_id} name={one.tenant_name ?? undefined} />
+        },
         {
           id: "owed",
           title: texts.field.amount,

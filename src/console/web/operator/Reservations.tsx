@@ -40,7 +40,11 @@ const Lines = ({ isStale, rows }: { readonly rows: ReadonlyArray<Line>; readonly
         cell: ({ endpoint }) => <span className="quiet">{endpoint}</span>
       },
       { id: "provider", title: f.provider, needs: "medium", cell: ({ provider }) => provider },
-      { id: "payer", title: t.payer, cell: ({ payer_tenant_id }) => <TenantLink id={payer_tenant_id} /> },
+      {
+        id: "payer",
+        title: t.payer,
+        cell: (line) => <TenantLink id={line.payer_tenant_id} name={line.payer_tenant_name ?? undefined} />
+      },
       { id: "id", title: f.id, needs: "wide", cell: ({ id }) => <code className="quiet">{id}</code> },
       {
         id: "process",
