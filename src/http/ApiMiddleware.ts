@@ -10,7 +10,15 @@ import { Context, Effect } from "effect"
 import { Readable } from "node:stream"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { traced, Tracing } from "../kernel/Tracing.ts"
-import { bodyBytesMax, BodyBytesMax, NoHead, openBodyBytesMax, ReadsOwnBody, RefusalShape } from "./Annotations.ts"
+import {
+  bodyBytesMax,
+  BodyBytesMax,
+  NoHead,
+  openBodyBytesMax,
+  ReadsOwnBody,
+  RefusalShape,
+  RefusesWebSocket
+} from "./Annotations.ts"
 import type { Shape } from "./Annotations.ts"
 import { Bytes } from "./Bytes.ts"
 import type { Budgets } from "./Bytes.ts"
@@ -23,7 +31,7 @@ import * as Inbound from "./Inbound.ts"
 import { parseExact, written } from "./Json.ts"
 import { Observer } from "./Observer.ts"
 import type { Observe } from "./Observer.ts"
-import { MethodNotAllowed } from "./Problems.ts"
+import { MethodNotAllowed, WebSocketNotServed } from "./Problems.ts"
 import { reasonOf } from "./Reason.ts"
 import * as Reply from "./Reply.ts"
 import * as RequestId from "./RequestId.ts"
@@ -39,6 +47,7 @@ interface Route {
   /** Whether its bodies are counted by themselves. */
   readonly open: boolean
   readonly noHead: boolean
+  readonly refusesWebSocket: boolean
   readonly shape: Shape | undefined
 }
 
@@ -60,6 +69,7 @@ const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> =>
         : (own ?? (open ? openBodyBytesMax : bodyBytesMax)),
       open,
       noHead: Context.get(annotations, NoHead),
+      refusesWebSocket: Context.get(annotations, RefusesWebSocket),
       shape: Context.get(annotations, RefusalShape)
     }
   })
@@ -113,6 +123,8 @@ const served = ({ bytes, observe, routes, tracing }: Facts, app: HttpApp.Default
       if (request.method === "HEAD" && samePath.some(({ noHead }) => noHead)) {
         return new MethodNotAllowed({ allow: methodsOf(samePath) })
       }
+      if (asksForWebSocket(request) && samePath.some(({ refusesWebSocket }) => refusesWebSocket))
+        return new WebSocketNotServed()
       return Effect.flatMap(withBody(request, route), (readable) =>
         Effect.provideService(app, HttpServerRequest.HttpServerRequest, readable)
       )
@@ -147,6 +159,10 @@ const interruptedWhenGone = (request: HttpServerRequest.HttpServerRequest): Effe
 const methodsOf = (routes: ReadonlyArray<Route>): ReadonlyArray<string> => [
   ...new Set(routes.map(({ method }) => method))
 ]
+
+/** HTTP knows the handshake of a WebSocket by GET alone. */
+const asksForWebSocket = ({ headers, method }: HttpServerRequest.HttpServerRequest): boolean =>
+  method === "GET" && /(?:^|,)\s*websocket\s*(?:,|$)/i.test(headers["upgrade"] ?? "")
 
 const preflighted = (request: HttpServerRequest.HttpServerRequest) =>
   Effect.succeed(
