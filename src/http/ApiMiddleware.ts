@@ -118,17 +118,19 @@ const served = ({ bytes, observe, routes, tracing }: Facts, app: HttpApp.Default
     const request_id = RequestId.next()
     const began = performance.now()
 
-    const answer = Effect.suspend(() => {
-      if (request.method === "OPTIONS") return preflighted(request)
-      if (request.method === "HEAD" && samePath.some(({ noHead }) => noHead)) {
-        return new MethodNotAllowed({ allow: methodsOf(samePath) })
+    const answer = Effect.suspend(
+      (): Effect.Effect<HttpServerResponse.HttpServerResponse, MethodNotAllowed | WebSocketNotServed> => {
+        if (request.method === "OPTIONS") return preflighted(request)
+        if (request.method === "HEAD" && samePath.some(({ noHead }) => noHead)) {
+          return new MethodNotAllowed({ allow: methodsOf(samePath) })
+        }
+        if (asksForWebSocket(request) && samePath.some(({ refusesWebSocket }) => refusesWebSocket))
+          return new WebSocketNotServed()
+        return Effect.flatMap(withBody(request, route), (readable) =>
+          Effect.provideService(app, HttpServerRequest.HttpServerRequest, readable)
+        )
       }
-      if (asksForWebSocket(request) && samePath.some(({ refusesWebSocket }) => refusesWebSocket))
-        return new WebSocketNotServed()
-      return Effect.flatMap(withBody(request, route), (readable) =>
-        Effect.provideService(app, HttpServerRequest.HttpServerRequest, readable)
-      )
-    }).pipe(
+    ).pipe(
       Effect.catchAllCause((cause) =>
         // An unknown method of a path that there is; what the route itself lacks is its own affair.
         Effect.map(

@@ -36,6 +36,7 @@ import operator from "./migrations/0028_operator.ts"
 import consoleLists from "./migrations/0029_console.ts"
 import tallies from "./migrations/0030_tallies.ts"
 import byProvider from "./migrations/0031_by_provider.ts"
+import belonging from "./migrations/0032_belonging.ts"
 import { blank } from "./Files.ts"
 import { migrationsTable as table, wordsOf } from "./Opening.ts"
 
@@ -69,7 +70,8 @@ export const migrations = {
   "0028_operator": operator,
   "0029_console": consoleLists,
   "0030_tallies": tallies,
-  "0031_by_provider": byProvider
+  "0031_by_provider": byProvider,
+  "0032_belonging": belonging
 }
 
 /** The database cannot be brought up to date; it is as it was. The message is for whoever starts the service. */

@@ -2750,6 +2750,10 @@ export interface components {
             last_used_at: components["schemas"]["Moment"] | null;
             created_at: components["schemas"]["Moment"];
             updated_at: components["schemas"]["Moment"];
+            created_by?: {
+                client_id: string;
+                name: string;
+            };
             spending_limit_usd?: components["schemas"]["Usd"];
             /** @enum {string} */
             spending_limit_period?: "month" | "total";
@@ -2776,6 +2780,10 @@ export interface components {
             last_used_at: components["schemas"]["Moment"] | null;
             created_at: components["schemas"]["Moment"];
             updated_at: components["schemas"]["Moment"];
+            created_by?: {
+                client_id: string;
+                name: string;
+            };
             spending_limit_usd?: components["schemas"]["Usd"];
             /** @enum {string} */
             spending_limit_period?: "month" | "total";
