@@ -135,30 +135,19 @@ export const isRedirectAddress = (text: string): boolean =>
   !/^(?:javascript|data|vbscript|file|blob|about):$/.test(new URL(text).protocol)
 
 /**
- * Whether a redirect address is one that the client registered: the same to the letter, but for the port of a loopback address,
- * which an application on the person's own machine cannot choose beforehand (RFC 8252).
+ * Whether a redirect address is one that the client registered: the same text, but for the port of a loopback address, which an
+ * application on the person's own machine cannot choose beforehand (RFC 8252). Neither text is parsed: parsers differ in what they accept
+ * and correct, so a browser could go to another path than the one that was compared.
  */
 export const mayRedirect = ({ redirect_uris }: Client, address: string): boolean =>
   redirect_uris.some((registered) => registered === address || isSameLoopback(registered, address))
 
-const loopbacks: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "[::1]"])
-
-const loopbackStart = /^http:\/\/(?:127\.0\.0\.1|localhost|\[::1\])(?:[:/?]|$)/
+/** The host, the port where there is one, and the rest as it is written. */
+const loopback = /^(http:\/\/(?:127\.0\.0\.1|localhost|\[::1\]))(?::(\d{1,5}))?((?:[/?][^]*)?)$/
 
 const isSameLoopback = (registered: string, address: string): boolean => {
-  if (!URL.canParse(registered) || !URL.canParse(address)) return false
-  // Parsers of addresses differ in what they accept, so the host is compared as it is written.
-  if (!loopbackStart.test(address)) return false
-  const [one, other] = [new URL(registered), new URL(address)]
-  return (
-    one.protocol === "http:" &&
-    loopbacks.has(one.hostname) &&
-    other.protocol === "http:" &&
-    other.hostname === one.hostname &&
-    other.username === "" &&
-    other.password === "" &&
-    other.hash === "" &&
-    other.pathname === one.pathname &&
-    other.search === one.search
-  )
+  const [one, other] = [loopback.exec(registered), loopback.exec(address)]
+  return one !== null && other !== null && one[1] === other[1] && one[3] === other[3] && isPort(other[2])
 }
+
+const isPort = (port: string | undefined): boolean => port === undefined || Number(port) <= 65_535

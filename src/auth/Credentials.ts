@@ -88,7 +88,7 @@ const make = Effect.gen(function* () {
       application_id: null,
       credential: "user_token",
       team_first,
-      ...(team_first && { oauth_client: client_id })
+      ...(team_first && { oauth_client: client_id, sign_in: family })
     })
     if (verified.size >= cachedMax) verified.delete(verified.keys().next().value!)
     const until = Math.min(expires_at, now + Duration.toMillis(cacheLifetime))

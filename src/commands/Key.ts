@@ -33,6 +33,7 @@ const keyOf = (key: Application) => ({
   key_prefix: key.key_prefix,
   account_id: key.account_id,
   created_at: toIso(key.created_at),
+  ...(key.created_by !== undefined && { created_by: key.created_by }),
   last_used_at: key.last_used_at === null ? null : toIso(key.last_used_at),
   ...(key.spending_limit_usd !== undefined && {
     spending_limit_usd: toDecimal(key.spending_limit_usd),

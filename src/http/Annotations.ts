@@ -12,6 +12,14 @@ export class NoHead extends Context.Reference<NoHead>()("tollgate/http/NoHead", 
   defaultValue: () => false
 }) {}
 
+/**
+ * Clients of the protocol first ask the path, by GET, to become a WebSocket. They are answered 426, which tells them at once to send the
+ * request by POST; after a 405 they try again for seconds.
+ */
+export class RefusesWebSocket extends Context.Reference<RefusesWebSocket>()("tollgate/http/RefusesWebSocket", {
+  defaultValue: () => false
+}) {}
+
 /** The fast lane serves the endpoint too (`FastLane`). Its handler is a raw one, and nothing in its path varies. */
 export class Fast extends Context.Reference<Fast>()("tollgate/http/Fast", {
   defaultValue: () => false

@@ -10,7 +10,15 @@ import { Context, Effect } from "effect"
 import { Readable } from "node:stream"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { traced, Tracing } from "../kernel/Tracing.ts"
-import { bodyBytesMax, BodyBytesMax, NoHead, openBodyBytesMax, ReadsOwnBody, RefusalShape } from "./Annotations.ts"
+import {
+  bodyBytesMax,
+  BodyBytesMax,
+  NoHead,
+  openBodyBytesMax,
+  ReadsOwnBody,
+  RefusalShape,
+  RefusesWebSocket
+} from "./Annotations.ts"
 import type { Shape } from "./Annotations.ts"
 import { Bytes } from "./Bytes.ts"
 import type { Budgets } from "./Bytes.ts"
@@ -23,7 +31,7 @@ import * as Inbound from "./Inbound.ts"
 import { parseExact, written } from "./Json.ts"
 import { Observer } from "./Observer.ts"
 import type { Observe } from "./Observer.ts"
-import { MethodNotAllowed } from "./Problems.ts"
+import { MethodNotAllowed, WebSocketNotServed } from "./Problems.ts"
 import { reasonOf } from "./Reason.ts"
 import * as Reply from "./Reply.ts"
 import * as RequestId from "./RequestId.ts"
@@ -39,6 +47,7 @@ interface Route {
   /** Whether its bodies are counted by themselves. */
   readonly open: boolean
   readonly noHead: boolean
+  readonly refusesWebSocket: boolean
   readonly shape: Shape | undefined
 }
 
@@ -60,6 +69,7 @@ const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> =>
         : (own ?? (open ? openBodyBytesMax : bodyBytesMax)),
       open,
       noHead: Context.get(annotations, NoHead),
+      refusesWebSocket: Context.get(annotations, RefusesWebSocket),
       shape: Context.get(annotations, RefusalShape)
     }
   })
@@ -108,15 +118,19 @@ const served = ({ bytes, observe, routes, tracing }: Facts, app: HttpApp.Default
     const request_id = RequestId.next()
     const began = performance.now()
 
-    const answer = Effect.suspend(() => {
-      if (request.method === "OPTIONS") return preflighted(request)
-      if (request.method === "HEAD" && samePath.some(({ noHead }) => noHead)) {
-        return new MethodNotAllowed({ allow: methodsOf(samePath) })
+    const answer = Effect.suspend(
+      (): Effect.Effect<HttpServerResponse.HttpServerResponse, MethodNotAllowed | WebSocketNotServed> => {
+        if (request.method === "OPTIONS") return preflighted(request)
+        if (request.method === "HEAD" && samePath.some(({ noHead }) => noHead)) {
+          return new MethodNotAllowed({ allow: methodsOf(samePath) })
+        }
+        if (asksForWebSocket(request) && samePath.some(({ refusesWebSocket }) => refusesWebSocket))
+          return new WebSocketNotServed()
+        return Effect.flatMap(withBody(request, route), (readable) =>
+          Effect.provideService(app, HttpServerRequest.HttpServerRequest, readable)
+        )
       }
-      return Effect.flatMap(withBody(request, route), (readable) =>
-        Effect.provideService(app, HttpServerRequest.HttpServerRequest, readable)
-      )
-    }).pipe(
+    ).pipe(
       Effect.catchAllCause((cause) =>
         // An unknown method of a path that there is; what the route itself lacks is its own affair.
         Effect.map(
@@ -147,6 +161,10 @@ const interruptedWhenGone = (request: HttpServerRequest.HttpServerRequest): Effe
 const methodsOf = (routes: ReadonlyArray<Route>): ReadonlyArray<string> => [
   ...new Set(routes.map(({ method }) => method))
 ]
+
+/** HTTP knows the handshake of a WebSocket by GET alone. */
+const asksForWebSocket = ({ headers, method }: HttpServerRequest.HttpServerRequest): boolean =>
+  method === "GET" && /(?:^|,)\s*websocket\s*(?:,|$)/i.test(headers["upgrade"] ?? "")
 
 const preflighted = (request: HttpServerRequest.HttpServerRequest) =>
   Effect.succeed(

@@ -18,6 +18,15 @@ export class MethodNotAllowed extends Problem<MethodNotAllowed>()("MethodNotAllo
   headers: ({ allow }): Record<string, string> => (allow === undefined ? {} : { allow: allow.join(", ") })
 }) {}
 
+/** A request to become a WebSocket on a path that is served by plain requests. */
+export class WebSocketNotServed extends Problem<WebSocketNotServed>()("WebSocketNotServed", {
+  status: 426,
+  error: "this path is not served by WebSocket: send a POST request",
+  code: "upgrade_required",
+  // HTTP wants a 426 to name the protocol that is served, in both headers. Node reads nothing behind such a request, so the connection ends.
+  headers: () => ({ upgrade: "HTTP/1.1", connection: "upgrade, close" })
+}) {}
+
 export class PayloadTooLarge extends Problem<PayloadTooLarge>()("PayloadTooLarge", {
   status: 413,
   error: "the request body is too large",

@@ -3,6 +3,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import type { Context } from "effect"
 import { refusedLate } from "../gate/Gate.ts"
+import { holderOf } from "../kernel/Caller.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import * as Calls from "../ledger/Calls.ts"
 import { BooksUnavailable } from "../ledger/Problems.ts"
@@ -41,15 +42,6 @@ const forgottenAtOnce = 500
 
 /** Of keys that were taken before keys had holders: every credential of their account may use them. */
 const anyHolder = "any"
-
-/**
- * Whose keys a caller uses besides their account's and tenant's: those of the application, of the OAuth client, or of the person's own
- * sign-ins. It stays the same when a token is refreshed or the person signs in again.
- */
-const holderOf = ({ application_id, oauth_client }: Caller): string => {
-  if (application_id !== null) return application_id
-  return oauth_client === undefined ? "sign_in" : `client ${oauth_client}`
-}
 
 export type Keys = ReturnType<typeof make>
 export type Key = ReturnType<Keys["of"]>

@@ -177,18 +177,18 @@ const make = Effect.gen(function* () {
       if (job.charge !== undefined || (yield* Clock.currentTimeMillis) > until) return job
       yield* Effect.sleep(pause)
       const { request_id } = job
-      const current = yield* jobs.look({ account_id: caller.account_id, route: "images", request_id })
+      const current = yield* jobs.look({ caller, route: "images", request_id })
       return current === undefined ? job : yield* waited(caller, current, until)
     })
 
   const ofCall: ImagesContract["ofCall"] = Effect.fn("Images.ofCall")(function* ({ call, caller, request }) {
-    const job = yield* jobs.ofCall({ account_id: caller.account_id, route: "images", call })
+    const job = yield* jobs.ofCall({ caller, route: "images", call })
     const wait = request === undefined ? creationPatience : request.sync_mode ? patience : undefined
     return job === undefined ? undefined : yield* answered(caller, wait, job)
   })
 
   const status: ImagesContract["status"] = Effect.fn("Images.status")(function* ({ caller, request_id }) {
-    const job = yield* jobs.look({ account_id: caller.account_id, route: "images", request_id })
+    const job = yield* jobs.look({ caller, route: "images", request_id })
     return job === undefined ? yield* new ImageNotFound({ request_id }) : imageJobOf(job)
   })
 

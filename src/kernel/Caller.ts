@@ -12,6 +12,8 @@ export interface Caller {
   readonly team_first: boolean
   /** The client that the OAuth code exchange minted the token for; absent for a person's own sign-in and for an API key. */
   readonly oauth_client?: string
+  /** With `oauth_client`: the sign-in that the token follows from, which the person or the client can end. */
+  readonly sign_in?: string
   /** The models that the API key may call, by the names that usage records have; absent where it may call all. */
   readonly allowed_models?: ReadonlyArray<string>
 }
@@ -19,6 +21,18 @@ export interface Caller {
 /** Whether the caller's list of models has this one, by the name that usage records have. */
 export const mayCall = ({ allowed_models }: Pick<Caller, "allowed_models">, model: string): boolean =>
   allowed_models === undefined || allowed_models.includes(model)
+
+/**
+ * Whose things a caller reaches besides what is their account's and tenant's: those of the application, of the OAuth client, or of the
+ * person's own sign-ins. It stays the same when a token is refreshed or the person signs in again.
+ */
+export const holderOf = ({ application_id, oauth_client }: Pick<Caller, "application_id" | "oauth_client">): string => {
+  if (application_id !== null) return application_id
+  return oauth_client === undefined ? signedIn : `client ${oauth_client}`
+}
+
+/** The holder of what a person made by a sign-in of their own. */
+export const signedIn = "sign_in"
 
 /** Who acts, in which tenant: what a method needs that charges nothing. */
 export type Actor = Pick<Caller, "account_id" | "tenant_id">

@@ -1,6 +1,6 @@
 /** A generation job: what is ordered of a vendor, and how it stands. */
 import { Duration, Schema } from "effect"
-import type { AccountId } from "../kernel/Ids.ts"
+import type { Caller } from "../kernel/Caller.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
 import type { UnitPrice } from "../kernel/Price.ts"
@@ -70,9 +70,15 @@ export interface Job {
   readonly error_type: FailureType | null
 }
 
-/** Names one job of an account on a route. */
+/**
+ * Who asks for jobs. An API key and an application's token reach those that they made themselves; a person's own sign-in reaches all of
+ * theirs in its tenant.
+ */
+export type JobCaller = Pick<Caller, "account_id" | "tenant_id" | "application_id" | "oauth_client">
+
+/** Names one job on a route that the caller reaches. */
 export interface JobKey {
-  readonly account_id: AccountId
+  readonly caller: JobCaller
   readonly route: JobRoute
   readonly request_id: string
 }

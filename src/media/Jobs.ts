@@ -16,7 +16,6 @@ import type { Admission, Claim } from "../gate/Gate.ts"
 import type { GateRefusal } from "../gate/Problems.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import * as Ids from "../kernel/Ids.ts"
-import type { AccountId } from "../kernel/Ids.ts"
 import * as Loop from "../kernel/Loop.ts"
 import type { PageOf } from "../kernel/Page.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
@@ -27,7 +26,7 @@ import * as Vendor from "../upstream/GenerationQueue.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
 import type { Upstream } from "../upstream/Upstreams.ts"
 import { lifetime, quoteOf } from "./Job.ts"
-import type { Job, JobKey, JobRoute, Order } from "./Job.ts"
+import type { Job, JobCaller, JobKey, JobRoute, Order } from "./Job.ts"
 import * as Look from "./Look.ts"
 import { jobOf } from "./Rows.ts"
 import type { Row } from "./Rows.ts"
@@ -40,19 +39,19 @@ export interface JobsContract {
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<Job, Vendor.NotTaken | GateRefusal>
   /**
-   * The job as it stands now, after a look at the vendor, unless that has been asked too often; `undefined` where the account has
+   * The job as it stands now, after a look at the vendor, unless that has been asked too often; `undefined` where the caller reaches
    * no such job on this route.
    */
   readonly look: (job: JobKey) => Effect.Effect<Job | undefined>
   /** The same for the job that this metered call made. */
   readonly ofCall: (made: {
-    readonly account_id: AccountId
+    readonly caller: JobCaller
     readonly route: JobRoute
     readonly call: string
   }) => Effect.Effect<Job | undefined>
-  /** A page of an account's jobs as they stood when somebody last looked, the newest first, and how many there are. */
+  /** A page of the caller's jobs as they stood when somebody last looked, the newest first, and how many there are. */
   readonly page: (
-    account: AccountId,
+    caller: JobCaller,
     route: JobRoute,
     page: PageOf
   ) => Effect.Effect<{ readonly jobs: ReadonlyArray<Job>; readonly total: number }>
@@ -107,7 +106,7 @@ const make = Effect.gen(function* () {
       least: quote,
       held: true,
       beside: (call) => [
-        rows.insert(id, call, caller.account_id, order, quote, now),
+        rows.insert(id, call, caller, order, quote, now),
         ...(beside === undefined ? [] : beside(call))
       ]
     }
@@ -135,16 +134,16 @@ const make = Effect.gen(function* () {
   const looked = (row: Row | undefined): Effect.Effect<Job | undefined> =>
     row === undefined ? Effect.succeed(undefined) : Effect.map(lookAt(row, "client"), jobOf)
 
-  const look: JobsContract["look"] = ({ account_id, request_id, route }) =>
-    Effect.flatMap(rows.ofAccount(account_id, route, "id", request_id), looked).pipe(Effect.withSpan("Jobs.look"))
+  const look: JobsContract["look"] = ({ caller, request_id, route }) =>
+    Effect.flatMap(rows.ofCaller(caller, route, "id", request_id), looked).pipe(Effect.withSpan("Jobs.look"))
 
-  const ofCall: JobsContract["ofCall"] = ({ account_id, call, route }) =>
-    Effect.flatMap(rows.ofAccount(account_id, route, "call", call), looked)
+  const ofCall: JobsContract["ofCall"] = ({ call, caller, route }) =>
+    Effect.flatMap(rows.ofCaller(caller, route, "call", call), looked)
 
   const vendorId: JobsContract["vendorId"] = (id) => Effect.map(rows.byId(id), (row) => row?.vendor_id ?? undefined)
 
-  const cancel: JobsContract["cancel"] = Effect.fn("Jobs.cancel")(function* ({ account_id, request_id, route }) {
-    const row = yield* rows.ofAccount(account_id, route, "id", request_id)
+  const cancel: JobsContract["cancel"] = Effect.fn("Jobs.cancel")(function* ({ caller, request_id, route }) {
+    const row = yield* rows.ofCaller(caller, route, "id", request_id)
     if (row === undefined) return undefined
     if (row.settled === 1) return jobOf(row)
     const admission = yield* gate.resume(row.call)
@@ -234,8 +233,8 @@ const make = Effect.gen(function* () {
     submit,
     look,
     ofCall,
-    page: (account, route, page) =>
-      Effect.map(rows.page(account, route, page), ({ rows, total }) => ({ jobs: rows.map(jobOf), total })),
+    page: (caller, route, page) =>
+      Effect.map(rows.page(caller, route, page), ({ rows, total }) => ({ jobs: rows.map(jobOf), total })),
     cancel,
     vendorId,
     turn: Effect.flatMap(begin, ({ looks }) => Fiber.awaitAll(looks)),

@@ -114,7 +114,7 @@ const make = Effect.gen(function* () {
   })
 
   const keyOf = ({ caller, request_id }: MediaJob) => ({
-    account_id: caller.account_id,
+    caller,
     route: "media" as const,
     request_id
   })
@@ -146,11 +146,10 @@ const make = Effect.gen(function* () {
       ({ request_id }) => new MediaAlreadyCompleted({ request_id })
     )
 
-  const ofCall: MediaContract["ofCall"] = ({ call, caller }) =>
-    jobs.ofCall({ account_id: caller.account_id, route: "media", call })
+  const ofCall: MediaContract["ofCall"] = ({ call, caller }) => jobs.ofCall({ caller, route: "media", call })
 
   const list: MediaContract["list"] = ({ caller, page, per_page }) =>
-    Effect.map(jobs.page(caller.account_id, "media", { page, per_page }), ({ jobs, total }) =>
+    Effect.map(jobs.page(caller, "media", { page, per_page }), ({ jobs, total }) =>
       paginated({ page, per_page }, total, jobs)
     )
 

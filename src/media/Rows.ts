@@ -1,6 +1,7 @@
 /** The table of generation jobs: how a row is read, and every statement that changes one. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
+import { holderOf, signedIn } from "../kernel/Caller.ts"
 import type { AccountId } from "../kernel/Ids.ts"
 import * as Ids from "../kernel/Ids.ts"
 import { fromRow } from "../kernel/Money.ts"
@@ -9,7 +10,7 @@ import type { Nano } from "../kernel/Money.ts"
 import { statement } from "../ledger/Transaction.ts"
 import type { Statement } from "../ledger/Transaction.ts"
 import type { Taken } from "../upstream/GenerationQueue.ts"
-import type { FailureType, Job, JobRoute, JobStatus, Order } from "./Job.ts"
+import type { FailureType, Job, JobCaller, JobRoute, JobStatus, Order } from "./Job.ts"
 
 export interface Row {
   readonly id: string
@@ -57,28 +58,35 @@ export const make = (sql: SqlClient) => {
     queue_position, units, unit, CAST(quote AS TEXT) AS quote, settled, CAST(cost AS TEXT) AS cost, inference_time, output,
     error, error_type, cancel_requested, created_at`)
 
+  /** The jobs of a route that the caller reaches. Jobs of earlier versions name no tenant and no holder. */
+  const reached = (caller: JobCaller, route: JobRoute) => {
+    const holder = holderOf(caller)
+    const held = holder === signedIn ? sql`true` : sql`holder = ${holder}`
+    return sql`account_id = ${caller.account_id} AND route = ${route} AND status <> 'SUBMITTING'
+      AND (tenant_id IS NULL OR (tenant_id = ${caller.tenant_id} AND ${held}))`
+  }
+
   return {
     byId: (id: string): Effect.Effect<Row | undefined> =>
       Effect.map(Effect.orDie(sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE id = ${id}`), ([row]) => row),
 
     /** A job as its client may see it: not while it is being submitted. */
-    ofAccount: (
-      account: AccountId,
+    ofCaller: (
+      caller: JobCaller,
       route: JobRoute,
       column: "id" | "call",
       value: string
     ): Effect.Effect<Row | undefined> =>
       Effect.map(
         Effect.orDie(
-          sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE ${sql(column)} = ${value} AND account_id = ${account}
-            AND route = ${route} AND status <> 'SUBMITTING'`
+          sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE ${sql(column)} = ${value} AND ${reached(caller, route)}`
         ),
         ([row]) => row
       ),
 
-    /** A page of an account's jobs, the newest first, and how many there are; not those that are being submitted. */
-    page: Effect.fnUntraced(function* (account: AccountId, route: JobRoute, { page, per_page }: PageOf) {
-      const mine = sql`account_id = ${account} AND route = ${route} AND status <> 'SUBMITTING'`
+    /** A page of the caller's jobs, the newest first, and how many there are; not those that are being submitted. */
+    page: Effect.fnUntraced(function* (caller: JobCaller, route: JobRoute, { page, per_page }: PageOf) {
+      const mine = reached(caller, route)
       const [all] = yield* sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_media_jobs WHERE ${mine}`
       const rows = yield* sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE ${mine}
         ORDER BY id DESC LIMIT ${per_page} OFFSET ${(page - 1) * per_page}`
@@ -95,12 +103,14 @@ export const make = (sql: SqlClient) => {
       sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE settled = 0 AND vendor_id IS NULL`
     ),
 
-    insert: (id: string, call: string, account_id: AccountId, order: Order, quote: Nano, now: number): Statement =>
+    insert: (id: string, call: string, caller: JobCaller, order: Order, quote: Nano, now: number): Statement =>
       statement(
         sql`INSERT INTO tollgate_media_jobs ${sql.insert({
           id,
           call,
-          account_id,
+          account_id: caller.account_id,
+          tenant_id: caller.tenant_id,
+          holder: holderOf(caller),
           route: order.route,
           type: order.type,
           model: order.model,

@@ -2,7 +2,7 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { GateRefusal } from "../gate/Problems.ts"
-import { Fast, ReadsOwnBody, RefusalShape } from "../http/Annotations.ts"
+import { Fast, ReadsOwnBody, RefusalShape, RefusesWebSocket } from "../http/Annotations.ts"
 import { Example, Metered, Streams } from "../http/Documented.ts"
 import { BodyRefusal } from "../http/Problems.ts"
 import { KeyOrToken } from "../http/Security.ts"
@@ -32,6 +32,7 @@ export class ResponsesApi extends HttpApiGroup.make("responses")
       .addSuccess(EventStream)
       .annotate(Fast, true)
       .annotate(ReadsOwnBody, true)
+      .annotate(RefusesWebSocket, true)
       .annotate(Example, { body: { model: "auto", input: "Why is the sky blue?", max_output_tokens: 200 } })
       .annotate(Metered, { charge_known: true })
       .annotate(Streams, true)

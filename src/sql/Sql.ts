@@ -38,6 +38,7 @@ import tallies from "./migrations/0030_tallies.ts"
 import byProvider from "./migrations/0031_by_provider.ts"
 import debts from "./migrations/0032_debts.ts"
 import keptAnswers from "./migrations/0033_kept_answers.ts"
+import belonging from "./migrations/0034_belonging.ts"
 import { blank } from "./Files.ts"
 import { wordsOf } from "./Opening.ts"
 import { migrationsTable as table, reasonOf, UpgradeFailed } from "./Unusable.ts"
@@ -74,7 +75,8 @@ export const migrations = {
   "0030_tallies": tallies,
   "0031_by_provider": byProvider,
   "0032_debts": debts,
-  "0033_kept_answers": keptAnswers
+  "0033_kept_answers": keptAnswers,
+  "0034_belonging": belonging
 }
 
 /** The newest migration that there is. */

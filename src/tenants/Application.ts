@@ -3,9 +3,13 @@
  *
  * Where the specification is silent:
  * - A key may have a spending limit, of a calendar month (UTC) or, unless it says so, of all time. What it spent before counts. It may be set
- *   below what is spent: calls are refused then. Whoever may change the application may change its limit.
+ *   below what is spent: calls are refused then. Whoever may change the application may change its limits, but those that an owner, an admin
+ *   or the operator has set on another person's key: that person can make them stricter only. A limit of all time is stricter than the
+ *   same limit of a month.
  * - A key may have an end (`expires_at`), and a list of models. A change of either holds at once in this process, and within
  *   `KeyCallers.cacheLifetime` in others.
+ * - A key that an OAuth client made by a token ends with the sign-in that the token follows from, as soon as that is ended; it is no
+ *   longer listed then. A sign-in that runs out by its age ends no key.
  * - Fields of limits are shown of applications that have them.
  */
 import { Schema } from "effect"
@@ -69,6 +73,8 @@ const fields = {
   last_used_at: Schema.NullOr(Moment),
   created_at: Moment,
   updated_at: Moment,
+  /** The OAuth client that made it with the person's token; absent where the person made it. */
+  created_by: Schema.optional(Schema.Struct({ client_id: Schema.String, name: Schema.String })),
   spending_limit_usd: Schema.optional(Usd),
   /** Whether the limit is of each calendar month (UTC), or of all time. */
   spending_limit_period: Schema.optional(Period),

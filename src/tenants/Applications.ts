@@ -1,6 +1,6 @@
 /**
  * Applications of a tenant and their API keys: made, listed, renamed, limited, deleted, and recognised when they call. A member reaches
- * their own, owners and admins reach all. Spending limits are the ledger's, which holds them; the rest stands in this room's table.
+ * their own, owners and admins reach all. A key that an OAuth client made is there as long as the client's sign-in. Spending limits are the ledger's, which holds them; the rest stands in this room's table.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -9,6 +9,7 @@ import { DeploymentSecret } from "../auth/DeploymentSecret.ts"
 import type { Ending } from "../ledger/Ending.ts"
 import type { ExpiredKey } from "../auth/credentials/Problems.ts"
 import { ServiceInfo } from "../kernel/ServiceInfo.ts"
+import { isLive } from "../auth/Families.ts"
 import type { Actor, Caller } from "../kernel/Caller.ts"
 import * as Ids from "../kernel/Ids.ts"
 import type { ApplicationId, TenantId } from "../kernel/Ids.ts"
@@ -29,6 +30,7 @@ import type {
   NewApplication
 } from "./Application.ts"
 import { Belonging } from "./Belonging.ts"
+import * as Bounds from "./Bounds.ts"
 import * as KeyCallers from "./KeyCallers.ts"
 import { ApplicationNotFound, InsufficientRole } from "./Problems.ts"
 
@@ -49,8 +51,10 @@ export interface OfApplication extends By {
 export interface ApplicationsContract {
   /** Only this answer holds the key. */
   readonly create: (request: {
-    readonly caller: Actor
+    readonly caller: Actor & Pick<Caller, "oauth_client" | "sign_in">
     readonly application: NewApplication
+    /** What the caller's OAuth client is called; its id unless it is said. */
+    readonly client_name?: string | undefined
   }) => Effect.Effect<ApplicationWithKey, InvalidRequest | BooksUnavailable>
   /** A page of those that the caller reaches, newest first. */
   readonly list: (request: By & PageOf) => Effect.Effect<typeof ApplicationPage.Type>
@@ -89,6 +93,12 @@ interface Row extends Pick<
   readonly expires_at: number | null
   /** A JSON array. */
   readonly allowed_models: string | null
+  readonly client_id: string | null
+  readonly client_name: string | null
+  /** The sign-in that the key ends with. */
+  readonly family_id: string | null
+  /** `Bounds`. */
+  readonly bounds: string | null
 }
 
 /** The application of a row, with the fields that it has. */
@@ -102,6 +112,7 @@ const applicationOf = (row: Row, limit: Limit | undefined): Application => ({
   last_used_at: row.last_used_at,
   created_at: row.created_at,
   updated_at: row.updated_at,
+  ...(row.client_id !== null && { created_by: { client_id: row.client_id, name: row.client_name ?? row.client_id } }),
   ...(limit !== undefined && {
     spending_limit_usd: limit.amount,
     spending_limit_period: limit.period,
@@ -155,10 +166,11 @@ const make = Effect.gen(function* () {
 
   const create: ApplicationsContract["create"] = Effect.fn("Applications.create")(function* ({
     application: draft,
-    caller
+    caller,
+    client_name
   }) {
     const { allowed_models = null, description, expires_at = null, name } = draft
-    const { tenant_id } = caller
+    const { oauth_client = null, sign_in = null, tenant_id } = caller
     const now = yield* Clock.currentTimeMillis
     yield* checkEnd(expires_at, now)
     const limit = (yield* limitAsked(draft, undefined)) ?? null
@@ -175,7 +187,11 @@ const make = Effect.gen(function* () {
       updated_at: now,
       tenant_id,
       expires_at,
-      allowed_models: jsonOf(allowed_models)
+      allowed_models: jsonOf(allowed_models),
+      client_id: oauth_client,
+      client_name: oauth_client === null ? null : (client_name ?? oauth_client),
+      family_id: sign_in,
+      bounds: null
     }
     const inserted = statement(sql`INSERT INTO tollgate_tenants_applications ${sql.insert({ ...row })}`)
     yield* limit === null
@@ -198,32 +214,45 @@ const make = Effect.gen(function* () {
       (limits) => rows.map((row) => applicationOf(row, limits.get(row.id)))
     )
 
+  /** That the caller is an owner or admin of the tenant, or the operator. */
+  const manages = ({ account_id, tenant_id }: By["caller"]) =>
+    account_id === null
+      ? sql`true`
+      : sql`EXISTS (SELECT 1 FROM tollgate_tenants_memberships
+          WHERE account_id = ${account_id} AND tenant_id = ${tenant_id} AND status = 'active' AND role IN ('owner', 'admin'))`
+
   /**
    * That the caller reaches the application. A statement that changes one says it too, so that a role which was lost meanwhile
    * counts.
    */
-  const reached = ({ account_id, tenant_id }: By["caller"]) =>
-    account_id === null
-      ? sql`true`
-      : sql`(account_id = ${account_id} OR EXISTS (SELECT 1 FROM tollgate_tenants_memberships
-          WHERE account_id = ${account_id} AND tenant_id = ${tenant_id} AND status = 'active' AND role IN ('owner', 'admin')))`
+  const reached = (caller: By["caller"]) =>
+    caller.account_id === null ? sql`true` : sql`(account_id = ${caller.account_id} OR ${manages(caller)})`
+
+  const live = isLive(sql, "family_id")
 
   const list: ApplicationsContract["list"] = Effect.fn("Applications.list")(function* ({ caller, page, per_page }) {
-    const wanted = sql`tenant_id = ${caller.tenant_id} AND ${reached(caller)}`
+    const wanted = sql`tenant_id = ${caller.tenant_id} AND ${reached(caller)} AND ${live}`
     const [count] = yield* sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_tenants_applications WHERE ${wanted}`
     const rows = yield* sql<Row>`SELECT * FROM tollgate_tenants_applications WHERE ${wanted}
       ORDER BY id DESC LIMIT ${per_page} OFFSET ${(page - 1) * per_page}`
     return paginated({ page, per_page }, count?.n ?? 0, yield* shown(rows, yield* Clock.currentTimeMillis))
   }, Effect.orDie)
 
-  const find: ApplicationsContract["find"] = Effect.fn("Applications.find")(function* ({ application_id, caller }) {
+  const rowOf = Effect.fnUntraced(function* ({ application_id, caller }: OfApplication) {
     const { tenant_id } = caller
     const [row] = yield* Effect.orDie(
-      sql<Row & { readonly reached: number }>`SELECT *, ${reached(caller)} AS reached FROM tollgate_tenants_applications
-        WHERE tenant_id = ${tenant_id} AND id = ${application_id}`
+      sql<
+        Row & { readonly reached: number; readonly manages: number }
+      >`SELECT *, ${reached(caller)} AS reached, ${manages(caller)} AS manages
+        FROM tollgate_tenants_applications WHERE tenant_id = ${tenant_id} AND id = ${application_id} AND ${live}`
     )
     if (row === undefined) return yield* new ApplicationNotFound({ application_id })
     if (row.reached !== 1) return yield* new InsufficientRole({ tenant_id })
+    return row
+  })
+
+  const find: ApplicationsContract["find"] = Effect.fn("Applications.find")(function* (request) {
+    const row = yield* rowOf(request)
     return (yield* shown([row], yield* Clock.currentTimeMillis))[0]!
   })
 
@@ -239,12 +268,15 @@ const make = Effect.gen(function* () {
 
   const change: ApplicationsContract["change"] = Effect.fn("Applications.change")(function* (request) {
     const { application_id, caller } = request
-    const before = yield* find(request)
+    const row = yield* rowOf(request)
     const now = yield* Clock.currentTimeMillis
+    const before = (yield* shown([row], now))[0]!
     const { allowed_models, description = null, expires_at, name = null } = request.change
     yield* checkEnd(expires_at, now)
     const limit = yield* limitAsked(request.change, before)
+    const bounds = yield* boundsAfter(row, caller, { spending: limit, expires_at, allowed_models })
     const changes = [
+      sql`bounds = ${Bounds.toRow(bounds)}`,
       sql`name = coalesce(${name}, name)`,
       sql`description = coalesce(${description}, description)`,
       sql`updated_at = ${now}`
@@ -253,13 +285,14 @@ const make = Effect.gen(function* () {
     if (allowed_models !== undefined) changes.push(sql`allowed_models = ${jsonOf(allowed_models)}`)
     const done = guarded(
       sql`UPDATE tollgate_tenants_applications SET ${sql.csv(changes)}
-        WHERE tenant_id = ${caller.tenant_id} AND id = ${application_id} AND ${reached(caller)} RETURNING id`,
+        WHERE tenant_id = ${caller.tenant_id} AND id = ${application_id} AND bounds IS NOT DISTINCT FROM ${row.bounds}
+          AND ${row.manages === 1 ? manages(caller) : reached(caller)} RETURNING id`,
       limit === undefined ? [] : [setLimit(application_id, caller.tenant_id, limit)]
     )
     // The ledger reads a limit with each call; the rest is remembered of the key.
     const isRemembered = expires_at !== undefined || allowed_models !== undefined
-    yield* isRemembered ? afterCommit(done, belonging.changed(application_id)) : done
-    return yield* find(request)
+    const changed = yield* isRemembered ? afterCommit(done, belonging.changed(application_id)) : done
+    return yield* changed ? find(request) : change(request)
   })
 
   const remove: ApplicationsContract["remove"] = Effect.fn("Applications.remove")(function* (request, beside) {
@@ -286,6 +319,22 @@ const make = Effect.gen(function* () {
     rememberedCallerOf: keyCallers.remembered
   } satisfies ApplicationsContract
 })
+
+/** The bounds of an application after a change, which they may refuse. */
+const boundsAfter = (
+  row: Row & { readonly manages: number },
+  { account_id, tenant_id }: By["caller"],
+  asked: Bounds.Asked
+): Effect.Effect<Bounds.Bounds, InsufficientRole> => {
+  const bounds = Bounds.ofRow(row.bounds)
+  if (row.manages === 1)
+    return Effect.succeed(
+      row.account_id === account_id ? Bounds.without(bounds, asked) : Bounds.including(bounds, asked)
+    )
+  return Bounds.permits(bounds, asked)
+    ? Effect.succeed(bounds)
+    : new InsufficientRole({ tenant_id, message: "an owner or admin has set this limit: only they raise or lift it" })
+}
 
 /** A tenant has a billing account, and an application is made once. */
 const broken = { AccountMissing: Effect.die, Conflict: Effect.die } as const

@@ -1,8 +1,10 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
+import { Clients } from "../auth/Clients.ts"
 import { contract } from "../http/Contract.ts"
 import { answer } from "../http/Answer.ts"
 import { RateLimits } from "../http/RateLimits.ts"
+import type { Caller } from "../kernel/Caller.ts"
 import { envelope } from "../kernel/Envelope.ts"
 import { TenantsApi, OrganisationsApi, TenantInvitesApi } from "./Api.ts"
 import { Applications } from "./Applications.ts"
@@ -15,6 +17,12 @@ export const TenantsHttp = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const tenants = yield* Tenants
     const applications = yield* Applications
+    const clients = yield* Clients
+    /** What the OAuth client behind a token is called. */
+    const clientName = ({ oauth_client }: Caller) =>
+      oauth_client === undefined
+        ? Effect.succeed(undefined)
+        : Effect.map(clients.find(oauth_client, ["oauth"]), (client) => client?.name)
     return handlers
       .handle("me", () => answer((caller) => tenants.me(caller.account_id)))
       .handle("memberships", () =>
@@ -22,7 +30,11 @@ export const TenantsHttp = HttpApiBuilder.group(
       )
       .handle("account", ({ path }) => answer((caller) => tenants.account({ caller, ...path })))
       .handle("createApplication", ({ payload }) =>
-        answer((caller) => applications.create({ caller, application: payload }))
+        answer((caller) =>
+          Effect.flatMap(clientName(caller), (client_name) =>
+            applications.create({ caller, client_name, application: payload })
+          )
+        )
       )
       .handle("listApplications", ({ urlParams }) => answer((caller) => applications.list({ caller, ...urlParams })))
       .handle("application", ({ path }) =>

@@ -6,6 +6,7 @@ import { Duration, Effect } from "effect"
 import type { Clock } from "effect"
 import type { DeploymentSecretContract } from "../auth/DeploymentSecret.ts"
 import { ExpiredKey } from "../auth/credentials/Problems.ts"
+import { isLive } from "../auth/Families.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import { earlier } from "../kernel/Earlier.ts"
 import type { AccountId, ApplicationId, TenantId } from "../kernel/Ids.ts"
@@ -81,11 +82,11 @@ export const make = (
     if (application === undefined) return undefined
     // Taken before what is remembered is read: a change in between ends them.
     const marks = [belonging.markOf(application.account_id), belonging.markOf(application.id)]
-    // A key acts for the person who made it, as long as they belong to the tenant.
+    // A key acts for the person who made it, as long as they belong to the tenant; one that an OAuth client made, as long as its sign-in.
     const [row] =
       yield* sql<Row>`SELECT a.id, a.account_id, a.tenant_id, a.expires_at, a.allowed_models FROM tollgate_tenants_applications a
       JOIN tollgate_tenants_memberships m ON m.account_id = a.account_id AND m.tenant_id = a.tenant_id AND m.status = 'active'
-      WHERE a.key_hash = ${hash} AND NOT EXISTS (SELECT 1 FROM tollgate_tenants_suspensions s WHERE s.account_id = a.account_id)`.pipe(
+      WHERE a.key_hash = ${hash} AND ${isLive(sql, "a.family_id")} AND NOT EXISTS (SELECT 1 FROM tollgate_tenants_suspensions s WHERE s.account_id = a.account_id)`.pipe(
         Effect.orDie
       )
     if (row === undefined) return undefined

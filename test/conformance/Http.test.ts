@@ -147,6 +147,28 @@ describe("errors", () => {
     expect((await service.call("/healthz")).status).toBe(200)
   })
 
+  it("send a client of responses that asks for a WebSocket to the plain route at once", async () => {
+    const handshake = (path: string) =>
+      [
+        `GET ${path} HTTP/1.1`,
+        "Host: x",
+        "Connection: Upgrade",
+        "Upgrade: WebSocket",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        "",
+        ""
+      ].join("\r\n")
+    for (const path of ["/v1/responses", "/v1/responses/", "/v1/responses?model=x"]) {
+      const answer = await raw(handshake(path))
+      expect(answer).toMatch(/^HTTP\/1\.1 426 [^]*"code":"upgrade_required"/)
+      expect(answer).toMatch(/\r\nupgrade: HTTP\/1\.1\r\n/i)
+      expect(answer).toMatch(/\r\nconnection: upgrade, close\r\n/i)
+    }
+    const plain = await raw("GET /v1/responses HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    expect(plain).toMatch(/^HTTP\/1\.1 405 /)
+  })
+
   it("are not made of a missing Host, nor of an expectation", async () => {
     expect(await raw("GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n")).toMatch(/^HTTP\/1.1 200 /)
     expect(await raw("GET /healthz HTTP/1.1\r\nHost: x\r\nExpect: a-miracle\r\nConnection: close\r\n\r\n")).toMatch(

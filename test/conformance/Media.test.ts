@@ -1,5 +1,6 @@
 /** Images and media from outside: quotes, jobs, charges, cancels, restarts, and everything that a vendor may do wrong. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { tokensFor } from "../support/OAuth.ts"
 import { start } from "../support/Service.ts"
 import type { Answer, Person, Service } from "../support/Service.ts"
 
@@ -180,6 +181,71 @@ describe("a quote", () => {
 })
 
 describe("a job", () => {
+  it.each(["media", "images"] as const)(
+    "of %s is there for what made it, and for the person in its tenant",
+    async (route) => {
+      const who = await person()
+      const team = await service.call("/v1/tenants", { token: who.token, json: { name: "team" } })
+      const elsewhere = await service.call("/v1/auth/token", {
+        json: {
+          client_id: (await service.sandbox()).client_id,
+          grant_type: "refresh_token",
+          refresh_token: who.refresh_token,
+          tenant_id: team.body.result.id
+        }
+      })
+      const callers = {
+        one: await service.key(who),
+        two: await service.key(who),
+        app: (await tokensFor(service, who, "calls")).body.access_token as string,
+        desktop: (await tokensFor(service, who, "calls", { client_id: "sandbox-desktop" })).body.access_token as string,
+        person: (await service.signIn(who.email)).token,
+        elsewhere: elsewhere.body.result.access_token as string
+      }
+      const images = route === "images"
+      const made = async (token: string) => {
+        const json = images ? { prompt: "a fish", sync_mode: false } : video()
+        const path = images ? "/v1/images/generate" : "/v1/tools/media/generate"
+        const answer = await service.call(path, { token, json })
+        expect(answer.status).toBe(200)
+        return answer.body.request_id as string
+      }
+      const jobs = { one: await made(callers.one), app: await made(callers.app), person: await made(callers.person) }
+      const reaches: Record<keyof typeof callers, ReadonlyArray<keyof typeof jobs>> = {
+        one: ["one"],
+        two: [],
+        app: ["app"],
+        desktop: [],
+        person: ["one", "app", "person"],
+        elsewhere: []
+      }
+      for (const [name, token] of Object.entries(callers))
+        for (const [maker, id] of Object.entries(jobs)) {
+          const reached = (reaches[name as keyof typeof callers] as ReadonlyArray<string>).includes(maker)
+          const query = `?request_id=${id}`
+          const asked = images
+            ? [await service.call(`/v1/images/status${query}`, { token })]
+            : [
+                await service.call(`/v1/tools/media/status${query}`, { token }),
+                await service.call(`/v1/tools/media/result${query}`, { token }),
+                await service.call(`/v1/tools/media/content${query}`, { token }),
+                ...(reached ? [] : [await service.call("/v1/tools/media/cancel", { token, json: { request_id: id } })])
+              ]
+          for (const answer of asked) {
+            const lost = answer.status === 404
+            expect([name, maker, lost]).toEqual([name, maker, !reached])
+            if (lost && !images) expect(answer.body.code).toBe("media_not_found")
+          }
+          if (images) continue
+          const { records } = (await service.call("/v1/tools/media/jobs", { token })).body
+          const listed = records.map(({ request_id }: Listed) => request_id)
+          expect([name, maker, listed.includes(id)]).toEqual([name, maker, reached])
+        }
+      const cancelled = await service.control(`/calls?service=${route}`)
+      expect(cancelled.filter(({ path }: { path: string }) => path.endsWith("/cancel"))).toEqual([])
+    }
+  )
+
   it("runs, completes by itself, and is charged its quote once", async () => {
     const who = await person()
     const { request_id } = await submitted(who)

@@ -204,6 +204,19 @@ describe("a request", () => {
     ["http://user@127.0.0.1/callback", 400],
     ["http:\\\\127.0.0.1/callback", 400],
     ["http://0x7f.1/callback", 400],
+    ["http://127.0.0.1:4711/%2e/callback", 400],
+    ["http://127.0.0.1:4711/./callback", 400],
+    ["http://127.0.0.1:4711/x/../callback", 400],
+    ["http://127.0.0.1:4711/call\tback", 400],
+    ["http://127.0.0.1:47\t11/callback", 400],
+    ["http://127.0.0.1:47\n11/callback", 400],
+    ["http://127.0.0.1:4711/callback ", 400],
+    [" http://127.0.0.1:4711/callback", 400],
+    ["http://127.0.0.1:4711\\callback", 400],
+    ["HTTP://127.0.0.1:4711/callback", 400],
+    ["http://127.0.0.1:/callback", 400],
+    ["http://127.0.0.1:65536/callback", 400],
+    ["http://127.0.0.1:65535/callback", 200],
     ["not an address", 400]
   ])("may lead back to %s: %d", async (redirect_uri, status) => {
     expect((await check(request(verifierOf(), { redirect_uri }))).status).toBe(status)

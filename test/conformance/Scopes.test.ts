@@ -148,6 +148,64 @@ describe("what has ended", () => {
   })
 })
 
+describe("a key that an application made", () => {
+  const keys = () => `/v1/tenants/${ada.tenant_id}/applications`
+  const make = async () => {
+    const tokens = (await tokensFor(service, ada, "keys")).body
+    const made = await service.call(keys(), { token: tokens.access_token, json: { name: "theirs" } })
+    expect([made.status, made.body.result.created_by]).toEqual([
+      201,
+      { client_id: "sandbox-oauth", name: "Sandbox Application" }
+    ])
+    const { api_key, ...application } = made.body.result
+    expect(await works(api_key)).toBe(true)
+    return { tokens, api_key, application }
+  }
+  const works = async (key: string) => (await service.call("/v1/models", { token: key })).status === 200
+  const listed = async () =>
+    (await service.call(keys(), { token: ada.token })).body.result.records.map(({ id }: { id: string }) => id)
+  const refresh = (refresh_token: string) =>
+    service.call("/v1/auth/oauth/token", {
+      json: { grant_type: "refresh_token", refresh_token, client_id: "sandbox-oauth" }
+    })
+
+  it("says who made it, to the person too, and ends with the application's sign-in", async () => {
+    const own = await service.call(keys(), { token: ada.token, json: { name: "mine" } })
+    expect(own.body.result.created_by).toBeUndefined()
+    const [revoked, copied, stays] = [await make(), await make(), await make()]
+    const shown = await service.call(`${keys()}/${revoked.application.id}`, { token: ada.token })
+    expect(shown.body.result.created_by).toEqual(revoked.application.created_by)
+
+    await service.call("/v1/auth/oauth/revoke", {
+      json: { token: revoked.tokens.refresh_token, client_id: "sandbox-oauth" }
+    })
+    // A refresh token that is used twice ends the sign-in as well.
+    const fresh = (await refresh(copied.tokens.refresh_token)).body
+    expect(await works(copied.api_key)).toBe(true)
+    await refresh(copied.tokens.refresh_token)
+    expect(fresh.access_token).toBeDefined()
+    for (const { api_key, application } of [revoked, copied]) {
+      expect(await works(api_key)).toBe(false)
+      expect((await service.call(`${keys()}/${application.id}`, { token: ada.token })).status).toBe(404)
+    }
+    expect(await listed()).toEqual(expect.arrayContaining([stays.application.id, own.body.result.id]))
+    expect(await listed()).not.toContain(revoked.application.id)
+    expect([await works(stays.api_key), await works(own.body.result.api_key)]).toEqual([true, true])
+  })
+
+  it("ends where the code that its sign-in came from is presented twice", async () => {
+    const code_verifier = verifierOf()
+    const json = request(code_verifier, { scope: "keys" })
+    const { code } = (await service.call("/v1/auth/oauth/code", { token: ada.token, json })).body.result
+    const redeem = { grant_type: "authorization_code", code, redirect_uri, code_verifier, client_id: "sandbox-oauth" }
+    const { access_token } = (await service.call("/v1/auth/oauth/token", { json: redeem })).body
+    const made = await service.call(keys(), { token: access_token, json: { name: "theirs" } })
+    expect(await works(made.body.result.api_key)).toBe(true)
+    await service.call("/v1/auth/oauth/token", { json: redeem })
+    expect(await works(made.body.result.api_key)).toBe(false)
+  })
+})
+
 describe("a scope that nobody knows", () => {
   it("is refused, in JSON and at the application's own address", async () => {
     const asked = request(verifierOf(), { scope: "profile everything" })

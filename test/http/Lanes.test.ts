@@ -297,6 +297,11 @@ describe.each(fast)("%s", (endpoint) => {
       expect([other, statusOf(answer)]).toEqual([other, 405])
       expect(answer).toMatch(new RegExp(`\r\nallow: ${method}\r\n`))
     }
+    if (posts) {
+      const headers = ["Connection: Upgrade", "Upgrade: websocket"]
+      const asked = await answered({ method: "GET", body: "", headers })
+      expect(statusOf(asked)).toBe(path === "/v1/responses" ? 426 : 405)
+    }
     const preflight = await answered({
       method: "OPTIONS",
       headers: ["Access-Control-Request-Headers: x-one, content-type"]

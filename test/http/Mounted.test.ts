@@ -3,6 +3,7 @@ import { sqliteFile } from "../../src/sql/Location.ts"
 import { HttpApi, HttpApiBuilder, HttpMiddleware, HttpServerRequest } from "@effect/platform"
 import { Effect, Exit, Layer, LogLevel, Redacted, Scope } from "effect"
 import { createServer } from "node:http"
+import { connect } from "node:net"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import * as Database from "../../src/entry/database.ts"
 import * as Tollgate from "../../src/entry/http.ts"
@@ -79,6 +80,18 @@ it("has its fast endpoints in the fast lane, and all of them in the router", asy
   expect(fast.body).toEqual(routed.body)
   expect((await fetch(`${new URL(service.url).origin}/v1/search?query=x`)).status).toBe(404)
   expect(passed.filter((url) => url.includes("search"))).toEqual(["/ai/v1/search/?query=x", "/v1/search?query=x"])
+})
+
+it("refuses a WebSocket of responses where the host's server hears of upgrades by their own event", async () => {
+  const head = ["GET /ai/v1/responses HTTP/1.1", "Host: x", "Connection: Upgrade", "Upgrade: websocket", "", ""]
+  const { hostname, port } = new URL(service.url)
+  const answer = await new Promise<string>((resolve, reject) => {
+    const socket = connect(Number(port), hostname, () => socket.write(head.join("\r\n")))
+    let text = ""
+    socket.setEncoding("utf8").on("data", (piece) => (text += piece))
+    socket.on("close", () => resolve(text)).on("error", reject)
+  })
+  expect(answer).toMatch(/^HTTP\/1\.1 426 [^]*\r\nupgrade: HTTP\/1\.1\r\n[^]*"code":"upgrade_required"/)
 })
 
 it("counts its requests and those to its upstreams", async () => {

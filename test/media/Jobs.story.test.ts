@@ -99,7 +99,7 @@ const callerOf = (who: Name) => ({
 })
 
 const keyOf = ({ id, who }: Submitted) => ({
-  account_id: callerOf(who).account_id,
+  caller: callerOf(who),
   route: "media" as const,
   request_id: id
 })

@@ -2,7 +2,7 @@
 import { describe, expect } from "@effect/vitest"
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Fiber, TestClock } from "effect"
-import { application, ask, join, person, refresh, scene } from "../auth/World.ts"
+import { application, ask, join, person, refresh, scene, sql } from "../auth/World.ts"
 import type { Person } from "../auth/World.ts"
 import type { AccountId, ApplicationId, TenantId } from "../../src/kernel/Ids.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
@@ -197,6 +197,69 @@ describe("in a tenant that people share", () => {
       expect((yield* ask("PATCH", `${at}/${adas.id}`, { token: admin.token, json: { name: "new" } })).status).toBe(200)
       expect((yield* ask("DELETE", `${at}/${bobs.id}`, { token: bob.token })).status).toBe(200)
       expect((yield* ask("DELETE", `${at}/${adas.id}`, { token: admin.token })).status).toBe(200)
+    })
+  )
+})
+
+describe("limits that an owner or admin has set on a member's key", () => {
+  const insufficient = {
+    status: 403,
+    body: { error: "an owner or admin has set this limit: only they raise or lift it", code: "insufficient_role" }
+  }
+
+  scene(
+    "are made stricter by the member, and raised or lifted by owners and admins only",
+    Effect.gen(function* () {
+      const ada = yield* person("ada@example.com")
+      const bob = yield* person("bob@example.com")
+      yield* join(bob.account_id, ada.tenant_id)
+      const { body } = yield* refresh(bob.refresh_token, { tenant_id: ada.tenant_id })
+      const token = body.result.access_token as string
+      const { id } = yield* application({ ...bob, tenant_id: ada.tenant_id, token })
+      const change = (by: string, json: object) =>
+        ask("PATCH", `/v1/tenants/${ada.tenant_id}/applications/${id}`, { token: by, json })
+      const may = (json: object) =>
+        Effect.map(change(token, json), (answer) => expect([json, answer]).toMatchObject([json, { status: 200 }]))
+      const mayNot = (json: object) =>
+        Effect.map(change(token, json), (answer) => expect([json, answer]).toEqual([json, insufficient]))
+
+      // Limits of their own are theirs.
+      yield* may({ spending_limit_usd: 1, expires_at: "2026-05-01T00:00:00Z", allowed_models: ["small"] })
+      yield* may({ spending_limit_usd: null, expires_at: null, allowed_models: null })
+
+      yield* change(ada.token, { spending_limit_usd: 10, spending_limit_period: "month" })
+      yield* mayNot({ spending_limit_usd: 10.000000001 })
+      yield* mayNot({ spending_limit_usd: null })
+      yield* mayNot({ name: "x", spending_limit_usd: 11, spending_limit_period: "month" })
+      yield* may({ spending_limit_usd: 4 })
+      // What the member set, the member changes, up to what was set on them.
+      yield* may({ spending_limit_usd: 10 })
+      yield* may({ spending_limit_period: "total" })
+      yield* mayNot({ spending_limit_usd: 11 })
+      yield* may({ expires_at: "2026-05-01T00:00:00Z", name: "y" })
+      yield* may({ expires_at: null })
+
+      yield* change(ada.token, { expires_at: "2026-04-01T00:00:00Z", spending_limit_period: "total" })
+      yield* mayNot({ expires_at: "2026-04-01T00:00:01Z" })
+      yield* mayNot({ expires_at: null })
+      yield* may({ expires_at: "2026-03-20T00:00:00Z" })
+      yield* mayNot({ spending_limit_period: "month" })
+
+      yield* change(ada.token, { allowed_models: ["small", "large"] })
+      yield* mayNot({ allowed_models: null })
+      yield* mayNot({ allowed_models: ["small", "huge"] })
+      yield* may({ allowed_models: ["small"] })
+      const shown = yield* change(token, { name: "z" })
+      expect(shown.body.result).toMatchObject({ name: "z", spending_limit_usd: 10, allowed_models: ["small"] })
+
+      // Who lifts them lets go of them.
+      yield* change(ada.token, { spending_limit_usd: null, expires_at: null, allowed_models: null })
+      yield* may({ spending_limit_usd: 100, allowed_models: ["huge"], expires_at: "2027-01-01T00:00:00Z" })
+      yield* change(ada.token, { spending_limit_usd: 1 })
+      yield* mayNot({ spending_limit_usd: 2 })
+      // A member who has become an admin lifts them.
+      yield* sql("UPDATE tollgate_tenants_memberships SET role = 'admin' WHERE account_id = ?", [bob.account_id])
+      yield* may({ spending_limit_usd: 2 })
     })
   )
 })

@@ -264,6 +264,7 @@ export const texts = {
     tryIt: "Try it",
     empty: "No key yet",
     emptyText: "Make one for each program: so each has its own limit, its own figures, and can be revoked alone.",
+    createdBy: (application: string) => `made by ${application}`,
     key: "Key",
     spent: "Spent of limit",
     lastUsed: "Last used",

@@ -635,6 +635,24 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
   "0010_debts": [
     `ALTER TABLE tollgate_ledger_accounts ADD COLUMN debts ${text}`,
     `ALTER TABLE tollgate_payments_payments ADD COLUMN followed bigint`
+  ],
+  "0011_belonging": [
+    `ALTER TABLE tollgate_tenants_applications ADD COLUMN client_id ${text}`,
+    `ALTER TABLE tollgate_tenants_applications ADD COLUMN client_name ${text}`,
+    `ALTER TABLE tollgate_tenants_applications ADD COLUMN family_id ${text}`,
+    `ALTER TABLE tollgate_tenants_applications ADD COLUMN bounds ${text}`,
+    `ALTER TABLE tollgate_media_jobs ADD COLUMN tenant_id ${text}`,
+    `ALTER TABLE tollgate_media_jobs ADD COLUMN holder ${text}`,
+    `CREATE TABLE tollgate_responses_kept (
+      tenant_id ${text} NOT NULL,
+      account_id ${text} NOT NULL,
+      id ${text} NOT NULL,
+      number bigint NOT NULL,
+      at bigint NOT NULL,
+      PRIMARY KEY (tenant_id, account_id, id)
+    )`,
+    `CREATE INDEX tollgate_responses_kept_number ON tollgate_responses_kept (tenant_id, account_id, number)`,
+    `CREATE INDEX tollgate_responses_kept_age ON tollgate_responses_kept (at)`
   ]
 }
 

@@ -100,9 +100,12 @@ export const Keys = () => {
       id: "name",
       title: texts.keys.name,
       card: "title",
-      cell: ({ description, name }) => (
+      cell: ({ created_by, description, name }) => (
         <span className="keys-name">
           {name}
+          {created_by === undefined ? null : (
+            <span className="quiet small">{texts.keys.createdBy(created_by.name)}</span>
+          )}
           {description === "" ? null : <span className="quiet small">{description}</span>}
         </span>
       )
