@@ -130,6 +130,13 @@ const reserve = (
   }
 })
 
+/** As the gate ends a call of a run that has ended. */
+const release = (call: string): Posting => ({
+  _tag: "Settle",
+  call,
+  outcome: { ...failure("interrupted"), latency_ms: 1 }
+})
+
 const settle = (call: string, cost: bigint): Posting => ({
   _tag: "Settle",
   call,
@@ -260,7 +267,7 @@ describe("a call", () => {
 })
 
 describe("a node whose lease lapsed", () => {
-  it("admits nothing more once another node has ended it, until it has a lease again; what it settles late charges nothing", () =>
+  it("admits nothing more once another node has ended it, until it has a lease again; what it settles late is charged", () =>
     withNodes(2, async ([one, two], url) => {
       const run = await one!.runPromise(Effect.map(Runs, (runs) => runs.run))
       const ended = Effect.flatMap(Runs, (runs) => runs.hasEnded(run))
@@ -286,9 +293,9 @@ describe("a node whose lease lapsed", () => {
         )
       )
       expect(held).toMatchObject({ _tag: "BooksUnavailable", maybe_written: false })
-      // The other one gives back what the call had set aside; its own end comes too late.
-      expect(resultOf(await submitTo(two!, [settle("call_1", 0n)]))).toBe("Settled")
-      expect(resultOf(await submitTo(one!, [settle("call_1", 1n)]))).toBe("AlreadySettled")
+      // The other one gives back what the call had set aside.
+      expect(resultOf(await submitTo(two!, [release("call_1")]))).toBe("Settled")
+      expect(resultOf(await submitTo(one!, [settle("call_1", 1n)]))).toBe("Settled")
       await asked(url, (client) => client.query("UPDATE tollgate_sql_nodes SET ended = false WHERE run = $1", [run]))
       expect(resultOf(await submitTo(one!, [reserve("call_2", "a", run)]))).toBe("Reserved")
       expect(resultOf(await submitTo(one!, [settle("call_2", 1n)]))).toBe("Settled")
@@ -353,7 +360,7 @@ describe("a node whose lease lapsed", () => {
 })
 
 describe("a call that a frozen node settles late", () => {
-  it("charges nothing, once others have given back what it had set aside, and says so", () =>
+  it("is charged, once, though others have given back what it had set aside", () =>
     withNodes(
       2,
       async ([one, two], url) => {
@@ -403,13 +410,70 @@ describe("a call that a frozen node settles late", () => {
           )
         )
         expect(late.map(({ balance, charged }) => ({ balance, charged }))).toEqual([
-          { charged: 0n, balance: 10n },
-          { charged: 0n, balance: 10n }
+          { charged: 5n, balance: 5n },
+          { charged: 5n, balance: 5n }
         ])
-        expect(await one!.runPromise(account)).toMatchObject({ giftable: 10n, reserved: 0n, entries: 1 })
+        expect(await one!.runPromise(account)).toMatchObject({ giftable: 5n, reserved: 0n, entries: 2 })
       },
       { steered: true }
     ))
+
+  it("is charged what the balance has by then; the record of that takes the id of the call", () =>
+    withNodes(2, async ([one, two], url) => {
+      await submitTo(one!, [open("a"), credit("a", 10n)])
+      await submitTo(one!, [reserve("call_1", "a", "run_x", 8n)])
+      await submitTo(two!, [release("call_1")])
+      await submitTo(two!, [reserve("call_2", "a", "run_y", 7n)])
+      expect(await submitTo(one!, [settle("call_1", 8n)])).toEqual({
+        results: [{ _tag: "Settled", usage_id: "use_1", collected: 3n, balance: 7n }]
+      })
+      expect(resultOf(await submitTo(two!, [settle("call_2", 7n)]))).toBe("Settled")
+      const { rows } = await asked(url, (client) =>
+        client.query("SELECT id, cost::int, uncollected::int, reserved::int, error_type FROM tollgate_usage_records ORDER BY seq")
+      )
+      expect(rows).toEqual([
+        { id: "use_1_released", cost: 0, uncollected: 0, reserved: 8, error_type: "interrupted" },
+        { id: "use_1", cost: 3, uncollected: 5, reserved: 0, error_type: null },
+        { id: "use_2", cost: 7, uncollected: 0, reserved: 7, error_type: null }
+      ])
+    }))
+
+  it("is charged no more than the limit of its key leaves", () =>
+    withNodes(2, async ([one, two]) => {
+      await submitTo(one!, [open("a"), credit("a", 10n), setLimit("app_a", "a", 6n)])
+      await submitTo(one!, [reserve("call_1", "a", "run_x", 5n, "app_a")])
+      await submitTo(two!, [release("call_1")])
+      await submitTo(two!, [reserve("call_2", "a", "run_y", 4n, "app_a")])
+      expect(await submitTo(one!, [settle("call_1", 5n)])).toMatchObject({ results: [{ collected: 2n, balance: 8n }] })
+      expect(resultOf(await submitTo(two!, [settle("call_2", 4n)]))).toBe("Settled")
+    }))
+
+  it("is charged once, though every node settles it at once, and one that never knew it", () =>
+    withNodes(3, async (nodes) => {
+      await submitTo(nodes[0]!, [open("a"), credit("a", 100n)])
+      for (let i = 0; i < 20; i++) {
+        await submitTo(nodes[i % 3]!, [reserve(`call_${i}`, "a", "run_x", 5n)])
+        await submitTo(nodes[(i + 1) % 3]!, [release(`call_${i}`)])
+        const answers = await Promise.all(nodes.map((node) => submitTo(node, [settle(`call_${i}`, 2n)])))
+        expect(answers.map(resultOf).toSorted()).toEqual(["AlreadySettled", "AlreadySettled", "Settled"])
+        expect(resultOf(await submitTo(nodes[0]!, [release(`call_${i}`)]))).toBe("AlreadySettled")
+      }
+      const account = await nodes[1]!.runPromise(
+        Effect.flatMap(Ledger, (ledger) => ledger.account("a" as BillingAccountId))
+      )
+      expect(Option.getOrThrow(account)).toMatchObject({ giftable: 60n, reserved: 0n, entries: 21 })
+    }))
+
+  it("leaves the one record of its release where it failed at no cost", () =>
+    withNodes(2, async ([one, two], url) => {
+      await submitTo(one!, [open("a"), credit("a", 10n)])
+      await submitTo(one!, [reserve("call_1", "a", "run_x", 5n)])
+      await submitTo(two!, [release("call_1")])
+      const failed: Posting = { _tag: "Settle", call: "call_1", outcome: { ...failure("upstream_error"), latency_ms: 1 } }
+      expect(resultOf(await submitTo(one!, [failed]))).toBe("AlreadySettled")
+      const { rows } = await asked(url, (client) => client.query("SELECT id FROM tollgate_usage_records"))
+      expect(rows).toEqual([{ id: "use_1" }])
+    }))
 })
 
 /** The transactions of connections that read. */

@@ -434,6 +434,16 @@ const mistakes: Readonly<Record<string, Planted>> = {
       ),
     often: [letters, sends, letters, sends]
   },
+  "a settlement whose reservation was released books nothing": {
+    mistake: (text) => text.replace("AND r.error_type = 'interrupted'", "AND false"),
+    often: [lapses, reclaims, lapses, reclaims]
+  },
+  "work done twice: a late settlement leaves the record that it is found by": {
+    mistake: (text) => text.replace("SET id = id || '_released'", "SET id = id"),
+    // The database refuses a second record of a call: a second guard.
+    before: "DROP INDEX tollgate_usage_records_id",
+    often: [lapses, reclaims, lapses, reclaims]
+  },
   "a run is ended while its lease lasts": {
     mistake: (text) => text.replace(/(AND NOT ended) AND greatest\(.*\) < now\(\)/, "$1")
   },
