@@ -387,7 +387,9 @@ const settle = (notebook: Notebook, { call, outcome }: Of<"Settle">): Done => {
     notebook: {
       ...withAccount(notebook, reserved.account, charged),
       calls: without(notebook.calls, call),
-      released: isRelease ? put(notebook.released, call, { ...reserved, amount: 0n }) : without(notebook.released, call),
+      released: isRelease
+        ? put(notebook.released, call, { ...reserved, amount: 0n })
+        : without(notebook.released, call),
       spent:
         application === null ? notebook.spent : put(notebook.spent, application, more(notebook, application, collected))
     }

@@ -4,6 +4,7 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Option, Schema } from "effect"
 import type { Clock } from "effect"
+import { execFileSync } from "node:child_process"
 import { connect as connectTo, createServer } from "node:net"
 import type { AddressInfo, Socket } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -16,6 +17,7 @@ import { Ledger } from "../../src/ledger/Ledger.ts"
 import { LedgerRefusal } from "../../src/ledger/Problems.ts"
 import type { Posting, Result } from "../../src/ledger/Transaction.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
+import * as Renewal from "../../src/sql/postgres/Renewal.ts"
 import { Runs } from "../../src/sql/Runs.ts"
 import * as SteeredClock from "../../src/sandbox/SteeredClock.ts"
 import * as transfers from "../../src/transfers/Checks.ts"
@@ -429,7 +431,9 @@ describe("a call that a frozen node settles late", () => {
       })
       expect(resultOf(await submitTo(two!, [settle("call_2", 7n)]))).toBe("Settled")
       const { rows } = await asked(url, (client) =>
-        client.query("SELECT id, cost::int, uncollected::int, reserved::int, error_type FROM tollgate_usage_records ORDER BY seq")
+        client.query(
+          "SELECT id, cost::int, uncollected::int, reserved::int, error_type FROM tollgate_usage_records ORDER BY seq"
+        )
       )
       expect(rows).toEqual([
         { id: "use_1_released", cost: 0, uncollected: 0, reserved: 8, error_type: "interrupted" },
@@ -469,11 +473,156 @@ describe("a call that a frozen node settles late", () => {
       await submitTo(one!, [open("a"), credit("a", 10n)])
       await submitTo(one!, [reserve("call_1", "a", "run_x", 5n)])
       await submitTo(two!, [release("call_1")])
-      const failed: Posting = { _tag: "Settle", call: "call_1", outcome: { ...failure("upstream_error"), latency_ms: 1 } }
+      const failed: Posting = {
+        _tag: "Settle",
+        call: "call_1",
+        outcome: { ...failure("upstream_error"), latency_ms: 1 }
+      }
       expect(resultOf(await submitTo(one!, [failed]))).toBe("AlreadySettled")
       const { rows } = await asked(url, (client) => client.query("SELECT id FROM tollgate_usage_records"))
       expect(rows).toEqual([{ id: "use_1" }])
     }))
+})
+
+describe("a node that starts again under its name", () => {
+  const reserved = (node: Node) =>
+    node.runPromise(
+      Effect.map(
+        Effect.flatMap(Ledger, (ledger) => ledger.account("a" as BillingAccountId)),
+        (account) => Option.getOrThrow(account).reserved
+      )
+    )
+  const runOf = (node: Node) => node.runPromise(Effect.map(Runs, ({ run }) => run))
+
+  it("gives back at once what it had set aside before it was killed", async () => {
+    const { drop, url } = await server.fresh()
+    const former = nodeOf({ url, name: "one" })
+    const other = nodeOf({ url, name: "two" })
+    await submitTo(former, [open("a"), credit("a", 10n)])
+    await submitTo(former, [reserve("call_1", "a", await runOf(former), 5n)])
+    await submitTo(other, [reserve("call_2", "a", await runOf(other), 2n)])
+    former.kill()
+    const again = nodeOf({ url, name: "one" })
+    await again.runPromise(Gate)
+    expect(await reserved(again)).toBe(2n)
+    expect(await again.runPromise(verify)).toEqual([])
+    await Promise.all([former, again, other].map((node) => node.dispose()))
+    await drop()
+  })
+
+  it("is not stopped by a node of another name, nor one without a name by another", async () => {
+    const { drop, url } = await server.fresh()
+    const nodes = [nodeOf({ url, name: "one" }), nodeOf({ url })]
+    await submitTo(nodes[0]!, [open("a"), credit("a", 10n)])
+    for (const [i, node] of nodes.entries()) await submitTo(node, [reserve(`call_${i}`, "a", await runOf(node), 1n)])
+    const others = [nodeOf({ url, name: "two" }), nodeOf({ url })]
+    for (const node of others) await node.runPromise(Gate)
+    expect(await reserved(nodes[0]!)).toBe(2n)
+    await Promise.all([...nodes, ...others].map((node) => node.dispose()))
+    await drop()
+  })
+
+  it("fences its former run, which lives: it admits nothing any more, however often it renews its lease; what it settles is charged", async () => {
+    const { drop, url } = await server.fresh()
+    const former = nodeOf({ url, name: "one" })
+    await submitTo(former, [open("a"), credit("a", 10n)])
+    const run = await runOf(former)
+    await submitTo(former, [reserve("call_1", "a", run, 5n)])
+    const again = nodeOf({ url, name: "one" })
+    await again.runPromise(Gate)
+    expect(await reserved(again)).toBe(0n)
+    const tryTo = (posting: Posting) =>
+      former.runPromise(
+        Effect.flatMap(Writer, (writer) => Effect.flip(writer.submit({ postings: [posting], statements: [] })))
+      )
+    expect(await tryTo(reserve("call_2", "a", run))).toMatchObject({ _tag: "BooksUnavailable", maybe_written: false })
+    // Until it has tried to renew its lease.
+    const left = () => former.runPromise(Effect.map(Runs, ({ node }) => node!.leaseLeft()))
+    while ((await left()) > 0) await new Promise((go) => setTimeout(go, 50))
+    expect(await tryTo(reserve("call_2", "a", run))).toMatchObject({ _tag: "BooksUnavailable", maybe_written: false })
+    expect(resultOf(await submitTo(former, [settle("call_1", 4n)]))).toBe("Settled")
+    await former.dispose()
+    // Its row is the fence, and stays.
+    const { rows } = await asked(url, (client) =>
+      client.query("SELECT ended, replaced FROM tollgate_sql_nodes WHERE run = $1", [run])
+    )
+    expect(rows).toEqual([{ ended: true, replaced: true }])
+    expect(resultOf(await submitTo(again, [reserve("call_3", "a", await runOf(again), 6n)]))).toBe("Reserved")
+    expect(await again.runPromise(verify)).toEqual([])
+    await again.dispose()
+    await drop()
+  })
+})
+
+describe("a node whose main thread is busy", () => {
+  /** Blocks this thread, and asks meanwhile what is in the database at its end. */
+  const blocked = (url: string, seconds: number, text: string): unknown =>
+    JSON.parse(
+      execFileSync(
+        process.execPath,
+        [
+          "-e",
+          `const { Client } = require("pg")
+          setTimeout(async () => {
+            const client = new Client({ connectionString: process.argv[1] })
+            await client.connect()
+            console.log(JSON.stringify((await client.query(process.argv[2])).rows))
+            await client.end()
+          }, ${seconds} * 1000)`,
+          url,
+          text
+        ],
+        { encoding: "utf8", cwd: import.meta.dirname }
+      )
+    )
+  const leases = "SELECT until > now() AS lasts FROM tollgate_sql_nodes"
+
+  it("keeps its lease by a thread, and loses it without", async () => {
+    const { drop, url } = await server.fresh()
+    const without = await server.fresh()
+    const node = nodeOf({ url, hasThread: true })
+    const other = nodeOf({ url: without.url })
+    await Promise.all([node, other].map((one) => one.runPromise(Gate)))
+    // The thread has loaded its code.
+    const renewed = () =>
+      asked(url, (client) => client.query("SELECT 1 FROM pg_stat_activity WHERE application_name = 'tollgate lease'"))
+    while ((await renewed()).rows.length === 0) await new Promise((go) => setTimeout(go, 50))
+    expect(blocked(url, 22, leases)).toEqual([{ lasts: true }])
+    expect(await asked(without.url, (client) => client.query(leases).then(({ rows }) => rows))).toEqual([
+      { lasts: false }
+    ])
+    await Promise.all([node, other].map((one) => one.dispose()))
+    await Promise.all([drop(), without.drop()])
+  })
+
+  it("loses it once the main thread has shown no sign of life for too long", async () => {
+    const { drop, url } = await server.fresh()
+    const node = nodeOf({ url })
+    const run = await node.runPromise(Effect.map(Runs, (runs) => runs.run))
+    const { renewedAt, stop } = Renewal.start(
+      {
+        url,
+        run,
+        text: "UPDATE tollgate_sql_nodes SET started_at = started_at + 1 WHERE run = $1",
+        every: 20,
+        patience: 5_000,
+        stuckAfter: 2_500
+      },
+      (error) => {
+        throw error
+      }
+    )
+    while (renewedAt() === 0) await new Promise((go) => setTimeout(go, 20))
+    const renewals = "SELECT started_at FROM tollgate_sql_nodes"
+    const before = blocked(url, 5, renewals)
+    expect(blocked(url, 1, renewals)).toEqual(before)
+    // It lives, and so does the lease.
+    const at = renewedAt()
+    while (renewedAt() === at) await new Promise((go) => setTimeout(go, 20))
+    await stop()
+    await node.dispose()
+    await drop()
+  })
 })
 
 /** The transactions of connections that read. */

@@ -631,7 +631,9 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       id bigint PRIMARY KEY CHECK (id = 1),
       record bigint NOT NULL
     )`
-  ]
+  ],
+  // A run whose node was started again under the same name never gets a lease any more.
+  "0010_replaced_nodes": [`ALTER TABLE tollgate_sql_nodes ADD COLUMN replaced boolean NOT NULL DEFAULT false`]
 }
 
 /** An index that refuses nothing: `CREATE INDEX name ON table definition`. */
