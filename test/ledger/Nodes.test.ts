@@ -7,6 +7,7 @@ import type { Clock } from "effect"
 import { execFileSync } from "node:child_process"
 import { connect as connectTo, createServer } from "node:net"
 import type { AddressInfo, Socket } from "node:net"
+import { Client } from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { verify, verifySince } from "../../src/Checks.ts"
 import { failure, Gate } from "../../src/gate/Gate.ts"
@@ -361,6 +362,22 @@ describe("a node whose lease lapsed", () => {
     }))
 })
 
+const claimOf = (tenant_id: TenantId) => ({
+  caller: {
+    account_id: "acc_a" as AccountId,
+    tenant_id,
+    application_id: null,
+    credential: "user_token" as const,
+    team_first: false
+  },
+  usage_type: "tool" as const,
+  endpoint: "x",
+  model: "x",
+  provider: "x",
+  most: 5n,
+  least: 5n
+})
+
 describe("a call that a frozen node settles late", () => {
   it("is charged, once, though others have given back what it had set aside", () =>
     withNodes(
@@ -373,22 +390,7 @@ describe("a call that a frozen node settles late", () => {
           Effect.flatMap(Ledger, (ledger) => ledger.account("bil_a" as BillingAccountId)),
           Option.getOrThrow
         )
-        const caller = {
-          account_id: "acc_a" as AccountId,
-          tenant_id,
-          application_id: null,
-          credential: "user_token",
-          team_first: false
-        } as const
-        const claim = {
-          caller,
-          usage_type: "tool",
-          endpoint: "x",
-          model: "x",
-          provider: "x",
-          most: 5n,
-          least: 5n
-        } as const
+        const claim = claimOf(tenant_id)
         const late = await one!.runPromise(
           Effect.flatMap(Gate, ({ meter }) =>
             meter(claim, (admission) =>
@@ -482,6 +484,85 @@ describe("a call that a frozen node settles late", () => {
       const { rows } = await asked(url, (client) => client.query("SELECT id FROM tollgate_usage_records"))
       expect(rows).toEqual([{ id: "use_1" }])
     }))
+})
+
+describe("a reservation that is written after its call was refused", () => {
+  /** Holds the rows of a statement until it is let go of. */
+  const holding = async (url: string, text: string) => {
+    const client = new Client({ connectionString: url })
+    await client.connect()
+    await client.query("BEGIN")
+    await client.query(text)
+    return async () => {
+      await client.query("COMMIT")
+      await client.end()
+    }
+  }
+  const until = async (holds: () => Promise<boolean>): Promise<boolean> => {
+    const deadline = performance.now() + 20_000
+    while (performance.now() < deadline) {
+      if (await holds()) return true
+      await new Promise((go) => setTimeout(go, 20))
+    }
+    return false
+  }
+
+  it("is given back as soon as its batch is over, though another connection was free to settle it before", () =>
+    withNodes(
+      1,
+      async ([node], url) => {
+        await submitTo(node!, [open("bil_a", "ten_a"), open("bil_b", "ten_b"), credit("bil_a", 10n)])
+        const run = await node!.runPromise(Effect.map(Runs, (runs) => runs.run))
+        const rowOf = (id: string) => `SELECT 1 FROM tollgate_ledger_amounts WHERE account =
+          (SELECT number FROM tollgate_ledger_accounts WHERE id = '${id}') FOR UPDATE`
+        const waiting = (count: number) => () =>
+          asked(url, (client) =>
+            client.query(
+              `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+            )
+          ).then(({ rows }) => rows.length === count)
+        const releaseRun = await holding(url, `SELECT 1 FROM tollgate_sql_nodes WHERE run = '${run}' FOR UPDATE`)
+        const releaseA = await holding(url, rowOf("bil_a"))
+        const releaseB = await holding(url, rowOf("bil_b"))
+        const started = performance.now()
+        const after = (millis: number) =>
+          new Promise<void>((go) => setTimeout(go, Math.max(0, millis - (performance.now() - started))))
+        // On the first connection, where it waits twice, each time for less than a statement may take.
+        const refused = node!.runPromise(
+          Effect.flatMap(Gate, ({ meter }) => Effect.flip(meter(claimOf("ten_a" as TenantId), () => Effect.never)))
+        )
+        expect(await until(waiting(1))).toBe(true)
+        await after(3_000)
+        // So many take the second one.
+        const crowd = () =>
+          Promise.all(
+            Array.from({ length: 40 }, () =>
+              node!.runPromise(
+                Effect.either(
+                  Effect.flatMap(Writer, (writer) => writer.submit({ postings: [credit("bil_b", 1n)], statements: [] }))
+                )
+              )
+            )
+          )
+        const first = crowd()
+        expect(await until(waiting(2))).toBe(true)
+        await after(4_000)
+        await releaseRun()
+        expect(await refused).toMatchObject({ _tag: "BooksUnavailable", maybe_written: true })
+        await releaseB()
+        await first
+        // What waits to be settled goes with them.
+        while (performance.now() - started < 6_500) await crowd()
+        await releaseA()
+        const records = () =>
+          asked(url, (client) => client.query("SELECT error_type, reserved::int FROM tollgate_usage_records"))
+        expect(await until(async () => (await records()).rows.length > 0)).toBe(true)
+        expect((await records()).rows).toEqual([{ error_type: "books_unavailable", reserved: 5 }])
+        const { rows } = await asked(url, (client) => client.query("SELECT 1 FROM tollgate_ledger_reservations"))
+        expect(rows).toEqual([])
+      },
+      { limit: 6_000, writers: 2 }
+    ))
 })
 
 describe("a node that starts again under its name", () => {

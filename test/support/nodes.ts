@@ -78,6 +78,8 @@ export interface NodeOptions {
   readonly clock?: Clock.Clock
   /** From how many records on a tail is folded into the rollups. */
   readonly tailMax?: number
+  /** How many connections write; one, unless given. */
+  readonly writers?: number
   /** What it is called; without a name it replaces no former run. */
   readonly name?: string
   /** A thread renews its lease too. */
@@ -110,7 +112,8 @@ export const nodeOf = ({
   send = () => {},
   steered = false,
   tailMax = 256,
-  url
+  url,
+  writers = 1
 }: NodeOptions) => {
   const application_name = `node ${named++}`
   const clients = new Set<Client>()
@@ -181,7 +184,7 @@ export const nodeOf = ({
       ...connectionsPreset,
       url: Redacted.make(url),
       readers: 1,
-      writers: 1,
+      writers,
       hasThread,
       ...(name !== undefined && { node: name }),
       ...(knows !== undefined && { knows })

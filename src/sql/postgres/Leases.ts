@@ -19,6 +19,7 @@ import { migrationsTable } from "../Opening.ts"
 import type { RunsContract } from "../Runs.ts"
 import { Postgres } from "./Client.ts"
 import * as Locks from "./Locks.ts"
+import * as Notifications from "./Notifications.ts"
 import * as Renewal from "./Renewal.ts"
 
 /** How long a lease is good for, and how often it is renewed, in seconds. */
@@ -117,7 +118,10 @@ export const make = Effect.gen(function* () {
     }
     const [row] = yield* asked(lookAround)
     found = { leader: row?.leader ?? undefined, nodes: row?.nodes ?? 0, lapsed: row?.lapsed ?? 0 }
-    if (leads()) yield* asked(forgetLongEnded)
+    if (leads()) {
+      yield* asked(forgetLongEnded)
+      yield* asked(Notifications.forgetOld)
+    }
     if (found.lapsed > 0) listeners.lapse.forEach((listener) => listener())
   })
 

@@ -1,6 +1,11 @@
 /**
  * Signals over PostgreSQL: each node has a connection that listens, and tells the others over it. When it was lost and is back, listeners
  * are told that they may have missed something.
+ *
+ * A notification may be lost: whoever changed something could not send it, or a connection passes nothing on any more and nobody has noticed.
+ * So what must not be missed (keys, memberships, suspended people) is in a table as well, where triggers put it in the transaction of the
+ * change. The connection polls it more than once a second. While polls are not answered, listeners are told as often that they may have
+ * missed something. So no node takes a deleted key for two seconds.
  */
 import { Effect } from "effect"
 import type { Client } from "pg"
@@ -12,8 +17,9 @@ const channel = "tollgate_signals"
 
 /** How long the server is waited for, in milliseconds. */
 const patience = 2_000
-/** Between two looks at whether the connection still stands, and before it is made again, in milliseconds. */
-const beat = 5_000
+/** Between two polls, and how long one is waited for; and before a connection is made again, in milliseconds. */
+const pollPause = 600
+const pollPatience = 1_000
 const reconnectPause = 500
 
 /** A notification holds 8,000 bytes. */
@@ -66,17 +72,30 @@ export const make = Effect.gen(function* () {
       }
     })
     const client = await open(end)
-    connection = client
-    applyLoss()
-    opened()
-    for (;;) {
-      await before(beat, lost, closing)
-      if (ended || closed) break
-      await client.query("SELECT 1").catch(end)
+    try {
+      let last = (await client.query<{ number: number }>(selectLast)).rows[0]!.number
+      connection = client
+      applyLoss()
+      opened()
+      while (!ended && !closed) {
+        await before(pollPause, lost, closing)
+        const rows = await Promise.race([
+          client.query<SignalRow>(selectSince, [last]).then(({ rows }) => rows),
+          unanswered()
+        ])
+        if (rows === undefined) break
+        for (const { id, topic } of rows) listeners.get(topic)?.forEach((listener) => listener([id]))
+        last = rows.at(-1)?.number ?? last
+      }
+    } finally {
+      connection = undefined
+      if (!closed) applyLoss()
+      client.end().catch(() => {})
     }
-    connection = undefined
-    await client.end().catch(() => {})
   }
+
+  // Until it listens again a node remembers nothing for longer than it would otherwise be late.
+  const blind = setInterval(() => connection === undefined && applyLoss(), pollPatience).unref()
 
   const keepListening = async (opened: () => void): Promise<void> => {
     for (;;) {
@@ -105,6 +124,7 @@ export const make = Effect.gen(function* () {
   yield* Effect.addFinalizer(() =>
     Effect.promise(() => {
       closed = true
+      clearInterval(blind)
       close()
       return listening
     })
@@ -127,6 +147,26 @@ export const make = Effect.gen(function* () {
       )
   } satisfies SignalsContract
 })
+
+interface SignalRow {
+  readonly number: number
+  readonly topic: string
+  readonly id: string
+}
+
+const selectLast = "SELECT COALESCE(max(number), 0) AS number FROM tollgate_sql_signals"
+
+/** Those of rooms are written one transaction at a time, so their numbers ascend in the order of their commits. */
+const selectSince = "SELECT number, topic, id FROM tollgate_sql_signals WHERE number > ? ORDER BY number"
+
+/** Every node has seen those. */
+export const forgetOld = "DELETE FROM tollgate_sql_signals WHERE at < now() - interval '1 hour'"
+
+/** A poll has taken too long. What came while this thread was busy is taken first. */
+const unanswered = async (): Promise<undefined> => {
+  await new Promise<void>((done) => setTimeout(done, pollPatience).unref())
+  await new Promise<void>((done) => setImmediate(() => setImmediate(done)))
+}
 
 /** Waits so many milliseconds, or until one of these comes. */
 const before = async (millis: number, ...those: ReadonlyArray<Promise<void>>): Promise<void> => {
