@@ -15,6 +15,9 @@ import { Postgres } from "./Client.ts"
 
 const channel = "tollgate_signals"
 
+/** The topic of what is in the table. */
+const durable = "belonging"
+
 /** How long the server is waited for, in milliseconds. */
 const patience = 2_000
 /** Between two polls, and how long one is waited for; and before a connection is made again, in milliseconds. */
@@ -40,6 +43,8 @@ export const make = Effect.gen(function* () {
   }
   const applyLoss = () => listeners.forEach((those) => those.forEach((listener) => listener(undefined)))
 
+  const applyBlindness = () => listeners.get(durable)?.forEach((listener) => listener(undefined))
+
   /** A connection that listens. `lost` is called once it has ended. */
   const open = async (lost: () => void): Promise<Client> => {
     const client = connect({
@@ -61,7 +66,7 @@ export const make = Effect.gen(function* () {
     }
   }
 
-  /** Listens until the connection is lost. A server that is gone without a word is noticed by the beat. */
+  /** Listens and polls until the connection is lost, or a poll is not answered. */
   const listen = async (opened: () => void): Promise<void> => {
     let ended = false
     let end = () => {}
@@ -77,8 +82,9 @@ export const make = Effect.gen(function* () {
       connection = client
       applyLoss()
       opened()
-      while (!ended && !closed) {
+      for (;;) {
         await before(pollPause, lost, closing)
+        if (ended || closed) break
         const rows = await Promise.race([
           client.query<SignalRow>(selectSince, [last]).then(({ rows }) => rows),
           unanswered()
@@ -89,13 +95,14 @@ export const make = Effect.gen(function* () {
       }
     } finally {
       connection = undefined
-      if (!closed) applyLoss()
-      client.end().catch(() => {})
+      applyBlindness()
+      const end = client.end().catch(() => {})
+      if (closed) await end
     }
   }
 
-  // Until it listens again a node remembers nothing for longer than it would otherwise be late.
-  const blind = setInterval(() => connection === undefined && applyLoss(), pollPatience).unref()
+  // Until it polls again, a node remembers nothing for longer than this.
+  const blind = setInterval(() => connection === undefined && applyBlindness(), pollPatience).unref()
 
   const keepListening = async (opened: () => void): Promise<void> => {
     for (;;) {
@@ -156,8 +163,12 @@ interface SignalRow {
 
 const selectLast = "SELECT COALESCE(max(number), 0) AS number FROM tollgate_sql_signals"
 
-/** Those of rooms are written one transaction at a time, so their numbers ascend in the order of their commits. */
-const selectSince = "SELECT number, topic, id FROM tollgate_sql_signals WHERE number > ? ORDER BY number"
+/**
+ * Rooms write one transaction at a time, so the numbers ascend in the order of the commits. What is younger than this is left to the
+ * notification.
+ */
+const selectSince = `SELECT number, topic, id FROM tollgate_sql_signals
+  WHERE number > ? AND at < clock_timestamp() - interval '400 milliseconds' ORDER BY number`
 
 /** Every node has seen those. */
 export const forgetOld = "DELETE FROM tollgate_sql_signals WHERE at < now() - interval '1 hour'"
