@@ -20,6 +20,7 @@ import type { Posting, Result } from "../../src/ledger/Transaction.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
 import * as Renewal from "../../src/sql/postgres/Renewal.ts"
 import { Runs } from "../../src/sql/Runs.ts"
+import { Signals } from "../../src/sql/Signals.ts"
 import * as SteeredClock from "../../src/sandbox/SteeredClock.ts"
 import * as transfers from "../../src/transfers/Checks.ts"
 import { checkLedger } from "../../src/testing/LedgerStories.ts"
@@ -969,28 +970,103 @@ describe("a commit whose answer is lost", () => {
   )
 })
 
+/** Passes bytes on to the server, until it falls silent: then the connections that there are stay open, and pass nothing on. */
+const silencing = async (url: string) => {
+  const target = new URL(server.url)
+  let silent = false
+  const sockets = new Set<Socket>()
+  const proxy = createServer((socket) => {
+    const upstream = connectTo(Number(target.port), target.hostname)
+    const early = !silent
+    sockets.add(socket).add(upstream)
+    socket.on("data", (bytes) => void ((early && silent) || upstream.write(bytes)))
+    upstream.on("data", (bytes) => void ((early && silent) || socket.write(bytes)))
+    socket.on("error", () => {}).on("close", () => upstream.destroy())
+    upstream.on("error", () => {})
+  })
+  await new Promise<void>((listening) => proxy.listen(0, "127.0.0.1", listening))
+  const through = new URL(url)
+  through.port = `${(proxy.address() as AddressInfo).port}`
+  return {
+    through: through.href,
+    fallSilent: () => void (silent = true),
+    close: () => {
+      for (const socket of sockets) socket.destroy()
+      proxy.close()
+    }
+  }
+}
+
+describe("signals that must not be missed", () => {
+  it("come by a poll where no notification does, and by forgetting all where no poll is answered", async () => {
+    const { drop, url } = await server.fresh()
+    const { close, fallSilent, through } = await silencing(url)
+    const node = nodeOf({ url: through })
+    const told: Array<ReadonlyArray<string> | undefined> = []
+    const toldNext = async () => {
+      const count = told.length
+      while (told.length === count) await new Promise((go) => setTimeout(go, 10))
+      return told.at(-1)
+    }
+    await node.runPromise(
+      Effect.gen(function* () {
+        const { subscribe } = yield* Signals
+        yield* subscribe("belonging", (ids) => void told.push(ids))
+        yield* Effect.promise(async () => {
+          await asked(url, (client) =>
+            client.query("INSERT INTO tollgate_sql_signals (topic, id) VALUES ('belonging', 'app_1'), ('other', 'x')")
+          )
+          expect(await toldNext()).toEqual(["app_1"])
+          fallSilent()
+          expect(await toldNext()).toBe(undefined)
+          // It polls again over another connection. What came before that counts as missed.
+          while (told.at(-1)?.[0] !== "app_2") {
+            await asked(url, (client) =>
+              client.query("INSERT INTO tollgate_sql_signals (topic, id) VALUES ('belonging', 'app_2')")
+            )
+            await new Promise((go) => setTimeout(go, 100))
+          }
+        })
+      }).pipe(Effect.scoped, Effect.provide(Signals.layer))
+    )
+    await node.dispose()
+    close()
+    await drop()
+  })
+
+  it.each([
+    ["a key that is deleted", "DELETE FROM tollgate_tenants_applications", ["app_1"]],
+    ["a key that ends earlier", "UPDATE tollgate_tenants_applications SET expires_at = 1", ["app_1"]],
+    ["no use of a key", "UPDATE tollgate_tenants_applications SET last_used_at = 1", []],
+    ["a member who is taken out", "UPDATE tollgate_tenants_memberships SET status = 'removed'", ["acc_1"]],
+    ["a person who is suspended", "INSERT INTO tollgate_tenants_suspensions VALUES ('acc_1', 1)", ["acc_1"]]
+  ])("are written for %s", async (_, change, ids) => {
+    const { drop, url } = await server.fresh()
+    const { rows } = await asked(url, async (client) => {
+      await client.query(
+        `INSERT INTO tollgate_tenants_applications
+          (id, tenant_id, account_id, name, description, key_hash, key_prefix, created_at, updated_at)
+          VALUES ('app_1', 'ten_1', 'acc_1', 'n', 'd', 'h', 'p', 0, 0)`
+      )
+      await client.query(
+        `INSERT INTO tollgate_tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
+          VALUES ('acc_1', 'ten_1', 'owner', 'active', 0, 0)`
+      )
+      await client.query(change)
+      return client.query("SELECT id FROM tollgate_sql_signals")
+    })
+    expect(rows.map(({ id }) => id)).toEqual(ids)
+    await drop()
+  })
+})
+
 describe("a connection that falls silent", () => {
   it("is given up, and the next one is used", async () => {
     const { drop, url } = await server.fresh()
-    const target = new URL(server.url)
-    let silent = false
-    const sockets = new Set<Socket>()
-    // Connections that are made before it falls silent stay open, and pass nothing on.
-    const proxy = createServer((socket) => {
-      const upstream = connectTo(Number(target.port), target.hostname)
-      const early = !silent
-      sockets.add(socket).add(upstream)
-      socket.on("data", (bytes) => void ((early && silent) || upstream.write(bytes)))
-      upstream.on("data", (bytes) => void ((early && silent) || socket.write(bytes)))
-      socket.on("error", () => {}).on("close", () => upstream.destroy())
-      upstream.on("error", () => {})
-    })
-    await new Promise<void>((listening) => proxy.listen(0, "127.0.0.1", listening))
-    const through = new URL(url)
-    through.port = `${(proxy.address() as AddressInfo).port}`
-    const node = nodeOf({ url: through.href, limit: 300 })
+    const { close, fallSilent, through } = await silencing(url)
+    const node = nodeOf({ url: through, limit: 300 })
     await submitTo(node, [open("a")])
-    silent = true
+    fallSilent()
     const first = await node.runPromise(
       Effect.flatMap(Writer, (writer) => Effect.flip(writer.submit({ postings: [credit("a", 7n)], statements: [] })))
     )
@@ -1012,8 +1088,7 @@ describe("a connection that falls silent", () => {
     }
     expect(answer).toBe("Credited")
     await node.dispose()
-    for (const socket of sockets) socket.destroy()
-    proxy.close()
+    close()
     const direct = nodeOf({ url })
     const account = await direct.runPromise(Effect.flatMap(Ledger, (ledger) => ledger.account("a" as BillingAccountId)))
     // What was on its way when it fell silent never reached the server.
