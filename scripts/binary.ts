@@ -105,7 +105,9 @@ const parts = (driver: string): Plugin => ({
     onResolve({ filter: /^driver:/ }, ({ path }) => ({
       path: join(driver, "lib", `${path.slice("driver:".length)}.js`)
     }))
-    onResolve({ filter: /^\.\/ThreadCode\.ts$/ }, () => here("ThreadCode.ts"))
+    onResolve({ filter: /^\.\/ThreadCode\.ts$/ }, ({ importer }) =>
+      here(importer.includes("postgres") ? "LeaseThreadCode.ts" : "ThreadCode.ts")
+    )
     onResolve({ filter: /^\.\/CatalogueFile\.ts$/ }, () => here("CatalogueFile.ts"))
     onResolve({ filter: /^\.\/PageFiles\.ts$/ }, () => here("PageFiles.ts"))
     onResolve({ filter: /^\.\/GuideFiles\.ts$/ }, () => here("GuideFiles.ts"))
@@ -159,6 +161,11 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
       ...files,
       entryPoints: { WriterThread: "src/ledger/WriterThread.ts" },
       plugins: [withoutSchemas, ...files.plugins]
+    }),
+    await build({
+      ...files,
+      entryPoints: { LeaseThread: "src/sql/postgres/LeaseThread.ts" },
+      plugins: [direct, ...files.plugins]
     })
   ]
   for (const { path, text } of bundles.flatMap(({ outputFiles }) => outputFiles)) {

@@ -1,5 +1,5 @@
 /**
- * Writes `dist/`: the process and the writer's thread, each bundled with everything it needs but the SQLite driver, which is
+ * Writes `dist/`: the process and its threads, each bundled with everything it needs but the SQLite driver, which is
  * native; and the page of the console. A bundle starts in half the time and half the memory of the same modules loaded one by one. Types are
  * checked by `npm run check`; here only speed counts, since `npm start` builds first.
  */
@@ -42,6 +42,11 @@ await build({
   ...options,
   entryPoints: { WriterThread: "src/ledger/WriterThread.ts" },
   plugins: [withoutSchemas, ...options.plugins]
+})
+await build({
+  ...options,
+  entryPoints: { LeaseThread: "src/sql/postgres/LeaseThread.ts" },
+  plugins: [direct, ...options.plugins]
 })
 
 console.log(described(await buildConsole(join(target, "console"))))

@@ -1,9 +1,7 @@
-/** The writer's thread in the executable: its code is one of the assets. */
+/** Threads in the executable: their code is among the assets. This starts the writer's. */
 import { Worker } from "node:worker_threads"
 import type { WorkerOptions } from "node:worker_threads"
 import { cacheOf, textOf } from "./Assets.ts"
-
-const name = "WriterThread.js"
 
 /** Takes the code out of what the thread is given, and runs it. */
 const code = `
@@ -15,9 +13,13 @@ const module_ = { exports: {} }
 script.runInThisContext()(module_, module_.exports, require)
 `
 
-export const start = (options: WorkerOptions): Worker =>
-  new Worker(code, {
-    ...options,
-    workerData: { ...options.workerData, code: { filename: name, text: textOf(name), cachedData: cacheOf(name) } },
-    eval: true
-  })
+export const starter =
+  (name: string) =>
+  (options: WorkerOptions): Worker =>
+    new Worker(code, {
+      ...options,
+      workerData: { ...options.workerData, code: { filename: name, text: textOf(name), cachedData: cacheOf(name) } },
+      eval: true
+    })
+
+export const start = starter("WriterThread.js")

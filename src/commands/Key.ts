@@ -95,13 +95,11 @@ const keyRevoke = Command.make("revoke", { tenant: tenantOption, id: Options.tex
   })
 ).pipe(Command.withDescription("Revoke an API key"))
 
-/** A service on a file looks again when its cache ends. Nodes are told (`sql/Signals`); one that cannot be reached looks then, too. */
-const noticedBy = ({ database }: EnvironmentFacts): string => {
-  const limit = `${Duration.toMinutes(cacheLifetime)} min`
-  return database.engine === "sqlite"
-    ? `a running service notices within ${limit}`
-    : `nodes that serve are told, and refuse it at once; one that cannot be told notices within ${limit}`
-}
+/** A service on a file looks again when its cache ends. Nodes are told (`sql/Signals`), and poll for what they were not told. */
+const noticedBy = ({ database }: EnvironmentFacts): string =>
+  database.engine === "sqlite"
+    ? `a running service notices within ${Duration.toMinutes(cacheLifetime)} min`
+    : "nodes that serve are told, and refuse it at once; one that cannot be told notices within 2 s"
 
 export const subcommands = [keyList, keyRevoke] as const
 

@@ -14,9 +14,10 @@ export const serve = (config: string | undefined) =>
     const facts = yield* fromEnvironment
     const file = config === undefined ? undefined : yield* readFile(config)
     yield* DataFolder.make(facts)
-    yield* Engine.look(facts.database, { writing: true })
+    const found = yield* Engine.lookPatiently(facts.database)
     yield* DataFolder.keepPrivate(facts)
     yield* Engine.lock(facts.database)
+    if (found !== undefined) yield* Engine.awaitUnlocked(facts.database)
     return yield* file === undefined ? serveSandbox(facts) : serveDeployment(facts, file)
   }).pipe(Effect.scoped)
 

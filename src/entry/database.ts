@@ -36,7 +36,7 @@ export const layerPostgres = (
   url: Redacted.Redacted,
   options: Pick<PostgresDatabase, "connections" | "node"> = {}
 ): Layer.Layer<Writer | SqlClient, UpgradeFailed | ConfigError.ConfigError | SqlError> => {
-  const settings = { ...Engine.settingsOf({ url, ...options }), version }
+  const settings = { ...Engine.settingsOf({ url, ...options }), version, hasThread: true }
   const migrated = Layer.effectDiscard(Engine.migrate({ engine: "postgres", url, shown: "the database" }))
   return PostgresWriter.layer.pipe(Layer.provideMerge(Postgres.layer(settings)), Layer.provide(migrated))
 }

@@ -28,6 +28,7 @@ import * as Calls from "../ledger/Calls.ts"
 import { BooksUnavailable } from "../ledger/Problems.ts"
 import type { Conflict, RefusalByPosting } from "../ledger/Problems.ts"
 import { untilWritten, Writer } from "../ledger/Writer.ts"
+import { interrupted } from "../ledger/Transaction.ts"
 import type { CallFacts, CallOutcome, Posting, Source, Statement } from "../ledger/Transaction.ts"
 import { Runs } from "../sql/Runs.ts"
 import { Payers } from "./Payers.ts"
@@ -402,7 +403,7 @@ const make = Effect.gen(function* () {
     const left = (yield* Effect.forEach(others, leftBy)).flat()
     if (left.length === 0) return 0
     const now = clock.unsafeCurrentTimeMillis()
-    yield* Effect.forEach(left, (call) => write(endingOf(call, undefined, now, failure("interrupted"), none)), {
+    yield* Effect.forEach(left, (call) => write(endingOf(call, undefined, now, failure(interrupted), none)), {
       concurrency: "unbounded",
       discard: true
     }).pipe(Effect.catchTag("Conflict", Effect.die))

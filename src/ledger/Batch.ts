@@ -11,6 +11,7 @@ import type { Head } from "./Chains.ts"
 import { dimensionsOf, numberDimensions } from "./Dimensions.ts"
 import * as Limits from "./Limits.ts"
 import { fold } from "./Rollups.ts"
+import * as Released from "./Released.ts"
 import * as Rows from "./Rows.ts"
 import * as Several from "./Several.ts"
 import { pooledMax, selectTenants } from "./Tails.ts"
@@ -259,6 +260,11 @@ function* load(transactions: ReadonlyArray<Transaction>, now: number, memory: Me
       reservations.set(row.id, reservation)
       touch(reservation)
     }
+    for (const { number, reservation } of yield* Released.load(calls.filter((call) => !reservations.has(call)))) {
+      memory.dimensions.set(reservation.dimensions, number)
+      reservations.set(reservation.id, reservation)
+      touch(reservation)
+    }
   }
   if (accounts.size > 0) {
     for (const row of (yield* query(Rows.selectAccounts, [
@@ -302,6 +308,7 @@ function* write(written: Books.Draft, end: End, memory: Memory, seqs = seqsBehin
       JSON.stringify([...written.released])
     ])
   }
+  yield* Released.rename(written.late)
   yield* openAccounts(written.accounts, memory)
   const { accountHeads, tenantHeads } = memory
   const entries = link(seqs.entries, written.entries, (entry) => accountHeads.get(entry.billing_account_id)!)

@@ -7,6 +7,9 @@
  * - A call that costs nothing leaves a usage record and no ledger entry.
  * - A charge counts in the month of its usage record, so that no view of a month shows more than an API key's limit of it. What a call that
  *   is open at the end of a month has set aside counts in the next.
+ * - A call that was released because its run had ended may settle later, since its node was only slow or cut off. It is charged from what is
+ *   available by then, and the rest is `uncollected`. Its usage record takes the call's id; the record of the release, at cost 0, gets
+ *   another id (`Released`). If the call failed at no cost, the record of the release stays the only one.
  * - The limit of an API key is like a balance: a call that turns out dearer than what was set aside is charged as far as the limit allows, and
  *   the rest is `uncollected`. One that is set below what is spent stops further calls; what is set aside already may be charged.
  * - A call is charged before a debt is taken from what it set aside.
@@ -16,10 +19,11 @@ import { usageOf } from "../kernel/Ids.ts"
 import { amountMax } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { monthOf } from "../kernel/Moment.ts"
-import { availableOf, balanceOf, freeOf, giftableSources, owedOf } from "./Transaction.ts"
+import { availableOf, balanceOf, freeOf, giftableSources, interrupted, owedOf } from "./Transaction.ts"
 import type {
   Account,
   CallFacts,
+  CallOutcome,
   CreditSource,
   Debt,
   Dimensions,
@@ -348,7 +352,8 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
 
 const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Result, Refusal> => {
   const reservation = draft.reservation(call)
-  if (reservation === undefined) return Either.right({ _tag: "AlreadySettled" })
+  if (reservation === undefined || (reservation.released === true && !isDue(outcome)))
+    return Either.right({ _tag: "AlreadySettled" })
   // The database would hold it for good, and every sum that it goes into.
   if (!Number.isFinite(outcome.units)) throw new Error(`the call ${call} ends with ${outcome.units} units`)
   const { amount } = reservation
@@ -381,6 +386,7 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
     balance = balanceOf(after)
   }
   draft.release(call)
+  if (reservation.released === true) draft.late.push(call)
   if (limit !== undefined) {
     const { application_id, reserved, spent } = limit
     draft.limits.set(application_id, { ...limit, spent: spent + collected, reserved: reserved - amount })
@@ -406,6 +412,10 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   if (account.debts === undefined) return Either.right({ _tag: "Settled", usage_id, collected, balance })
   return Either.right({ _tag: "Settled", usage_id, collected, ...repaid(draft, account) })
 }
+
+/** Whether a call that was released because its run had ended has something to book. */
+const isDue = ({ cost, error_type, success }: CallOutcome): boolean =>
+  error_type !== interrupted && (success || cost > 0n)
 
 const describe = ({ endpoint, model }: Dimensions): string => `${endpoint} ${model}`
 
@@ -449,6 +459,8 @@ export class Draft {
   readonly reserved = new Map<string, Reservation>()
   /** Calls whose reservation stood in the books, or the draft below, and stands no more. */
   readonly released = new Set<string>()
+  /** Calls that were released before, and are settled now. */
+  readonly late: Array<string> = []
   readonly records = new Map<string, number>()
   /** `undefined`: the limit was taken away. */
   readonly limits = new Map<string, Limit | undefined>()
@@ -545,6 +557,7 @@ export class Draft {
     if (below === undefined) return
     for (const account of this.accounts.values()) below.accounts.set(account.id, account)
     for (const call of this.released) below.release(call)
+    below.late.push(...this.late)
     for (const reservation of this.reserved.values()) below.reserved.set(reservation.id, reservation)
     for (const entry of this.entries) below.entries.push(entry)
     for (const record of this.usage) below.record(record)

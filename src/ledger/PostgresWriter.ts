@@ -7,6 +7,8 @@
  * - Where the connection ends before PostgreSQL was told to commit, nothing was written. Where it ends behind that, PostgreSQL is asked, over
  *   another connection, what became of the transaction; until it says so, everything is refused. Unless it was rolled back, it may have been
  *   written: settlements are handed in again, which changes nothing where they were, and others are refused so.
+ * - A batch that stalls may still reserve calls that were refused meanwhile. Such a call is not settled on another connection before the
+ *   batch is over: the settlement would find no reservation, and the reservation would stay.
  */
 import { Duration, Effect, Layer, Runtime } from "effect"
 import type { Client } from "pg"
@@ -38,6 +40,8 @@ interface Lane {
   groups: Groups | undefined
   memory: Batch.Memory
   batch: ReadonlyArray<Waiting>
+  /** The calls that a batch which has stalled may still reserve. */
+  late: ReadonlySet<string>
 }
 
 /** The pause before a connection is tried again, in milliseconds. */
@@ -102,7 +106,8 @@ const make = Effect.gen(function* () {
     client: undefined,
     groups: undefined,
     memory: new Batch.Memory(tailMax, known),
-    batch: []
+    batch: [],
+    late: noCalls
   }))
   const idle: Array<Lane> = [...lanes]
   const isBusy = () => waiting.length > 0 || idle.length < lanes.length
@@ -112,8 +117,10 @@ const make = Effect.gen(function* () {
     isAnyoneWaiting: isBusy,
     onStall: () => {
       // Their places stay: what they asked for may be committed yet.
-      for (const { batch } of lanes)
-        for (const { resume } of batch) resume(new BooksUnavailable({ maybe_written: true }))
+      for (const lane of lanes) {
+        lane.late = reservedBy(lane.batch)
+        for (const { resume } of lane.batch) resume(new BooksUnavailable({ maybe_written: true }))
+      }
       for (const { resume } of waiting) resume(new BooksUnavailable())
       waiting = []
     },
@@ -251,6 +258,7 @@ const make = Effect.gen(function* () {
       waiting = waiting.slice(size)
       await answer(lane, lane.batch)
       lane.batch = []
+      lane.late = noCalls
       watch.progress()
     }
     idle.push(lane)
@@ -283,9 +291,14 @@ const make = Effect.gen(function* () {
     })
   )
 
+  const isEarly = ({ postings }: Transaction): boolean =>
+    lanes.some(
+      ({ late }) => late.size > 0 && postings.some((posting) => posting._tag === "Settle" && late.has(posting.call))
+    )
+
   return (transaction: Transaction): Submitted =>
     Effect.async((resume) => {
-      if (closed || watch.isStalled()) return resume(new BooksUnavailable())
+      if (closed || watch.isStalled() || isEarly(transaction)) return resume(new BooksUnavailable())
       watch.begin()
       waiting.push({ transaction, resume })
       if (scheduled) return
@@ -296,6 +309,15 @@ const make = Effect.gen(function* () {
 
 /** Over PostgreSQL, beside the writers of other nodes. */
 export const layer = Layer.suspend(() => Layer.scoped(Writer, Effect.map(make, watched)))
+
+const noCalls: ReadonlySet<string> = new Set()
+
+const reservedBy = (batch: ReadonlyArray<Waiting>): ReadonlySet<string> =>
+  new Set(
+    batch.flatMap(({ transaction }) =>
+      transaction.postings.flatMap((posting) => (posting._tag === "Reserve" ? [posting.call] : []))
+    )
+  )
 
 const pause = (millis: number) => new Promise<void>((done) => setTimeout(done, millis))
 

@@ -17,6 +17,7 @@ import * as Books from "./Books.ts"
 import { tables } from "./Chains.ts"
 import { dimensionColumns, dimensionsOf, selectDimensions } from "./Dimensions.ts"
 import * as Limits from "./Limits.ts"
+import * as Released from "./Released.ts"
 import * as Rows from "./Rows.ts"
 import { pooledMax, tailColumns } from "./Tails.ts"
 import type { Dimensions, Posting, Reservation, Transaction } from "./Transaction.ts"
@@ -177,7 +178,7 @@ export function* load(
   const owners = numberArray(tenants.keys())
   const payers = numberArray(accounts.keys())
   const { entries, records } = touched
-  const ended = ask(touched.runs.size > 0, selectEnded, JSON.stringify([...touched.runs]))
+  const endedRuns = ask(touched.runs.size > 0, selectEnded, JSON.stringify([...touched.runs]))
   const reservations = ask(calls.size > 0, lockReservations, textArray([...calls.keys()]))
   const heads = ask(tenants.size > 0, lockHeads, owners)
   // Of accounts that this batch opens there are none to lock: the table is all the same, before numbers are taken (`BatchEnd`).
@@ -187,11 +188,17 @@ export function* load(
   const tails = ask(tenants.size > 0, selectTails, owners, records, Math.min(pooledMax, memory.tailMax))
   const takenSeqs = ask(entries + records > 0, nextSeqs, entries, records)
   const found = yield* all(questions)
-  if (ended().some((row) => row.ended === 1)) throw new LeaseLost()
+  if (endedRuns().some((row) => row.ended === 1)) throw new LeaseLost()
 
   for (const { id } of reservations()) {
     const { number, reservation } = calls.get(id)!
     memory.reservations.set(id, reservation)
+    memory.dimensions.set(reservation.dimensions, number)
+  }
+  // Read behind the locks of their tenants: whoever settles one late holds them until it is committed.
+  const ended = [...calls.keys()].filter((call) => !memory.reservations.has(call))
+  for (const { number, reservation } of yield* Released.load(ended)) {
+    memory.reservations.set(reservation.id, reservation)
     memory.dimensions.set(reservation.dimensions, number)
   }
   let bookedAt = 0
@@ -268,6 +275,8 @@ function* learnCalls(touched: Touched, known: Known): Asking<ReadonlyMap<string,
         reservation: { id, dimensions: dimensions.get(number)!, amount: BigInt(amount), at, run },
         number
       })
+    for (const released of yield* Released.load(unknown.filter((call) => !calls.has(call))))
+      calls.set(released.reservation.id, released)
   }
   for (const { reservation } of calls.values()) {
     touched.accounts.add(reservation.dimensions.billing_account_id)

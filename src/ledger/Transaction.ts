@@ -116,7 +116,12 @@ export interface Reservation {
   readonly at: number
   /** The run of the process that admitted it; a later run releases what an earlier one left. */
   readonly run: string
+  /** It was released because its run had ended (`interrupted`). Nothing is set aside any more, and its record has cost 0. */
+  readonly released?: true
 }
+
+/** The `error_type` of a call that was released because its run had ended. */
+export const interrupted = "interrupted"
 
 /** Over which time a limit counts: a calendar month (UTC), or all time. */
 export type LimitPeriod = "month" | "total"
@@ -238,8 +243,9 @@ export type Posting =
   /**
    * Ends a call: gives the reservation back, charges the cost as far as the payer has it and the key's limit allows, and leaves the usage
    * record.
-   * A call that is already settled stays as it is. `payer` is the billing account that it charges, for the listeners of
-   * `Writer.watch`; the books know it by the reservation.
+   * A call that is already settled stays as it is. One that was released because its run had ended (`interrupted`) is settled all the
+   * same if it succeeded or has a cost: it pays with what is available, and leaves a second usage record. `payer` is the billing account
+   * that it charges, for the listeners of `Writer.watch`; the books know it by the reservation.
    */
   | {
       readonly _tag: "Settle"

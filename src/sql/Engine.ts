@@ -21,6 +21,18 @@ export const newest = (location: Location): number => (location.engine === "sqli
 export const look = (location: Location, use: Use): Effect.Effect<number | undefined, DatabaseUnusable> =>
   location.engine === "sqlite" ? SqliteOpening.look(location.path, use) : PostgresOpening.look(location, use)
 
+/** Looks before it is served. A file that another process has locked is waited for. */
+export const lookPatiently = (location: Location): Effect.Effect<number | undefined, DatabaseUnusable> =>
+  location.engine === "sqlite"
+    ? SqliteOpening.whenUnlocked(location.path, SqliteOpening.look(location.path, { writing: true, patience: 0 }))
+    : PostgresOpening.look(location, { writing: true })
+
+/** Waits until a file that is there can be written. It must be ours, and no other service may serve it. */
+export const awaitUnlocked = (location: Location): Effect.Effect<void, DatabaseUnusable> =>
+  location.engine === "sqlite"
+    ? SqliteOpening.whenUnlocked(location.path, SqliteOpening.tryToWrite(location.path))
+    : Effect.void
+
 /** Applies what is missing, all of it or nothing; answers the names of what it applied. */
 export const migrate = (location: Location) =>
   location.engine === "sqlite"

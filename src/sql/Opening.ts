@@ -4,6 +4,8 @@
  * Where the specification is silent:
  * - A file is looked at before it is opened for good (`sql/Opening`): an empty one, one of another program, one whose log stands alone is
  *   refused and stays as it is. Commands but `serve`, `migrate` and `restore` never make a database.
+ * - A file that another process has locked is waited for when the service starts, for a minute at most, with a line in the log at once and
+ *   every ten seconds. A command waits five seconds.
  */
 import Sqlite from "better-sqlite3"
 import { Cause, Effect } from "effect"
@@ -18,7 +20,7 @@ import type { Use } from "./Unusable.ts"
  */
 export const look = (
   file: string,
-  { copying = false, writing }: Use
+  { copying = false, patience = 5_000, writing }: Use
 ): Effect.Effect<number | undefined, DatabaseUnusable> =>
   Effect.try({
     try: () => {
@@ -49,11 +51,64 @@ export const look = (
         for (const tail of ["-wal", "-shm"])
           permitted(file + tail, constants.R_OK | constants.W_OK, `has a ${file}${tail} that this user may not write`)
       }
-      return appliedIn(file, copying)
+      return appliedIn(file, copying, patience)
     },
-    catch: (error) =>
-      error instanceof DatabaseUnusable ? error : new DatabaseUnusable({ message: wordsOf(file, error) })
+    catch: (error) => (error instanceof DatabaseUnusable ? error : unusableFor(file, error))
   })
+
+const unusableFor = (file: string, error: unknown): DatabaseUnusable =>
+  new DatabaseUnusable({
+    message: wordsOf(file, error),
+    is_locked: /^SQLITE_(BUSY|LOCKED)/.test(faultOf(error)?.code ?? "")
+  })
+
+/** Fails unless the file, which is ours, can be written at this moment. Nothing is written. */
+export const tryToWrite = (file: string): Effect.Effect<void, DatabaseUnusable> =>
+  Effect.try({
+    try: () => {
+      const db = new Sqlite(file, { fileMustExist: true, timeout: 0 })
+      try {
+        db.exec("BEGIN IMMEDIATE; ROLLBACK")
+      } finally {
+        db.close()
+      }
+    },
+    catch: (error) => unusableFor(file, error)
+  })
+
+/** How a locked file is waited for, in milliseconds. */
+export interface Waiting {
+  readonly most: number
+  /** Between two lines in the log. */
+  readonly said: number
+}
+
+/** Tries again while another process has the file locked, and says so. Time is that of the process, however its clock may be steered. */
+export const whenUnlocked = <A, R>(
+  file: string,
+  effect: Effect.Effect<A, DatabaseUnusable, R>,
+  { most, said }: Waiting = { most: 60_000, said: 10_000 }
+): Effect.Effect<A, DatabaseUnusable, R> =>
+  Effect.suspend(() => {
+    const began = performance.now()
+    let sayAt = began
+    const attempt: Effect.Effect<A, DatabaseUnusable, R> = Effect.catchAll(effect, (error) => {
+      if (error.is_locked !== true) return error
+      const now = performance.now()
+      if (now - began >= most)
+        return new DatabaseUnusable({
+          message: `${file} is locked by another process, and still was after ${most / 1_000} s: stop that, or start again when it is done`
+        })
+      if (now < sayAt) return Effect.zipRight(lockPause, attempt)
+      sayAt = now + said
+      return Effect.logWarning(
+        `${file} is locked by another process: waiting for it, ${Math.ceil((began + most - now) / 1_000)} s at most`
+      ).pipe(Effect.zipRight(lockPause), Effect.zipRight(attempt))
+    })
+    return attempt
+  })
+
+const lockPause = Effect.promise(() => new Promise<void>((done) => setTimeout(done, 200)))
 
 const notSqlite = "is not a SQLite database: it is damaged, or another kind of file"
 
@@ -67,8 +122,8 @@ const isPermitted = (path: string, mode: number): boolean => {
   }
 }
 
-const appliedIn = (file: string, copying: boolean): number => {
-  const db = new Sqlite(file, { readonly: true, timeout: 5_000 })
+const appliedIn = (file: string, copying: boolean, patience: number): number => {
+  const db = new Sqlite(file, { readonly: true, timeout: patience })
   try {
     const names = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all() as Array<string>
     if (!copying && names.includes(copyTable))

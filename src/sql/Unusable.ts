@@ -1,7 +1,11 @@
 /** Why a database of either engine cannot be used or upgraded, and the tables that tell. */
 import { Cause, Data } from "effect"
 
-export class DatabaseUnusable extends Data.TaggedError("DatabaseUnusable")<{ readonly message: string }> {}
+/** `is_locked`: another process has the file locked at the moment. */
+export class DatabaseUnusable extends Data.TaggedError("DatabaseUnusable")<{
+  readonly message: string
+  readonly is_locked?: boolean
+}> {}
 
 /** The table that lists the migrations which a database has applied. */
 export const migrationsTable = "tollgate_migrations"
@@ -20,6 +24,8 @@ export interface Use {
   readonly writing: boolean
   /** The database is the target of a copy, so it may be an unfinished one. */
   readonly copying?: boolean
+  /** Milliseconds to wait for another process's lock, five seconds by default. Nothing else happens meanwhile. */
+  readonly patience?: number
 }
 
 /** Reads the source of an unfinished copy. */

@@ -67,6 +67,8 @@ export interface Notebook {
   readonly calls: ReadonlyMap<string, OpenCall>
   /** Settled calls, and the `usage_id` that the ledger gave to each; `undefined` where that answer was lost. */
   readonly settled: ReadonlyMap<string, string | undefined>
+  /** Of the settled calls those that were released because their run had ended. Nothing is reserved for them. */
+  readonly released: ReadonlyMap<string, OpenCall>
   /** Open escrows by their transfer: who sends, and how much. */
   readonly escrows: ReadonlyMap<string, Amount>
   /** Transfers whose escrow has ended, and what they were. */
@@ -86,6 +88,7 @@ export const empty: Notebook = {
   accounts: new Map(),
   calls: new Map(),
   settled: new Map(),
+  released: new Map(),
   escrows: new Map(),
   ended: new Map(),
   limits: new Map(),
@@ -359,10 +362,14 @@ const reserve = (notebook: Notebook, posting: Of<"Reserve">): Done => {
 
 /**
  * The reservation comes back, and the cost is collected as far as it is available then, granted credit first. Beyond what was reserved it is
- * collected as far as the limit of the key leaves something.
+ * collected as far as the limit of the key leaves something. A call that was released because its run had ended has nothing reserved, and
+ * settles like any other, unless it failed at no cost.
  */
 const settle = (notebook: Notebook, { call, outcome }: Of<"Settle">): Done => {
-  const reserved = notebook.calls.get(call)
+  const isRelease = outcome.error_type === "interrupted"
+  const reserved =
+    notebook.calls.get(call) ??
+    (isRelease || (!outcome.success && outcome.cost === 0n) ? undefined : notebook.released.get(call))
   if (reserved === undefined) return { result: { _tag: "AlreadySettled" }, notebook }
   const account = notebook.accounts.get(reserved.account)!
   const back = { ...account, reserved: account.reserved - reserved.amount }
@@ -386,6 +393,9 @@ const settle = (notebook: Notebook, { call, outcome }: Of<"Settle">): Done => {
     notebook: {
       ...withAccount(notebook, reserved.account, charged),
       calls: without(notebook.calls, call),
+      released: isRelease
+        ? put(notebook.released, call, { ...reserved, amount: 0n })
+        : without(notebook.released, call),
       spent:
         application === null ? notebook.spent : put(notebook.spent, application, more(notebook, application, collected))
     }

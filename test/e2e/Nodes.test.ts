@@ -120,11 +120,21 @@ describe("three nodes", () => {
           DATABASE_URL: server.url
         })
         expect(stdout).toContain(
-          "nodes that serve are told, and refuse it at once; one that cannot be told notices within 1 min"
+          "nodes that serve are told, and refuse it at once; one that cannot be told notices within 2 s"
         )
       }
       await expect.poll(() => everywhere((node) => statusOf(node, api_key)), soon).toEqual([401, 401, 401])
     }
+  })
+
+  it("refuse a key that was deleted without a word to any of them", async () => {
+    const bea = await signIn(nodes[0]!, "bea@example.com")
+    const { api_key } = (
+      await nodes[0]!.call(`/v1/tenants/${bea.tenant_id}/applications`, { token: bea.token, json: { name: "k" } })
+    ).body.result
+    expect(await everywhere((node) => statusOf(node, api_key))).toEqual([400, 400, 400])
+    await database.query("DELETE FROM tollgate_tenants_applications WHERE tenant_id = $1", [bea.tenant_id])
+    await expect.poll(() => everywhere((node) => statusOf(node, api_key)), soon).toEqual([401, 401, 401])
   })
 
   it("forget everything when the connection that listens was lost", async () => {
@@ -133,8 +143,9 @@ describe("three nodes", () => {
       await nodes[0]!.call(`/v1/tenants/${bob.tenant_id}/applications`, { token: bob.token, json: { name: "k" } })
     ).body.result
     expect(await everywhere((node) => statusOf(node, api_key))).toEqual([400, 400, 400])
-    // Nobody is told of this one.
+    // No node is told of this one, nor does a poll find it.
     await database.query("DELETE FROM tollgate_tenants_applications WHERE tenant_id = $1", [bob.tenant_id])
+    await database.query("DELETE FROM tollgate_sql_signals")
     expect(await everywhere((node) => statusOf(node, api_key))).toEqual([400, 400, 400])
     await database.query(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tollgate signals'"

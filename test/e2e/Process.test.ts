@@ -1,4 +1,5 @@
 /** The process: its first minute, its restarts, its end, and what it says when it cannot start. */
+import Sqlite from "better-sqlite3"
 import { execFileSync } from "node:child_process"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -74,6 +75,20 @@ describe("the first minute", () => {
     expect(await second.balance(ada)).toBe(balance)
     const apiKey = /API key +(\S+)/.exec(said)![1]!
     expect(await greeting(second)).toContain(apiKey)
+  })
+})
+
+describe("a start while another process has the database locked", () => {
+  it.skipIf(isPostgres)("says so, waits, and serves", async () => {
+    const folder = freshFolder()
+    const first = await begin({ folder })
+    await first.end()
+    const other = new Sqlite(join(folder, "tollgate.db"))
+    other.exec("BEGIN IMMEDIATE")
+    // Longer than the driver waits by itself.
+    setTimeout(() => other.close(), 8_000)
+    const again = await begin({ folder })
+    expect(again.stdout.join("") + again.stderr.join("")).toContain("is locked by another process: waiting for it")
   })
 })
 

@@ -4,8 +4,10 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Option, Schema } from "effect"
 import type { Clock } from "effect"
+import { execFileSync } from "node:child_process"
 import { connect as connectTo, createServer } from "node:net"
 import type { AddressInfo, Socket } from "node:net"
+import { Client } from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { verify, verifySince } from "../../src/Checks.ts"
 import { failure, Gate } from "../../src/gate/Gate.ts"
@@ -16,7 +18,9 @@ import { Ledger } from "../../src/ledger/Ledger.ts"
 import { LedgerRefusal } from "../../src/ledger/Problems.ts"
 import type { Posting, Result } from "../../src/ledger/Transaction.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
+import * as Renewal from "../../src/sql/postgres/Renewal.ts"
 import { Runs } from "../../src/sql/Runs.ts"
+import { Signals } from "../../src/sql/Signals.ts"
 import * as SteeredClock from "../../src/sandbox/SteeredClock.ts"
 import * as transfers from "../../src/transfers/Checks.ts"
 import { checkLedger } from "../../src/testing/LedgerStories.ts"
@@ -128,6 +132,13 @@ const reserve = (
     model: "search",
     provider: "search"
   }
+})
+
+/** As the gate ends a call of a run that has ended. */
+const release = (call: string): Posting => ({
+  _tag: "Settle",
+  call,
+  outcome: { ...failure("interrupted"), latency_ms: 1 }
 })
 
 const settle = (call: string, cost: bigint): Posting => ({
@@ -260,7 +271,7 @@ describe("a call", () => {
 })
 
 describe("a node whose lease lapsed", () => {
-  it("admits nothing more once another node has ended it, until it has a lease again; what it settles late charges nothing", () =>
+  it("admits nothing more once another node has ended it, until it has a lease again; what it settles late is charged", () =>
     withNodes(2, async ([one, two], url) => {
       const run = await one!.runPromise(Effect.map(Runs, (runs) => runs.run))
       const ended = Effect.flatMap(Runs, (runs) => runs.hasEnded(run))
@@ -286,9 +297,9 @@ describe("a node whose lease lapsed", () => {
         )
       )
       expect(held).toMatchObject({ _tag: "BooksUnavailable", maybe_written: false })
-      // The other one gives back what the call had set aside; its own end comes too late.
-      expect(resultOf(await submitTo(two!, [settle("call_1", 0n)]))).toBe("Settled")
-      expect(resultOf(await submitTo(one!, [settle("call_1", 1n)]))).toBe("AlreadySettled")
+      // The other one gives back what the call had set aside.
+      expect(resultOf(await submitTo(two!, [release("call_1")]))).toBe("Settled")
+      expect(resultOf(await submitTo(one!, [settle("call_1", 1n)]))).toBe("Settled")
       await asked(url, (client) => client.query("UPDATE tollgate_sql_nodes SET ended = false WHERE run = $1", [run]))
       expect(resultOf(await submitTo(one!, [reserve("call_2", "a", run)]))).toBe("Reserved")
       expect(resultOf(await submitTo(one!, [settle("call_2", 1n)]))).toBe("Settled")
@@ -352,8 +363,24 @@ describe("a node whose lease lapsed", () => {
     }))
 })
 
+const claimOf = (tenant_id: TenantId) => ({
+  caller: {
+    account_id: "acc_a" as AccountId,
+    tenant_id,
+    application_id: null,
+    credential: "user_token" as const,
+    team_first: false
+  },
+  usage_type: "tool" as const,
+  endpoint: "x",
+  model: "x",
+  provider: "x",
+  most: 5n,
+  least: 5n
+})
+
 describe("a call that a frozen node settles late", () => {
-  it("charges nothing, once others have given back what it had set aside, and says so", () =>
+  it("is charged, once, though others have given back what it had set aside", () =>
     withNodes(
       2,
       async ([one, two], url) => {
@@ -364,22 +391,7 @@ describe("a call that a frozen node settles late", () => {
           Effect.flatMap(Ledger, (ledger) => ledger.account("bil_a" as BillingAccountId)),
           Option.getOrThrow
         )
-        const caller = {
-          account_id: "acc_a" as AccountId,
-          tenant_id,
-          application_id: null,
-          credential: "user_token",
-          team_first: false
-        } as const
-        const claim = {
-          caller,
-          usage_type: "tool",
-          endpoint: "x",
-          model: "x",
-          provider: "x",
-          most: 5n,
-          least: 5n
-        } as const
+        const claim = claimOf(tenant_id)
         const late = await one!.runPromise(
           Effect.flatMap(Gate, ({ meter }) =>
             meter(claim, (admission) =>
@@ -403,13 +415,296 @@ describe("a call that a frozen node settles late", () => {
           )
         )
         expect(late.map(({ balance, charged }) => ({ balance, charged }))).toEqual([
-          { charged: 0n, balance: 10n },
-          { charged: 0n, balance: 10n }
+          { charged: 5n, balance: 5n },
+          { charged: 5n, balance: 5n }
         ])
-        expect(await one!.runPromise(account)).toMatchObject({ giftable: 10n, reserved: 0n, entries: 1 })
+        expect(await one!.runPromise(account)).toMatchObject({ giftable: 5n, reserved: 0n, entries: 2 })
       },
       { steered: true }
     ))
+
+  it("is charged what the balance has by then; the record of that takes the id of the call", () =>
+    withNodes(2, async ([one, two], url) => {
+      await submitTo(one!, [open("a"), credit("a", 10n)])
+      await submitTo(one!, [reserve("call_1", "a", "run_x", 8n)])
+      await submitTo(two!, [release("call_1")])
+      await submitTo(two!, [reserve("call_2", "a", "run_y", 7n)])
+      expect(await submitTo(one!, [settle("call_1", 8n)])).toEqual({
+        results: [{ _tag: "Settled", usage_id: "use_1", collected: 3n, balance: 7n }]
+      })
+      expect(resultOf(await submitTo(two!, [settle("call_2", 7n)]))).toBe("Settled")
+      const { rows } = await asked(url, (client) =>
+        client.query(
+          "SELECT id, cost::int, uncollected::int, reserved::int, error_type FROM tollgate_usage_records ORDER BY seq"
+        )
+      )
+      expect(rows).toEqual([
+        { id: "use_1_released", cost: 0, uncollected: 0, reserved: 8, error_type: "interrupted" },
+        { id: "use_1", cost: 3, uncollected: 5, reserved: 0, error_type: null },
+        { id: "use_2", cost: 7, uncollected: 0, reserved: 7, error_type: null }
+      ])
+    }))
+
+  it("is charged no more than the limit of its key leaves", () =>
+    withNodes(2, async ([one, two]) => {
+      await submitTo(one!, [open("a"), credit("a", 10n), setLimit("app_a", "a", 6n)])
+      await submitTo(one!, [reserve("call_1", "a", "run_x", 5n, "app_a")])
+      await submitTo(two!, [release("call_1")])
+      await submitTo(two!, [reserve("call_2", "a", "run_y", 4n, "app_a")])
+      expect(await submitTo(one!, [settle("call_1", 5n)])).toMatchObject({ results: [{ collected: 2n, balance: 8n }] })
+      expect(resultOf(await submitTo(two!, [settle("call_2", 4n)]))).toBe("Settled")
+    }))
+
+  it("is charged once, though every node settles it at once, and one that never knew it", () =>
+    withNodes(3, async (nodes) => {
+      await submitTo(nodes[0]!, [open("a"), credit("a", 100n)])
+      for (let i = 0; i < 20; i++) {
+        await submitTo(nodes[i % 3]!, [reserve(`call_${i}`, "a", "run_x", 5n)])
+        await submitTo(nodes[(i + 1) % 3]!, [release(`call_${i}`)])
+        const answers = await Promise.all(nodes.map((node) => submitTo(node, [settle(`call_${i}`, 2n)])))
+        expect(answers.map(resultOf).toSorted()).toEqual(["AlreadySettled", "AlreadySettled", "Settled"])
+        expect(resultOf(await submitTo(nodes[0]!, [release(`call_${i}`)]))).toBe("AlreadySettled")
+      }
+      const account = await nodes[1]!.runPromise(
+        Effect.flatMap(Ledger, (ledger) => ledger.account("a" as BillingAccountId))
+      )
+      expect(Option.getOrThrow(account)).toMatchObject({ giftable: 60n, reserved: 0n, entries: 21 })
+    }))
+
+  it("leaves the one record of its release where it failed at no cost", () =>
+    withNodes(2, async ([one, two], url) => {
+      await submitTo(one!, [open("a"), credit("a", 10n)])
+      await submitTo(one!, [reserve("call_1", "a", "run_x", 5n)])
+      await submitTo(two!, [release("call_1")])
+      const failed: Posting = {
+        _tag: "Settle",
+        call: "call_1",
+        outcome: { ...failure("upstream_error"), latency_ms: 1 }
+      }
+      expect(resultOf(await submitTo(one!, [failed]))).toBe("AlreadySettled")
+      const { rows } = await asked(url, (client) => client.query("SELECT id FROM tollgate_usage_records"))
+      expect(rows).toEqual([{ id: "use_1" }])
+    }))
+})
+
+describe("a reservation that is written after its call was refused", () => {
+  /** Holds the rows of a statement until it is let go of. */
+  const holding = async (url: string, text: string) => {
+    const client = new Client({ connectionString: url })
+    await client.connect()
+    await client.query("BEGIN")
+    await client.query(text)
+    return async () => {
+      await client.query("COMMIT")
+      await client.end()
+    }
+  }
+  const until = async (holds: () => Promise<boolean>): Promise<boolean> => {
+    const deadline = performance.now() + 20_000
+    while (performance.now() < deadline) {
+      if (await holds()) return true
+      await new Promise((go) => setTimeout(go, 20))
+    }
+    return false
+  }
+
+  it("is given back as soon as its batch is over, though another connection was free to settle it before", () =>
+    withNodes(
+      1,
+      async ([node], url) => {
+        await submitTo(node!, [open("bil_a", "ten_a"), open("bil_b", "ten_b"), credit("bil_a", 10n)])
+        const run = await node!.runPromise(Effect.map(Runs, (runs) => runs.run))
+        const rowOf = (id: string) => `SELECT 1 FROM tollgate_ledger_amounts WHERE account =
+          (SELECT number FROM tollgate_ledger_accounts WHERE id = '${id}') FOR UPDATE`
+        const waiting = (count: number) => () =>
+          asked(url, (client) =>
+            client.query(
+              `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+            )
+          ).then(({ rows }) => rows.length === count)
+        const releaseRun = await holding(url, `SELECT 1 FROM tollgate_sql_nodes WHERE run = '${run}' FOR UPDATE`)
+        const releaseA = await holding(url, rowOf("bil_a"))
+        const releaseB = await holding(url, rowOf("bil_b"))
+        const started = performance.now()
+        const after = (millis: number) =>
+          new Promise<void>((go) => setTimeout(go, Math.max(0, millis - (performance.now() - started))))
+        // On the first connection, where it waits twice, each time for less than a statement may take.
+        const refused = node!.runPromise(
+          Effect.flatMap(Gate, ({ meter }) => Effect.flip(meter(claimOf("ten_a" as TenantId), () => Effect.never)))
+        )
+        expect(await until(waiting(1))).toBe(true)
+        await after(3_000)
+        // So many take the second one.
+        const crowd = () =>
+          Promise.all(
+            Array.from({ length: 40 }, () =>
+              node!.runPromise(
+                Effect.either(
+                  Effect.flatMap(Writer, (writer) => writer.submit({ postings: [credit("bil_b", 1n)], statements: [] }))
+                )
+              )
+            )
+          )
+        const first = crowd()
+        expect(await until(waiting(2))).toBe(true)
+        await after(4_000)
+        await releaseRun()
+        expect(await refused).toMatchObject({ _tag: "BooksUnavailable", maybe_written: true })
+        await releaseB()
+        await first
+        // What waits to be settled goes with them.
+        while (performance.now() - started < 6_500) await crowd()
+        await releaseA()
+        const records = () =>
+          asked(url, (client) => client.query("SELECT error_type, reserved::int FROM tollgate_usage_records"))
+        expect(await until(async () => (await records()).rows.length > 0)).toBe(true)
+        expect((await records()).rows).toEqual([{ error_type: "books_unavailable", reserved: 5 }])
+        const { rows } = await asked(url, (client) => client.query("SELECT 1 FROM tollgate_ledger_reservations"))
+        expect(rows).toEqual([])
+      },
+      { limit: 6_000, writers: 2 }
+    ))
+})
+
+describe("a node that starts again under its name", () => {
+  const reserved = (node: Node) =>
+    node.runPromise(
+      Effect.map(
+        Effect.flatMap(Ledger, (ledger) => ledger.account("a" as BillingAccountId)),
+        (account) => Option.getOrThrow(account).reserved
+      )
+    )
+  const runOf = (node: Node) => node.runPromise(Effect.map(Runs, ({ run }) => run))
+
+  it("gives back at once what it had set aside before it was killed", async () => {
+    const { drop, url } = await server.fresh()
+    const former = nodeOf({ url, name: "one" })
+    const other = nodeOf({ url, name: "two" })
+    await submitTo(former, [open("a"), credit("a", 10n)])
+    await submitTo(former, [reserve("call_1", "a", await runOf(former), 5n)])
+    await submitTo(other, [reserve("call_2", "a", await runOf(other), 2n)])
+    former.kill()
+    const again = nodeOf({ url, name: "one" })
+    await again.runPromise(Gate)
+    expect(await reserved(again)).toBe(2n)
+    expect(await again.runPromise(verify)).toEqual([])
+    await Promise.all([former, again, other].map((node) => node.dispose()))
+    await drop()
+  })
+
+  it("is not stopped by a node of another name, nor one without a name by another", async () => {
+    const { drop, url } = await server.fresh()
+    const nodes = [nodeOf({ url, name: "one" }), nodeOf({ url })]
+    await submitTo(nodes[0]!, [open("a"), credit("a", 10n)])
+    for (const [i, node] of nodes.entries()) await submitTo(node, [reserve(`call_${i}`, "a", await runOf(node), 1n)])
+    const others = [nodeOf({ url, name: "two" }), nodeOf({ url })]
+    for (const node of others) await node.runPromise(Gate)
+    expect(await reserved(nodes[0]!)).toBe(2n)
+    await Promise.all([...nodes, ...others].map((node) => node.dispose()))
+    await drop()
+  })
+
+  it("fences its former run, which lives: it admits nothing any more, however often it renews its lease; what it settles is charged", async () => {
+    const { drop, url } = await server.fresh()
+    const former = nodeOf({ url, name: "one" })
+    await submitTo(former, [open("a"), credit("a", 10n)])
+    const run = await runOf(former)
+    await submitTo(former, [reserve("call_1", "a", run, 5n)])
+    const again = nodeOf({ url, name: "one" })
+    await again.runPromise(Gate)
+    expect(await reserved(again)).toBe(0n)
+    const tryTo = (posting: Posting) =>
+      former.runPromise(
+        Effect.flatMap(Writer, (writer) => Effect.flip(writer.submit({ postings: [posting], statements: [] })))
+      )
+    expect(await tryTo(reserve("call_2", "a", run))).toMatchObject({ _tag: "BooksUnavailable", maybe_written: false })
+    // Until it has tried to renew its lease.
+    const left = () => former.runPromise(Effect.map(Runs, ({ node }) => node!.leaseLeft()))
+    while ((await left()) > 0) await new Promise((go) => setTimeout(go, 50))
+    expect(await tryTo(reserve("call_2", "a", run))).toMatchObject({ _tag: "BooksUnavailable", maybe_written: false })
+    expect(resultOf(await submitTo(former, [settle("call_1", 4n)]))).toBe("Settled")
+    await former.dispose()
+    // Its row is the fence, and stays.
+    const { rows } = await asked(url, (client) =>
+      client.query("SELECT ended, replaced FROM tollgate_sql_nodes WHERE run = $1", [run])
+    )
+    expect(rows).toEqual([{ ended: true, replaced: true }])
+    expect(resultOf(await submitTo(again, [reserve("call_3", "a", await runOf(again), 6n)]))).toBe("Reserved")
+    expect(await again.runPromise(verify)).toEqual([])
+    await again.dispose()
+    await drop()
+  })
+})
+
+describe("a node whose main thread is busy", () => {
+  /** Blocks this thread, and asks meanwhile what is in the database at its end. */
+  const blocked = (url: string, seconds: number, text: string): unknown =>
+    JSON.parse(
+      execFileSync(
+        process.execPath,
+        [
+          "-e",
+          `const { Client } = require("pg")
+          setTimeout(async () => {
+            const client = new Client({ connectionString: process.argv[1] })
+            await client.connect()
+            console.log(JSON.stringify((await client.query(process.argv[2])).rows))
+            await client.end()
+          }, ${seconds} * 1000)`,
+          url,
+          text
+        ],
+        { encoding: "utf8", cwd: import.meta.dirname }
+      )
+    )
+  const leases = "SELECT until > now() AS lasts FROM tollgate_sql_nodes"
+
+  it("keeps its lease by a thread, and loses it without", async () => {
+    const { drop, url } = await server.fresh()
+    const without = await server.fresh()
+    const node = nodeOf({ url, hasThread: true })
+    const other = nodeOf({ url: without.url })
+    await Promise.all([node, other].map((one) => one.runPromise(Gate)))
+    // The thread has loaded its code.
+    const renewed = () =>
+      asked(url, (client) => client.query("SELECT 1 FROM pg_stat_activity WHERE application_name = 'tollgate lease'"))
+    while ((await renewed()).rows.length === 0) await new Promise((go) => setTimeout(go, 50))
+    expect(blocked(url, 22, leases)).toEqual([{ lasts: true }])
+    expect(await asked(without.url, (client) => client.query(leases).then(({ rows }) => rows))).toEqual([
+      { lasts: false }
+    ])
+    await Promise.all([node, other].map((one) => one.dispose()))
+    await Promise.all([drop(), without.drop()])
+  })
+
+  it("loses it once the main thread has shown no sign of life for too long", async () => {
+    const { drop, url } = await server.fresh()
+    const node = nodeOf({ url })
+    const run = await node.runPromise(Effect.map(Runs, (runs) => runs.run))
+    const { renewedAt, stop } = Renewal.start(
+      {
+        url,
+        run,
+        text: "UPDATE tollgate_sql_nodes SET started_at = started_at + 1 WHERE run = $1",
+        every: 20,
+        patience: 5_000,
+        stuckAfter: 2_500
+      },
+      (error) => {
+        throw error
+      }
+    )
+    while (renewedAt() === 0) await new Promise((go) => setTimeout(go, 20))
+    const renewals = "SELECT started_at FROM tollgate_sql_nodes"
+    const before = blocked(url, 5, renewals)
+    expect(blocked(url, 1, renewals)).toEqual(before)
+    // It lives, and so does the lease.
+    const at = renewedAt()
+    while (renewedAt() === at) await new Promise((go) => setTimeout(go, 20))
+    await stop()
+    await node.dispose()
+    await drop()
+  })
 })
 
 /** The transactions of connections that read. */
@@ -675,28 +970,103 @@ describe("a commit whose answer is lost", () => {
   )
 })
 
+/** Passes bytes on to the server, until it falls silent: then the connections that there are stay open, and pass nothing on. */
+const silencing = async (url: string) => {
+  const target = new URL(server.url)
+  let silent = false
+  const sockets = new Set<Socket>()
+  const proxy = createServer((socket) => {
+    const upstream = connectTo(Number(target.port), target.hostname)
+    const early = !silent
+    sockets.add(socket).add(upstream)
+    socket.on("data", (bytes) => void ((early && silent) || upstream.write(bytes)))
+    upstream.on("data", (bytes) => void ((early && silent) || socket.write(bytes)))
+    socket.on("error", () => {}).on("close", () => upstream.destroy())
+    upstream.on("error", () => {})
+  })
+  await new Promise<void>((listening) => proxy.listen(0, "127.0.0.1", listening))
+  const through = new URL(url)
+  through.port = `${(proxy.address() as AddressInfo).port}`
+  return {
+    through: through.href,
+    fallSilent: () => void (silent = true),
+    close: () => {
+      for (const socket of sockets) socket.destroy()
+      proxy.close()
+    }
+  }
+}
+
+describe("signals that must not be missed", () => {
+  it("come by a poll where no notification does, and by forgetting all where no poll is answered", async () => {
+    const { drop, url } = await server.fresh()
+    const { close, fallSilent, through } = await silencing(url)
+    const node = nodeOf({ url: through })
+    const told: Array<ReadonlyArray<string> | undefined> = []
+    const toldNext = async () => {
+      const count = told.length
+      while (told.length === count) await new Promise((go) => setTimeout(go, 10))
+      return told.at(-1)
+    }
+    await node.runPromise(
+      Effect.gen(function* () {
+        const { subscribe } = yield* Signals
+        yield* subscribe("belonging", (ids) => void told.push(ids))
+        yield* Effect.promise(async () => {
+          await asked(url, (client) =>
+            client.query("INSERT INTO tollgate_sql_signals (topic, id) VALUES ('belonging', 'app_1'), ('other', 'x')")
+          )
+          expect(await toldNext()).toEqual(["app_1"])
+          fallSilent()
+          expect(await toldNext()).toBe(undefined)
+          // It polls again over another connection. What came before that counts as missed.
+          while (told.at(-1)?.[0] !== "app_2") {
+            await asked(url, (client) =>
+              client.query("INSERT INTO tollgate_sql_signals (topic, id) VALUES ('belonging', 'app_2')")
+            )
+            await new Promise((go) => setTimeout(go, 100))
+          }
+        })
+      }).pipe(Effect.scoped, Effect.provide(Signals.layer))
+    )
+    await node.dispose()
+    close()
+    await drop()
+  })
+
+  it.each([
+    ["a key that is deleted", "DELETE FROM tollgate_tenants_applications", ["app_1"]],
+    ["a key that ends earlier", "UPDATE tollgate_tenants_applications SET expires_at = 1", ["app_1"]],
+    ["no use of a key", "UPDATE tollgate_tenants_applications SET last_used_at = 1", []],
+    ["a member who is taken out", "UPDATE tollgate_tenants_memberships SET status = 'removed'", ["acc_1"]],
+    ["a person who is suspended", "INSERT INTO tollgate_tenants_suspensions VALUES ('acc_1', 1)", ["acc_1"]]
+  ])("are written for %s", async (_, change, ids) => {
+    const { drop, url } = await server.fresh()
+    const { rows } = await asked(url, async (client) => {
+      await client.query(
+        `INSERT INTO tollgate_tenants_applications
+          (id, tenant_id, account_id, name, description, key_hash, key_prefix, created_at, updated_at)
+          VALUES ('app_1', 'ten_1', 'acc_1', 'n', 'd', 'h', 'p', 0, 0)`
+      )
+      await client.query(
+        `INSERT INTO tollgate_tenants_memberships (account_id, tenant_id, role, status, created_at, updated_at)
+          VALUES ('acc_1', 'ten_1', 'owner', 'active', 0, 0)`
+      )
+      await client.query(change)
+      return client.query("SELECT id FROM tollgate_sql_signals")
+    })
+    expect(rows.map(({ id }) => id)).toEqual(ids)
+    await drop()
+  })
+})
+
 describe("a connection that falls silent", () => {
   it("is given up, and the next one is used", async () => {
     const { drop, url } = await server.fresh()
-    const target = new URL(server.url)
-    let silent = false
-    const sockets = new Set<Socket>()
-    // Connections that are made before it falls silent stay open, and pass nothing on.
-    const proxy = createServer((socket) => {
-      const upstream = connectTo(Number(target.port), target.hostname)
-      const early = !silent
-      sockets.add(socket).add(upstream)
-      socket.on("data", (bytes) => void ((early && silent) || upstream.write(bytes)))
-      upstream.on("data", (bytes) => void ((early && silent) || socket.write(bytes)))
-      socket.on("error", () => {}).on("close", () => upstream.destroy())
-      upstream.on("error", () => {})
-    })
-    await new Promise<void>((listening) => proxy.listen(0, "127.0.0.1", listening))
-    const through = new URL(url)
-    through.port = `${(proxy.address() as AddressInfo).port}`
-    const node = nodeOf({ url: through.href, limit: 300 })
+    const { close, fallSilent, through } = await silencing(url)
+    const node = nodeOf({ url: through, limit: 300 })
     await submitTo(node, [open("a")])
-    silent = true
+    fallSilent()
     const first = await node.runPromise(
       Effect.flatMap(Writer, (writer) => Effect.flip(writer.submit({ postings: [credit("a", 7n)], statements: [] })))
     )
@@ -718,8 +1088,7 @@ describe("a connection that falls silent", () => {
     }
     expect(answer).toBe("Credited")
     await node.dispose()
-    for (const socket of sockets) socket.destroy()
-    proxy.close()
+    close()
     const direct = nodeOf({ url })
     const account = await direct.runPromise(Effect.flatMap(Ledger, (ledger) => ledger.account("a" as BillingAccountId)))
     // What was on its way when it fell silent never reached the server.

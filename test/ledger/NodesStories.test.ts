@@ -21,7 +21,7 @@ import { empty, people, post } from "../../src/testing/LedgerModel.ts"
 import type { Notebook } from "../../src/testing/LedgerModel.ts"
 import { broken, InvariantBroken, submitted, viewsOf } from "../../src/testing/LedgerProperties.ts"
 import type { Answer, LedgerUnderTest } from "../../src/testing/LedgerProperties.ts"
-import { ledgerSteps } from "../../src/testing/LedgerStories.ts"
+import { amounts, ledgerSteps } from "../../src/testing/LedgerStories.ts"
 import type { LedgerStory } from "../../src/testing/LedgerStories.ts"
 import * as transfers from "../../src/transfers/Checks.ts"
 import { nodeOf, none, startDatabases } from "../support/nodes.ts"
@@ -336,6 +336,17 @@ const reclaims: fc.Arbitrary<NodesStep> = fc.integer({ min: 1, max: places }).ma
   happen: giving((deployment, notebook) => deployment.reclaim(count, notebook))
 }))
 
+/** A node settles what another has given back. */
+const lates: fc.Arbitrary<NodesStep> = amounts.map((cost) => ({
+  sentence: `the call that was given back last is settled late, at a cost of ${cost}`,
+  happen: async (story, deployment) => {
+    const call = [...story.now.released.keys()].at(-1)
+    if (call === undefined) return
+    const outcome = { ...failure, cost, success: true, error_type: null }
+    story.now = await submitted(story.now, deployment, [[{ _tag: "Settle", call, outcome }]])
+  }
+}))
+
 const letters: fc.Arbitrary<NodesStep> = fc.constant({
   sentence: "a letter is written",
   happen: (_, deployment) => deployment.write()
@@ -359,6 +370,7 @@ const faults: ReadonlyArray<fc.Arbitrary<NodesStep>> = [
   }),
   lapses,
   reclaims,
+  lates,
   place.map((at) => ({ sentence: `${nodeAt(at)} renews its lease`, happen: (_, deployment) => deployment.renew(at) })),
   letters,
   sends
@@ -433,6 +445,16 @@ const mistakes: Readonly<Record<string, Planted>> = {
         "$1 AND $2::int >= 0"
       ),
     often: [letters, sends, letters, sends]
+  },
+  "a settlement whose reservation was released books nothing": {
+    mistake: (text) => text.replace("AND r.error_type = 'interrupted'", "AND false"),
+    often: [lapses, reclaims, lates, lapses, reclaims, lates]
+  },
+  "work done twice: a late settlement leaves the record that it is found by": {
+    mistake: (text) => text.replace("SET id = id || '_released'", "SET id = id"),
+    // The database refuses a second record of a call: a second guard.
+    before: "DROP INDEX tollgate_usage_records_id",
+    often: [lapses, reclaims, lates, lates, lapses, reclaims, lates, lates]
   },
   "a run is ended while its lease lasts": {
     mistake: (text) => text.replace(/(AND NOT ended) AND greatest\(.*\) < now\(\)/, "$1")

@@ -15,6 +15,7 @@ import {
   NotHeld
 } from "../../src/entry/ledger.ts"
 import type { BillingAccountId } from "../../src/kernel/Ids.ts"
+import { verify } from "../../src/Checks.ts"
 import { layerMemory } from "../../src/testing/LedgerLayer.ts"
 
 const facts: CallFacts = {
@@ -52,6 +53,22 @@ const funded = Effect.gen(function* () {
 })
 
 describe("the operations of the ledger", () => {
+  it.effect("charge a call that was released because its run had ended, once, with what is available", () =>
+    Effect.gen(function* () {
+      const ledger = yield* funded
+      yield* ledger.reserve({ ...call, least: 12n, most: 12n })
+      const release = { ...outcome, cost: 0n, success: false, error_type: "interrupted", usage_source: "none" } as const
+      expect((yield* ledger.settle({ call: "call_1", outcome: release }))._tag).toBe("Settled")
+      yield* ledger.reserve({ ...call, call: "call_2", least: 5n, most: 5n })
+      const late = { call: "call_1", outcome: { ...outcome, cost: 12n } }
+      expect(yield* ledger.settle(late)).toEqual({ _tag: "Settled", usage_id: "use_1", collected: 10n, balance: 5n })
+      expect(yield* ledger.settle(late)).toEqual({ _tag: "AlreadySettled" })
+      expect(yield* ledger.settle({ call: "call_1", outcome: release })).toEqual({ _tag: "AlreadySettled" })
+      yield* ledger.settle({ call: "call_2", outcome })
+      expect(yield* verify).toEqual([])
+    }).pipe(Effect.provide(layerMemory))
+  )
+
   it.effect("answer each in its kind", () =>
     Effect.gen(function* () {
       const ledger = yield* funded

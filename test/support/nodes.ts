@@ -78,6 +78,12 @@ export interface NodeOptions {
   readonly clock?: Clock.Clock
   /** From how many records on a tail is folded into the rollups. */
   readonly tailMax?: number
+  /** How many connections write; one, unless given. */
+  readonly writers?: number
+  /** What it is called; without a name it replaces no former run. */
+  readonly name?: string
+  /** A thread renews its lease too. */
+  readonly hasThread?: boolean
   /** The newest migration that its version has; it has all, unless given. */
   readonly knows?: number
 }
@@ -98,13 +104,16 @@ const secret = DeploymentSecret.layer(new Uint8Array(32).fill(7))
 
 export const nodeOf = ({
   clock = Clock.make(),
+  hasThread = false,
   knows,
   limit = 10_000,
   mistake = none,
+  name,
   send = () => {},
   steered = false,
   tailMax = 256,
-  url
+  url,
+  writers = 1
 }: NodeOptions) => {
   const application_name = `node ${named++}`
   const clients = new Set<Client>()
@@ -175,7 +184,9 @@ export const nodeOf = ({
       ...connectionsPreset,
       url: Redacted.make(url),
       readers: 1,
-      writers: 1,
+      writers,
+      hasThread,
+      ...(name !== undefined && { node: name }),
       ...(knows !== undefined && { knows })
     }),
     (context) => {

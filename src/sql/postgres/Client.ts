@@ -22,6 +22,8 @@ export interface PostgresSettings extends Connections {
   readonly version?: string
   /** The newest migration that this version has; without it, it is taken to have all. */
   readonly knows?: number
+  /** Whether a thread renews the lease of this node too (`Renewal`). */
+  readonly hasThread?: boolean
 }
 
 /** How connections are made; the writer takes some of its own. */

@@ -1,23 +1,30 @@
 /**
- * Runs of nodes over one PostgreSQL database. A run is a row with a lease that its node renews, by the database's clock. A run whose lease
- * has lapsed may be ended by any other node, which then gives back what it had set aside. A node whose run was ended admits no more calls
- * until it has a lease again (`ledger/Several`); what it settles late finds its reservation gone, and charges nothing.
+ * Runs of nodes over one PostgreSQL database. A run is a row with a lease that its node renews, by the database's clock. A thread renews it
+ * too (`Renewal`), for the time in which the main thread is busy. A run whose lease has lapsed may be ended by any other node, which then
+ * gives back what it had set aside. A node whose run was ended admits no more calls until it has a lease again (`ledger/Several`). What it
+ * settles late finds its reservation released, and is charged all the same (`ledger/Released`).
+ *
+ * A node that starts ends the former run of its name at once, so what a killed node had set aside is free when it is back. A former run that
+ * is still alive is replaced for good: it admits no calls any more, and says so. Its open calls settle late.
  *
  * One node leads: the one whose connection here holds an advisory lock. The server ends a connection that says nothing for as long as
  * a lease lasts, and a node that was not answered for so long does not take itself for the leader; so there are never two at once by their
  * own account. A turn that the former leader has begun may still run then: its statements have conditions of their own.
  */
-import { Effect } from "effect"
+import { Effect, Redacted, Runtime, Schedule } from "effect"
 import { hostname } from "node:os"
 import type { Client } from "pg"
 import * as Ids from "../../kernel/Ids.ts"
 import { migrationsTable } from "../Unusable.ts"
 import { Postgres } from "./Client.ts"
 import * as Locks from "./Locks.ts"
+import * as Notifications from "./Notifications.ts"
+import * as Renewal from "./Renewal.ts"
 
 /** How long a lease is good for, and how often it is renewed, in seconds. */
 const lease = 20
-const renewal = 5
+const renewalSeconds = 5
+const renewalMillis = renewalSeconds * 1_000
 
 /** How long a statement about leases may take, in milliseconds: far less than a lease. */
 const patience = 5_000
@@ -61,25 +68,44 @@ export const make = Effect.gen(function* () {
   const asked = (text: string, ...params: ReadonlyArray<unknown>) =>
     turn.withPermits(1)(Effect.tryPromise(() => ask(text, params)))
 
-  /** When the last renewal that was answered was asked for. */
-  let renewedAt = performance.now()
+  /** When the last renewal of this thread that was answered was asked for. */
+  let renewedAt = Renewal.now()
+  let renewal: Renewal.Renewal | undefined
   /** The connection that holds the lock of the leader. */
   let leading: Client | undefined
   let found: Found = { leader: undefined, nodes: 1, lapsed: 0 }
-  let outdated = false
+  /** Whether this process may not serve the database any more: it is too old, or another one has its name. */
+  let retired = false
   const listeners = { lead: new Set<() => void>(), lapse: new Set<() => void>() }
-  const leaseLeft = () => (outdated ? 0 : renewedAt + leaseMillis - performance.now())
-  const leads = () => leading !== undefined && leading === client && leaseLeft() > 0
+  const sinceRenewal = () => Renewal.now() - Math.max(renewedAt, renewal?.renewedAt() ?? 0)
+  const leaseLeft = () => (retired ? 0 : leaseMillis - sinceRenewal())
+  // By the renewals of this connection, which holds the lock.
+  const leads = () => !retired && leading !== undefined && leading === client && renewedAt + leaseMillis > Renewal.now()
 
   const enter = asked(insertRun, run, name, settings.version ?? "", knows)
+  // A batch of the former run that hangs holds its row, and loses its connection after some seconds.
+  const replaceFormer =
+    settings.node === undefined
+      ? Effect.void
+      : Effect.retry(asked(replaceRuns, name, run), { times: 3, schedule: Schedule.spaced("1 second") })
 
   const renew = Effect.gen(function* () {
     const [needed] = yield* asked(selectOldestNeeded)
-    if (needed!.oldest > knows) return yield* giveUp(needed!.id)
-    outdated = false
-    const at = performance.now()
-    // Its row is gone where it said nothing for very long.
-    if ((yield* asked(renewRun, run)).length === 0) yield* enter
+    if (needed!.oldest > knows)
+      return yield* giveUp(
+        `a newer version brought the database up to date (migration ${needed!.id}), and this one cannot serve it any more: run that`
+      )
+    const at = Renewal.now()
+    if ((yield* asked(renewRun, run)).length === 0) {
+      const [row] = yield* asked("SELECT replaced FROM tollgate_sql_nodes WHERE run = ?", run)
+      if (row?.replaced === 1)
+        return yield* giveUp(
+          `another process was started as the node ${name}, so this one admits no calls any more: stop it, or give each its own NODE_NAME`
+        )
+      // Its row is gone where it said nothing for very long.
+      yield* enter
+    }
+    retired = false
     renewedAt = at
     if (leading === undefined || leading !== client) {
       leading = undefined
@@ -91,20 +117,21 @@ export const make = Effect.gen(function* () {
     }
     const [row] = yield* asked(lookAround)
     found = { leader: row?.leader ?? undefined, nodes: row?.nodes ?? 0, lapsed: row?.lapsed ?? 0 }
-    if (leads()) yield* asked(forgetLongEnded)
+    if (leads()) {
+      yield* asked(forgetLongEnded)
+      yield* asked(Notifications.forgetOld)
+    }
     if (found.lapsed > 0) listeners.lapse.forEach((listener) => listener())
   })
 
   /** The node admits no calls from now on, and another one leads. */
-  const giveUp = (migration: number) =>
+  const giveUp = (why: string) =>
     Effect.suspend(() => {
-      if (outdated) return Effect.void
-      outdated = true
+      if (retired) return Effect.void
+      retired = true
       leading = undefined
       return Effect.zipRight(
-        Effect.logFatal(
-          `a newer version brought the database up to date (migration ${migration}), and this one cannot serve it any more: run that`
-        ),
+        Effect.logFatal(why),
         asked("UPDATE tollgate_sql_nodes SET until = now(), ended = true WHERE run = ?", run).pipe(
           // With it goes the lock of the leader.
           Effect.zipRight(Effect.promise(async () => client?.end().catch(() => {})))
@@ -112,15 +139,35 @@ export const make = Effect.gen(function* () {
       )
     })
 
-  yield* Effect.acquireRelease(Effect.orDie(Effect.zipRight(enter, renew)), () =>
-    Effect.ignore(asked("DELETE FROM tollgate_sql_nodes WHERE run = ?", run)).pipe(
-      Effect.zipRight(Effect.promise(async () => client?.end().catch(() => {})))
+  const log = Runtime.runFork(yield* Effect.runtime<never>())
+  const startRenewal = Effect.sync(() => {
+    if (settings.hasThread !== true) return
+    renewal = Renewal.start(
+      {
+        url: Redacted.value(settings.url),
+        run,
+        text: keepRun,
+        every: renewalMillis,
+        patience,
+        stuckAfter: Renewal.stuckAfter
+      },
+      (error) => log(Effect.logWarning("the thread that renews the lease of this node has failed", error))
     )
+  })
+  yield* Effect.acquireRelease(
+    Effect.orDie(Effect.zipRight(Effect.all([enter, replaceFormer, renew], { discard: true }), startRenewal)),
+    () =>
+      Effect.zipRight(
+        Effect.promise(async () => renewal?.stop()),
+        Effect.ignore(asked("DELETE FROM tollgate_sql_nodes WHERE run = ? AND NOT replaced", run)).pipe(
+          Effect.zipRight(Effect.promise(async () => client?.end().catch(() => {})))
+        )
+      )
   )
-  yield* pause(renewal).pipe(
+  yield* pause(renewalMillis).pipe(
     Effect.zipRight(renew),
     Effect.catchAll((error) =>
-      Effect.zipRight(Effect.logWarning("the lease of this node could not be renewed", error.cause), pause(1))
+      Effect.zipRight(Effect.logWarning("the lease of this node could not be renewed", error.cause), pause(1_000))
     ),
     Effect.forever,
     Effect.withTracerEnabled(false),
@@ -140,7 +187,7 @@ export const make = Effect.gen(function* () {
     node: {
       name,
       leaseLeft,
-      sinceRenewal: () => performance.now() - renewedAt,
+      sinceRenewal,
       leads,
       leader: () => (leads() ? name : found.leader),
       nodes: () => found.nodes,
@@ -159,9 +206,9 @@ interface Found {
 }
 
 /** Time of this process, however its clock may be steered: the database's runs beside it. */
-const pause = (seconds: number) =>
+const pause = (millis: number) =>
   Effect.async<void>((resume) => {
-    const timer = setTimeout(() => resume(Effect.void), seconds * 1_000)
+    const timer = setTimeout(() => resume(Effect.void), millis)
     return Effect.sync(() => clearTimeout(timer))
   })
 
@@ -188,7 +235,16 @@ export const selectOldestNeeded = `SELECT COALESCE(max(m.migration_id), 0) AS id
 export const selectOlder = `SELECT n.name FROM tollgate_sql_nodes n
   WHERE NOT ended AND until > now() AND COALESCE((to_jsonb(n) ->> 'knows')::integer, 1) < ? ORDER BY n.name`
 
-const renewRun = `UPDATE tollgate_sql_nodes SET until = ${until}, ended = false WHERE run = ? RETURNING run`
+const renewRun = `UPDATE tollgate_sql_nodes SET until = ${until}, ended = false WHERE run = ? AND NOT replaced RETURNING run`
+
+/** For the thread, whose driver takes it as it is. A run that was ended is for the main thread to begin again. */
+const keepRun = `UPDATE tollgate_sql_nodes SET until = ${until} WHERE run = $1 AND NOT ended`
+
+/** The former runs of a node. The lock waits for batches that admit calls under them. */
+const replaceRuns = `WITH former AS (
+    SELECT run FROM tollgate_sql_nodes WHERE name = ? AND run <> ? AND NOT replaced FOR UPDATE
+  )
+  UPDATE tollgate_sql_nodes n SET ended = true, replaced = true, until = least(until, now()) FROM former WHERE n.run = former.run`
 
 /** Of nodes that ended without a word: those that gave back what they had set aside have done so long since. */
 const forgetLongEnded = "DELETE FROM tollgate_sql_nodes WHERE until < now() - interval '30 days'"
@@ -197,7 +253,7 @@ const forgetLongEnded = "DELETE FROM tollgate_sql_nodes WHERE until < now() - in
 const lookAround = `SELECT
     (SELECT count(*) FROM tollgate_sql_nodes WHERE NOT ended AND until > now()) AS nodes,
     (SELECT count(*) FROM tollgate_sql_nodes
-      WHERE NOT ended AND until <= now() AND until > now() - interval '${3 * renewal} seconds') AS lapsed,
+      WHERE NOT ended AND until <= now() AND until > now() - interval '${3 * renewalSeconds} seconds') AS lapsed,
     (SELECT n.name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
       JOIN tollgate_sql_nodes n ON a.application_name = '${applicationOf("")}' || n.run
       WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1

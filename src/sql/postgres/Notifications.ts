@@ -1,6 +1,11 @@
 /**
  * Signals over PostgreSQL: each node has a connection that listens, and tells the others over it. When it was lost and is back, listeners
  * are told that they may have missed something.
+ *
+ * A notification may be lost: whoever changed something could not send it, or a connection passes nothing on any more and nobody has noticed.
+ * So what must not be missed (keys, memberships, suspended people) is in a table as well, where triggers put it in the transaction of the
+ * change. The connection polls it more than once a second. While polls are not answered, listeners are told as often that they may have
+ * missed something. So no node takes a deleted key for two seconds.
  */
 import { Effect } from "effect"
 import type { Client } from "pg"
@@ -12,10 +17,14 @@ type Listener = (ids: ReadonlyArray<string> | undefined) => void
 
 const channel = "tollgate_signals"
 
+/** The topic of what is in the table. */
+const durable = "belonging"
+
 /** How long the server is waited for, in milliseconds. */
 const patience = 2_000
-/** Between two looks at whether the connection still stands, and before it is made again, in milliseconds. */
-const beat = 5_000
+/** Between two polls, and how long one is waited for; and before a connection is made again, in milliseconds. */
+const pollPause = 600
+const pollPatience = 1_000
 const reconnectPause = 500
 
 /** A notification holds 8,000 bytes. */
@@ -35,6 +44,8 @@ export const make = Effect.gen(function* () {
     if (from !== self) listeners.get(topic)?.forEach((listener) => listener(ids))
   }
   const applyLoss = () => listeners.forEach((those) => those.forEach((listener) => listener(undefined)))
+
+  const applyBlindness = () => listeners.get(durable)?.forEach((listener) => listener(undefined))
 
   /** A connection that listens. `lost` is called once it has ended. */
   const open = async (lost: () => void): Promise<Client> => {
@@ -57,7 +68,7 @@ export const make = Effect.gen(function* () {
     }
   }
 
-  /** Listens until the connection is lost. A server that is gone without a word is noticed by the beat. */
+  /** Listens and polls until the connection is lost, or a poll is not answered. */
   const listen = async (opened: () => void): Promise<void> => {
     let ended = false
     let end = () => {}
@@ -68,17 +79,32 @@ export const make = Effect.gen(function* () {
       }
     })
     const client = await open(end)
-    connection = client
-    applyLoss()
-    opened()
-    for (;;) {
-      await before(beat, lost, closing)
-      if (ended || closed) break
-      await client.query("SELECT 1").catch(end)
+    try {
+      let last = (await client.query<{ number: number }>(selectLast)).rows[0]!.number
+      connection = client
+      applyLoss()
+      opened()
+      for (;;) {
+        await before(pollPause, lost, closing)
+        if (ended || closed) break
+        const rows = await Promise.race([
+          client.query<SignalRow>(selectSince, [last]).then(({ rows }) => rows),
+          unanswered()
+        ])
+        if (rows === undefined) break
+        for (const { id, topic } of rows) listeners.get(topic)?.forEach((listener) => listener([id]))
+        last = rows.at(-1)?.number ?? last
+      }
+    } finally {
+      connection = undefined
+      applyBlindness()
+      const end = client.end().catch(() => {})
+      if (closed) await end
     }
-    connection = undefined
-    await client.end().catch(() => {})
   }
+
+  // Until it polls again, a node remembers nothing for longer than this.
+  const blind = setInterval(() => connection === undefined && applyBlindness(), pollPatience).unref()
 
   const keepListening = async (opened: () => void): Promise<void> => {
     for (;;) {
@@ -107,6 +133,7 @@ export const make = Effect.gen(function* () {
   yield* Effect.addFinalizer(() =>
     Effect.promise(() => {
       closed = true
+      clearInterval(blind)
       close()
       return listening
     })
@@ -129,6 +156,30 @@ export const make = Effect.gen(function* () {
       )
   }
 })
+
+interface SignalRow {
+  readonly number: number
+  readonly topic: string
+  readonly id: string
+}
+
+const selectLast = "SELECT COALESCE(max(number), 0) AS number FROM tollgate_sql_signals"
+
+/**
+ * Rooms write one transaction at a time, so the numbers ascend in the order of the commits. What is younger than this is left to the
+ * notification.
+ */
+const selectSince = `SELECT number, topic, id FROM tollgate_sql_signals
+  WHERE number > ? AND at < clock_timestamp() - interval '400 milliseconds' ORDER BY number`
+
+/** Every node has seen those. */
+export const forgetOld = "DELETE FROM tollgate_sql_signals WHERE at < now() - interval '1 hour'"
+
+/** A poll has taken too long. What came while this thread was busy is taken first. */
+const unanswered = async (): Promise<undefined> => {
+  await new Promise<void>((done) => setTimeout(done, pollPatience).unref())
+  await new Promise<void>((done) => setImmediate(() => setImmediate(done)))
+}
 
 /** Waits so many milliseconds, or until one of these comes. */
 const before = async (millis: number, ...those: ReadonlyArray<Promise<void>>): Promise<void> => {
