@@ -96,7 +96,7 @@ const viewsOf = async (under: TransfersUnderTest, { books }: TransfersNotebook):
   for (const id of books.accounts.keys()) {
     const account = await under.account(id)
     const entries = await under.entries(id)
-    views.push({ ...account, id, reserved: 0n, entries: entries.map(plain) })
+    views.push({ ...account, held: account.held ?? 0n, id, reserved: 0n, entries: entries.map(plain) })
   }
   return views
 }

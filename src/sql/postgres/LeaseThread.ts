@@ -40,14 +40,19 @@ const renew = async (): Promise<void> => {
   }
 }
 
-let beaten = Atomics.load(beats, 0)
-let beatenAt = now()
-for (;;) {
-  await new Promise((done) => setTimeout(done, every))
-  const beat = Atomics.load(beats, 0)
-  if (beat !== beaten) {
-    beaten = beat
-    beatenAt = now()
+/** In a function, since the executable's scripts cannot wait at their top level. */
+const keep = async (): Promise<never> => {
+  let beaten = Atomics.load(beats, 0)
+  let beatenAt = now()
+  for (;;) {
+    await new Promise((done) => setTimeout(done, every))
+    const beat = Atomics.load(beats, 0)
+    if (beat !== beaten) {
+      beaten = beat
+      beatenAt = now()
+    }
+    if (now() - beatenAt < stuckAfter) await renew()
   }
-  if (now() - beatenAt < stuckAfter) await renew()
 }
+
+void keep()
