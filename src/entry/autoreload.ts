@@ -26,4 +26,4 @@ export const layer = AutoReloads.layer.pipe(
 )
 
 /** The loops of `layer`: due charges, alerts and letters. Without them nothing is charged or sent but on a call. */
-export const layerJobs = Layer.merge(AutoReloads.layerJobs, Outbox.layerJobs)
+export const layerJobs = Layer.mergeAll(AutoReloads.layerJobs, Outbox.layerJobs, Purchases.layerJobs)

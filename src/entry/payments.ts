@@ -18,3 +18,6 @@ export const layer = Purchases.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(Ledger.layer, Tenants.layer)),
   Layer.provideMerge(Belonging.layer)
 )
+
+/** Takes back what an earlier version left due. */
+export const layerJobs = Purchases.layerJobs

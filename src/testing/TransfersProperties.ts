@@ -31,7 +31,7 @@ export interface TransfersUnderTest {
   /** Ends the transfers that are past their time. */
   readonly expire: () => Promise<void>
   /** The person's account as it stands. */
-  readonly account: (email: string) => Promise<Omit<AccountView, "reserved">>
+  readonly account: (email: string) => Promise<Omit<AccountView, "held" | "reserved"> & Pick<View, "held">>
   /** Its ledger, oldest entry first. */
   readonly entries: (email: string) => Promise<ReadonlyArray<EntryView>>
   readonly close?: () => Promise<void>
