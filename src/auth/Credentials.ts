@@ -2,7 +2,8 @@
  * From an `Authorization` header to who calls, by the texts and the precedence of the specification.
  *
  * Where the specification is silent:
- * - Keys and tokens are remembered for at most a minute; a key that is deleted stops at once in this process.
+ * - Keys and tokens are remembered for at most a minute. A key that is deleted stops at once in this process, and on every other node over
+ *   PostgreSQL within two seconds.
  * - A key whose own end has come is 401 with the text of an invalid key, and the code `api_key_expired`; that is looked at with every call.
  * - An empty `Authorization` header counts as missing. A trailing slash is the same path.
  */

@@ -24,7 +24,7 @@ export const look = (location: Location, use: Use): Effect.Effect<number | undef
 export const lookPatiently = (location: Location): Effect.Effect<number | undefined, DatabaseUnusable> =>
   location.engine === "sqlite"
     ? SqliteOpening.whenUnlocked(location.path, SqliteOpening.look(location.path, { writing: true, patience: 0 }))
-    : PostgresOpening.look(location, { writing: true })
+    : PostgresOpening.look(location, {})
 
 /** Waits until a file that is there can be written. It must be ours, and no other service may serve it. */
 export const awaitUnlocked = (location: Location): Effect.Effect<void, DatabaseUnusable> =>

@@ -58,7 +58,10 @@ export interface ApplicationsContract {
   readonly change: (
     request: OfApplication & { readonly change: ApplicationChange }
   ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | InvalidRequest | BooksUnavailable>
-  /** Its key stops at once in this process, and within `cacheLifetime` in others. `beside` stands in the same transaction. */
+  /**
+   * Its key stops at once in this process, within two seconds on other nodes over PostgreSQL, and within `cacheLifetime` in another process on
+   * the same file. `beside` stands in the same transaction.
+   */
   readonly remove: (
     request: OfApplication,
     beside?: ReadonlyArray<Statement>

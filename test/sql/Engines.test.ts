@@ -33,6 +33,7 @@ type Schema = Readonly<Record<string, Table>>
 /** What one engine has and the other has not, as `table.column` or `table key`, with the reason. */
 const ofPostgresAlone: Readonly<Record<string, string>> = {
   tollgate_sql_nodes: "a file is served by one process, which needs no lease",
+  tollgate_sql_signals: "one process has no other to tell",
   "tollgate_ledger_amounts.booked_at": "time does not run against an account's rows, whichever node's clock was asked",
   "tollgate_usage_heads.booked_at": "the same of a tenant's records",
   "tollgate_ledger_amounts.limits": "whether keys have limits is said by the rows that a batch locks anyway",

@@ -36,10 +36,15 @@ const migrate = (url: string, ...more: ReadonlyArray<Migration>) =>
     )
   )
 
-/** What the version before goes on writing to: a table more, an index that refuses nothing, a column that an insert may leave out. */
+/**
+ * What the version before goes on writing to: a table more, an index that refuses nothing, a column that an insert may leave out, a trigger
+ * that writes a row of its own behind each change.
+ */
 const expanding = [
   /^CREATE TABLE /,
   /^CREATE INDEX /,
+  /^CREATE FUNCTION tollgate_sql_signal\(\) RETURNS trigger /,
+  /^CREATE TRIGGER \w+ AFTER [^]* FOR EACH ROW EXECUTE FUNCTION tollgate_sql_signal\('\w+'\)$/,
   /^ALTER TABLE \w+ ADD COLUMN (?!.*\b(NOT NULL|UNIQUE|PRIMARY KEY)\b)/,
   /^ALTER TABLE \w+ ADD COLUMN .*\bNOT NULL DEFAULT\b(?!.*\b(UNIQUE|PRIMARY KEY)\b)/
 ]

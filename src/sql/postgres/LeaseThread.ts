@@ -1,8 +1,8 @@
 /** The thread that renews a node's lease (`Renewal`). */
 import { Redacted } from "effect"
 import { workerData } from "node:worker_threads"
-import { now } from "./Renewal.ts"
-import type { Task } from "./Renewal.ts"
+import { now } from "./LeaseTask.ts"
+import type { Task } from "./LeaseTask.ts"
 import { TargetClient, targetOf } from "./Target.ts"
 
 const { beats, every, patience, renewedAt, run, stuckAfter, text, url } = workerData as Task
@@ -40,14 +40,19 @@ const renew = async (): Promise<void> => {
   }
 }
 
-let beaten = Atomics.load(beats, 0)
-let beatenAt = now()
-for (;;) {
-  await new Promise((done) => setTimeout(done, every))
-  const beat = Atomics.load(beats, 0)
-  if (beat !== beaten) {
-    beaten = beat
-    beatenAt = now()
+/** In a function, since the executable's scripts cannot wait at their top level. */
+const keep = async (): Promise<never> => {
+  let beaten = Atomics.load(beats, 0)
+  let beatenAt = now()
+  for (;;) {
+    await new Promise((done) => setTimeout(done, every))
+    const beat = Atomics.load(beats, 0)
+    if (beat !== beaten) {
+      beaten = beat
+      beatenAt = now()
+    }
+    if (now() - beatenAt < stuckAfter) await renew()
   }
-  if (now() - beatenAt < stuckAfter) await renew()
 }
+
+void keep()
