@@ -1,8 +1,8 @@
 /** The thread that renews a node's lease (`Renewal`). */
 import { Redacted } from "effect"
 import { workerData } from "node:worker_threads"
-import { now } from "./Renewal.ts"
-import type { Task } from "./Renewal.ts"
+import { now } from "./LeaseTask.ts"
+import type { Task } from "./LeaseTask.ts"
 import { TargetClient, targetOf } from "./Target.ts"
 
 const { beats, every, patience, renewedAt, run, stuckAfter, text, url } = workerData as Task

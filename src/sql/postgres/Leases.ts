@@ -17,6 +17,7 @@ import type { Client } from "pg"
 import * as Ids from "../../kernel/Ids.ts"
 import { migrationsTable } from "../Unusable.ts"
 import { Postgres } from "./Client.ts"
+import { now } from "./LeaseTask.ts"
 import * as Locks from "./Locks.ts"
 import * as Notifications from "./Notifications.ts"
 import * as Renewal from "./Renewal.ts"
@@ -69,7 +70,7 @@ export const make = Effect.gen(function* () {
     turn.withPermits(1)(Effect.tryPromise(() => ask(text, params)))
 
   /** When the last renewal of this thread that was answered was asked for. */
-  let renewedAt = Renewal.now()
+  let renewedAt = now()
   let renewal: Renewal.Renewal | undefined
   /** The connection that holds the lock of the leader. */
   let leading: Client | undefined
@@ -77,10 +78,10 @@ export const make = Effect.gen(function* () {
   /** Whether this process may not serve the database any more: it is too old, or another one has its name. */
   let retired = false
   const listeners = { lead: new Set<() => void>(), lapse: new Set<() => void>() }
-  const sinceRenewal = () => Renewal.now() - Math.max(renewedAt, renewal?.renewedAt() ?? 0)
+  const sinceRenewal = () => now() - Math.max(renewedAt, renewal?.renewedAt() ?? 0)
   const leaseLeft = () => (retired ? 0 : leaseMillis - sinceRenewal())
   // By the renewals of this connection, which holds the lock.
-  const leads = () => !retired && leading !== undefined && leading === client && renewedAt + leaseMillis > Renewal.now()
+  const leads = () => !retired && leading !== undefined && leading === client && renewedAt + leaseMillis > now()
 
   const enter = asked(insertRun, run, name, settings.version ?? "", knows)
   // A batch of the former run that hangs holds its row, and loses its connection after some seconds.
@@ -95,7 +96,7 @@ export const make = Effect.gen(function* () {
       return yield* giveUp(
         `a newer version brought the database up to date (migration ${needed!.id}), and this one cannot serve it any more: run that`
       )
-    const at = Renewal.now()
+    const at = now()
     if ((yield* asked(renewRun, run)).length === 0) {
       const [row] = yield* asked("SELECT replaced FROM tollgate_sql_nodes WHERE run = ?", run)
       if (row?.replaced === 1)

@@ -6,25 +6,8 @@
  * main thread has shown within two minutes that its event loop turns. A process that dies or freezes takes the thread with it.
  */
 import type { Worker } from "node:worker_threads"
+import type { Task } from "./LeaseTask.ts"
 import { start as startThread } from "./ThreadCode.ts"
-
-/** What the thread is to do. */
-export interface Task {
-  /** Of the database. */
-  readonly url: string
-  readonly run: string
-  /** Renews the lease of the run that is its parameter, unless the run was ended. */
-  readonly text: string
-  /** How often it does so, and how long a statement may take, in milliseconds. */
-  readonly every: number
-  readonly patience: number
-  /** How long the main thread may show no sign of life, in milliseconds. */
-  readonly stuckAfter: number
-  /** Counted up by the main thread. */
-  readonly beats: Int32Array
-  /** When the last renewal that was answered was asked for, by `now`. */
-  readonly renewedAt: BigInt64Array
-}
 
 /** How long a main thread may be busy before it is taken to be stuck, in milliseconds. */
 export const stuckAfter = 120_000
@@ -35,11 +18,8 @@ const beatEvery = 1_000
 /** How long after a thread has failed the next one is started, in milliseconds. */
 const restartPause = 5_000
 
-/** In milliseconds, the same on each thread of the process. */
-export const now = (): number => Number(process.hrtime.bigint() / 1_000_000n)
-
 export interface Renewal {
-  /** When the last renewal of the thread that was answered was asked for, by `now`; 0 before the first. */
+  /** When the last renewal of the thread that was answered was asked for, by `LeaseTask.now`; 0 before the first. */
   readonly renewedAt: () => number
   readonly stop: () => Promise<unknown>
 }
