@@ -5,6 +5,7 @@
  */
 import { bodyOf, gaveUp } from "./Client.ts"
 import type { Computer } from "./Computer.ts"
+import { contextLength } from "../../src/sandbox/Chat.ts"
 import { tools } from "./Story.ts"
 import { endOf, modelEndpoints, priceOf, toolCosts } from "./World.ts"
 import type { Tool } from "./Story.ts"
@@ -304,7 +305,7 @@ export class Auditor {
       if (usage_source !== undefined) {
         estimated.set(account_id, (estimated.get(account_id) ?? 0) + 1)
         if (prompt_tokens === 0) this.find(`a call of ${model} without figures was charged for no prompt`)
-        if (prompt_tokens > 20_000 || completion_tokens > 8_192)
+        if (prompt_tokens > contextLength || completion_tokens > 8_192)
           this.find(`${prompt_tokens} and ${completion_tokens} tokens were believed`)
       } else exact.set(prompt_tokens, [...(exact.get(prompt_tokens) ?? []), record])
     }

@@ -202,11 +202,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
   mistake(
     "no-figures-no-charge",
     "an answer without figures is counted",
-    [
-      "chat/Tokens.ts",
-      "Math.min(prompt ?? counted().prompt_tokens, most.prompt_tokens)",
-      "Math.min(prompt ?? 0, most.prompt_tokens)"
-    ],
+    ["chat/Tokens.ts", "Math.min(counted().prompt_tokens, most.prompt_tokens)", "Math.min(0, most.prompt_tokens)"],
     [
       "chat/Tokens.ts",
       "Math.min(completion ?? counted().completion_tokens, most.completion_tokens)",
