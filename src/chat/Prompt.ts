@@ -14,7 +14,7 @@ import type { ParseResult } from "effect"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { affordable, charge } from "../kernel/Price.ts"
-import { addData, addImage, nothingAttached } from "./Attachments.ts"
+import { addData, addImage, noteFiles, nothingAttached } from "./Attachments.ts"
 import type { Attached } from "./Attachments.ts"
 import { mayBeAnHour } from "./CacheHour.ts"
 import { between, byHand, fits, Flag, ModelName, optional, whole } from "./Fields.ts"
@@ -144,6 +144,8 @@ export interface Size {
   readonly attachments: number
   /** Something is attached by its name or address: it may be as long as the model can read. */
   readonly attached_elsewhere: boolean
+  /** Something is attached by the id of a file that the vendor keeps. */
+  readonly names_files: boolean
   readonly prompts: number
   /** How many answers are generated. */
   readonly answers: number
@@ -188,6 +190,7 @@ export const readChat: Read = (prompt, json) =>
       bytes: length - attached.bytes,
       attachments: attached.count,
       attached_elsewhere: attached.elsewhere,
+      names_files: attached.by_id,
       prompts: 1,
       answers: answersOf(request),
       answer_tokens_max: limitOf(request)
@@ -206,6 +209,7 @@ export const readCompletion: Read = (prompt, json) =>
       bytes: length,
       attachments: 0,
       attached_elsewhere: false,
+      names_files: false,
       prompts,
       answers: prompts * answersOf(request),
       answer_tokens_max: limitOf(request) ?? completionTokens
@@ -230,6 +234,7 @@ export const read = <A extends Pick<ChatRequest, "model" | "stream_options">>(
       bytes: size.bytes,
       attachments: size.attachments,
       attached_elsewhere: size.attached_elsewhere,
+      names_files: size.names_files,
       prompts: size.prompts,
       answers: size.answers,
       answer_tokens_max: size.answer_tokens_max,
@@ -244,6 +249,12 @@ const textual: ReadonlySet<unknown> = new Set(["text", "input_text", "output_tex
 
 const isImage = (type: unknown): boolean => type === "image_url" || type === "image" || type === "input_image"
 
+/** Who put a file there is not known here: the vendor keeps the files of all callers by one key. */
+export const filesById = InvalidRequest.of(
+  "file_id",
+  "this model takes files in the request only: none that its vendor keeps is named by its id"
+)
+
 /** What is attached to messages. */
 const attachmentsOf = (messages: ChatRequest["messages"]): Attached => {
   const attached = nothingAttached()
@@ -254,6 +265,7 @@ const attachmentsOf = (messages: ChatRequest["messages"]): Attached => {
     if (!Array.isArray(content)) continue
     for (const part of content) {
       if (typeof part !== "object" || part === null || textual.has(part.type)) continue
+      noteFiles(attached, part)
       if (isImage(part.type)) addImage(attached, part.image_url?.url ?? part.image_url)
       else if (part.type === "input_audio") addData(attached, part.input_audio?.data)
       else addData(attached, part.type === "file" && !part.file?.file_id ? part.file?.file_data : undefined)
