@@ -9,16 +9,33 @@
 import { isUtf8 } from "node:buffer"
 import { bytesASecond, bytesASecondOf, isMp3, tagBytesOf } from "../kernel/AudioForm.ts"
 
+import { inAnyCase } from "./Extras.ts"
+
 /** What is attached, as it is found. */
 export interface Attached {
   count: number
   /** Of the images among them. */
   bytes: number
+  /** Something is named by the id of a file that the vendor keeps. */
+  by_id: boolean
   /** Something may be as long as the model can read: its bytes say nothing of its tokens. */
   elsewhere: boolean
 }
 
-export const nothingAttached = (): Attached => ({ count: 0, bytes: 0, elsewhere: false })
+export const nothingAttached = (): Attached => ({ count: 0, bytes: 0, by_id: false, elsewhere: false })
+
+const fileIds: ReadonlySet<string> = new Set(["file_id", "file_ids"])
+
+/** Notes whether a part names a file by its id, in itself or in the object that it holds. Some upstreams read names in any case. */
+export const noteFiles = (attached: Attached, part: object): void => {
+  attached.by_id ||= Object.entries(part).some(
+    ([name, value]) =>
+      (fileIds.has(inAnyCase(name)) && (value ?? null) !== null) ||
+      (typeof value === "object" &&
+        value !== null &&
+        Object.entries(value).some(([name, id]) => fileIds.has(inAnyCase(name)) && (id ?? null) !== null))
+  )
+}
 
 const head = 100
 

@@ -18,6 +18,7 @@
  * - An upstream that speaks several protocols but not the client's is asked in the first of its list that can be translated. One that cannot
  *   carry a request is passed over; a request that none can carry is refused with what hinders the first.
  */
+import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Either, Exit, Layer } from "effect"
 import type { Stream } from "effect"
 import type { Readable } from "node:stream"
@@ -30,6 +31,7 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { charge } from "../kernel/Price.ts"
 import type { BooksUnavailable } from "../ledger/Problems.ts"
+import type { Statement } from "../ledger/Transaction.ts"
 import { messages } from "../messages/Protocol.ts"
 import { PriceVersions } from "../prices/PriceVersions.ts"
 import { generated } from "../protocols/Gist.ts"
@@ -51,12 +53,20 @@ import type { Upstream } from "../upstream/Upstreams.ts"
 import * as Wire from "../upstream/Wire.ts"
 import { chat, text } from "./Completions.ts"
 import { unpricedHour } from "./CacheHour.ts"
+import * as Kept from "./Kept.ts"
 import * as EventRelay from "./EventRelay.ts"
 import { extrasOf, withExtras } from "./Extras.ts"
 import { findModel, leastOf, linesOf, Models } from "./Model.ts"
 import type { Model, ModelRoute } from "./Model.ts"
 import { UnknownChatModel } from "./Problems.ts"
-import { answerTokensAsked, answerTokensWithin, boundOf, mostOf, promptTokensEstimate } from "./Prompt.ts"
+import {
+  answerTokensAsked,
+  answerTokensWithin,
+  boundOf,
+  filesById,
+  mostOf,
+  promptTokensEstimate
+} from "./Prompt.ts"
 import type { ValidPrompt } from "./Prompt.ts"
 import type { Protocol, Spoken } from "./Protocol.ts"
 import * as Translated from "./Translated.ts"
@@ -124,6 +134,8 @@ export interface EngineContract {
   ) => (call: Call<Prompt>) => Effect.Effect<Streamed<A>, ChatProblem>
   /** How clients reach a model; nothing of one that there is not. */
   readonly reach: (model: string) => Reach
+  /** The models with an upstream that keeps responses: the ids in their answers are written (`Kept`). */
+  readonly keeps_responses: ReadonlySet<string>
   /** No call costs less: 0 where a model is free. */
   readonly least: Nano
 }
@@ -205,6 +217,13 @@ const make = Effect.gen(function* () {
     needed
   )
   const versions = yield* PriceVersions
+  const kept = Kept.make(yield* SqlClient)
+  const clock = yield* Effect.clock
+  const keeps_responses = new Set(
+    catalogue.models
+      .filter(({ routes }) => routes.some(({ upstream }) => upstreamOf(upstream).keeps_responses))
+      .map(({ id }) => id)
+  )
 
   /** A model at the prices of a call, and their version. */
   interface Offer {
@@ -237,6 +256,7 @@ const make = Effect.gen(function* () {
       const prompt = read.right
       const found = findModel(catalogue, prompt.model)
       if (found === undefined) return yield* new UnknownChatModel(prompt.model)
+      if (prompt.names_files && found.vendor_files !== true) return yield* filesById
       const extras = extrasOf(found, protocol.billed, prompt.body, call.headers)
       if (Either.isLeft(extras)) return yield* extras.left
       const usual = waysOf.get(found.id)!
@@ -248,6 +268,7 @@ const make = Effect.gen(function* () {
       if (unpriced !== undefined && priced.length === 0) return yield* unpriced
       const ways = carrying(protocol, priced, found, prompt, form.streams)
       if (Either.isLeft(ways)) return yield* ways.left
+      const keeps = protocol.handedOutIn !== undefined && keeps_responses.has(found.id)
       const { model, price } =
         extras.right.length === 0 ? plain.get(found.id)! : yield* offer(withExtras(found, extras.right))
 
@@ -264,7 +285,9 @@ const make = Effect.gen(function* () {
         enough,
         most
       } as const
-      return yield* gate.meter(claim, (admission) => relay(protocol, form, admission, model, prompt, ways.right, call))
+      return yield* gate.meter(claim, (admission) =>
+        relay(protocol, form, admission, model, prompt, ways.right, keeps, call)
+      )
     })
   }
 
@@ -275,7 +298,8 @@ const make = Effect.gen(function* () {
     model: Model,
     prompt: ValidPrompt,
     ways: ReadonlyArray<Way>,
-    { headers, request_id }: Pick<Call<unknown>, "headers" | "request_id">
+    keeps: boolean,
+    { caller, headers, request_id }: Pick<Call<unknown>, "caller" | "headers" | "request_id">
   ): Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable | InvalidRequest> => {
     const limit = answerTokensWithin(model, prompt, admission.reserved)
     return firstOf(
@@ -300,6 +324,10 @@ const make = Effect.gen(function* () {
           prompt,
           most: mostOf(model, prompt, takes ? limit : model.output_tokens_max),
           is_last,
+          handedOut:
+            keeps && way.pair === undefined
+              ? (ids) => kept.handedOut(caller, ids, clock.unsafeCurrentTimeMillis())
+              : undefined,
           request_id
         })
       }
@@ -331,6 +359,7 @@ const make = Effect.gen(function* () {
     complete,
     stream,
     reach,
+    keeps_responses,
     least: costs.reduce((least, cost) => (cost < least ? cost : least), costs[0] ?? 0n)
   } satisfies EngineContract
 })
@@ -402,6 +431,8 @@ interface Attempt {
   readonly most: Most
   /** No other upstream is left. */
   readonly is_last: boolean
+  /** What is written with the settlement of an answer with these ids; `undefined` where the model keeps nothing. */
+  readonly handedOut: ((ids: ReadonlyArray<string>) => ReadonlyArray<Statement>) | undefined
   readonly request_id: string | undefined
 }
 
@@ -428,7 +459,11 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
   const isBeyond = beyondIn(usage, attempt.most)
   if (isBeyond !== undefined) yield* beyond(attempt, usage, isBeyond)
   const tokens = tokensOf(usage, () => countedOf(attempt, tokens_counted()), attempt.most)
-  return yield* admission.answer(measured(attempt, tokens), (receipt) => ({
+  const ended = measured(attempt, tokens)
+  // The answer waits for its ids: who has it may go on from it at once.
+  if (attempt.handedOut !== undefined)
+    yield* settledWith(attempt, ended, attempt.protocol.handedOutIn?.(parsed) ?? noIds)
+  return yield* admission.answer(ended, (receipt) => ({
     completion: shown,
     bytes: shown === parsed ? answer.body : Buffer.from(JSON.stringify(shown)),
     receipt
@@ -454,6 +489,19 @@ const unusable = (
   if (tokens.prompt_tokens + tokens.completion_tokens === 0) return failed(upstream.name, reason, request_id)
   return spent(upstream, admission, measured(attempt, tokens), reason, request_id)
 }
+
+const noIds: ReadonlyArray<string> = []
+
+/** Settles a call together with the ids of its answer. */
+const settledWith = (
+  { admission, handedOut }: Attempt,
+  ended: Measured,
+  ids: ReadonlyArray<string>
+): Effect.Effect<Receipt, BooksUnavailable> =>
+  handedOut === undefined
+    ? admission.settle(ended)
+    : // None of its statements demands a row.
+      Effect.catchTag(admission.settleBeside(ended, handedOut(ids)), "Conflict", Effect.die)
 
 /** An answer in the client's own protocol, or what is wrong with it. */
 const readAsItIs = (protocol: Protocol, answer: Body): Either.Either<Translated.ReadAnswer, string> => {
@@ -495,7 +543,7 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
   }
   const reader =
     pair === undefined
-      ? protocol.reader(prompt)
+      ? protocol.reader(prompt, attempt.handedOut !== undefined)
       : Translated.readerOf(pair, protocol.broken, yield* answerOptions(attempt))
   const relay = EventRelay.make(speaks.stream.eventsOf(answer), reader)
   if (!attempt.is_last && !(yield* hasBegun(attempt, relay)))
@@ -523,18 +571,21 @@ const settleStream = (
   how: How
 ): Effect.Effect<void> => {
   const report = relay.report()
-  const settled = Effect.matchCauseEffect(attempt.admission.settle(measuredOf(how, report, attempt)), {
-    onSuccess: (receipt) => {
-      relay.finish(how)
-      arriving.settled(Exit.succeed(receipt))
-      return Effect.void
-    },
-    onFailure: (cause) => {
-      relay.cut()
-      arriving.settled(Exit.failCause(cause))
-      return Effect.void
+  const settled = Effect.matchCauseEffect(
+    settledWith(attempt, measuredOf(how, report, attempt), report.handed_out ?? noIds),
+    {
+      onSuccess: (receipt) => {
+        relay.finish(how)
+        arriving.settled(Exit.succeed(receipt))
+        return Effect.void
+      },
+      onFailure: (cause) => {
+        relay.cut()
+        arriving.settled(Exit.failCause(cause))
+        return Effect.void
+      }
     }
-  })
+  )
   const isBeyond = beyondIn(report.usage, attempt.most)
   return isBeyond === undefined ? settled : Effect.zipRight(beyond(attempt, report.usage, isBeyond), settled)
 }

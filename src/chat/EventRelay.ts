@@ -18,6 +18,8 @@ export interface Report {
   readonly usage: Usage
   /** Tokens of the answer, as far as the pieces tell. */
   readonly tokens_counted: number
+  /** Ids by which the vendor keeps the answer and its parts, where they are noted. */
+  readonly handed_out?: ReadonlyArray<string> | undefined
 }
 
 export interface Relay {

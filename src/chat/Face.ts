@@ -12,15 +12,16 @@ import type { Caller } from "../kernel/Caller.ts"
 import { isDone } from "../kernel/Done.ts"
 import { toDecimal } from "../kernel/Money.ts"
 import type { Nano } from "../kernel/Money.ts"
+import type { ProblemInstance } from "../kernel/Problem.ts"
 import type { Call, ChatProblem, Completed, Streamed } from "./Engine.ts"
 
 /** The longest request body: pictures travel in it. */
 export const requestBytesMax = 32 * 1024 * 1024
 
 /** A service's methods for one route. They validate the prompt themselves. */
-export interface Methods {
-  readonly complete: (call: never) => Effect.Effect<Completed<unknown>, ChatProblem>
-  readonly stream: (call: never) => Effect.Effect<Streamed<unknown>, ChatProblem>
+export interface Methods<E extends ProblemInstance<string>> {
+  readonly complete: (call: never) => Effect.Effect<Completed<unknown>, ChatProblem | E>
+  readonly stream: (call: never) => Effect.Effect<Streamed<unknown>, ChatProblem | E>
 }
 
 export interface Protocolled {
@@ -34,7 +35,11 @@ export interface Protocolled {
 export const routes = Effect.fnUntraced(function* (least: Nano) {
   const idempotency = yield* Idempotency
   const ifAffordable = affordable(yield* Gate, idempotency, [least])
-  return (name: string, methods: Methods, { ofHeaders, shape }: Partial<Protocolled> = {}) => {
+  return <E extends ProblemInstance<string> = never>(
+    name: string,
+    methods: Methods<E>,
+    { ofHeaders, shape }: Partial<Protocolled> = {}
+  ) => {
     const call = serve(methods, ofHeaders)
     return (caller: Caller, inbound: Inbound) =>
       ifAffordable(
@@ -60,7 +65,10 @@ export const bodyOf = Effect.fnUntraced(function* (inbound: Inbound) {
   return Either.isLeft(parsed) ? yield* parsed.left : { json, prompt: parsed.right }
 })
 
-const serve = ({ complete, stream }: Methods, ofHeaders: Protocolled["ofHeaders"]) =>
+const serve = <E extends ProblemInstance<string>>(
+  { complete, stream }: Methods<E>,
+  ofHeaders: Protocolled["ofHeaders"]
+) =>
   Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
     const read = inbound.read(requestBytesMax)
     const json = isDone(read) ? read.value : yield* read

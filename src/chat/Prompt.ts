@@ -16,7 +16,7 @@ import type { ParseResult } from "effect"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import type { Nano } from "../kernel/Money.ts"
 import { affordable, charge } from "../kernel/Price.ts"
-import { addData, addImage, nothingAttached } from "./Attachments.ts"
+import { addData, addImage, noteFiles, nothingAttached } from "./Attachments.ts"
 import type { Attached } from "./Attachments.ts"
 import { mayBeAnHour } from "./CacheHour.ts"
 import { between, byHand, fits, Flag, ModelName, optional, whole } from "./Fields.ts"
@@ -148,6 +148,8 @@ export interface Size {
   readonly attached_elsewhere: boolean
   /** The client offers tools. The vendor may add its own words about them. */
   readonly with_tools: boolean
+  /** Something is attached by the id of a file that the vendor keeps. */
+  readonly names_files: boolean
   readonly prompts: number
   /** How many answers are generated. */
   readonly answers: number
@@ -193,6 +195,7 @@ export const readChat: Read = (prompt, json) =>
       attachments: attached.count,
       attached_elsewhere: attached.elsewhere,
       with_tools: isAny(request.tools) || isAny((request as ChatPrompt).functions),
+      names_files: attached.by_id,
       prompts: 1,
       answers: answersOf(request),
       answer_tokens_max: limitOf(request)
@@ -215,6 +218,7 @@ export const readCompletion: Read = (prompt, json) =>
       attachments: 0,
       attached_elsewhere: false,
       with_tools: false,
+      names_files: false,
       prompts,
       answers: prompts * answersOf(request),
       answer_tokens_max: limitOf(request) ?? completionTokens
@@ -240,6 +244,7 @@ export const read = <A extends Pick<ChatRequest, "model" | "stream_options">>(
       attachments: size.attachments,
       attached_elsewhere: size.attached_elsewhere,
       with_tools: size.with_tools,
+      names_files: size.names_files,
       prompts: size.prompts,
       answers: size.answers,
       answer_tokens_max: size.answer_tokens_max,
@@ -254,6 +259,12 @@ const textual: ReadonlySet<unknown> = new Set(["text", "input_text", "output_tex
 
 const isImage = (type: unknown): boolean => type === "image_url" || type === "image" || type === "input_image"
 
+/** Who put a file there is not known here: the vendor keeps the files of all callers by one key. */
+export const filesById = InvalidRequest.of(
+  "file_id",
+  "this model takes files in the request only: none that its vendor keeps is named by its id"
+)
+
 /** What is attached to messages. */
 const attachmentsOf = (messages: ChatRequest["messages"]): Attached => {
   const attached = nothingAttached()
@@ -264,6 +275,7 @@ const attachmentsOf = (messages: ChatRequest["messages"]): Attached => {
     if (!Array.isArray(content)) continue
     for (const part of content) {
       if (typeof part !== "object" || part === null || textual.has(part.type)) continue
+      noteFiles(attached, part)
       if (isImage(part.type)) addImage(attached, part.image_url?.url ?? part.image_url)
       else if (part.type === "input_audio") addData(attached, part.input_audio?.data)
       else addData(attached, part.type === "file" && !part.file?.file_id ? part.file?.file_data : undefined)

@@ -68,8 +68,10 @@ export interface Protocol extends Spoken {
   readonly usageIn: (answer: Json) => Usage
   /** How many tokens a whole answer has, counted by what it says. */
   readonly countIn: (answer: Json) => number
+  /** The ids by which a vendor keeps a whole answer and its parts, where it keeps any. */
+  readonly handedOutIn?: (answer: Json) => ReadonlyArray<string>
   /** How a stream ends that broke, behind these events. */
   readonly broken: (events: string) => string
-  /** Reads the events of a stream. */
-  readonly reader: (prompt: Pick<ValidPrompt, "show_usage">) => Reader
+  /** Reads the events of a stream. `notes`: whether it notes the ids that are handed out. */
+  readonly reader: (prompt: Pick<ValidPrompt, "show_usage">, notes: boolean) => Reader
 }

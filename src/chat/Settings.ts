@@ -118,6 +118,11 @@ const ModelEntry = Schema.Struct({
   price: Price,
   /** Fields that make the upstream bill otherwise, and what a call with one costs; without an entry, it is refused. */
   extras: Schema.optionalWith(Schema.Array(ExtraEntry), { default: () => [] }),
+  /**
+   * Whether requests may name files, stores of files and containers by the ids that the vendor gave them. The vendor keeps them by the
+   * upstream's key, so every caller may name every file that is kept by it.
+   */
+  vendor_files: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   upstreams: Schema.NonEmptyArray(
     Schema.Struct({
       upstream: NonEmpty,
@@ -159,6 +164,7 @@ const modelOf = (entry: typeof ModelEntry.Type): Model => ({
     detail_prices: detailPricesOf(tier)
   })),
   extras: entry.extras,
+  vendor_files: entry.vendor_files,
   routes: entry.upstreams.map(({ cost, limit_field, model, upstream }) => ({
     upstream,
     model: model ?? entry.id,

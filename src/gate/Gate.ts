@@ -135,6 +135,11 @@ export interface GateContract {
    * read. It sets nothing aside, so `meter` may refuse still.
    */
   readonly look: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
+  /**
+   * Refuses a caller whose calls `meter` refuses whatever they cost and whatever the balance is, for what costs nothing and reaches a
+   * provider: the own billing account is missing or not active, or none that is active may pay.
+   */
+  readonly mayPay: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
   /** The admission of a held call that is still open; `undefined` when it has ended. */
   readonly resume: (call: string) => Effect.Effect<Admission | undefined>
   /**
@@ -435,9 +440,23 @@ const make = Effect.gen(function* () {
       })
   })
 
+  const mayPay = Effect.fnUntraced(function* (caller: Caller) {
+    const sources = yield* payers(caller)
+    const active = yield* calls.active(sources.map(({ billing_account_id }) => billing_account_id))
+    const ownIsActive = sources.every((one) => one.kind === "team" || active.has(one.billing_account_id))
+    if (ownIsActive && sources.some((one) => one.barred !== true && active.has(one.billing_account_id))) return
+    return yield* new InsufficientCredits({
+      available: 0n,
+      required: 0n,
+      payer: sources[0]!.billing_account_id,
+      reason: ownIsActive && isBarred(sources) ? "members_may_not_spend" : "account_not_active"
+    })
+  })
+
   return {
     meter,
     look,
+    mayPay,
     resume,
     isOrphan,
     isAbandoned,

@@ -36,6 +36,8 @@ export interface Calls {
   readonly ofRun: (run: string) => Effect.Effect<ReadonlyArray<string>>
   readonly charged: (call: string) => Effect.Effect<Charged | undefined, SqlError>
   readonly look: (asked: LookAsked) => Effect.Effect<Look>
+  /** Those of the billing accounts that are active. */
+  readonly active: (accounts: ReadonlyArray<string>) => Effect.Effect<ReadonlySet<string>>
 }
 
 /** Billing accounts that may pay, the application that calls, if one does, and the time in milliseconds since 1970. */
@@ -91,6 +93,12 @@ export const make: Effect.Effect<Calls, never, SqlClient> = Effect.map(SqlClient
         EXISTS (SELECT 1 FROM tollgate_ledger_limits WHERE application_id = ${application ?? ""} AND amount <= reserved +
           CASE WHEN period = 'month' AND start < ${monthOf(now)} THEN 0 ELSE spent END) AS used_up`),
       ([row]) => ({ funded: row!.funded === 1, within_limit: row!.used_up === 0 })
+    ),
+  active: (accounts) =>
+    Effect.map(
+      Effect.orDie(sql<{ id: string }>`SELECT id FROM ${sql.literal(accountsTable)}
+        WHERE id IN (SELECT value FROM json_each(${JSON.stringify(accounts)})) AND status = 'active'`),
+      (rows) => new Set(rows.map(({ id }) => id))
     )
 }))
 

@@ -1,7 +1,7 @@
 /** Messages, in Anthropic's protocol. Refusals have that protocol's shape. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { GateRefusal, ModelNotAllowed } from "../gate/Problems.ts"
+import { GateRefusal } from "../gate/Problems.ts"
 import { Fast, ReadsOwnBody, RefusalShape } from "../http/Annotations.ts"
 import { Example, Metered, Streams } from "../http/Documented.ts"
 import { BodyRefusal } from "../http/Problems.ts"
@@ -10,6 +10,7 @@ import { IdempotencyRefusal } from "../idempotency/Problems.ts"
 import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 import { UpstreamRefusal } from "../upstream/Problems.ts"
 import { CountTokensRequest, MessagesRequest } from "./Prompt.ts"
+import { CountedTooOften } from "./Problems.ts"
 import { messagesRefusal } from "./Refusal.ts"
 
 const MessageAnswer = Schema.Struct({
@@ -51,7 +52,8 @@ export class MessagesApi extends HttpApiGroup.make("messages")
     HttpApiEndpoint.post("countTokens", "/v1/messages/count_tokens")
       .setPayload(CountTokensRequest)
       .addSuccess(TokenCount)
-      .addError(ModelNotAllowed)
+      .addError(GateRefusal)
+      .addError(CountedTooOften)
       .annotate(Fast, true)
       .annotate(ReadsOwnBody, true)
       .annotate(Example, { body: question })

@@ -3,20 +3,23 @@
  *
  * Where the specification is silent:
  * - Tokens are counted by the first upstream of the model that speaks messages, which vendors do for nothing: it is no metered call, and
- *   leaves no record. An API key's list of models holds all the same. Where there is none, or it fails, the count is an estimate: four bytes a token, and `max_attachment_tokens` for
- *   each attachment.
+ *   leaves no record. An API key's list of models holds all the same; a caller whose billing account may pay no call is refused (402), and
+ *   so is an account that asks more than 300 times a minute (429). Where there is none, or it fails, the count is an estimate: four bytes a
+ *   token, and `max_attachment_tokens` for each attachment.
  * - The preview features of `betas` reach an upstream that speaks messages; one with another price is refused unless the model's `extras`
  *   name it, under `anthropic-beta`.
  */
-import { Context, Effect, Either, Layer } from "effect"
+import { Clock, Context, Effect, Either, Layer } from "effect"
 import { Engine } from "../chat/Engine.ts"
 import type { Call, ChatProblem, Completed, Streamed } from "../chat/Engine.ts"
 import { findModel, Models } from "../chat/Model.ts"
 import type { Model } from "../chat/Model.ts"
 import { UnknownChatModel } from "../chat/Problems.ts"
-import { promptTokensEstimate } from "../chat/Prompt.ts"
+import { filesById, promptTokensEstimate } from "../chat/Prompt.ts"
 import type { ValidPrompt } from "../chat/Prompt.ts"
+import { Gate } from "../gate/Gate.ts"
 import { ModelNotAllowed } from "../gate/Problems.ts"
+import type { InsufficientCredits } from "../gate/Problems.ts"
 import { mayCall } from "../kernel/Caller.ts"
 import type { Caller } from "../kernel/Caller.ts"
 import type { InvalidRequest } from "../kernel/InvalidRequest.ts"
@@ -26,6 +29,8 @@ import type { UpstreamRejected } from "../upstream/Problems.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
 import { eventsOf } from "./Events.ts"
 import type { ModelMessage, MessageEvent } from "./Events.ts"
+import { Pace } from "./Pace.ts"
+import { CountedTooOften } from "./Problems.ts"
 import { readCount } from "./Prompt.ts"
 import type { CountTokensPrompt, MessagesPrompt } from "./Prompt.ts"
 import { messages } from "./Protocol.ts"
@@ -43,8 +48,8 @@ export interface MessageCall extends Omit<Call<MessagesPrompt>, "headers">, Prev
 
 /** A prompt whose tokens are counted. */
 export interface CountTokensCall extends Preview {
-  /** Whose list of models holds, if they have one. */
-  readonly caller?: Pick<Caller, "allowed_models"> | undefined
+  /** Whose account must be one that may pay, and whose list of models holds, if they have one. Without a caller it is the host's own question. */
+  readonly caller?: Caller | undefined
   readonly prompt: CountTokensPrompt
   readonly json?: Buffer | undefined
   readonly request_id?: string | undefined
@@ -64,7 +69,10 @@ export interface MessagesContract {
   /** Costs nothing. Fails with what the vendor finds wrong with the prompt. */
   readonly countTokens: (
     call: CountTokensCall
-  ) => Effect.Effect<Counted, InvalidRequest | ModelNotAllowed | UpstreamRejected>
+  ) => Effect.Effect<
+    Counted,
+    InvalidRequest | ModelNotAllowed | InsufficientCredits | CountedTooOften | UpstreamRejected
+  >
   /** No call of `create` and `stream` costs less: 0 where a model is free. */
   readonly least: Nano
 }
@@ -75,6 +83,8 @@ export class Messages extends Context.Tag("tollgate/messages/Messages")<Messages
 
 const make = Effect.gen(function* () {
   const engine = yield* Engine
+  const gate = yield* Gate
+  const pace = new Pace()
   const catalogue = yield* Models
   const upstreams = yield* Upstreams
   const create = engine.complete<MessagesPrompt, ModelMessage>(messages)
@@ -103,13 +113,21 @@ const make = Effect.gen(function* () {
     )
   })
 
+  const admitted = Effect.fnUntraced(function* (caller: Caller, model: string) {
+    if (!mayCall(caller, model))
+      return yield* new ModelNotAllowed({ model, allowed_models: caller.allowed_models ?? [] })
+    yield* gate.mayPay(caller)
+    const retry_after = pace.take(caller.account_id, yield* Clock.currentTimeMillis)
+    if (retry_after !== undefined) return yield* new CountedTooOften({ retry_after })
+  })
+
   const countTokens = Effect.fnUntraced(function* (call: CountTokensCall) {
     const read = readCount(call.prompt, call.json)
     if (Either.isLeft(read)) return yield* read.left
     const model = findModel(catalogue, read.right.model)
     if (model === undefined) return yield* new UnknownChatModel(read.right.model)
-    if (call.caller !== undefined && !mayCall(call.caller, model.id))
-      return yield* new ModelNotAllowed({ model: model.id, allowed_models: call.caller.allowed_models ?? [] })
+    if (read.right.names_files && model.vendor_files !== true) return yield* filesById
+    if (call.caller !== undefined) yield* admitted(call.caller, model.id)
     const counted = yield* countedFor(model, read.right, call)
     return counted === undefined
       ? { input_tokens: promptTokensEstimate(model, read.right), estimated: true }

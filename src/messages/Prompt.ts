@@ -9,7 +9,7 @@
  */
 import { Schema } from "effect"
 import type { Either, ParseResult } from "effect"
-import { addData, addImage, addImageData, nothingAttached } from "../chat/Attachments.ts"
+import { addData, addImage, addImageData, noteFiles, nothingAttached } from "../chat/Attachments.ts"
 import type { Attached } from "../chat/Attachments.ts"
 import { between, byHand, fits, Flag, ModelName, optional, whole } from "../chat/Fields.ts"
 import { isAny, read } from "../chat/Prompt.ts"
@@ -130,6 +130,7 @@ const look = (content: unknown, attached: Attached): void => {
   if (!Array.isArray(content)) return
   for (const block of content as ReadonlyArray<Block>) {
     if (textual.has(block.type)) continue
+    noteFiles(attached, block)
     if (block.type === "tool_result") look(block.content, attached)
     else attach(block.type, (block.source ?? {}) as Source, attached)
   }
@@ -165,6 +166,7 @@ const reads = (
         attachments: attached.count,
         attached_elsewhere: attached.elsewhere,
         with_tools: isAny(request.tools),
+        names_files: attached.by_id,
         prompts: 1,
         answers: 1,
         // Of a request whose tokens are counted there is no answer.

@@ -1,6 +1,7 @@
 /** Responses, in OpenAI's protocol. Refusals have that protocol's shape. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { NotHandedOut } from "../chat/Kept.ts"
 import { GateRefusal } from "../gate/Problems.ts"
 import { Fast, ReadsOwnBody, RefusalShape, RefusesWebSocket } from "../http/Annotations.ts"
 import { Example, Metered, Streams } from "../http/Documented.ts"
@@ -46,5 +47,6 @@ export class ResponsesApi extends HttpApiGroup.make("responses")
   .addError(GateRefusal)
   .addError(IdempotencyRefusal)
   .addError(UpstreamRefusal)
+  .addError(NotHandedOut)
   .annotate(RefusalShape, openAiRefusal)
   .middleware(KeyOrToken) {}

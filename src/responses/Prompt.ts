@@ -8,7 +8,7 @@
  *   what is attached by an address or id (but an image), an earlier answer and a summary in its vendor's own form count the whole context.
  */
 import { Schema } from "effect"
-import { addData, addImage, nothingAttached } from "../chat/Attachments.ts"
+import { addData, addImage, noteFiles, nothingAttached } from "../chat/Attachments.ts"
 import type { Attached } from "../chat/Attachments.ts"
 import { between, byHand, fits, Flag, ModelName, optional, whole } from "../chat/Fields.ts"
 import { isAny, read } from "../chat/Prompt.ts"
@@ -80,6 +80,7 @@ const look = (content: unknown, attached: Attached): void => {
   if (!Array.isArray(content)) return
   for (const part of content as ReadonlyArray<Item | null>) {
     if (typeof part !== "object" || part === null || isText(part.type)) continue
+    noteFiles(attached, part)
     attach(part, attached)
   }
 }
@@ -91,11 +92,24 @@ const attach = (part: Item, attached: Attached): void => {
   else addData(attached, file_id || file_url ? undefined : file_data)
 }
 
+const kept = /"(?:file_ids?|vector_store_ids?)":(?!\[\]|null)|"container":"/i
+
+/** Tools of the vendor name files, stores of files and containers that it keeps. */
+const noteStores = (attached: Attached, tools: unknown): void => {
+  if (!Array.isArray(tools)) return
+  attached.by_id ||= (tools as ReadonlyArray<Item | null>).some(
+    (tool) => tool?.type !== "function" && tool?.type !== "custom" && kept.test(JSON.stringify(tool))
+  )
+}
+
 const attachmentsOf = ({ input, previous_response_id, ...others }: ResponsesPrompt): Attached => {
   const attached = nothingAttached()
   attached.elsewhere = (previous_response_id ?? others.conversation ?? others.prompt ?? null) !== null
+  noteStores(attached, others.tools)
   if (typeof input === "string") return attached
-  for (const { content, output, type } of input) {
+  for (const item of input) {
+    const { content, output, type } = item
+    if (!Array.isArray(content)) noteFiles(attached, item)
     if (isElsewhere(type)) attached.elsewhere = true
     look(content, attached)
     if (Array.isArray(output)) look(output, attached)
@@ -115,6 +129,7 @@ export const readResponses: Read = (prompt, json) =>
       attachments: attached.count,
       attached_elsewhere: attached.elsewhere,
       with_tools: isAny(request.tools),
+      names_files: attached.by_id,
       prompts: 1,
       answers: 1,
       answer_tokens_max: request.max_output_tokens ?? undefined

@@ -9,15 +9,20 @@ import { usageOf } from "../protocols/responses/Usage.ts"
 import { noUsage } from "../protocols/Usage.ts"
 import { messageOf } from "../upstream/Failures.ts"
 import { billed } from "./Billed.ts"
+import { handedOutIn } from "./Named.ts"
 import { readResponses } from "./Prompt.ts"
 import { broken, reader } from "./Relay.ts"
 
 /** Fields that speak of what the vendor has kept of earlier calls. */
 const ofKept = ["previous_response_id", "conversation"] as const
 
-/** Whether items are named by the ids that the vendor gave them. */
+/** Whether items are named by the ids that the vendor gave them. A reference may leave out its type. */
 const refers = (input: unknown): boolean =>
-  Array.isArray(input) && input.some((item: { readonly type?: unknown }) => item.type === "item_reference")
+  Array.isArray(input) &&
+  input.some(
+    ({ id, role, type }: { readonly type?: unknown; readonly id?: unknown; readonly role?: unknown }) =>
+      type === "item_reference" || ((type ?? null) === null && role === undefined && id !== undefined)
+  )
 
 const refusal = ({ body }: ValidPrompt, { upstream }: Passage): InvalidRequest | undefined => {
   if (upstream.keeps_responses) return undefined
@@ -35,6 +40,7 @@ export const responses: Protocol = {
   pathFor: () => "/responses",
   headers: {},
   stream: serverSentEvents,
+  handedOutIn,
   refusal,
   bodyFor: ({ body, json }, { route: { model }, upstream }, streams, limit) =>
     written(
@@ -55,7 +61,7 @@ export const responses: Protocol = {
   usageIn: ({ usage }) => usageOf(usage) ?? noUsage,
   countIn: ({ output }) => (output as ReadonlyArray<unknown>).reduce<number>((sum, item) => sum + tokensOf(item), 0),
   broken,
-  reader
+  reader: (_, notes) => reader(notes)
 }
 
 /** How an answer stands that is whole. Some vendors do not say. */

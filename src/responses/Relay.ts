@@ -11,6 +11,7 @@ import { generatedInResponses } from "../protocols/Gist.ts"
 import { usageOf } from "../protocols/responses/Usage.ts"
 import { noUsage } from "../protocols/Usage.ts"
 import type { Usage } from "../protocols/Usage.ts"
+import { handedOutBy } from "./Named.ts"
 import type { How } from "../upstream/ByteStream.ts"
 
 /** How a stream ends that broke, behind these events. */
@@ -24,13 +25,18 @@ export const broken = (events: string): string => {
 const marks =
   /"(?:(delta)"\s*:\s*"|type"\s*:\s*"(?:response\.(?:completed|incomplete|failed)|error)")|^data: ?\[DONE\]/gm
 
+/** The same with the events that hand out ids. */
+const marksOfIds =
+  /"(?:(delta)"\s*:\s*"|type"\s*:\s*"(?:response\.(?:created|completed|incomplete|failed|output_item\.(?:added|done))|error)")|^data: ?\[DONE\]/gm
+
 const numbered = /"sequence_number"\s*:\s*(\d+)/g
 
 /** The number of the last event in a text. */
 const lastNumber = (text: string): number => [...text.matchAll(numbered)].reduce((_, [, number]) => Number(number), -1)
 
 /** What reads the events of one stream. */
-export const reader = (): Reader => {
+export const reader = (notes: boolean): Reader => {
+  const handed_out = notes ? new Set<string>() : undefined
   let usage: Usage = noUsage
   let tokens_counted = 0
   let latest = ""
@@ -41,6 +47,7 @@ export const reader = (): Reader => {
     // Nothing follows it but what some vendors borrow from chat.
     if (last !== undefined) return ""
     const data = parse(event)
+    if (handed_out !== undefined && data !== undefined) for (const id of handedOutBy(data)) handed_out.add(id)
     switch (data?.type) {
       case "response.completed":
       case "response.incomplete":
@@ -59,7 +66,7 @@ export const reader = (): Reader => {
 
   const pass: Looking["pass"] = (text, at, blank) => {
     if (last !== undefined) return at
-    const { end, tokens } = runOf(marks, text, at, blank)
+    const { end, tokens } = runOf(notes ? marksOfIds : marks, text, at, blank)
     tokens_counted += tokens
     return end
   }
@@ -86,7 +93,7 @@ export const reader = (): Reader => {
     generated: generatedInResponses,
     isWhole: (text) => parse(text) !== undefined,
     isFinished: () => last !== undefined,
-    report: () => ({ usage, tokens_counted }),
+    report: () => ({ usage, tokens_counted, ...(handed_out !== undefined && { handed_out: [...handed_out] }) }),
     last: (how: How) => (how === "broken" || last === undefined ? broken(latest) : Buffer.from(last, "latin1"))
   }
 }

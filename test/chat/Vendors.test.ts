@@ -92,7 +92,8 @@ beforeAll(async () => {
     upstreams: {
       main: { base_url: main.url, api_key: "k" },
       spare: { base_url: spare.url, api_key: "k" },
-      others: { base_url: main.url, api_key: "k", speaks: ["messages", "responses"] }
+      others: { base_url: main.url, api_key: "k", speaks: ["messages", "responses"] },
+      keeper: { base_url: main.url, api_key: "k", speaks: ["responses"], keeps_responses: true }
     },
     auto: "acme/newer",
     models: [
@@ -101,6 +102,12 @@ beforeAll(async () => {
         owned_by: "acme",
         created: 1_700_000_000,
         input_modalities: ["text", "image"]
+      }),
+      model("kept", { upstreams: [{ upstream: "keeper" }] }),
+      model("files", {
+        vendor_files: true,
+
+        upstreams: [{ upstream: "main" }, { upstream: "others" }]
       }),
       model("older", { limit_field: "max_tokens" }),
       model("boundless", { limit_field: "none" }),
@@ -956,7 +963,7 @@ describe("what is attached to a prompt", () => {
       { type: "file", file: { filename: "a.pdf", file_data: data } },
       { type: "image_url", image_url: { url: `data:application/pdf;base64,${data}` } },
       { type: "input_audio", input_audio: { data: flac({ frames: 500 }).toString("base64"), format: "wav" } },
-      { type: "file", file: { file_id: "file-1" } },
+      { type: "file", file: {} },
       { type: "video_url", video_url: { url: "https://x.example/a.mp4" } }
     ]) {
       expect(await bound(part)).toBe(100_000)
@@ -964,6 +971,155 @@ describe("what is attached to a prompt", () => {
     const earlier = [...messages, { role: "assistant", audio: { id: "audio_1" } }, ...messages]
     expect((await chat(key, { max_tokens: 1, messages: earlier })).status).toBe(200)
     expect((await explained(who)).reserved_usd).toBe(0.100002)
+  })
+})
+
+describe("a file that the vendor keeps", () => {
+  it("is named by its id in no protocol, unless the model's configuration allows it", async () => {
+    const { key } = await person()
+    const user = (...content: ReadonlyArray<object>) => [{ role: "user", content }]
+    const asked: ReadonlyArray<readonly [path: string, body: object]> = [
+      ["chat/completions", { messages: user({ type: "file", file: { file_id: "file-1" } }) }],
+      ["chat/completions", { messages: user({ type: "file", file: { File_ID: "file-1" } }) }],
+      ["chat/completions", { messages: user({ type: "image_file", image_file: { file_id: "file-1" } }) }],
+      [
+        "messages",
+        { max_tokens: 9, messages: user({ type: "document", source: { type: "file", file_id: "file_1" } }) }
+      ],
+      ["messages", { max_tokens: 9, messages: user({ type: "image", source: { type: "file", file_id: "file_1" } }) }],
+      ["messages", { max_tokens: 9, messages: user({ type: "container_upload", file_id: "file_1" }) }],
+      [
+        "messages",
+        {
+          max_tokens: 9,
+          messages: user({
+            type: "tool_result",
+            tool_use_id: "t",
+            content: [{ type: "image", source: { type: "file", file_id: "file_1" } }]
+          })
+        }
+      ],
+      ["messages/count_tokens", { messages: user({ type: "image", source: { type: "file", file_id: "file_1" } }) }],
+      ["responses", { input: user({ type: "input_file", file_id: "file-1" }) }],
+      ["responses", { input: user({ type: "input_image", file_id: "file-1" }) }],
+      [
+        "responses",
+        { input: [{ type: "function_call_output", call_id: "c", output: [{ type: "input_file", file_id: "file-1" }] }] }
+      ],
+      [
+        "responses",
+        {
+          input: [{ type: "computer_call_output", call_id: "c", output: { type: "computer_screenshot", file_id: "f" } }]
+        }
+      ]
+    ]
+    for (const [path, body] of asked) {
+      const { body: answer, status } = await service.call(`/v1/${path}`, {
+        token: key,
+        json: { ...body, model: path.startsWith("chat") ? "acme/newer" : "kept" }
+      })
+      expect([path, body, status, JSON.stringify(answer).includes("file_id")]).toEqual([path, body, 400, true])
+    }
+    expect(main.received).toEqual([])
+    const [, file] = asked[0]!
+    expect((await service.call("/v1/chat/completions", { token: key, json: { ...file, model: "files" } })).status).toBe(
+      200
+    )
+  })
+})
+
+describe("what a vendor keeps of responses", () => {
+  let answers = 0
+  /** Answers with ids of its own; a stream that is not to end breaks off behind its first item. */
+  const keeping =
+    (ends = true): Vendor["answer"] =>
+    (response, body) => {
+      const n = ++answers
+      const item = {
+        id: `msg_${n}`,
+        type: "message",
+        role: "assistant",
+        content: [{ type: "output_text", text: "hi" }]
+      }
+      const whole = {
+        id: `resp_${n}`,
+        object: "response",
+        status: "completed",
+        conversation: { id: `conv_${n}` },
+        output: [{ id: `rs_${n}`, type: "reasoning", summary: [] }, item],
+        usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 }
+      }
+      if (body.stream !== true) return json(response, whole)
+      const begun = {
+        ...whole,
+        status: "in_progress",
+        output: [],
+        usage: { input_tokens: 3, output_tokens: 0, total_tokens: 3 }
+      }
+      sse(response, [
+        event({ type: "response.created", response: begun }),
+        event({ type: "response.output_item.added", item: whole.output[0] }),
+        event({ type: "response.output_item.done", item: whole.output[0] }),
+        ...(ends ? [event({ type: "response.completed", response: whole })] : [])
+      ])
+    }
+  const respond = (token: string, body: object = {}) =>
+    service.call("/v1/responses", { token, json: { model: "kept", input: "hello", ...body } })
+  const namings = (n: number) => [
+    { previous_response_id: `resp_${n}` },
+    { conversation: `conv_${n}` },
+    { conversation: { id: `conv_${n}` } },
+    { input: [{ type: "item_reference", id: `msg_${n}` }] },
+    { input: [{ id: `msg_${n}` }] },
+    {
+      input: [
+        { type: "reasoning", Id: `rs_${n}`, summary: [] },
+        { role: "user", content: "go on" }
+      ]
+    }
+  ]
+
+  it.each([false, true])(
+    "belongs to the tenant and account that were handed its ids (streamed: %s)",
+    async (stream) => {
+      main.answer = keeping()
+      const [ada, bob] = [await person(), await person()]
+      expect((await respond(ada.key, { stream })).status).toBe(200)
+      const n = answers
+      const { body } = await service.call("/v1/tenants", { token: ada.who.token, json: { name: "team" } })
+      const refreshed = await service.call("/v1/auth/token", {
+        json: {
+          client_id: "console",
+          grant_type: "refresh_token",
+          refresh_token: ada.who.refresh_token,
+          tenant_id: body.result.id
+        }
+      })
+      const elsewhere = refreshed.body.result.access_token as string
+      const before = main.received.length
+      for (const naming of namings(n)) {
+        for (const other of [bob.key, elsewhere]) {
+          const refused = await respond(other, { ...naming, stream })
+          expect([naming, refused.status, refused.body.error.code]).toEqual([naming, 404, "not_found"])
+          expect(refused.body.error.param).toMatch(/^(previous_response_id|conversation|input\[0\]\.[iI]d)$/)
+        }
+      }
+      expect(main.received).toHaveLength(before)
+      for (const naming of namings(n)) expect([naming, (await respond(ada.key, naming)).status]).toEqual([naming, 200])
+      expect(main.received).toHaveLength(before + namings(n).length)
+      expect((await respond(ada.key, { previous_response_id: "resp_0" })).status).toBe(404)
+    }
+  )
+
+  it("is handed out by a stream that broke off too, as far as it came", async () => {
+    main.answer = keeping(false)
+    const ada = await person()
+    expect((await respond(ada.key, { stream: true })).body).toContain("response.created")
+    const n = answers
+    main.answer = keeping()
+    expect((await respond(ada.key, { previous_response_id: `resp_${n}` })).status).toBe(200)
+    expect((await respond(ada.key, { input: [{ type: "item_reference", id: `rs_${n}` }] })).status).toBe(200)
+    expect((await respond(ada.key, { input: [{ type: "item_reference", id: `msg_${n}` }] })).status).toBe(404)
   })
 })
 

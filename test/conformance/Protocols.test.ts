@@ -307,6 +307,44 @@ describe("messages", () => {
     expect((await count({ model: "nobody" })).body.error).toMatchObject({ type: "invalid_request_error" })
     expect(await service.usage(who)).toEqual([])
   })
+
+  it("counts none for an account whose calls are refused, nor without a limit of a minute", async () => {
+    const { key, who } = await person()
+    const count = () =>
+      service.call("/v1/messages/count_tokens", { token: key, json: { ...ask("one two"), max_tokens: undefined } })
+    const counted = async () =>
+      (await service.control("/calls?service=messages&limit=1000")).filter(({ path }: { path: string }) =>
+        path.endsWith("/count_tokens")
+      ).length
+    for (const status of ["suspended", "closed"]) {
+      await service.control(`/tenants/${who.tenant_id}`, { billing_status: status })
+      const before = await counted()
+      const { body, status: refused } = await count()
+      expect([status, refused, body.error.code, body.error.type]).toEqual([
+        status,
+        402,
+        "insufficient_credits",
+        "billing_error"
+      ])
+      expect(await counted()).toBe(before)
+    }
+    await service.control(`/tenants/${who.tenant_id}`, { billing_status: "active" })
+    expect((await count()).status).toBe(200)
+    // However the minutes of the clock lie: of so many, one is refused.
+    const answers = await Promise.all(Array.from({ length: 601 }, count))
+    const refused = answers.filter(({ status }) => status === 429)
+    expect(refused.length).toBeGreaterThan(0)
+    expect(Number(refused[0]!.headers.get("retry-after"))).toBeGreaterThan(0)
+    expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThan(0)
+    expect(
+      (
+        await service.call("/v1/messages/count_tokens", {
+          token: (await person()).key,
+          json: { ...ask("x"), max_tokens: undefined }
+        })
+      ).status
+    ).toBe(200)
+  })
 })
 
 describe("responses", () => {

@@ -1,4 +1,5 @@
 /** A room whose settings name an upstream that is not there is not built. */
+import type { SqlClient } from "@effect/sql/SqlClient"
 import { expect, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { Chat } from "../../src/chat/Chat.ts"
@@ -59,7 +60,7 @@ const model: Models["Type"]["models"][number] = {
 const speech = [{ id: "one", upstream_model: "one", events: false, price }] as const
 const transcription = [{ id: "one", upstream_model: "one", wire_format: "json", translates: false, price }] as const
 
-type Needs = Gate | Jobs | PriceVersions | Upstreams
+type Needs = Gate | Jobs | PriceVersions | SqlClient | Upstreams
 
 const rooms: ReadonlyArray<readonly [named_by: string, Layer.Layer<never, unknown, Needs>]> = [
   ["chat model one", Chat.layer.pipe(Layer.provide(ChatSettings.layer({ models: [model] })))],

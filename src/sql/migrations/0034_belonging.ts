@@ -15,7 +15,7 @@ const steps = [
   `ALTER TABLE tollgate_media_jobs ADD COLUMN tenant_id TEXT`,
   `ALTER TABLE tollgate_media_jobs ADD COLUMN holder TEXT`,
   // Ids as their hashes. They count up for each account, so that the oldest are found without a look at the others.
-  `CREATE TABLE tollgate_responses_kept (
+  `CREATE TABLE tollgate_chat_kept (
     tenant_id TEXT NOT NULL,
     account_id TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -23,8 +23,8 @@ const steps = [
     at INTEGER NOT NULL,
     PRIMARY KEY (tenant_id, account_id, id)
   ) STRICT, WITHOUT ROWID`,
-  `CREATE INDEX tollgate_responses_kept_number ON tollgate_responses_kept (tenant_id, account_id, number)`,
-  `CREATE INDEX tollgate_responses_kept_age ON tollgate_responses_kept (at)`
+  `CREATE INDEX tollgate_chat_kept_number ON tollgate_chat_kept (tenant_id, account_id, number)`,
+  `CREATE INDEX tollgate_chat_kept_age ON tollgate_chat_kept (at)`
 ]
 
 export default Effect.flatMap(SqlClient, (sql) => Effect.forEach(steps, (step) => sql.unsafe(step), { discard: true }))

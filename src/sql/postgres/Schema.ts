@@ -643,7 +643,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     `ALTER TABLE tollgate_tenants_applications ADD COLUMN bounds ${text}`,
     `ALTER TABLE tollgate_media_jobs ADD COLUMN tenant_id ${text}`,
     `ALTER TABLE tollgate_media_jobs ADD COLUMN holder ${text}`,
-    `CREATE TABLE tollgate_responses_kept (
+    `CREATE TABLE tollgate_chat_kept (
       tenant_id ${text} NOT NULL,
       account_id ${text} NOT NULL,
       id ${text} NOT NULL,
@@ -651,8 +651,8 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       at bigint NOT NULL,
       PRIMARY KEY (tenant_id, account_id, id)
     )`,
-    `CREATE INDEX tollgate_responses_kept_number ON tollgate_responses_kept (tenant_id, account_id, number)`,
-    `CREATE INDEX tollgate_responses_kept_age ON tollgate_responses_kept (at)`
+    `CREATE INDEX tollgate_chat_kept_number ON tollgate_chat_kept (tenant_id, account_id, number)`,
+    `CREATE INDEX tollgate_chat_kept_age ON tollgate_chat_kept (at)`
   ],
   "0012_nodes": [
     // A run whose node was started again under the same name never gets a lease any more.
