@@ -59,14 +59,7 @@ import { extrasOf, withExtras } from "./Extras.ts"
 import { findModel, leastOf, linesOf, Models } from "./Model.ts"
 import type { Model, ModelRoute } from "./Model.ts"
 import { UnknownChatModel } from "./Problems.ts"
-import {
-  answerTokensAsked,
-  answerTokensWithin,
-  boundOf,
-  filesById,
-  mostOf,
-  promptTokensEstimate
-} from "./Prompt.ts"
+import { answerTokensAsked, answerTokensWithin, boundOf, filesById, mostOf, promptTokensEstimate } from "./Prompt.ts"
 import type { ValidPrompt } from "./Prompt.ts"
 import type { Protocol, Spoken } from "./Protocol.ts"
 import * as Translated from "./Translated.ts"

@@ -62,7 +62,7 @@ const UpstreamFields = Schema.Struct({
   silence_ms_max: Schema.optionalWith(Seconds, { default: () => 300_000 }).pipe(Schema.fromKey("timeout_seconds")),
   /** The protocols in which it can be asked for models. */
   speaks: Schema.optionalWith(Schema.NonEmptyArray(SpokenProtocol), { default: () => usualProtocols as never }),
-  /** Whether callers may go on from responses that it has kept. They are kept by its key, not by who calls here. */
+  /** Whether callers may go on from responses that it has kept. It keeps them by its key; whose they are is kept here (`chat/Kept`). */
   keeps_responses: Schema.optionalWith(Schema.Boolean, { default: () => false })
 })
 

@@ -89,7 +89,7 @@ describe("an event that is too long to be kept", () => {
   it("is the last of responses: its usage is read, and it is not complete before the books have the charge", async () => {
     const events = responses(used)
     expect(events.at(-1)!.length).toBeGreaterThan(long)
-    const seen = await relayed(ResponsesRelay.reader(), events)
+    const seen = await relayed(ResponsesRelay.reader(false), events)
     expect(seen).toMatchObject({ how: "complete", usage: report, aborted: false })
     expect(seen.after === events.join("")).toBe(true)
     expect(seen.after.startsWith(seen.before)).toBe(true)
@@ -99,7 +99,7 @@ describe("an event that is too long to be kept", () => {
   })
 
   it("counts what was generated once where it reports nothing", async () => {
-    const seen = await relayed(ResponsesRelay.reader(), responses(null))
+    const seen = await relayed(ResponsesRelay.reader(false), responses(null))
     // A piece of twelve bytes is a token.
     expect(seen).toMatchObject({ how: "complete", tokens_counted: 1 })
     expect(seen.usage.prompt_tokens).toBeUndefined()
