@@ -113,8 +113,8 @@ export const make = (upstream: Source, reader: Reader): Relay => {
     begun: stream.begun(true),
     ended: stream.ended,
     report: () => {
-      const { tokens_counted, usage } = reader.report()
-      return { usage, tokens_counted: tokens_counted + (long?.tokens ?? 0) }
+      const report = reader.report()
+      return long === undefined ? report : { ...report, tokens_counted: report.tokens_counted + long.tokens }
     },
     finish: (how) => {
       const last = reader.last(how)

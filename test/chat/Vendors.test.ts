@@ -1193,7 +1193,7 @@ describe("an answer that is too long to be handed on", () => {
 describe("a document that lies elsewhere", () => {
   it("is charged at the bound where its stream is left early, and no usage came", async () => {
     const { key, who } = await person()
-    const document = { type: "file", file: { file_id: "file_1" } }
+    const document = { type: "video_url", video_url: { url: "https://x.example/a.mp4" } }
     const gone = new AbortController()
     main.answer = (response) => {
       response.writeHead(200, { "content-type": "text/event-stream" })
