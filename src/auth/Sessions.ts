@@ -4,8 +4,6 @@
  *
  * Where the specification is silent:
  * - Of two refreshes at once with one token, the second counts as a theft: the whole sign-in ends.
- * - An account has up to 1,000 sign-ins that have not ended. A further one ends the oldest. A sign-in is deleted 187 days after it began, when
- *   none of its tokens is known any more.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
@@ -97,12 +95,6 @@ export interface SessionsContract {
 export const refreshLifetime = Duration.days(7)
 export const familyLifetime = Duration.days(90)
 
-/** How many sign-ins of an account have not ended. */
-export const openMax = 1_000
-
-/** The last refresh token of a sign-in expires at its end, and is remembered as long again. */
-const familyKept = Duration.sum(Duration.times(familyLifetime, 2), refreshLifetime)
-
 export class Sessions extends Context.Tag("tollgate/auth/Sessions")<Sessions, SessionsContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Sessions, make))
 }
@@ -170,7 +162,7 @@ const make = Effect.gen(function* () {
   const begin = Effect.fn("Sessions.begin")(function* (signIn: SignIn) {
     const now = yield* Clock.currentTimeMillis
     const family = Ids.at("fam", now)
-    yield* Statements.write(writer, familyOf(signIn, family, now), ...forgotten(signIn.account_id, now))
+    yield* Statements.write(writer, familyOf(signIn, family, now))
     return family
   })
 
@@ -182,26 +174,15 @@ const make = Effect.gen(function* () {
     const family = Ids.at("fam", now)
     const { stored, token } = issue(family, signIn.tenant_id, now, now)
     const opened = familyOf(signIn, family, now)
-    const statements = [
-      ...(beside === undefined ? [] : [beside(family)]),
-      opened,
-      stored,
-      ...forgotten(signIn.account_id, now)
-    ]
+    const statements = [...(beside === undefined ? [] : [beside(family)]), opened, stored, ...dead(now)]
     return (yield* Statements.tryWrite(writer, ...statements)) ? yield* pair(signIn, family, token) : undefined
   })
 
   // Nothing stands beside it that could refuse it.
   const open = (signIn: SignIn) => Effect.map(openBeside(signIn, undefined), (opened) => opened!)
 
-  /** Each sign-in ends the oldest of its account beyond the most, and deletes a few tokens and sign-ins that ended long ago. */
-  const forgotten = (account: AccountId, now: number) => [
-    statement(sql`UPDATE tollgate_auth_families SET revoked_at = ${now}
-      WHERE account_id = ${account} AND revoked_at IS NULL AND id < (SELECT id FROM tollgate_auth_families
-        WHERE account_id = ${account} AND revoked_at IS NULL ORDER BY id DESC LIMIT 1 OFFSET ${sql.literal(String(openMax - 1))})`),
-    // The time is in the id, by which they are found.
-    statement(sql`DELETE FROM tollgate_auth_families WHERE id IN (SELECT id FROM tollgate_auth_families
-      WHERE id < ${Ids.at("fam", now - Duration.toMillis(familyKept))} ORDER BY id LIMIT 20)`),
+  /** Forgets a few tokens that have been dead for long, whenever somebody signs in. */
+  const dead = (now: number) => [
     statement(sql`DELETE FROM tollgate_auth_refresh_tokens WHERE hash IN (SELECT hash FROM tollgate_auth_refresh_tokens
       WHERE expires_at < ${now - Duration.toMillis(familyLifetime)} ORDER BY expires_at LIMIT 20)`)
   ]

@@ -36,7 +36,6 @@ import {
   MemberNotFound,
   NotAMember,
   TeamFull,
-  TooManyApplications,
   TooManyTenants
 } from "./Problems.ts"
 
@@ -76,7 +75,6 @@ export class TenantsApi extends HttpApiGroup.make("tenants")
       )
       .middleware(TenantKeysToken)
       .addError(InvalidRequest)
-      .addError(TooManyApplications)
       .annotate(Example, { body: { name: "nightly report", description: "reads usage" } })
       .annotate(OpenApi.Summary, "Make an API key; it is shown in this answer only")
   )

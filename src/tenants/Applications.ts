@@ -1,9 +1,6 @@
 /**
  * Applications of a tenant and their API keys: made, listed, renamed, limited, deleted, and recognised when they call. A member reaches
  * their own, owners and admins reach all. Spending limits are the ledger's, which holds them; the rest stands in this room's table.
- *
- * Where the specification is silent:
- * - A member has up to 1,000 applications in a tenant. A further one is refused with 409 `too_many_applications`.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -33,7 +30,7 @@ import type {
 } from "./Application.ts"
 import { Belonging } from "./Belonging.ts"
 import * as KeyCallers from "./KeyCallers.ts"
-import { ApplicationNotFound, InsufficientRole, TooManyApplications } from "./Problems.ts"
+import { ApplicationNotFound, InsufficientRole } from "./Problems.ts"
 
 /** Who acts, in which tenant. Without an account it is the operator, who reaches every application of the tenant. */
 export interface Operator {
@@ -54,7 +51,7 @@ export interface ApplicationsContract {
   readonly create: (request: {
     readonly caller: Actor
     readonly application: NewApplication
-  }) => Effect.Effect<ApplicationWithKey, InvalidRequest | TooManyApplications | BooksUnavailable>
+  }) => Effect.Effect<ApplicationWithKey, InvalidRequest | BooksUnavailable>
   /** A page of those that the caller reaches, newest first. */
   readonly list: (request: By & PageOf) => Effect.Effect<typeof ApplicationPage.Type>
   readonly find: (request: OfApplication) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole>
@@ -125,9 +122,6 @@ const setLimit = (application: ApplicationId, tenant: TenantId, limit: SetLimit[
   limit
 })
 
-/** Of one member in one tenant. */
-export const applicationsMax = 1_000
-
 /** The limit that a change asks for, `undefined` where it asks for none. */
 const limitAsked = (
   { spending_limit_period: period, spending_limit_usd: amount }: ApplicationChange,
@@ -183,19 +177,13 @@ const make = Effect.gen(function* () {
       expires_at,
       allowed_models: jsonOf(allowed_models)
     }
-    const hasRoom = statement(
-      sql`SELECT 1 WHERE (SELECT count(*) FROM tollgate_tenants_applications
-        WHERE tenant_id = ${tenant_id} AND account_id = ${caller.account_id}) < ${sql.literal(String(applicationsMax))}`,
-      1
-    )
     const inserted = statement(sql`INSERT INTO tollgate_tenants_applications ${sql.insert({ ...row })}`)
-    yield* Effect.catchTags(
-      writer.submit({
-        postings: limit === null ? [] : [setLimit(row.id, tenant_id, limit)],
-        statements: [hasRoom, inserted]
-      }),
-      { ...broken, Conflict: () => new TooManyApplications() }
-    )
+    yield* limit === null
+      ? Statements.write(writer, inserted)
+      : Effect.catchTags(
+          writer.submit({ postings: [setLimit(row.id, tenant_id, limit)], statements: [inserted] }),
+          broken
+        )
     return { ...(yield* shown([row], now))[0]!, api_key }
   })
 
@@ -299,8 +287,8 @@ const make = Effect.gen(function* () {
   } satisfies ApplicationsContract
 })
 
-/** A tenant has a billing account. */
-const broken = { AccountMissing: Effect.die } as const
+/** A tenant has a billing account, and an application is made once. */
+const broken = { AccountMissing: Effect.die, Conflict: Effect.die } as const
 
 /** Under another secret no API key is known any more. */
 export const apiKeysEnd: Ending = {

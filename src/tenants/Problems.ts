@@ -91,13 +91,6 @@ export class TeamFull extends Problem<TeamFull>()("TeamFull", {
   details: {}
 }) {}
 
-/** The account has as many applications in the tenant as one may. */
-export class TooManyApplications extends Problem<TooManyApplications>()("TooManyApplications", {
-  status: 409,
-  error: "a member has at most 1000 applications in a tenant: delete one that is not used",
-  code: "too_many_applications"
-}) {}
-
 /** The account owns as many tenants as one may, or is a member of as many. */
 export class TooManyTenants extends Problem<TooManyTenants>()("TooManyTenants", {
   status: 409,

@@ -1,9 +1,7 @@
 /** Signing in, staying signed in and signing out, over HTTP and through time. */
-import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect } from "@effect/vitest"
 import { Effect, TestClock } from "effect"
 import { createLocalJWKSet, decodeJwt, jwtVerify } from "jose"
-import { openMax, Sessions } from "../../src/auth/Sessions.ts"
 import { toDate } from "../../src/kernel/Moment.ts"
 import { Issuer } from "../support/Issuer.ts"
 import * as World from "./World.ts"
@@ -245,56 +243,6 @@ describe("a sign-in that another process ended", () => {
       yield* World.sql("UPDATE tollgate_auth_families SET revoked_at = 1")
       yield* TestClock.adjust("1 minute")
       expect(yield* me).toBe(401)
-    })
-  )
-})
-
-describe("sign-ins of an account", () => {
-  scene(
-    "have a number: a further one ends the oldest, and no other's",
-    Effect.gen(function* () {
-      const sql = yield* SqlClient
-      const [ada, bob] = [yield* person("ada@example.com"), yield* person("bob@example.com")]
-      const { begin, open } = yield* Sessions
-      const who = {
-        account_id: ada.account_id,
-        tenant_id: ada.tenant_id,
-        client_id,
-        team_first: false,
-        grant: "all"
-      } as never
-      yield* TestClock.adjust("1 second")
-      for (let i = 1; i < openMax; i++) yield* begin(who)
-      expect((yield* refresh(ada)).status).toBe(200)
-      yield* open(who)
-      const openOf = (account: string) =>
-        Effect.map(
-          sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_auth_families
-            WHERE account_id = ${account} AND revoked_at IS NULL`,
-          ([row]) => row!.n
-        )
-      expect(yield* openOf(ada.account_id)).toBe(openMax)
-      expect((yield* ask("GET", "/v1/me", { token: bob.token })).status).toBe(200)
-      yield* TestClock.adjust("2 minutes")
-      expect((yield* ask("GET", "/v1/me", { token: ada.token })).status).toBe(401)
-    })
-  )
-
-  scene(
-    "are deleted when none of their tokens is known any more",
-    Effect.gen(function* () {
-      const sql = yield* SqlClient
-      const families = Effect.map(
-        sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_auth_families`,
-        ([row]) => row!.n
-      )
-      yield* Effect.forEach(["a", "b", "c"], (name) => person(`${name}@example.com`))
-      yield* TestClock.adjust("186 days")
-      yield* person("d@example.com")
-      expect(yield* families).toBe(4)
-      yield* TestClock.adjust("2 days")
-      yield* person("e@example.com")
-      expect(yield* families).toBe(2)
     })
   )
 })

@@ -6,7 +6,7 @@ import { application, ask, join, person, refresh, scene } from "../auth/World.ts
 import type { Person } from "../auth/World.ts"
 import type { AccountId, ApplicationId, TenantId } from "../../src/kernel/Ids.ts"
 import { Writer } from "../../src/ledger/Writer.ts"
-import { Applications, applicationsMax } from "../../src/tenants/Applications.ts"
+import { Applications } from "../../src/tenants/Applications.ts"
 import * as TestDatabase from "../support/database.ts"
 
 const notFound = { status: 404, body: { error: "application not found", code: "application_not_found" } }
@@ -40,29 +40,6 @@ describe("applications", () => {
         status: 200,
         body: { msg: "ok", result: { page: 1, per_page: 50, total_pages: 1, total_records: 1, records: [record] } }
       })
-    })
-  )
-
-  scene(
-    "have a number: a member makes no more in a tenant, however they ask, until one is deleted",
-    Effect.gen(function* () {
-      const ada = yield* person("ada@example.com")
-      const bob = yield* person("bob@example.com")
-      const { create, remove } = yield* Applications
-      const of = ({ account_id, tenant_id }: Person) => ({ account_id, tenant_id }) as never
-      const make = (who: Person, more: object = {}) =>
-        create({ caller: of(who), application: { name: "one", description: "", ...more } as never })
-      const [first] = yield* Effect.all(Array.from({ length: applicationsMax - 1 }, () => make(ada)))
-      const both = yield* Effect.all([Effect.either(make(ada)), Effect.either(make(ada))], { concurrency: 2 })
-      expect(both.map(({ _tag }) => _tag).toSorted()).toEqual(["Left", "Right"])
-      const at = `/v1/tenants/${ada.tenant_id}/applications`
-      for (const more of [{}, { spending_limit_usd: 5 }]) {
-        const refused = yield* ask("POST", at, { token: ada.token, json: { name: "one", description: "", ...more } })
-        expect([refused.status, refused.body.code]).toEqual([409, "too_many_applications"])
-      }
-      expect((yield* make(bob)).name).toBe("one")
-      yield* remove({ caller: of(ada), application_id: first!.id })
-      expect((yield* ask("POST", at, { token: ada.token, json: { name: "one", description: "" } })).status).toBe(201)
     })
   )
 
