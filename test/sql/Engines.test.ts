@@ -41,12 +41,15 @@ const ofPostgresAlone: Readonly<Record<string, string>> = {
   "tollgate_tenants_tenants (lower(name))": "an index of an expression, which SQLite does not name",
   "tollgate_tenants_accounts (lower(name))": "the same",
   "tollgate_tenants_accounts (lower(email))": "the same",
-  "tollgate_tenants_applications (lower(name))": "the same"
+  "tollgate_tenants_applications (lower(name))": "the same",
+  "tollgate_idempotency_keys (account_id, answered_at, length(body)) where ...": "the same"
 }
 const ofSqliteAlone: Readonly<Record<string, string>> = {
   "tollgate_tenants_tenants ()": "what PostgreSQL names (lower(name))",
   "tollgate_tenants_accounts ()": "the same, and (lower(email))",
-  "tollgate_tenants_applications ()": "the same"
+  "tollgate_tenants_applications ()": "the same",
+  "tollgate_idempotency_keys (account_id, answered_at, ) where ...":
+    "what PostgreSQL names (account_id, answered_at, length(body))"
 }
 
 /** The table of migrations is each engine's own: its numbers too, since PostgreSQL began with all tables at once. */

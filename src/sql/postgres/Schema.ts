@@ -709,14 +709,14 @@ export const indexes: ReadonlyArray<Index> = [
   },
   { name: "tollgate_usage_dimensions_tenant", table: "tollgate_usage_dimensions", definition: "(tenant_id)" },
   {
-    name: "tollgate_ledger_entries_sources",
-    table: "tollgate_ledger_entries",
-    definition: "(billing_account_id, number, source) WHERE source IS NOT NULL"
-  },
-  {
     name: "tollgate_idempotency_keys_kept",
     table: "tollgate_idempotency_keys",
     definition: "(account_id, answered_at, length(body)) WHERE body IS NOT NULL"
+  },
+  {
+    name: "tollgate_ledger_entries_sources",
+    table: "tollgate_ledger_entries",
+    definition: "(billing_account_id, number, source) WHERE source IS NOT NULL"
   }
 ]
 
