@@ -30,8 +30,8 @@ export const mistakes: ReadonlyArray<Mistake> = [
   ]),
   mistake("call-ends-twice", "a call that has ended has no reservation to end by", [
     "ledger/Books.ts",
-    "  draft.release(call)\n  if (limit",
-    "  if (limit"
+    "  draft.release(call)\n  if (reservation.released",
+    "  if (reservation.released"
   ]),
   mistake("poor-are-admitted", "who cannot pay the least is refused", [
     "ledger/Books.ts",
