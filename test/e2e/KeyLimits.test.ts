@@ -178,7 +178,7 @@ describe("a list of models", () => {
     // Both providers of speech serve it.
     expect(await lists()).toEqual([[], [], ["tts-1", "tts-1"], []])
     await change(key, { allowed_models: ["sandbox-embedding", "sandbox-rerank", "whisper-1"] })
-    expect(await lists()).toEqual([["sandbox-embedding"], ["sandbox-rerank"], [], ["whisper-1"]])
+    expect(await lists()).toEqual([["sandbox-embedding"], ["sandbox-rerank"], [], ["whisper-1", "whisper-1"]])
 
     await change(key, { allowed_models: ["sandbox-small"] })
     expect((await chat(key.key, { model: "auto" })).status).toBe(200)
