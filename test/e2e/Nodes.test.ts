@@ -247,7 +247,7 @@ describe("three nodes", () => {
 
   // It waits for a lease to lapse, so it is one of the long tests.
   it.runIf(process.env["TEST_LONG"] === "1")(
-    "go on where one that leads is frozen beyond its lease; what it wakes up with late charges nothing and is not done again",
+    "go on where one that leads is frozen beyond its lease; what it settles late is charged once, and nothing else is done again",
     async () => {
       const hal = await signIn(nodes.find(isAlive)!, "hal@example.com")
       const name = await leaderOf(nodes.find(isAlive)!)
@@ -292,20 +292,24 @@ describe("three nodes", () => {
 
       frozen.process.kill("SIGCONT")
       const [whole, stream] = await Promise.all(calls)
-      expect([whole!.status, whole!.headers.get("x-charge-usd")]).toEqual([200, "0"])
+      expect([whole!.status, whole!.headers.get("x-charge-usd")]).toEqual([200, "0.0000015"])
       expect([stream!.status, String(stream!.body).trimEnd().endsWith("data: [DONE]")]).toEqual([200, true])
       await expect.poll(() => leaderOf(frozen), soon).toBe(names[nodes.indexOf(other)])
       await expect.poll(async () => (await frozen.call("/readyz")).status, soon).toBe(200)
-      expect((await billing(other, hal, "/credits")).body.result.balance).toBe(balance)
+      const after = (await billing(other, hal, "/credits")).body.result.balance
       const { records } = (await other.call(`/v1/tenants/${hal.tenant_id}/usage`, { token: hal.token })).body.result
-      expect(records.map((record: { error_type: string; cost: number }) => record.error_type)).toEqual([
-        "interrupted",
-        "interrupted"
-      ])
-      expect(await entries(hal, { type: "debit" })).toEqual([])
+      const types = records.map((record: { error_type?: string }) => record.error_type)
+      expect(types.toSorted()).toEqual(["interrupted", "interrupted", undefined, undefined])
+      const debits = await entries(hal, { type: "debit" })
+      expect(debits.map(({ amount }) => amount)).toEqual([0.0000015, 0.0000015])
+      expect(balance - after).toBeCloseTo(0.000003, 9)
+      // The records of the charges have the ids that the clients were told.
+      const charged = records.filter(({ error_type }: { error_type?: string }) => error_type === undefined)
+      expect(charged.map(({ id }: { id: string }) => id)).toEqual(debits.map(({ reference_id }) => reference_id))
+      expect(debits.map(({ reference_id }) => reference_id)).toContain(whole!.headers.get("x-usage-id"))
       // It serves again, and charges.
       expect((await chat(frozen)).status).toBe(200)
-      expect(await entries(hal, { type: "debit" })).toHaveLength(1)
+      expect(await entries(hal, { type: "debit" })).toHaveLength(3)
       expect(await caught()).toEqual(letters)
       const { stdout } = await command(["verify"], { DATA_DIR: other.folder, DATABASE_URL: server.url })
       expect(stdout).toContain("every invariant of the books holds")
