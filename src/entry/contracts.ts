@@ -58,6 +58,7 @@ export type {
   VendorCost
 } from "../chat/Model.ts"
 export type * from "../chat/Problems.ts"
+export type { Kept, Named, NotHandedOut } from "../chat/Kept.ts"
 export type {
   Bound,
   ChatMessage,
@@ -211,7 +212,7 @@ export type {
 } from "../mail/Settings.ts"
 export type { SelfMail, SelfMailContract, SentLetter } from "../mail/SelfMail.ts"
 export type { MediaModelEntry, MediaResult, MediaStatus, MediaSubmitted } from "../media/Answer.ts"
-export type { FailureType, Job, JobCharge, JobKey, JobRoute, JobStatus, Order } from "../media/Job.ts"
+export type { FailureType, Job, JobCaller, JobCharge, JobKey, JobRoute, JobStatus, Order } from "../media/Job.ts"
 export type { Jobs, JobsContract } from "../media/Jobs.ts"
 export type { MediaContent } from "../media/Content.ts"
 export type { Media, MediaContract, MediaJob, MediaQuote } from "../media/Media.ts"
@@ -228,6 +229,7 @@ export type {
   NotificationsMarked,
   NotificationsRead
 } from "../notifications/Notification.ts"
+export type * from "../messages/Problems.ts"
 export type { ModelMessage, MessageEvent, MessageUsage } from "../messages/Events.ts"
 export type {
   Counted,

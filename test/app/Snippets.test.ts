@@ -124,7 +124,7 @@ describe("a key", () => {
     const poor = await service.signIn("poor@example.com")
     const answer = await service.call("/v1/chat/completions", {
       token: await service.key(poor),
-      json: { model: "sandbox-large", n: 128, messages: [{ role: "user", content: "hi" }] }
+      json: { model: "sandbox-large", n: 128, max_tokens: 4096, messages: [{ role: "user", content: "hi" }] }
     })
     expect(answer.status).toBe(402)
     const documented = JSON.parse(snippet!.text) as { error: string; code: string; details: object }

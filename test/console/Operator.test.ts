@@ -322,6 +322,7 @@ describe("an operator", () => {
     await second.getByRole("button", { name: "End the session" }).click()
     for (const one of [second, page]) await one.getByText("tollgate operator", { exact: true }).waitFor()
     // The link was used.
+    tab.allowed.push(/status of 401/)
     await page.goto(used)
     await page.getByText("tollgate operator", { exact: true }).waitFor()
     expect(page.url()).not.toContain("code=")

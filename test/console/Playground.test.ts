@@ -88,7 +88,13 @@ describe("a chat", () => {
     tab.allowed.push(/402/)
     const { page } = tab
     await choose(tab, "sandbox-large")
-    await page.getByLabel("Max tokens").fill("100000000")
+    await page.getByLabel("Max tokens").fill("4096")
+    // Another call has reserved nearly all of the balance meanwhile.
+    const { token } = await desk.service.signIn("otto@example.com")
+    await desk.service.control("/faults", { service: "chat", delay_ms: 60_000, times: 1 })
+    const json = { model: "sandbox-large", n: 97, max_tokens: 4096, messages: [{ role: "user", content: "hi" }] }
+    void desk.service.call("/v1/chat/completions", { token, json }).catch(() => undefined)
+    await expect.poll(async () => (await desk.service.call("/v1/me", { token })).status).toBe(200)
     await ask(tab, "hello")
     const refusal = page.getByRole("alert")
     await refusal.getByText("Not enough credit for this call").waitFor()

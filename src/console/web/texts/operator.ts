@@ -123,6 +123,7 @@ export const operatorTexts = {
       events: "tells open pages what has changed",
       indexes: "builds indexes of tables while calls go on",
       verifier: "compares the books with what they were made of",
+      payments: "takes back what refunds of an earlier version left due",
       transfers: "returns transfers that nobody accepted in time"
     } as Readonly<Record<string, string>>,
     jobs: (status: string) => `Media jobs ${status.toLowerCase().replaceAll("_", " ")}`,
