@@ -281,7 +281,7 @@ type Added = Pick<Stored, "max_added_tokens" | "max_tool_tokens" | "max_attachme
 
 /**
  * How many tokens vendors add to a prompt at the most, by families of models: the first whose expression is in the id. They come from the
- * vendors' documentation of images and tools. What a family does not say is the default of the configuration.
+ * vendors' documentation of images and tools. Fields that a family lacks take the default of the configuration.
  *
  * OpenAI counts an image by tiles (a base, and up to eight tiles of 512 pixels), or by patches of 32 pixels times a factor: up to 1,536 of
  * them, in newer models up to 10,000. Anthropic scales an image down to some 1,600 tokens, in newer models to 4,784. Google counts 258

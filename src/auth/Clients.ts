@@ -142,7 +142,7 @@ export const isRedirectAddress = (text: string): boolean =>
 export const mayRedirect = ({ redirect_uris }: Client, address: string): boolean =>
   redirect_uris.some((registered) => registered === address || isSameLoopback(registered, address))
 
-/** The host, the port where there is one, and the rest as it is written. */
+/** Host, optional port, and the rest of the text unparsed. */
 const loopback = /^(http:\/\/(?:127\.0\.0\.1|localhost|\[::1\]))(?::(\d{1,5}))?((?:[/?][^]*)?)$/
 
 const isSameLoopback = (registered: string, address: string): boolean => {

@@ -453,7 +453,7 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
   if (isBeyond !== undefined) yield* beyond(attempt, usage, isBeyond)
   const tokens = tokensOf(usage, () => countedOf(attempt, tokens_counted()), attempt.most)
   const ended = measured(attempt, tokens)
-  // The answer waits for its ids: who has it may go on from it at once.
+  // Write the ids first: the client may continue from the answer as soon as it arrives.
   if (attempt.handedOut !== undefined)
     yield* settledWith(attempt, ended, attempt.protocol.handedOutIn?.(parsed) ?? noIds)
   return yield* admission.answer(ended, (receipt) => ({

@@ -18,7 +18,7 @@ export interface Report {
   readonly usage: Usage
   /** Tokens of the answer, as far as the pieces tell. */
   readonly tokens_counted: number
-  /** Ids by which the vendor keeps the answer and its parts, where they are noted. */
+  /** The vendor's ids of the kept answer and its parts, if the reader notes them. */
   readonly handed_out?: ReadonlyArray<string> | undefined
 }
 
@@ -43,7 +43,7 @@ export type Onward = Pick<ByteStream, "pass" | "end" | "abort">
 export interface Reader {
   /** Looks at whole events; passes on, in one piece, what the client is to have of them. An event that says a failure ends the stream. */
   readonly take: (events: Buffer, stream: Onward) => void
-  /** Passes on what has come of an event that is too long to be kept. */
+  /** Passes on a chunk of an event that is too long to buffer. */
   readonly skip: (bytes: Buffer, stream: Onward) => void
   /** That event has ended. Passes on its blank line, or keeps it for the end. Answers `false` where the event says a failure. */
   readonly skipped: (event: Skipped, stream: Onward) => boolean
@@ -118,7 +118,7 @@ export const make = (upstream: Source, reader: Reader): Relay => {
     },
     finish: (how) => {
       const last = reader.last(how)
-      // Half an event that the client has is not to run into the words that it broke.
+      // The client may have half an event: end it before the error event.
       stream.finish(long === undefined ? last : blankLine + last.toString("latin1"))
     },
     cut: () => stream.cut("the end of the call is not in the books yet")
@@ -128,7 +128,7 @@ export const make = (upstream: Source, reader: Reader): Relay => {
 /** The longest lines that are read before the data of a long event. */
 const headMax = 1_024
 
-/** An event that is too long to be kept, on its way. */
+/** An event that is too long to buffer, while it arrives. */
 class LongEvent {
   private readonly reader: Reader
   private readonly gist: Gist
@@ -152,7 +152,7 @@ class LongEvent {
     return this.gist.isWhole
   }
 
-  /** Passes its bytes on, and answers those behind it; `undefined` where it goes on, or says a failure. */
+  /** Passes the event's bytes on and returns the bytes after it, `undefined` if the event continues or reports a failure. */
   take(chunk: Buffer, stream: Onward): Buffer | undefined {
     const before = this.held.length
     const bytes = before === 0 ? chunk : Buffer.concat([this.held, chunk])
@@ -168,7 +168,7 @@ class LongEvent {
     return this.ends(bytes.subarray(at, at + length), stream) ? bytes.subarray(at + length) : undefined
   }
 
-  /** Whether the stream goes on behind it. */
+  /** Whether the stream continues after the event. */
   ends(blank: Buffer, stream: Onward): boolean {
     const text = `${this.head ?? ""}data: ${JSON.stringify(this.gist.object)}${blankLine}`
     const skipped = { text, tokens: this.tokens, blank: Buffer.concat([this.held, blank]) }
@@ -195,7 +195,7 @@ const firstBlankLine = (bytes: Buffer): { readonly at: number; readonly length: 
     : { at: lf, length: blankLine.length }
 }
 
-/** Where the line ends begin that stand last. */
+/** Start of the trailing line ends. */
 const lineEndsFrom = (bytes: Buffer): number => {
   let from = bytes.length
   while (

@@ -44,7 +44,7 @@ export type Kept = ReturnType<typeof make>
 export const make = (sql: SqlClient) => {
   const ofOwner = ({ account_id, tenant_id }: Actor) => sql`tenant_id = ${tenant_id} AND account_id = ${account_id}`
 
-  /** The first of these that the owner was not handed out. */
+  /** The first of these ids that the owner did not receive. */
   const unknownAmong = (owner: Actor, named: ReadonlyArray<Named>, now: number): Effect.Effect<Named | undefined> =>
     Effect.gen(function* () {
       for (let at = 0; at < named.length; at += lookedUpAtOnce) {

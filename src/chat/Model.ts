@@ -73,7 +73,7 @@ export interface Model {
   readonly long_context?: ReadonlyArray<LongContext> | undefined
   /** What it serves beyond a plain request, at prices of its own. */
   readonly extras: ReadonlyArray<Extra>
-  /** Whether requests may name files by the ids that the vendor gave them; whose those are is not looked at. */
+  /** Whether requests may name files by the ids that the vendor gave them; their owner is not checked. */
   readonly vendor_files?: boolean | undefined
   /** Tried in this order until one begins to answer. */
   readonly routes: ReadonlyArray<ModelRoute>

@@ -259,7 +259,7 @@ const textual: ReadonlySet<unknown> = new Set(["text", "input_text", "output_tex
 
 const isImage = (type: unknown): boolean => type === "image_url" || type === "image" || type === "input_image"
 
-/** Who put a file there is not known here: the vendor keeps the files of all callers by one key. */
+/** The vendor keeps the files of all callers under one key, so their owner is unknown here. */
 export const filesById = InvalidRequest.of(
   "file_id",
   "this model takes files in the request only: none that its vendor keeps is named by its id"

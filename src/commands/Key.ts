@@ -95,7 +95,7 @@ const keyRevoke = Command.make("revoke", { tenant: tenantOption, id: Options.tex
   })
 ).pipe(Command.withDescription("Revoke an API key"))
 
-/** A service on a file looks again when its cache ends. Nodes are told (`sql/Signals`), and poll for what they were not told. */
+/** A service on a file looks again when its cache ends. Nodes are notified (`sql/Signals`), and poll for lost notifications. */
 const noticedBy = ({ database }: EnvironmentFacts): string =>
   database.engine === "sqlite"
     ? `a running service notices within ${Duration.toMinutes(cacheLifetime)} min`

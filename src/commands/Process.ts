@@ -14,7 +14,7 @@ import * as Telemetry from "../ops/Telemetry.ts"
 import * as Secret from "../Secret.ts"
 import * as V8 from "../V8.ts"
 
-/** Stops first: the calls whose callers have left have ten seconds from the word to stop, not from the end of the last answer. */
+/** Stops first, so that calls whose clients have left get ten seconds from the stop signal, not from the end of the last answer. */
 const closing = Layer.scopedDiscard(Effect.flatMap(Gate, (gate) => Effect.addFinalizer(() => gate.closing)))
 
 export const service = (facts: EnvironmentFacts, file: ConfigFile) =>

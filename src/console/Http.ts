@@ -21,7 +21,7 @@ import { ConsoleSettings } from "./Settings.ts"
 type Request = HttpServerRequest.HttpServerRequest
 
 const readRequest = Schema.decodeUnknown(SessionRequest, { onExcessProperty: "ignore" })
-/** No refusal: a browser writes each of those to its log, and a first visit has no session. */
+/** Not a refusal: browsers log every 4xx, and a first visit has no session. */
 const noSession = HttpServerResponse.empty({ status: 204, headers: { "cache-control": "no-store" } })
 
 const encodeToken = Schema.encodeSync(ConsoleToken)

@@ -10,7 +10,7 @@ export interface Bounds {
   readonly allowed_models?: ReadonlyArray<string>
 }
 
-/** What a change asks for: `null` lifts a limit, and a field that is `undefined` stays. */
+/** A requested change: `null` lifts a limit, and a field that is `undefined` stays. */
 export interface Asked {
   readonly spending: Spending | null | undefined
   readonly expires_at: number | null | undefined
@@ -37,7 +37,7 @@ export const permits = (bounds: Bounds, { allowed_models, expires_at, spending }
   return allowed_models !== null && allowed_models.every((model) => models.includes(model))
 }
 
-/** After the key's own person, who may lift them, has set what is asked. */
+/** The bounds after the key's own member has made the change. */
 export const without = (bounds: Bounds, asked: Asked): Bounds => ({
   ...(bounds.spending !== undefined && asked.spending === undefined && { spending: bounds.spending }),
   ...(bounds.expires_at !== undefined && asked.expires_at === undefined && { expires_at: bounds.expires_at }),
@@ -45,7 +45,7 @@ export const without = (bounds: Bounds, asked: Asked): Bounds => ({
     asked.allowed_models === undefined && { allowed_models: bounds.allowed_models })
 })
 
-/** After somebody else has set what is asked. */
+/** The bounds after an owner, admin or operator has made the change. */
 export const including = (bounds: Bounds, asked: Asked): Bounds => {
   const { allowed_models, expires_at, spending } = asked
   return {

@@ -25,7 +25,7 @@ export const lengthInBytes = (audio: Audio): number => ("bytes" in audio ? audio
 const tagsMax = 4
 
 /**
- * Whether audio lasts longer than so many seconds by its own frames, or nobody can say how long it is. It is read as far as that takes:
+ * Whether audio lasts longer than so many seconds by its own frames, or has an unknown length. It is read only as far as needed:
  * most audio is bounded by its bytes, and has a beginning that says so.
  */
 export const lastsLonger = async (audio: Audio, seconds: number): Promise<boolean> => {

@@ -8,7 +8,7 @@ import { bytesASecond, bytesASecondOf, isWave } from "../kernel/AudioForm.ts"
 export interface Frames {
   /** The next bytes of the file. */
   readonly take: (bytes: Buffer) => void
-  /** How many seconds have come, at the most; infinity where nobody can say. */
+  /** How many seconds have come, at the most; infinity if unknown. */
   readonly seconds: () => number
 }
 

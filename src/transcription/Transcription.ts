@@ -224,7 +224,7 @@ const make = Effect.gen(function* () {
   } satisfies TranscriptionContract
 })
 
-/** What is wrong with an answer, for the log. */
+/** The fault of an answer, for the log. */
 const faultIn = (
   answer: Readonly<Record<string, unknown>>,
   detail: TranscriptionCall["detail"]

@@ -10,10 +10,10 @@ import type { UpstreamFailed } from "./Problems.ts"
 import type { ProtocolName } from "./Protocol.ts"
 import type { Upstream } from "./Upstreams.ts"
 
-/** An answer that was charged, and is of no use to the caller. No other upstream is asked: the caller would pay twice. */
+/** The answer was charged but is unusable. Trying another upstream would charge the caller twice. */
 export class Spent extends Data.TaggedError("Spent")<{ readonly problem: UpstreamFailed }> {}
 
-/** Ends a call at what its answer cost, though that is of no use: the caller hears that the upstream failed. */
+/** Settles a call whose answer is unusable at its cost. The caller gets an upstream failure. */
 export const spent = (
   upstream: Upstream,
   admission: Admission,
@@ -26,7 +26,7 @@ export const spent = (
     Effect.mapError(failed(upstream.name, reason, request_id), (problem) => new Spent({ problem }))
   )
 
-/** Why an answer is of no use that is longer than can be handed on. */
+/** The failure reason of an answer above the size limit. */
 export const tooLong = "its answer is too long to be handed on"
 
 /**

@@ -94,7 +94,7 @@ describe("a chat", () => {
     await desk.service.control("/faults", { service: "chat", delay_ms: 60_000, times: 1 })
     const json = { model: "sandbox-large", n: 97, max_tokens: 4096, messages: [{ role: "user", content: "hi" }] }
     void desk.service.call("/v1/chat/completions", { token, json }).catch(() => undefined)
-    await expect.poll(async () => (await desk.service.call("/v1/me", { token })).status).toBe(200)
+    await expect.poll(async () => (await desk.service.control("/calls?service=chat&limit=1"))[0]?.body.n).toBe(97)
     await ask(tab, "hello")
     const refusal = page.getByRole("alert")
     await refusal.getByText("Not enough credit for this call").waitFor()

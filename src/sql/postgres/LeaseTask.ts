@@ -1,6 +1,6 @@
-/** What the thread that renews a lease is given (`Renewal`): a file of its own, since the thread needs nothing else of that one. */
+/** The input of the thread that renews a lease (`Renewal`). A separate file keeps the thread's bundle small. */
 
-/** What the thread is to do. */
+/** The thread's task. */
 export interface Task {
   /** Of the database. */
   readonly url: string

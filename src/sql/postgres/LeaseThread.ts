@@ -33,7 +33,7 @@ const renew = async (): Promise<void> => {
     const { rowCount } = await (await connected()).query(text, [run])
     if (rowCount === 1) Atomics.store(renewedAt, 0, BigInt(at))
   } catch {
-    // The main thread says so, whose renewals fail as well. This one tries again.
+    // The main thread logs this, because its own renewals fail too. Retry here.
     const broken = client
     client = undefined
     broken?.end().catch(() => {})
