@@ -57,7 +57,7 @@ const fill = (file: string) => {
     INSERT INTO tollgate_ledger_entries SELECT (SELECT max(seq) FROM tollgate_ledger_entries) + i, '${account}', i, 'credit',
       1000000000000001, i * 1000000000000001, 0, 'admin', 'x', 'x', 9000000000000 + i, iif(i = 1, NULL, (SELECT max(seq) FROM tollgate_ledger_entries) + i - 1) FROM n`
   db.exec(`
-    INSERT INTO tollgate_ledger_accounts VALUES ('bil_big', 'ten_big', 900, 'active', 0, 0);
+    INSERT INTO tollgate_ledger_accounts VALUES ('bil_big', 'ten_big', 900, 'active', 0, 0, NULL);
     ${entries("bil_big")};
     INSERT INTO tollgate_ledger_amounts SELECT 900, 0, max(balance), 0, 3000, max(seq) FROM tollgate_ledger_entries WHERE billing_account_id = 'bil_big';
     INSERT INTO tollgate_ledger_offsets SELECT 900, number, seq FROM tollgate_ledger_entries
@@ -67,9 +67,9 @@ const fill = (file: string) => {
     INSERT INTO tollgate_pooling_selections VALUES ('acc_1', NULL, 5), ('acc_2', '', 6);
     INSERT INTO tollgate_auth_clients VALUES ('oauth-1', 'oauth', 'Ω \u2028 🦀', '["https://desk.example/cb"]', 1, NULL, 0, 0);
     INSERT INTO tollgate_media_jobs VALUES ('med_1', 'call_1', 'acc_1', 'media', 'video', 'm', 'p', 'u', 'e', NULL, 'COMPLETED', NULL,
-      9007199254740993, 'second', 1000000000000000001, 1, 1000000000000000000, 0.1, '{}', NULL, NULL, 0, 1, 2),
-      ('med_2', 'call_2', 'acc_1', 'media', 'video', 'm', 'p', 'u', 'e', NULL, 'COMPLETED', NULL, 1, 'second', 1, 1, 1, 1e300, '{}', '\\N', NULL, 0, 1, 2),
-      ('med_3', 'call_3', 'acc_1', 'media', 'video', 'm', 'p', 'u', 'e', NULL, 'COMPLETED', NULL, 1, 'second', 1, 1, 1, 5e-324, '{}', '', NULL, 0, 1, 2);
+      9007199254740993, 'second', 1000000000000000001, 1, 1000000000000000000, 0.1, '{}', NULL, NULL, 0, 1, 2, 'ten_big', 'key:app_1'),
+      ('med_2', 'call_2', 'acc_1', 'media', 'video', 'm', 'p', 'u', 'e', NULL, 'COMPLETED', NULL, 1, 'second', 1, 1, 1, 1e300, '{}', '\\N', NULL, 0, 1, 2, 'ten_big', ''),
+      ('med_3', 'call_3', 'acc_1', 'media', 'video', 'm', 'p', 'u', 'e', NULL, 'COMPLETED', NULL, 1, 'second', 1, 1, 1, 5e-324, '{}', '', NULL, 0, 1, 2, NULL, NULL);
     INSERT INTO tollgate_idempotency_keys VALUES ('t', 'a', '', 'k', 'h', 'run_x', NULL, 200, '{}', x'000102ff5c0a', 1, 2),
       ('t', 'a', '', 'l', 'h', 'run_x', NULL, 200, '{}', x'', 1, 2);
     INSERT INTO tollgate_ledger_verifications VALUES (41, 1, 1, 0, 5, 0, 0, 0, 0);
