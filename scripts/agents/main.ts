@@ -18,8 +18,11 @@ const model = "sandbox-large"
 /** It has a second upstream, which speaks chat alone: what it is asked by other protocols is translated. */
 const translated = "sandbox-failover"
 const file = "made.txt"
-/** Its result stands in no prompt. */
-const work = `echo "the sum is $((19+23))" | tee ${file}`
+/**
+ * No prompt contains its result. The command ends a second after it prints: Qwen Code sometimes loses the output of a command that ends at once,
+ * though the file has it.
+ */
+const work = `echo "the sum is $((19+23))" | tee ${file}; sleep 1`
 const result = "the sum is 42"
 
 /** The sandbox's models call a tool that they are told to call, if they have it: each agent has one of these. */
